@@ -1,0 +1,160 @@
+//! An instrument's rules as exchange information states them (spec 1, Symbol rules; spec 2,
+//! Exchange information), in the instrument's own integer scales.
+
+use crate::decimal::{Amount, Decimal};
+use crate::ids::AssetId;
+use crate::order::{OrderType, Surface, TimeInForce};
+
+/// Status of a symbol. Any but `Trading` takes no order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SymbolStatus {
+    /// `TRADING`.
+    Trading,
+    /// `PENDING_TRADING`, `PRE_SETTLE`, `SETTLING`, `CLOSE`, or a word that we do not know.
+    Other(String),
+}
+
+/// One tradable instrument, named `spot:SYMBOL` or `futures:SYMBOL`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instrument {
+    /// Surface.
+    pub surface: Surface,
+    /// The venue's symbol, upper case.
+    pub symbol: String,
+    /// Status.
+    pub status: SymbolStatus,
+    /// Base asset, index into the table of assets.
+    pub base: AssetId,
+    /// Quote asset, which on futures is the margin asset.
+    pub quote: AssetId,
+    /// Decimal places of price mantissas: enough for `tickSize`, `minPrice` and `maxPrice`.
+    pub price_scale: u8,
+    /// Decimal places of quantity mantissas: enough for every step and quantity bound.
+    pub qty_scale: u8,
+    /// `pricePrecision`; a price with more decimals is refused (-1111).
+    pub price_precision: Option<u8>,
+    /// `quantityPrecision`; a quantity with more decimals is refused (-1111).
+    pub qty_precision: Option<u8>,
+    /// Filters.
+    pub filters: Filters,
+    /// `orderTypes` / `OrderType`; empty when unknown, which allows all of the surface.
+    pub order_types: Vec<OrderType>,
+    /// `timeInForce`; empty when unknown, which allows all.
+    pub times_in_force: Vec<TimeInForce>,
+    /// `triggerProtect`: threshold for priceProtect, a fraction.
+    pub trigger_protect: Option<Decimal>,
+    /// `marketTakeBound`: largest distance from mark that a market order may make, a fraction.
+    pub market_take_bound: Option<Decimal>,
+    /// `liquidationFee`, a fraction.
+    pub liquidation_fee: Option<Decimal>,
+}
+
+impl Instrument {
+    /// `spot:SYMBOL` or `futures:SYMBOL`.
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.surface, self.symbol)
+    }
+
+    /// `price * qty`, rounded half to even to 8 decimals.
+    #[inline]
+    pub const fn notional(&self, price: i64, qty: i64) -> Amount {
+        Amount::notional(price, self.price_scale, qty, self.qty_scale)
+    }
+
+    /// A price mantissa as a decimal.
+    pub fn price(&self, mantissa: i64) -> Decimal {
+        crate::decimal::decimal(i128::from(mantissa), self.price_scale)
+    }
+
+    /// A quantity mantissa as a decimal.
+    pub fn qty(&self, mantissa: i64) -> Decimal {
+        crate::decimal::decimal(i128::from(mantissa), self.qty_scale)
+    }
+}
+
+/// Every filter of documents 1 and 2; `None` where exchange information does not carry it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// `PRICE_FILTER`.
+    pub price: Option<PriceFilter>,
+    /// `LOT_SIZE`.
+    pub lot_size: Option<LotSize>,
+    /// `MARKET_LOT_SIZE`.
+    pub market_lot_size: Option<LotSize>,
+    /// `MAX_NUM_ORDERS`, `limit`.
+    pub max_num_orders: Option<u32>,
+    /// `MAX_NUM_ALGO_ORDERS`, `limit`.
+    pub max_num_algo_orders: Option<u32>,
+    /// `PERCENT_PRICE`.
+    pub percent_price: Option<PercentPrice>,
+    /// `PERCENT_PRICE_BY_SIDE`.
+    pub percent_price_by_side: Option<PercentPriceBySide>,
+    /// `MIN_NOTIONAL`: `notional` on futures, `minNotional` on spot.
+    pub min_notional: Option<Amount>,
+    /// `MAX_NOTIONAL`, `maxNotional`.
+    pub max_notional: Option<Amount>,
+    /// `NOTIONAL`.
+    pub notional: Option<Notional>,
+}
+
+/// `PRICE_FILTER`, price mantissas; 0 disables a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriceFilter {
+    /// `minPrice`.
+    pub min_price: i64,
+    /// `maxPrice`.
+    pub max_price: i64,
+    /// `tickSize`.
+    pub tick_size: i64,
+}
+
+/// `LOT_SIZE` or `MARKET_LOT_SIZE`, quantity mantissas. A step of 0 disables the step rule, a
+/// maximum of 0 the maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LotSize {
+    /// `minQty`.
+    pub min_qty: i64,
+    /// `maxQty`.
+    pub max_qty: i64,
+    /// `stepSize`.
+    pub step_size: i64,
+}
+
+/// `PERCENT_PRICE`; multipliers are fractions of the reference price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PercentPrice {
+    /// `multiplierUp`.
+    pub multiplier_up: Decimal,
+    /// `multiplierDown`.
+    pub multiplier_down: Decimal,
+}
+
+/// `PERCENT_PRICE_BY_SIDE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PercentPriceBySide {
+    /// `bidMultiplierUp`.
+    pub bid_multiplier_up: Decimal,
+    /// `bidMultiplierDown`.
+    pub bid_multiplier_down: Decimal,
+    /// `askMultiplierUp`.
+    pub ask_multiplier_up: Decimal,
+    /// `askMultiplierDown`.
+    pub ask_multiplier_down: Decimal,
+    /// `avgPriceMins`.
+    pub avg_price_mins: u32,
+}
+
+/// `NOTIONAL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notional {
+    /// `minNotional`.
+    pub min_notional: Amount,
+    /// `maxNotional`; 0 disables it.
+    pub max_notional: Amount,
+    /// `applyMinToMarket`.
+    pub apply_min_to_market: bool,
+    /// `applyMaxToMarket`.
+    pub apply_max_to_market: bool,
+    /// `avgPriceMins`.
+    pub avg_price_mins: u32,
+}

@@ -1,0 +1,32 @@
+//! The deterministic core of Windvane: everything that happens to the account enters as a
+//! timestamped [`Input`], everything that the runtime wants done leaves as an [`Effect`].
+//!
+//! What may never enter this crate: IO, a clock, async, threads, randomness, floating point,
+//! shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace. Live trading,
+//! paper trading, backtests and replays differ in their drivers only, so that all of them trust
+//! the same code. Errors are bad input; a panic is a bug of ours.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic, clippy::float_cmp)]
+
+pub mod decimal;
+pub mod event;
+pub mod ids;
+pub mod instrument;
+pub mod market;
+pub mod order;
+pub mod protocol;
+pub mod rules;
+
+pub use decimal::{Amount, Decimal};
+pub use event::{Event, EventKind, Intent};
+pub use ids::{
+    AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId,
+};
+pub use instrument::Instrument;
+pub use market::{Level, MarketEvent};
+pub use order::{
+    ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
+    Surface, TimeInForce, WorkingType,
+};
+pub use protocol::{Outcome, Reply, Request, UserEvent};

@@ -1,0 +1,64 @@
+//! Public market data as the engine and the simulated venue take it: integers in the
+//! instrument's scales, already joined and in order.
+
+use crate::ids::Time;
+
+/// One price level: price and quantity mantissas. In a difference, quantity 0 removes the level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// Price mantissa at the instrument's price scale.
+    pub price: i64,
+    /// Absolute quantity mantissa at the instrument's quantity scale.
+    pub qty: i64,
+}
+
+/// A public market event of one instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarketEvent<'a> {
+    /// A trade between others.
+    Trade {
+        /// Price mantissa.
+        price: i64,
+        /// Quantity mantissa.
+        qty: i64,
+        /// The venue's trade id.
+        trade_id: i64,
+        /// `m`: the buyer was the maker, so the seller crossed.
+        buyer_is_maker: bool,
+    },
+    /// Best bid and ask (`bookTicker`).
+    Top {
+        /// `u`, comparable with the depth's; 0 where unknown.
+        update_id: i64,
+        /// Best bid.
+        bid: Level,
+        /// Best ask.
+        ask: Level,
+    },
+    /// A depth difference, or the whole book when `snapshot`. Levels are in no fixed order.
+    Depth {
+        /// `u` of the difference or `lastUpdateId` of the snapshot.
+        update_id: i64,
+        /// Replaces the whole book.
+        snapshot: bool,
+        /// Bid levels.
+        bids: &'a [Level],
+        /// Ask levels.
+        asks: &'a [Level],
+    },
+    /// The depth sequence is broken: the book is only its top until the next snapshot.
+    Gap,
+    /// Mark price and funding terms (`markPriceUpdate`). Prices at [`MARK_SCALE`].
+    ///
+    /// [`MARK_SCALE`]: crate::decimal::MARK_SCALE
+    Mark {
+        /// Mark price, scale 8.
+        mark: i64,
+        /// Index price, scale 8; 0 where unknown.
+        index: i64,
+        /// Funding rate of the running interval, scale 8.
+        funding_rate: i64,
+        /// When it is paid next; [`Time::NEVER`] where unknown.
+        next_funding: Time,
+    },
+}

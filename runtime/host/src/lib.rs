@@ -1,0 +1,1 @@
+//! The WebAssembly host of strategies.

@@ -1,0 +1,1 @@
+//! The drivers, recordings, configuration and command line of the binary `windvane`.

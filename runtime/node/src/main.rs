@@ -1,0 +1,3 @@
+//! The binary `windvane`.
+
+fn main() {}

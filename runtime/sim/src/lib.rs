@@ -1,0 +1,1 @@
+//! The simulated venue, pure: matching, queues, latency, margin.

@@ -1,0 +1,1 @@
+//! The venue's language, pure: bytes to engine input, engine request to bytes.

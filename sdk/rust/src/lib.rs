@@ -1,0 +1,1 @@
+//! What strategy authors compile against.
