@@ -1,0 +1,7 @@
+//! `report.html`: one self-contained page about a run that opens offline. No script or style of
+//! others, no address of the network, and every text that comes from outside is escaped.
+
+mod charts;
+mod series;
+
+pub use charts::Charts;

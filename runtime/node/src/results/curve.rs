@@ -1,0 +1,133 @@
+//! What the equity curve says: drawdown in integers, Sharpe ratio in floating point. The only
+//! floats of a run's figures are here, and no money is one.
+
+use windvane_engine::decimal::{Amount, div_half_even};
+
+/// Seconds of a year of 365 days: the venue never closes.
+const SECONDS_PER_YEAR: f64 = 31_536_000.0;
+/// Decimal places of a drawdown.
+pub const DRAWDOWN_SCALE: u8 = 8;
+const DRAWDOWN_ONE: i128 = 100_000_000;
+
+/// Follows the equity of an account, one value per virtual second.
+#[derive(Clone, Debug, Default)]
+pub struct EquityCurve {
+    peak: Option<Amount>,
+    last: Option<Amount>,
+    max_drawdown: i128,
+    returns: Moments,
+}
+
+impl EquityCurve {
+    /// Takes the equity of the next second; answers the drawdown from the peak so far as a
+    /// fraction at scale [`DRAWDOWN_SCALE`], rounded half to even. It is 0 while the peak is not
+    /// positive, and over 1 when equity is negative.
+    pub fn push(&mut self, equity: Amount) -> i128 {
+        if let Some(last) = self.last.filter(|last| last.0 > 0) {
+            let change = (equity - last).0 as f64 / last.0 as f64;
+            self.returns.push(change);
+        }
+        self.last = Some(equity);
+        let peak = self.peak.map_or(equity, |peak| peak.max(equity));
+        self.peak = Some(peak);
+        if peak.0 <= 0 {
+            return 0;
+        }
+        let drawdown = div_half_even((peak - equity).0.saturating_mul(DRAWDOWN_ONE), peak.0);
+        self.max_drawdown = self.max_drawdown.max(drawdown);
+        drawdown
+    }
+
+    /// The largest drawdown so far, a fraction at scale [`DRAWDOWN_SCALE`].
+    pub fn max_drawdown(&self) -> i128 {
+        self.max_drawdown
+    }
+
+    /// Annualised Sharpe ratio of the returns of consecutive seconds, risk-free rate 0:
+    /// `mean(r) / stddev(r) * sqrt(31,536,000)` with `r = equity / previous equity - 1` and the
+    /// sample standard deviation. Anyone can recompute it from `equity.csv`. `None` with fewer
+    /// than two returns or when nothing moved. Rounded to 4 decimals.
+    pub fn sharpe(&self) -> Option<f64> {
+        let deviation = self.returns.deviation()?;
+        (deviation > 0.0).then(|| {
+            let ratio = self.returns.mean / deviation * SECONDS_PER_YEAR.sqrt();
+            (ratio * 10_000.0).round() / 10_000.0
+        })
+    }
+}
+
+/// Running mean and sum of squared deviations (Welford).
+#[derive(Clone, Debug, Default)]
+struct Moments {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn push(&mut self, value: f64) {
+        self.count += 1;
+        let delta = value - self.mean;
+        self.mean += delta / self.count as f64;
+        self.squares += delta * (value - self.mean);
+    }
+
+    fn deviation(&self) -> Option<f64> {
+        (self.count >= 2).then(|| (self.squares / (self.count - 1) as f64).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amount(whole: i128) -> Amount {
+        Amount(whole * 100_000_000)
+    }
+
+    #[test]
+    fn drawdown_is_measured_from_the_highest_peak() {
+        let mut curve = EquityCurve::default();
+        let drawdowns: Vec<i128> = [100, 80, 120, 90, 110]
+            .into_iter()
+            .map(|equity| curve.push(amount(equity)))
+            .collect();
+        assert_eq!(drawdowns, [0, 20_000_000, 0, 25_000_000, 8_333_333]);
+        assert_eq!(curve.max_drawdown(), 25_000_000);
+    }
+
+    #[test]
+    fn a_curve_that_never_moves_has_no_sharpe_ratio() {
+        let mut curve = EquityCurve::default();
+        for _ in 0..10 {
+            curve.push(amount(100));
+        }
+        assert_eq!(curve.sharpe(), None);
+        assert_eq!(curve.max_drawdown(), 0);
+    }
+
+    #[test]
+    fn sharpe_is_the_annualised_ratio_of_per_second_returns() {
+        let mut curve = EquityCurve::default();
+        for equity in [100, 110, 99] {
+            curve.push(amount(equity));
+        }
+        // Returns 0.1 and -0.1: mean 0.
+        assert_eq!(curve.sharpe().map(f64::abs), Some(0.0));
+        let mut rising = EquityCurve::default();
+        for equity in [100, 200, 200] {
+            rising.push(amount(equity));
+        }
+        // Returns 1 and 0: mean 0.5, deviation sqrt(0.5), times sqrt(31,536,000).
+        assert_eq!(rising.sharpe(), Some(3970.8941));
+    }
+
+    #[test]
+    fn an_account_without_money_divides_by_nothing() {
+        let mut curve = EquityCurve::default();
+        for equity in [0, -5, 5] {
+            assert_eq!(curve.push(amount(equity)), 0);
+        }
+        assert_eq!(curve.sharpe(), None);
+    }
+}

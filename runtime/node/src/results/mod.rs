@@ -1,0 +1,20 @@
+//! The files that a run leaves behind: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json`
+//! and, drawn by [`crate::report`], `report.html`. Figures come in finished; nothing here decides
+//! about an order, and money is never a float.
+
+mod curve;
+mod histogram;
+mod rows;
+mod summary;
+pub mod text;
+pub mod utc;
+mod writer;
+
+pub use curve::{DRAWDOWN_SCALE, EquityCurve};
+pub use histogram::{Histogram, Quantiles};
+pub use rows::{EQUITY_HEADER, EquityRow, FILLS_HEADER, FillRow, ORDERS_HEADER, OrderRow};
+pub use summary::{
+    DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QueueSummary, RejectionCount,
+    RulesSource, StrategySummary, Summary, TimeShare,
+};
+pub use writer::{ResultError, ResultWriter};

@@ -1,0 +1,66 @@
+//! Times as text: RFC 3339 in UTC, from integers.
+
+use windvane_engine::ids::Time;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// `2024-08-08T23:54:15.088176367Z`.
+pub fn utc_text(time: Time) -> String {
+    let nanos = time.0.rem_euclid(1_000_000_000);
+    format!("{}.{nanos:09}Z", seconds_text(time).replace(' ', "T"))
+}
+
+/// `2024-08-08 23:54:15`, for people.
+pub fn seconds_text(time: Time) -> String {
+    let seconds = time.0.div_euclid(1_000_000_000);
+    let (year, month, day) = civil(seconds.div_euclid(SECONDS_PER_DAY));
+    let second = seconds.rem_euclid(SECONDS_PER_DAY);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// Year, month and day of a day since 1970-01-01, in the proleptic Gregorian calendar.
+///
+/// Counts from 1 March of year 0, so that the leap day is the last of its year; 146,097 days are
+/// 400 years.
+fn civil(day: i64) -> (i64, i64, i64) {
+    let day = day + 719_468;
+    let era = day.div_euclid(146_097);
+    let day_of_era = day.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_read_as_utc() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000000000Z"),
+            (1_723_161_255_088_176_367, "2024-08-08T23:54:15.088176367Z"),
+            (951_782_400_000_000_000, "2000-02-29T00:00:00.000000000Z"),
+            (-1, "1969-12-31T23:59:59.999999999Z"),
+            (4_107_542_399_000_000_000, "2100-02-28T23:59:59.000000000Z"),
+            (4_107_542_400_000_000_000, "2100-03-01T00:00:00.000000000Z"),
+        ];
+        for (ns, expected) in cases {
+            assert_eq!(utc_text(Time(ns)), expected);
+        }
+        assert_eq!(
+            seconds_text(Time(1_723_161_255_088_176_367)),
+            "2024-08-08 23:54:15"
+        );
+    }
+}
