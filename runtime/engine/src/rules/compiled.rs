@@ -1,0 +1,503 @@
+//! An instrument's rules in the form that [`check`](super::check()) needs: every bound scaled
+//! once, so that the hot path multiplies and compares integers and nothing else.
+
+use crate::decimal::{AMOUNT_SCALE, Amount, Decimal, MARK_SCALE, SCALE_MAX, pow10};
+use crate::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
+use crate::order::{OrderType, Side, Surface, TimeInForce};
+
+use super::Rule;
+
+/// Why the rules of an instrument cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstrumentError {
+    /// A scale that the engine's integers do not carry.
+    #[error("{instrument}: {field} {value} is over {SCALE_MAX}; trade it with fewer decimals")]
+    Scale {
+        /// The instrument.
+        instrument: String,
+        /// Which scale.
+        field: &'static str,
+        /// Its value.
+        value: u8,
+    },
+    /// A filter bound below zero.
+    #[error("{instrument}: {field} {value} is below 0; fix the exchange information")]
+    Negative {
+        /// The instrument.
+        instrument: String,
+        /// Filter and field.
+        field: &'static str,
+        /// Its value.
+        value: Decimal,
+    },
+    /// A multiplier with more digits than exact 64-bit arithmetic takes.
+    #[error("{instrument}: {field} {value} has too many digits (18 in all, 10 decimals)")]
+    Digits {
+        /// The instrument.
+        instrument: String,
+        /// Filter and field.
+        field: &'static str,
+        /// Its value.
+        value: Decimal,
+    },
+}
+
+/// An instrument's rules, compiled once.
+#[derive(Clone, Debug)]
+pub struct CompiledRules {
+    pub(super) surface: Surface,
+    /// Why the symbol takes no order at all.
+    pub(super) closed: Option<Rule>,
+    /// Bit per [`OrderType::code`].
+    pub(super) order_types: u8,
+    /// Bit per [`TimeInForce::code`].
+    pub(super) times_in_force: u8,
+    pub(super) price_scale: u8,
+    pub(super) qty_scale: u8,
+    pub(super) price_precision: Precision,
+    pub(super) qty_precision: Precision,
+    pub(super) price: PriceFilter,
+    pub(super) lot_size: LotSize,
+    pub(super) market_lot_size: LotSize,
+    /// `PERCENT_PRICE`; futures only, since the spot index price has no route.
+    pub(super) percent: Option<Band>,
+    /// `PERCENT_PRICE_BY_SIDE` for BUY and SELL.
+    pub(super) by_side: Option<[Band; 2]>,
+    /// `marketTakeBound` as a band around the mark price.
+    pub(super) take: Option<Band>,
+    /// In the order in which they are checked.
+    pub(super) notionals: Vec<NotionalBound>,
+    pub(super) orders_max: u32,
+    pub(super) algo_orders_max: u32,
+}
+
+/// `pricePrecision` or `quantityPrecision`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Precision {
+    /// Decimals that may be used.
+    pub(super) decimals: u8,
+    /// The smallest step with them, as a mantissa; 1 allows all.
+    pub(super) unit: i64,
+}
+
+impl Precision {
+    const fn new(precision: Option<u8>, scale: u8) -> Self {
+        match precision {
+            Some(decimals) if decimals < scale => Self {
+                decimals,
+                unit: pow10(scale - decimals),
+            },
+            _ => Self {
+                decimals: scale,
+                unit: 1,
+            },
+        }
+    }
+}
+
+/// A fraction of a reference price as two 64-bit factors, so that comparing a price with it
+/// is two widening multiplications that cannot overflow 128 bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ratio {
+    /// Multiplies the reference price.
+    reference_factor: i64,
+    /// Multiplies the price.
+    price_factor: i64,
+    /// Scale of `reference * reference_factor` as a price.
+    pub(super) scale: u8,
+}
+
+impl Ratio {
+    /// `price / 10^price_scale` against `reference / 10^reference_scale * multiplier`, both
+    /// sides brought to the larger scale. `None` where a factor leaves 64 bits.
+    fn new(multiplier: Decimal, price_scale: u8, reference_scale: u8) -> Option<Self> {
+        let multiplier = multiplier.normalize();
+        let mantissa = i64::try_from(multiplier.mantissa()).ok()?;
+        let bound_scale = reference_scale + u8::try_from(multiplier.scale()).ok()?;
+        let scale = bound_scale.max(price_scale);
+        if scale - price_scale > 18 {
+            return None;
+        }
+        Some(Self {
+            // At most 10^12: the bound's scale is below the price's, which SCALE_MAX limits.
+            reference_factor: mantissa.checked_mul(pow10(scale - bound_scale))?,
+            price_factor: pow10(scale - price_scale),
+            scale,
+        })
+    }
+
+    #[inline]
+    pub(super) const fn bound(&self, reference: i64) -> i128 {
+        reference as i128 * self.reference_factor as i128
+    }
+
+    /// The price is over the fraction of the reference.
+    #[inline]
+    pub(super) const fn is_below(&self, price: i64, reference: i64) -> bool {
+        self.bound(reference) < price as i128 * self.price_factor as i128
+    }
+
+    /// The price is under the fraction of the reference.
+    #[inline]
+    pub(super) const fn is_above(&self, price: i64, reference: i64) -> bool {
+        self.bound(reference) > price as i128 * self.price_factor as i128
+    }
+}
+
+/// The prices that a filter allows around a reference price.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Band {
+    pub(super) floor: Ratio,
+    /// `None` where the multiplier is 0, which disables it.
+    pub(super) cap: Option<Ratio>,
+}
+
+/// What the notional of an order is computed from; indexes the bounds of a [`NotionalBound`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotionalBasis {
+    /// Price times quantity.
+    Price,
+    /// Reference price times quantity.
+    Reference,
+    /// `quoteOrderQty`.
+    Quote,
+}
+
+/// One bound of a notional filter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotionalBound {
+    pub(super) rule: Rule,
+    pub(super) minimum: bool,
+    /// Orders without a price are checked too.
+    pub(super) market: bool,
+    pub(super) amount: Amount,
+    /// The bound at the scale of each [`NotionalBasis`], rounded so that no notional of that
+    /// scale lies between it and the amount.
+    pub(super) scaled: [i128; 3],
+}
+
+impl CompiledRules {
+    /// Scales the rules of an instrument.
+    pub fn new(instrument: &Instrument) -> Result<Self, InstrumentError> {
+        check_scales(instrument)?;
+        check_signs(instrument)?;
+        let filters = &instrument.filters;
+        let surface = instrument.surface;
+        Ok(Self {
+            surface,
+            closed: closed(instrument),
+            order_types: order_type_bits(instrument),
+            times_in_force: time_in_force_bits(instrument),
+            price_scale: instrument.price_scale,
+            qty_scale: instrument.qty_scale,
+            price_precision: Precision::new(instrument.price_precision, instrument.price_scale),
+            qty_precision: Precision::new(instrument.qty_precision, instrument.qty_scale),
+            price: filters.price.unwrap_or_default(),
+            lot_size: filters.lot_size.unwrap_or_default(),
+            market_lot_size: filters.market_lot_size.unwrap_or_default(),
+            percent: percent(instrument)?,
+            by_side: by_side(instrument)?,
+            take: take(instrument)?,
+            notionals: notionals(instrument),
+            orders_max: count_max(filters.max_num_orders),
+            algo_orders_max: count_max(filters.max_num_algo_orders),
+        })
+    }
+
+    /// Scale of the reference price of the notional filters: the mark price on futures, the
+    /// last price on spot.
+    pub(super) const fn reference_scale(&self) -> u8 {
+        reference_scale(self.surface, self.price_scale)
+    }
+
+    #[inline]
+    pub(super) const fn takes_type(&self, order_type: OrderType) -> bool {
+        self.order_types & (1 << order_type.code()) != 0
+    }
+
+    #[inline]
+    pub(super) const fn takes_time(&self, time: TimeInForce) -> bool {
+        self.times_in_force & (1 << time.code()) != 0
+    }
+
+    #[inline]
+    pub(super) fn by_side(&self, side: Side) -> Option<&Band> {
+        let [buy, sell] = self.by_side.as_ref()?;
+        Some(match side {
+            Side::Buy => buy,
+            Side::Sell => sell,
+        })
+    }
+}
+
+const fn reference_scale(surface: Surface, price_scale: u8) -> u8 {
+    match surface {
+        Surface::Spot => price_scale,
+        Surface::Futures => MARK_SCALE,
+    }
+}
+
+fn closed(instrument: &Instrument) -> Option<Rule> {
+    if instrument.symbol.starts_with("TEST") {
+        Some(Rule::SymbolTest)
+    } else if instrument.status != SymbolStatus::Trading {
+        Some(Rule::SymbolStatus)
+    } else {
+        None
+    }
+}
+
+/// The types of the instrument's list that its surface has; all of the surface without a list.
+fn order_type_bits(instrument: &Instrument) -> u8 {
+    let surface_has = |order_type: OrderType| match order_type {
+        OrderType::Liquidation => false,
+        OrderType::TrailingStopMarket => instrument.surface == Surface::Futures,
+        _ => true,
+    };
+    let listed = if instrument.order_types.is_empty() {
+        OrderType::ALL
+    } else {
+        &instrument.order_types
+    };
+    let bits = listed.iter().filter(|listed| surface_has(**listed));
+    bits.fold(0, |bits, listed| bits | 1 << listed.code())
+}
+
+fn time_in_force_bits(instrument: &Instrument) -> u8 {
+    let listed = if instrument.times_in_force.is_empty() {
+        TimeInForce::ALL
+    } else {
+        &instrument.times_in_force
+    };
+    listed.iter().fold(0, |bits, time| bits | 1 << time.code())
+}
+
+/// 0 disables a count, as it does the other filter values.
+const fn count_max(limit: Option<u32>) -> u32 {
+    match limit {
+        None | Some(0) => u32::MAX,
+        Some(limit) => limit,
+    }
+}
+
+fn check_scales(instrument: &Instrument) -> Result<(), InstrumentError> {
+    let scales = [
+        ("price scale", instrument.price_scale),
+        ("quantity scale", instrument.qty_scale),
+    ];
+    for (field, value) in scales {
+        if value > SCALE_MAX {
+            return Err(InstrumentError::Scale {
+                instrument: instrument.name(),
+                field,
+                value,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The steps are divisors and the minimums are subtracted: none may be negative.
+fn check_signs(instrument: &Instrument) -> Result<(), InstrumentError> {
+    let Filters {
+        price,
+        lot_size,
+        market_lot_size,
+        ..
+    } = &instrument.filters;
+    let price = price.unwrap_or_default();
+    let lot = lot_size.unwrap_or_default();
+    let market = market_lot_size.unwrap_or_default();
+    let (p, q) = (instrument.price_scale, instrument.qty_scale);
+    let values = [
+        ("PRICE_FILTER.minPrice", price.min_price, p),
+        ("PRICE_FILTER.maxPrice", price.max_price, p),
+        ("PRICE_FILTER.tickSize", price.tick_size, p),
+        ("LOT_SIZE.minQty", lot.min_qty, q),
+        ("LOT_SIZE.maxQty", lot.max_qty, q),
+        ("LOT_SIZE.stepSize", lot.step_size, q),
+        ("MARKET_LOT_SIZE.minQty", market.min_qty, q),
+        ("MARKET_LOT_SIZE.maxQty", market.max_qty, q),
+        ("MARKET_LOT_SIZE.stepSize", market.step_size, q),
+    ];
+    for (field, value, scale) in values {
+        if value < 0 {
+            return Err(InstrumentError::Negative {
+                instrument: instrument.name(),
+                field,
+                value: shown(i128::from(value), scale),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn percent(instrument: &Instrument) -> Result<Option<Band>, InstrumentError> {
+    let Some(filter) = instrument.filters.percent_price else {
+        return Ok(None);
+    };
+    if instrument.surface == Surface::Spot {
+        return Ok(None);
+    }
+    let up = ("PERCENT_PRICE.multiplierUp", filter.multiplier_up);
+    let down = ("PERCENT_PRICE.multiplierDown", filter.multiplier_down);
+    band(instrument, down, up).map(Some)
+}
+
+fn by_side(instrument: &Instrument) -> Result<Option<[Band; 2]>, InstrumentError> {
+    let Some(filter) = instrument.filters.percent_price_by_side else {
+        return Ok(None);
+    };
+    let buy = band(
+        instrument,
+        (
+            "PERCENT_PRICE_BY_SIDE.bidMultiplierDown",
+            filter.bid_multiplier_down,
+        ),
+        (
+            "PERCENT_PRICE_BY_SIDE.bidMultiplierUp",
+            filter.bid_multiplier_up,
+        ),
+    )?;
+    let sell = band(
+        instrument,
+        (
+            "PERCENT_PRICE_BY_SIDE.askMultiplierDown",
+            filter.ask_multiplier_down,
+        ),
+        (
+            "PERCENT_PRICE_BY_SIDE.askMultiplierUp",
+            filter.ask_multiplier_up,
+        ),
+    )?;
+    Ok(Some([buy, sell]))
+}
+
+/// `|best - mark| <= mark * bound` as a band: from `1 - bound` to `1 + bound` times the mark.
+fn take(instrument: &Instrument) -> Result<Option<Band>, InstrumentError> {
+    let field = "marketTakeBound";
+    match instrument.market_take_bound {
+        Some(bound) if !bound.is_zero() && instrument.surface == Surface::Futures => {
+            let one = Decimal::ONE;
+            let up = bound.checked_add(one);
+            let up = up.ok_or_else(|| digits(instrument, field, bound))?;
+            let down = (one - bound.min(one)).max(Decimal::ZERO);
+            if bound.is_sign_negative() {
+                return Err(negative(instrument, field, bound));
+            }
+            band(instrument, (field, down), (field, up)).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn band(
+    instrument: &Instrument,
+    (down_field, down): (&'static str, Decimal),
+    (up_field, up): (&'static str, Decimal),
+) -> Result<Band, InstrumentError> {
+    let ratio = |field, multiplier: Decimal| {
+        if multiplier.is_sign_negative() && !multiplier.is_zero() {
+            return Err(negative(instrument, field, multiplier));
+        }
+        let scale = reference_scale(instrument.surface, instrument.price_scale);
+        Ratio::new(multiplier, instrument.price_scale, scale)
+            .ok_or_else(|| digits(instrument, field, multiplier))
+    };
+    Ok(Band {
+        floor: ratio(down_field, down)?,
+        cap: if up.is_zero() {
+            None
+        } else {
+            Some(ratio(up_field, up)?)
+        },
+    })
+}
+
+fn negative(instrument: &Instrument, field: &'static str, value: Decimal) -> InstrumentError {
+    InstrumentError::Negative {
+        instrument: instrument.name(),
+        field,
+        value,
+    }
+}
+
+fn digits(instrument: &Instrument, field: &'static str, value: Decimal) -> InstrumentError {
+    InstrumentError::Digits {
+        instrument: instrument.name(),
+        field,
+        value,
+    }
+}
+
+/// Minimums first, so that a notional outside of both names the minimum. A bound of 0 is off.
+fn notionals(instrument: &Instrument) -> Vec<NotionalBound> {
+    let filters = &instrument.filters;
+    let notional = filters.notional;
+    let bounds = [
+        (Rule::MinNotional, true, true, filters.min_notional),
+        (
+            Rule::NotionalMin,
+            true,
+            notional.is_some_and(|filter| filter.apply_min_to_market),
+            notional.map(|filter| filter.min_notional),
+        ),
+        (Rule::MaxNotional, false, true, filters.max_notional),
+        (
+            Rule::NotionalMax,
+            false,
+            notional.is_some_and(|filter| filter.apply_max_to_market),
+            notional.map(|filter| filter.max_notional),
+        ),
+    ];
+    let mut compiled = Vec::new();
+    for (rule, minimum, market, amount) in bounds {
+        if let Some(amount) = amount.filter(|amount| amount.0 > 0) {
+            compiled.push(NotionalBound {
+                rule,
+                minimum,
+                market,
+                amount,
+                scaled: scaled_amounts(instrument, amount, minimum),
+            });
+        }
+    }
+    compiled
+}
+
+fn scaled_amounts(instrument: &Instrument, amount: Amount, minimum: bool) -> [i128; 3] {
+    let reference = reference_scale(instrument.surface, instrument.price_scale);
+    [
+        scaled_amount(
+            amount,
+            instrument.price_scale + instrument.qty_scale,
+            minimum,
+        ),
+        scaled_amount(amount, reference + instrument.qty_scale, minimum),
+        amount.0,
+    ]
+}
+
+/// An amount over 0 at `scale`, rounded up for a minimum and down for a maximum: exactly as
+/// strict as the amount, for the compared notionals are whole numbers at that scale. It
+/// saturates where 128 bits end, beyond every product of two 64-bit numbers.
+fn scaled_amount(amount: Amount, scale: u8, minimum: bool) -> i128 {
+    if scale >= AMOUNT_SCALE {
+        return amount
+            .0
+            .saturating_mul(i128::from(pow10(scale - AMOUNT_SCALE)));
+    }
+    let divisor = i128::from(pow10(AMOUNT_SCALE - scale));
+    let floor = amount.0 / divisor;
+    floor + i128::from(minimum && amount.0 % divisor != 0)
+}
+
+/// `mantissa / 10^scale` for a message: low decimals are dropped where a [`Decimal`], which has
+/// 96 bits and 28 decimals, cannot hold them.
+pub(super) fn shown(mut mantissa: i128, mut scale: u8) -> Decimal {
+    while scale > 0 && (scale > 28 || mantissa.unsigned_abs() >> 96 != 0) {
+        mantissa /= 10;
+        scale -= 1;
+    }
+    crate::decimal::decimal(mantissa, scale)
+}

@@ -1,0 +1,417 @@
+//! The symbol filters and the numeric rules of parameters (spec 1, Symbol rules; spec 2,
+//! Exchange information).
+//!
+//! Ours, where the documents have no formula:
+//! - `MARKET_LOT_SIZE` binds orders of type MARKET, in addition to `LOT_SIZE`.
+//! - Orders without a price have the notional `reference * quantity`, where the reference is
+//!   the mark price on futures (documented) and the last price on spot; a spot MARKET BUY has
+//!   its quoteOrderQty. `NOTIONAL` and `MAX_NOTIONAL` bound the same number; the first leaves
+//!   orders without a price alone unless `applyMinToMarket` or `applyMaxToMarket` says otherwise.
+//! - `PERCENT_PRICE_BY_SIDE`: BUY from bidMultiplierDown to bidMultiplierUp times the reference,
+//!   SELL with the ask multipliers. The average over `avgPriceMins` has no route: the last price
+//!   stands in for it.
+//! - Spot `PERCENT_PRICE` needs an index price that has no route: the venue decides.
+//! - Every value of 0 disables its rule. An unknown reference price leaves the rule to the venue.
+//! - `MAX_NUM_ORDERS` counts orders that rest: neither MARKET nor LIMIT with IOC or FOK.
+
+use crate::decimal::{AMOUNT_SCALE, Decimal, MARK_SCALE, pow10};
+use crate::instrument::LotSize;
+use crate::order::{OrderTerms, OrderType, Side, Surface, TimeInForce, WorkingType};
+
+use super::compiled::{Band, NotionalBasis, Precision, Ratio, shown};
+use super::{CompiledRules, OrderContext, Rejection, Rule};
+
+/// 0.1 percent in parts per million.
+const CALLBACK_PPM_MIN: u32 = 1_000;
+/// 5 percent in parts per million.
+const CALLBACK_PPM_MAX: u32 = 50_000;
+
+/// The rules of one number: decimals, over 0, minimum, maximum, step.
+struct Ladder {
+    precision: Rule,
+    positive: Rule,
+    min: Rule,
+    max: Rule,
+    step: Rule,
+}
+
+const PRICE: Ladder = Ladder {
+    precision: Rule::BadPrecisionPrice,
+    positive: Rule::PricePositive,
+    min: Rule::PriceMin,
+    max: Rule::PriceMax,
+    step: Rule::PriceTick,
+};
+const STOP_PRICE: Ladder = Ladder {
+    precision: Rule::BadPrecisionStopPrice,
+    positive: Rule::StopPricePositive,
+    min: Rule::StopPriceMin,
+    max: Rule::StopPriceMax,
+    step: Rule::StopPriceTick,
+};
+const ACTIVATION_PRICE: Ladder = Ladder {
+    precision: Rule::BadPrecisionActivationPrice,
+    positive: Rule::ActivationPricePositive,
+    min: Rule::ActivationPriceMin,
+    max: Rule::ActivationPriceMax,
+    step: Rule::ActivationPriceTick,
+};
+const QTY: Ladder = Ladder {
+    precision: Rule::BadPrecisionQty,
+    positive: Rule::QtyPositive,
+    min: Rule::LotMin,
+    max: Rule::LotMax,
+    step: Rule::LotStep,
+};
+const MARKET_QTY: Ladder = Ladder {
+    min: Rule::MarketLotMin,
+    max: Rule::MarketLotMax,
+    step: Rule::MarketLotStep,
+    ..QTY
+};
+
+/// `PRICE_FILTER` and `pricePrecision` on price, stopPrice and activationPrice.
+#[inline]
+pub(super) fn check_prices(rules: &CompiledRules, terms: &OrderTerms) -> Result<(), Rejection> {
+    let prices = [
+        (terms.price, &PRICE),
+        (terms.stop_price, &STOP_PRICE),
+        (terms.activation_price, &ACTIVATION_PRICE),
+    ];
+    let filter = &rules.price;
+    for (price, ladder) in prices {
+        if let Some(price) = price {
+            let scale = rules.price_scale;
+            check_sane(price.0, rules.price_precision, scale, ladder)?;
+            let bounds = (filter.min_price, filter.max_price, filter.tick_size);
+            check_bounds(price.0, bounds, scale, ladder)?;
+        }
+    }
+    Ok(())
+}
+
+/// `LOT_SIZE`, `MARKET_LOT_SIZE` and `quantityPrecision` on quantity; quoteOrderQty is over 0
+/// and free of both (spec 1, Place order, rule 3).
+#[inline]
+pub(super) fn check_quantities(rules: &CompiledRules, terms: &OrderTerms) -> Result<(), Rejection> {
+    if let Some(qty) = terms.qty {
+        let bounds = |lot: &LotSize| (lot.min_qty, lot.max_qty, lot.step_size);
+        let scale = rules.qty_scale;
+        check_sane(qty.0, rules.qty_precision, scale, &QTY)?;
+        check_bounds(qty.0, bounds(&rules.lot_size), scale, &QTY)?;
+        if terms.order_type == OrderType::Market {
+            check_bounds(qty.0, bounds(&rules.market_lot_size), scale, &MARKET_QTY)?;
+        }
+    }
+    match terms.quote_qty {
+        Some(amount) if amount.0 <= 0 => {
+            Err(Rule::QuoteQtyPositive.with(shown(amount.0, AMOUNT_SCALE), Decimal::ZERO))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn check_sane(
+    value: i64,
+    precision: Precision,
+    scale: u8,
+    ladder: &Ladder,
+) -> Result<(), Rejection> {
+    if precision.unit != 1 && value % precision.unit != 0 {
+        let decimals = Decimal::from(precision.decimals);
+        return Err(ladder.precision.with(shown(value.into(), scale), decimals));
+    }
+    if value <= 0 {
+        return Err(broken(ladder.positive, value, 0, scale));
+    }
+    Ok(())
+}
+
+/// The value is over 0 and the bounds are not negative, so that no difference can overflow.
+#[inline]
+fn check_bounds(
+    value: i64,
+    (min, max, step): (i64, i64, i64),
+    scale: u8,
+    ladder: &Ladder,
+) -> Result<(), Rejection> {
+    if value < min {
+        return Err(broken(ladder.min, value, min, scale));
+    }
+    if max != 0 && value > max {
+        return Err(broken(ladder.max, value, max, scale));
+    }
+    if step != 0 && !is_multiple(value - min, step) {
+        return Err(broken(ladder.step, value, step, scale));
+    }
+    Ok(())
+}
+
+/// Both are not negative.
+#[inline]
+const fn is_multiple(value: i64, step: i64) -> bool {
+    // A 64-bit division costs several times a 32-bit one on many processors.
+    if (value | step) >> 32 == 0 {
+        (value as u32).is_multiple_of(step as u32)
+    } else {
+        (value as u64).is_multiple_of(step as u64)
+    }
+}
+
+#[cold]
+fn broken(rule: Rule, value: i64, limit: i64, scale: u8) -> Rejection {
+    rule.with(shown(value.into(), scale), shown(limit.into(), scale))
+}
+
+/// Callback rate from 0.1 to 5 percent, and an activation price on the right side of the latest
+/// price of the working type (spec 2, New order, rule 2).
+#[inline]
+pub(super) fn check_trailing(
+    rules: &CompiledRules,
+    terms: &OrderTerms,
+    context: &OrderContext,
+) -> Result<(), Rejection> {
+    let Some(rate) = terms.callback_ppm else {
+        return Ok(());
+    };
+    let percent = |ppm: u32| shown(ppm.into(), 4);
+    if rate < CALLBACK_PPM_MIN {
+        return Err(Rule::CallbackRateMin.with(percent(rate), percent(CALLBACK_PPM_MIN)));
+    }
+    if rate > CALLBACK_PPM_MAX {
+        return Err(Rule::CallbackRateMax.with(percent(rate), percent(CALLBACK_PPM_MAX)));
+    }
+    let (latest, scale) = match terms.working_type {
+        Some(WorkingType::MarkPrice) => (known(context.mark), MARK_SCALE),
+        _ => (known(context.last), rules.price_scale),
+    };
+    let (Some(activation), Some(latest)) = (terms.activation_price, latest) else {
+        return Ok(());
+    };
+    // Cross-multiplied to the same scale: 64 bits times at most 10^12.
+    let left = i128::from(activation.0) * i128::from(pow10(scale));
+    let right = i128::from(latest) * i128::from(pow10(rules.price_scale));
+    let rule = match terms.side {
+        Side::Buy if left >= right => Rule::ActivationPriceBuy,
+        Side::Sell if left <= right => Rule::ActivationPriceSell,
+        _ => return Ok(()),
+    };
+    let activation = shown(activation.0.into(), rules.price_scale);
+    Err(rule.with(activation, shown(latest.into(), scale)))
+}
+
+/// `PERCENT_PRICE` by side against the mark price, and `PERCENT_PRICE_BY_SIDE`, on the price of
+/// every order that has one.
+#[inline]
+pub(super) fn check_bands(
+    rules: &CompiledRules,
+    terms: &OrderTerms,
+    context: &OrderContext,
+) -> Result<(), Rejection> {
+    let Some(price) = terms.price else {
+        return Ok(());
+    };
+    if let (Some(band), Some(mark)) = (&rules.percent, known(context.mark)) {
+        let told = (Rule::PercentDown, Rule::PercentUp);
+        check_side(rules, band, terms.side, price.0, mark, told)?;
+    }
+    if let (Some(band), Some(reference)) = (rules.by_side(terms.side), reference(rules, context)) {
+        check_floor(rules, &band.floor, price.0, reference, Rule::BySideDown)?;
+        check_cap(rules, band.cap.as_ref(), price.0, reference, Rule::BySideUp)?;
+    }
+    Ok(())
+}
+
+/// The best price that a futures MARKET order meets: `PERCENT_PRICE` (-4131) and
+/// marketTakeBound, the largest distance from the mark price in either direction. Without a mark
+/// price or an opposite side the venue decides.
+#[inline]
+pub(super) fn check_market(
+    rules: &CompiledRules,
+    terms: &OrderTerms,
+    context: &OrderContext,
+) -> Result<(), Rejection> {
+    if terms.order_type != OrderType::Market || rules.surface != Surface::Futures {
+        return Ok(());
+    }
+    let opposite = match terms.side {
+        Side::Buy => context.best_ask,
+        Side::Sell => context.best_bid,
+    };
+    let (Some(best), Some(mark)) = (known(opposite), known(context.mark)) else {
+        return Ok(());
+    };
+    if let Some(band) = &rules.percent {
+        let told = (Rule::MarketPercentDown, Rule::MarketPercentUp);
+        check_side(rules, band, terms.side, best, mark, told)?;
+    }
+    if let Some(band) = &rules.take {
+        check_floor(rules, &band.floor, best, mark, Rule::MarketTakeDown)?;
+        check_cap(rules, band.cap.as_ref(), best, mark, Rule::MarketTakeUp)?;
+    }
+    Ok(())
+}
+
+/// A buy must not exceed the cap, a sell not undercut the floor.
+#[inline]
+fn check_side(
+    rules: &CompiledRules,
+    band: &Band,
+    side: Side,
+    price: i64,
+    reference: i64,
+    (down, up): (Rule, Rule),
+) -> Result<(), Rejection> {
+    match side {
+        Side::Buy => check_cap(rules, band.cap.as_ref(), price, reference, up),
+        Side::Sell => check_floor(rules, &band.floor, price, reference, down),
+    }
+}
+
+#[inline]
+fn check_cap(
+    rules: &CompiledRules,
+    cap: Option<&Ratio>,
+    price: i64,
+    reference: i64,
+    rule: Rule,
+) -> Result<(), Rejection> {
+    match cap {
+        Some(cap) if cap.is_below(price, reference) => {
+            Err(outside(rules, cap, price, reference, rule))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn check_floor(
+    rules: &CompiledRules,
+    floor: &Ratio,
+    price: i64,
+    reference: i64,
+    rule: Rule,
+) -> Result<(), Rejection> {
+    if floor.is_above(price, reference) {
+        return Err(outside(rules, floor, price, reference, rule));
+    }
+    Ok(())
+}
+
+#[cold]
+fn outside(
+    rules: &CompiledRules,
+    ratio: &Ratio,
+    price: i64,
+    reference: i64,
+    rule: Rule,
+) -> Rejection {
+    let limit = shown(ratio.bound(reference), ratio.scale);
+    rule.with(shown(price.into(), rules.price_scale), limit)
+}
+
+/// `MIN_NOTIONAL`, `MAX_NOTIONAL` and `NOTIONAL`. Reduce-only orders are exempt from minimums
+/// (-4164), and closePosition has no quantity to judge.
+#[inline]
+pub(super) fn check_notional(
+    rules: &CompiledRules,
+    terms: &OrderTerms,
+    context: &OrderContext,
+) -> Result<(), Rejection> {
+    if rules.notionals.is_empty() {
+        return Ok(());
+    }
+    let Some((notional, basis)) = notional(rules, terms, context) else {
+        return Ok(());
+    };
+    for bound in &rules.notionals {
+        let exempt = bound.minimum && terms.reduce_only;
+        if exempt || (terms.price.is_none() && !bound.market) {
+            continue;
+        }
+        let limit = bound.scaled[basis as usize];
+        let breaks = if bound.minimum {
+            notional < limit
+        } else {
+            notional > limit
+        };
+        if breaks {
+            let scale = match basis {
+                NotionalBasis::Price => rules.price_scale + rules.qty_scale,
+                NotionalBasis::Reference => rules.reference_scale() + rules.qty_scale,
+                NotionalBasis::Quote => AMOUNT_SCALE,
+            };
+            let limit = shown(bound.amount.0, AMOUNT_SCALE);
+            return Err(bound.rule.with(shown(notional, scale), limit));
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn notional(
+    rules: &CompiledRules,
+    terms: &OrderTerms,
+    context: &OrderContext,
+) -> Option<(i128, NotionalBasis)> {
+    let product = |price: i64, qty: i64| i128::from(price) * i128::from(qty);
+    match (terms.quote_qty, terms.qty, terms.price) {
+        (Some(amount), ..) => Some((amount.0, NotionalBasis::Quote)),
+        (None, Some(qty), Some(price)) => Some((product(price.0, qty.0), NotionalBasis::Price)),
+        (None, Some(qty), None) => {
+            let reference = reference(rules, context)?;
+            Some((product(reference, qty.0), NotionalBasis::Reference))
+        }
+        (None, None, _) => None,
+    }
+}
+
+/// `MAX_NUM_ORDERS` (algo orders count too) and `MAX_NUM_ALGO_ORDERS`, the new order included.
+#[inline]
+pub(super) fn check_counts(
+    rules: &CompiledRules,
+    terms: &OrderTerms,
+    context: &OrderContext,
+) -> Result<(), Rejection> {
+    let algo = terms.order_type.is_conditional();
+    if context.open_orders >= rules.orders_max && rests(terms) {
+        let count = Decimal::from(u64::from(context.open_orders) + 1);
+        return Err(Rule::MaxNumOrders.with(count, rules.orders_max.into()));
+    }
+    if algo && context.open_algo_orders >= rules.algo_orders_max {
+        let count = Decimal::from(u64::from(context.open_algo_orders) + 1);
+        return Err(Rule::MaxNumAlgoOrders.with(count, rules.algo_orders_max.into()));
+    }
+    Ok(())
+}
+
+/// The order can stay open, in the book or waiting for its trigger.
+#[inline]
+const fn rests(terms: &OrderTerms) -> bool {
+    match terms.order_type {
+        OrderType::Market => false,
+        OrderType::Limit => !matches!(
+            terms.time_in_force,
+            Some(TimeInForce::Ioc | TimeInForce::Fok)
+        ),
+        _ => true,
+    }
+}
+
+/// The reference price of orders without one, at [`CompiledRules::reference_scale`].
+#[inline]
+const fn reference(rules: &CompiledRules, context: &OrderContext) -> Option<i64> {
+    match rules.surface {
+        Surface::Spot => known(context.last),
+        Surface::Futures => known(context.mark),
+    }
+}
+
+#[inline]
+const fn known(price: Option<i64>) -> Option<i64> {
+    match price {
+        Some(price) if price > 0 => Some(price),
+        _ => None,
+    }
+}
