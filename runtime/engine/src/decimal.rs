@@ -100,6 +100,7 @@ impl Amount {
 
     /// The part `numerator / denominator` of this amount, half to even.
     #[inline]
+    #[must_use]
     pub const fn part(self, numerator: i64, denominator: i64) -> Self {
         Self(div_half_even(
             self.0 * numerator as i128,
