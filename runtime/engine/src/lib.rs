@@ -9,20 +9,38 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
+mod book;
+pub mod callback;
+mod codec;
+pub mod config;
 pub mod decimal;
+pub mod effect;
+pub mod engine;
 pub mod event;
+pub mod holding;
 pub mod ids;
+pub mod input;
 pub mod instrument;
+pub mod ledger;
 pub mod market;
 pub mod order;
+pub mod order_state;
+pub mod orders;
 pub mod protocol;
+pub mod record;
+pub mod risk;
 pub mod rules;
+pub mod timer;
 
+pub use callback::Callback;
 pub use decimal::{Amount, Decimal};
+pub use effect::{Effect, Notice};
+pub use engine::Engine;
 pub use event::{Event, EventKind, Intent};
 pub use ids::{
     AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId,
 };
+pub use input::Input;
 pub use instrument::Instrument;
 pub use market::{Level, MarketEvent};
 pub use order::{

@@ -1,0 +1,173 @@
+//! What strategies answered: intents become orders, cancels and timers.
+
+use crate::effect::{Effect, Notice};
+use crate::event::Intent;
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
+use crate::order::{NewOrder, OrderTerms};
+use crate::order_state::OrderMove;
+use crate::orders::Order;
+use crate::protocol::Request;
+use crate::timer::Timer;
+
+use super::{Engine, RunState};
+
+impl Engine {
+    /// Takes all intents of one callback. They were checked by [`Callback`] against this very
+    /// state; a replay brings the same ones from the journal.
+    ///
+    /// [`Callback`]: crate::callback::Callback
+    pub(super) fn handle_answer(&mut self, strategy: StrategyId, intents: &[Intent]) {
+        let Some(state) = self.strategies.get(usize::from(strategy.0)) else {
+            return;
+        };
+        if state.fault.is_some() {
+            return;
+        }
+        let record = self.recorder.last_record();
+        if intents.iter().any(sends_request) {
+            // Requests wait until the block with their intent is durable.
+            self.recorder.seal();
+        }
+        for intent in intents {
+            self.take_intent(strategy, record, intent);
+        }
+    }
+
+    fn take_intent(&mut self, strategy: StrategyId, record: u64, intent: &Intent) {
+        match *intent {
+            Intent::Submit { order, terms } => {
+                self.submit(strategy, record, order, terms);
+            }
+            Intent::Rejected { terms, rejection } => {
+                self.notices.push_back(Notice::Rejected {
+                    time: self.now,
+                    strategy,
+                    terms,
+                    rejection,
+                });
+            }
+            Intent::Cancel { order } => self.request_cancel(strategy, record, order),
+            Intent::CancelAll { instrument } => {
+                self.request_cancel_all(strategy, record, instrument);
+            }
+            Intent::SetTimer { time, token } => {
+                // Never in the past: a timer that is due fires with the next timeout.
+                let timer = Timer::Strategy { strategy, token };
+                self.timers.set(time.max(self.now), timer);
+            }
+            Intent::CancelTimer { token } => {
+                self.timers.cancel(Timer::Strategy { strategy, token });
+            }
+        }
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        strategy: StrategyId,
+        record: u64,
+        seq: OrderSeq,
+        terms: OrderTerms,
+    ) {
+        let reserved_qty = self.worst_qty(&terms);
+        let now = self.now;
+        let state = &mut self.strategies[usize::from(strategy.0)];
+        let client_order_id = ClientOrderId::own(&state.config.name, self.epoch, seq);
+        state.open_orders += 1;
+        if state.config.limits.max_orders_per_minute.is_some() {
+            state.rate.count(now);
+        }
+        if self.limits.max_orders_per_minute.is_some() {
+            self.rate.count(now);
+        }
+        self.next_order = OrderSeq(self.next_order.0.max(seq.0 + 1));
+        let open = &mut self.open_orders[usize::from(terms.instrument.0)];
+        open.all += 1;
+        open.conditional += u32::from(terms.order_type.is_conditional());
+        for ledger in [
+            &mut self.ledgers.account,
+            &mut self.ledgers.strategies[usize::from(strategy.0)],
+        ] {
+            ledger
+                .at_mut(terms.instrument, terms.position_side)
+                .reserve(terms.side, reserved_qty);
+        }
+        self.orders.insert(Order::new(
+            seq,
+            client_order_id,
+            strategy,
+            terms,
+            now,
+            reserved_qty,
+        ));
+        let order = NewOrder {
+            client_order_id,
+            terms,
+        };
+        self.emit(Effect::Send {
+            record,
+            request: Request::Place(order),
+        });
+    }
+
+    fn request_cancel(&mut self, strategy: StrategyId, record: u64, seq: OrderSeq) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        if order.strategy != strategy || !order.apply(OrderMove::RequestCancel) {
+            return;
+        }
+        let request = Request::Cancel {
+            instrument: order.instrument(),
+            client_order_id: order.client_order_id,
+        };
+        self.emit(Effect::Send { record, request });
+    }
+
+    pub(super) fn request_cancel_all(
+        &mut self,
+        strategy: StrategyId,
+        record: u64,
+        instrument: Option<InstrumentId>,
+    ) {
+        let own: Vec<_> = self
+            .orders
+            .of(strategy, instrument)
+            .map(|order| order.seq)
+            .collect();
+        for seq in own {
+            self.request_cancel(strategy, record, seq);
+        }
+    }
+
+    /// The quantity that an order may add to its side of the position at worst, mantissa.
+    ///
+    /// A quote quantity counts at the best ask, or the last price, rounded up; an order that
+    /// closes a position adds nothing.
+    pub(crate) fn worst_qty(&self, terms: &OrderTerms) -> i64 {
+        if let Some(qty) = terms.qty {
+            return qty.0;
+        }
+        let Some(quote) = terms.quote_qty else {
+            return 0;
+        };
+        let market = &self.markets[usize::from(terms.instrument.0)];
+        let instrument = &self.instruments[usize::from(terms.instrument.0)];
+        let price = match market.book.ask() {
+            ask if ask.qty > 0 => ask.price,
+            _ => market.last.unwrap_or(0),
+        };
+        let one = instrument.notional(price, 1).0.max(1);
+        i64::try_from(quote.0 / one + 1).unwrap_or(i64::MAX / 4)
+    }
+
+    pub(super) const fn halted(&self) -> bool {
+        matches!(self.state, RunState::Halted)
+    }
+}
+
+const fn sends_request(intent: &Intent) -> bool {
+    matches!(
+        intent,
+        Intent::Submit { .. } | Intent::Cancel { .. } | Intent::CancelAll { .. }
+    )
+}

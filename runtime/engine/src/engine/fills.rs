@@ -1,0 +1,336 @@
+//! The user data stream: fills, order updates, balances, funding. Late, doubled and missing
+//! updates are normal; the venue's word wins (promise 3).
+
+use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
+use crate::effect::{Adjustment, Notice};
+use crate::event::EventKind;
+use crate::ids::{InstrumentId, OrderSeq, StrategyId, TradeId};
+use crate::ledger::{self};
+use crate::order::{OrderStatus, PositionSide, Side, Surface};
+use crate::order_state::OrderMove;
+use crate::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, PositionUpdate, UserEvent,
+};
+
+use super::{Engine, narrow};
+
+impl Engine {
+    pub(super) fn handle_user_event(&mut self, event: &UserEvent) {
+        match event {
+            UserEvent::Order(update) => self.handle_order_update(update),
+            UserEvent::Account(update) => self.handle_account_update(update),
+            // Taken into account by the lifecycle of live trading; a backtest has no use for them.
+            UserEvent::MarginCall
+            | UserEvent::Leverage { .. }
+            | UserEvent::PositionMode { .. } => {}
+        }
+    }
+
+    fn handle_order_update(&mut self, update: &OrderUpdate) {
+        if usize::from(update.instrument.0) >= self.instruments.len() {
+            return;
+        }
+        let Some(seq) = self.own_order(update) else {
+            self.take_external(update);
+            return;
+        };
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        order.venue_order_id = Some(update.order_id);
+        order.reported_qty = order.reported_qty.max(update.executed_qty.0);
+        let before = order.state;
+        let mut filled = false;
+        if let Some(fill) = &update.fill {
+            filled = order.count_fill(fill.trade_id, fill.qty.0, fill.quote_qty);
+            if filled {
+                let strategy = order.strategy;
+                self.apply_own_fill(seq, strategy, update, fill);
+            }
+        }
+        let mv = match update.status {
+            OrderStatus::New | OrderStatus::NewInsurance | OrderStatus::NewAdl => OrderMove::Accept,
+            OrderStatus::PartiallyFilled => OrderMove::FillPart,
+            OrderStatus::Filled => OrderMove::FillAll,
+            OrderStatus::Canceled => OrderMove::Cancel,
+            OrderStatus::Rejected => OrderMove::Reject,
+            OrderStatus::Expired => OrderMove::Expire,
+        };
+        self.move_order(seq, mv, before, filled);
+    }
+
+    /// The own order that an update speaks of: our strategy's name, our epoch, a number that we
+    /// gave out. Everything else on the account is external.
+    fn own_order(&self, update: &OrderUpdate) -> Option<OrderSeq> {
+        let (name, epoch, seq) = update.client_order_id.parse_own()?;
+        let ours = epoch == self.epoch
+            && seq < self.next_order
+            && self.strategies.iter().any(|s| s.config.name == name);
+        ours.then_some(seq)
+    }
+
+    /// Books a fill once, everywhere it counts, and tells its strategy.
+    fn apply_own_fill(
+        &mut self,
+        seq: OrderSeq,
+        strategy: StrategyId,
+        update: &OrderUpdate,
+        fill: &Fill,
+    ) {
+        let (instrument, side) = (update.instrument, update.position_side);
+        self.release(seq, fill.qty.0);
+        let realized = self.book_fill(Some(strategy), update, fill);
+        let own = self.ledgers.strategies[usize::from(strategy.0)].at(instrument, side);
+        let own_position = own.position;
+        let own_realized = self.last_own_realized;
+        let flags = u32::from(fill.maker) | u32::from(update.side == Side::Sell) << 1;
+        let fields = [
+            fill.price.0,
+            fill.qty.0,
+            narrow(fill.fee),
+            narrow(own_realized),
+            fill.trade_id.0,
+            own_position.qty,
+        ];
+        let event = self.event(EventKind::Fill, instrument, flags, fields, seq.0 as i64);
+        self.deliver(strategy, event);
+        let fields = [
+            own_position.qty,
+            narrow(own_position.cost),
+            narrow(own_position.realized_pnl),
+            0,
+            0,
+            0,
+        ];
+        let flags = u32::from(side.code());
+        let event = self.event(EventKind::Position, instrument, flags, fields, 0);
+        self.deliver(strategy, event);
+        let position = self.ledgers.account.at(instrument, side).position.qty;
+        if let Some(order) = self.orders.known_mut(seq) {
+            let notice = Notice::Filled {
+                time: self.now,
+                strategy,
+                order: order.clone(),
+                fill: *fill,
+                realized_pnl: realized,
+                position,
+            };
+            self.notices.push_back(notice);
+        }
+    }
+
+    /// Books a fill in the account's ledger, the owner's and the balances. Answers the profit
+    /// that the account realized.
+    fn book_fill(&mut self, owner: Option<StrategyId>, update: &OrderUpdate, fill: &Fill) -> Amount {
+        let (id, side) = (update.instrument, update.position_side);
+        let instrument = &self.instruments[usize::from(id.0)];
+        let (surface, base, quote) = (instrument.surface, instrument.base, instrument.quote);
+        let qty_scale = instrument.qty_scale;
+        let (qty, quote_qty) = (fill.qty.0, fill.quote_qty);
+        let account = &mut self.ledgers.account.at_mut(id, side).position;
+        let realized = account.fill(update.side, qty, quote_qty);
+        let own = &mut self.ledgers.owner(owner).at_mut(id, side).position;
+        self.last_own_realized = own.fill(update.side, qty, quote_qty);
+        if fill.fee_asset == quote {
+            own.fees += fill.fee;
+            self.ledgers.account.at_mut(id, side).position.fees += fill.fee;
+        } else {
+            *self.other_fees.entry(fill.fee_asset).or_default() += fill.fee;
+        }
+        match surface {
+            Surface::Futures => self.add_balance(surface, quote, realized),
+            Surface::Spot => {
+                let unit = pow10(AMOUNT_SCALE.saturating_sub(qty_scale));
+                let base_qty = Amount(i128::from(qty) * i128::from(unit));
+                let sign = |amount: Amount| if update.side == Side::Buy { amount } else { -amount };
+                self.add_balance(surface, base, sign(base_qty));
+                self.add_balance(surface, quote, -sign(quote_qty));
+            }
+        }
+        self.add_balance(surface, fill.fee_asset, -fill.fee);
+        debug_assert_eq!(
+            self.ledgers.first_difference(),
+            None,
+            "the sub-ledgers sum to the account's ledger after every fill"
+        );
+        self.watch_losses(id);
+        realized
+    }
+
+    fn add_balance(&mut self, surface: Surface, asset: crate::ids::AssetId, amount: Amount) {
+        self.balances.entry((surface, asset)).or_default().total += amount;
+    }
+
+    /// An order or a fill of somebody else on this account: liquidation, ADL, the user's hand.
+    fn take_external(&mut self, update: &OrderUpdate) {
+        let mut realized_pnl = Amount::ZERO;
+        if let Some(fill) = &update.fill {
+            if self.seen_external(update.instrument, fill.trade_id) {
+                return;
+            }
+            realized_pnl = self.book_fill(None, update, fill);
+        }
+        self.notices.push_back(Notice::External {
+            time: self.now,
+            instrument: update.instrument,
+            side: update.side,
+            fill: update.fill,
+            realized_pnl,
+        });
+    }
+
+    /// Whether an external fill was booked before; the last trade ids of each instrument are kept.
+    fn seen_external(&mut self, instrument: InstrumentId, trade_id: TradeId) -> bool {
+        const KEPT: usize = 1024;
+        let seen = &mut self.external_trades[usize::from(instrument.0)];
+        if seen.contains(&trade_id) {
+            return true;
+        }
+        if seen.len() == KEPT {
+            seen.pop_front();
+        }
+        seen.push_back(trade_id);
+        false
+    }
+
+    fn handle_account_update(&mut self, update: &AccountUpdate) {
+        for balance in &update.balances {
+            if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
+                self.book_funding(balance);
+            }
+            self.take_balance(update.surface, balance);
+        }
+        for position in &update.positions {
+            self.take_position(position);
+        }
+    }
+
+    /// The venue's balance wins; where it differs from ours, that is said. A change that explains
+    /// itself (funding, a transfer) is no difference.
+    fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate) {
+        let now = self.now;
+        let balance = self.balances.entry((surface, update.asset)).or_default();
+        let expected = balance.total + update.change;
+        let changed = (balance.total, balance.locked) != (update.total, update.locked);
+        balance.total = update.total;
+        balance.locked = update.locked;
+        if expected != update.total {
+            let adjustment = Adjustment::Balance {
+                surface,
+                asset: update.asset,
+                from: expected,
+                to: update.total,
+            };
+            self.notices.push_back(Notice::Adjusted {
+                time: now,
+                adjustment,
+            });
+        }
+        if changed {
+            let fields = [
+                narrow(update.total),
+                narrow(update.locked),
+                i64::from(update.asset.0),
+                0,
+                0,
+                0,
+            ];
+            let flags = u32::from(surface.code());
+            let event = self.event(EventKind::Balance, InstrumentId(0), flags, fields, 0);
+            for index in 0..self.strategies.len() {
+                self.deliver(StrategyId(index as u16), event);
+            }
+        }
+    }
+
+    fn take_position(&mut self, update: &PositionUpdate) {
+        if usize::from(update.instrument.0) >= self.instruments.len() {
+            return;
+        }
+        let (id, side) = (update.instrument, update.position_side);
+        let position = &mut self.ledgers.account.at_mut(id, side).position;
+        let (from, to) = (position.qty, update.qty.0);
+        if from == to {
+            return;
+        }
+        let cost = update.cost - position.cost;
+        position.qty = to;
+        position.cost = update.cost;
+        let external = &mut self.ledgers.external.at_mut(id, side).position;
+        external.qty += to - from;
+        external.cost += cost;
+        self.notices.push_back(Notice::Adjusted {
+            time: self.now,
+            adjustment: Adjustment::Position {
+                instrument: id,
+                side,
+                from,
+                to,
+            },
+        });
+    }
+
+    /// Books a funding payment in the ledger of the instrument that it belongs to, and shares it
+    /// out to the sub-ledgers by their quantities.
+    ///
+    /// The event does not name the instrument (spec 2, ACCOUNT_UPDATE): of the open positions, it
+    /// is the one whose expected payment, quantity times mark times rate, is nearest.
+    fn book_funding(&mut self, balance: &BalanceUpdate) {
+        let amount = balance.change;
+        self.notices.push_back(Notice::Funding {
+            time: self.now,
+            amount,
+        });
+        let Some((id, side)) = self.funded_position(balance) else {
+            return;
+        };
+        let position = &mut self.ledgers.account.at_mut(id, side).position;
+        position.funding += amount;
+        let (whole, mut left) = (position.qty, amount);
+        let mark = self.mark(id);
+        for index in 0..self.strategies.len() {
+            let own = &mut self.ledgers.strategies[index].at_mut(id, side).position;
+            if own.qty == 0 {
+                continue;
+            }
+            let share = if whole == 0 { Amount::ZERO } else { part(amount, own.qty, whole) };
+            own.funding += share;
+            left -= share;
+            let (rate, price) = mark.map_or((0, 0), |mark| (mark.funding_rate, mark.mark));
+            let fields = [narrow(share), rate, price, 0, 0, 0];
+            let event = self.event(EventKind::Funding, id, 0, fields, 0);
+            self.deliver(StrategyId(index as u16), event);
+        }
+        // What rounding leaves, and what belongs to positions that are not ours.
+        self.ledgers.external.at_mut(id, side).position.funding += left;
+    }
+
+    fn funded_position(&self, balance: &BalanceUpdate) -> Option<(InstrumentId, PositionSide)> {
+        let candidates = self.ledgers.account.iter().filter(|(id, _, holding)| {
+            let instrument = &self.instruments[usize::from(id.0)];
+            holding.position.qty != 0
+                && instrument.surface == Surface::Futures
+                && instrument.quote == balance.asset
+        });
+        let distance = |id: InstrumentId, qty: i64| {
+            let instrument = &self.instruments[usize::from(id.0)];
+            let expected = self.mark(id).map_or(Amount::ZERO, |mark| {
+                let value = ledger::value(instrument, qty, mark.mark);
+                part(value, mark.funding_rate, pow10(AMOUNT_SCALE))
+            });
+            (balance.change + expected).abs()
+        };
+        candidates
+            .min_by_key(|(id, _, holding)| distance(*id, holding.position.qty))
+            .map(|(id, side, _)| (id, side))
+    }
+}
+
+/// `amount * numerator / denominator` with any signs, half to even.
+fn part(amount: Amount, numerator: i64, denominator: i64) -> Amount {
+    if denominator < 0 {
+        (-amount).part(numerator, -denominator)
+    } else {
+        amount.part(numerator, denominator)
+    }
+}

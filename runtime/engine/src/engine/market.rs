@@ -1,0 +1,262 @@
+//! Public market data: the books, bars and marks, and who is told of them.
+
+use crate::book::Book;
+use crate::config::{Streams, Subscription};
+use crate::decimal::{MARK_SCALE, pow10};
+use crate::effect::Effect;
+use crate::event::{Event, EventKind};
+use crate::ids::{InstrumentId, StrategyId, Time};
+use crate::market::MarketEvent;
+use crate::timer::Timer;
+
+use super::view::Mark;
+use super::{Engine, codec};
+
+/// What is known of one instrument's market.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MarketState {
+    pub(super) book: Book,
+    pub(super) last: Option<i64>,
+    pub(super) recorded_mark: Option<Mark>,
+    subscribers: Vec<Subscriber>,
+    bars: Vec<Bar>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Subscriber {
+    strategy: StrategyId,
+    streams: Streams,
+}
+
+/// A running bar and who is told when it closes.
+#[derive(Clone, Debug)]
+struct Bar {
+    interval_ms: i64,
+    subscribers: Vec<StrategyId>,
+    prices: Option<BarPrices>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BarPrices {
+    open: i64,
+    high: i64,
+    low: i64,
+    close: i64,
+    volume: i64,
+}
+
+impl MarketState {
+    pub(super) fn subscribe(&mut self, strategy: StrategyId, subscription: &Subscription) {
+        self.subscribers.push(Subscriber {
+            strategy,
+            streams: subscription.streams,
+        });
+        for interval_ms in &subscription.bars_ms {
+            match self.bars.iter_mut().find(|bar| bar.interval_ms == *interval_ms) {
+                Some(bar) => bar.subscribers.push(strategy),
+                None => self.bars.push(Bar {
+                    interval_ms: *interval_ms,
+                    subscribers: vec![strategy],
+                    prices: None,
+                }),
+            }
+        }
+    }
+
+    /// The mark price at scale 8: the recorded one, else mid.
+    #[inline]
+    pub(super) fn mark(&self, price_scale: u8) -> Option<i64> {
+        match self.recorded_mark {
+            Some(mark) => Some(mark.mark),
+            None => self.mid(price_scale),
+        }
+    }
+
+    /// The mid at scale 8, halves rounded down where the scale cannot hold them.
+    #[inline]
+    pub(super) fn mid(&self, price_scale: u8) -> Option<i64> {
+        let twice = self.book.mid_twice()?;
+        Some(if price_scale <= MARK_SCALE {
+            let factor = pow10(MARK_SCALE - price_scale);
+            if factor == 1 { twice / 2 } else { twice * (factor / 2) }
+        } else {
+            twice / pow10(price_scale - MARK_SCALE) / 2
+        })
+    }
+}
+
+impl BarPrices {
+    const fn first(price: i64, qty: i64) -> Self {
+        Self {
+            open: price,
+            high: price,
+            low: price,
+            close: price,
+            volume: qty,
+        }
+    }
+}
+
+impl Engine {
+    #[inline]
+    pub(super) fn handle_market(&mut self, instrument: InstrumentId, event: &MarketEvent<'_>) {
+        match *event {
+            MarketEvent::Trade {
+                price,
+                qty,
+                trade_id,
+                buyer_is_maker,
+            } => {
+                let market = &mut self.markets[usize::from(instrument.0)];
+                market.last = Some(price);
+                if !market.bars.is_empty() {
+                    self.count_trade_in_bars(instrument, price, qty);
+                }
+                let fields = [price, qty, 0, 0, 0, 0];
+                let flags = u32::from(buyer_is_maker);
+                let event = self.event(EventKind::Trade, instrument, flags, fields, trade_id);
+                self.deliver_market(event, |streams| streams.trades);
+            }
+            MarketEvent::Top {
+                update_id,
+                bid,
+                ask,
+            } => {
+                let market = &mut self.markets[usize::from(instrument.0)];
+                if !market.book.apply_top(update_id, bid, ask) {
+                    return;
+                }
+                self.watch_losses(instrument);
+                let fields = [bid.price, bid.qty, ask.price, ask.qty, 0, 0];
+                let event = self.event(EventKind::BookTop, instrument, 0, fields, update_id);
+                self.deliver_market(event, |streams| streams.book);
+            }
+            MarketEvent::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => {
+                let book = &mut self.markets[usize::from(instrument.0)].book;
+                book.apply_depth(update_id, snapshot, bids, asks);
+                self.watch_losses(instrument);
+                self.deliver_book_change(instrument, u32::from(snapshot), update_id);
+            }
+            MarketEvent::Gap => {
+                self.markets[usize::from(instrument.0)].book.apply_gap();
+                self.deliver_book_change(instrument, 2, 0);
+            }
+            MarketEvent::Mark {
+                mark,
+                index,
+                funding_rate,
+                next_funding,
+            } => {
+                self.markets[usize::from(instrument.0)].recorded_mark = Some(Mark {
+                    mark,
+                    index,
+                    funding_rate,
+                    next_funding,
+                });
+                self.watch_losses(instrument);
+                let fields = [mark, index, funding_rate, next_funding.millis(), 0, 0];
+                let event = self.event(EventKind::MarkPrice, instrument, 0, fields, 0);
+                self.deliver_market(event, |streams| streams.marks);
+            }
+        }
+    }
+
+    fn deliver_book_change(&mut self, instrument: InstrumentId, flags: u32, update_id: i64) {
+        let book = &self.markets[usize::from(instrument.0)].book;
+        let (bid, ask) = (book.bid(), book.ask());
+        let fields = [bid.price, bid.qty, ask.price, ask.qty, 0, 0];
+        let event = self.event(EventKind::BookChange, instrument, flags, fields, update_id);
+        self.deliver_market(event, |streams| streams.book);
+    }
+
+    /// Tells every subscriber of the instrument whose streams match.
+    #[inline]
+    fn deliver_market(&mut self, event: Event, wants: impl Fn(&Streams) -> bool) {
+        // Field by field, so that the subscribers can be read while effects are pushed.
+        let Self {
+            markets,
+            strategies,
+            recorder,
+            effects,
+            now,
+            ..
+        } = self;
+        for subscriber in &markets[usize::from(event.instrument.0)].subscribers {
+            let strategy = subscriber.strategy;
+            if wants(&subscriber.streams) && strategies[usize::from(strategy.0)].fault.is_none() {
+                let effect = Effect::Deliver { strategy, event };
+                codec::record_effect(recorder, *now, &effect);
+                effects.push_back(effect);
+            }
+        }
+    }
+
+    fn count_trade_in_bars(&mut self, instrument: InstrumentId, price: i64, qty: i64) {
+        let now = self.now;
+        let mut starting = Vec::new();
+        for bar in &mut self.markets[usize::from(instrument.0)].bars {
+            match &mut bar.prices {
+                Some(prices) => {
+                    prices.high = prices.high.max(price);
+                    prices.low = prices.low.min(price);
+                    prices.close = price;
+                    prices.volume = prices.volume.saturating_add(qty);
+                }
+                None => {
+                    bar.prices = Some(BarPrices::first(price, qty));
+                    starting.push(bar.interval_ms);
+                }
+            }
+        }
+        for interval_ms in starting {
+            let timer = Timer::Bar {
+                instrument,
+                interval_ms,
+            };
+            self.timers.set(next_boundary(now, interval_ms), timer);
+        }
+    }
+
+    /// Closes a bar at its boundary. A bar without trades is flat at the last close.
+    pub(super) fn close_bar(&mut self, instrument: InstrumentId, interval_ms: i64) {
+        let market = &mut self.markets[usize::from(instrument.0)];
+        let Some(bar) = market.bars.iter_mut().find(|bar| bar.interval_ms == interval_ms) else {
+            return;
+        };
+        let Some(prices) = bar.prices else { return };
+        bar.prices = Some(BarPrices {
+            volume: 0,
+            ..BarPrices::first(prices.close, 0)
+        });
+        let subscribers = bar.subscribers.clone();
+        let boundary_ms = self.now.millis().div_euclid(interval_ms) * interval_ms;
+        let fields = [
+            prices.open,
+            prices.high,
+            prices.low,
+            prices.close,
+            prices.volume,
+            interval_ms,
+        ];
+        let open_ms = boundary_ms - interval_ms;
+        let event = self.event(EventKind::Bar, instrument, 0, fields, open_ms);
+        for strategy in subscribers {
+            self.deliver(strategy, event);
+        }
+        let timer = Timer::Bar {
+            instrument,
+            interval_ms,
+        };
+        self.timers.set(next_boundary(self.now, interval_ms), timer);
+    }
+}
+
+/// The first multiple of the interval after `now`.
+fn next_boundary(now: Time, interval_ms: i64) -> Time {
+    Time::from_millis((now.millis().div_euclid(interval_ms) + 1) * interval_ms)
+}

@@ -1,0 +1,290 @@
+//! The engine: inputs in, effects out.
+//!
+//! - *Handle*: [`Engine::handle`] takes one input at one time; [`Input::Timeout`] fires timers.
+//! - *Poll*: after every handle, drain [`Engine::poll_effect`] and [`Engine::poll_notice`], then
+//!   ask [`Engine::poll_timeout`] when to come back, and why.
+//! - *Query*: everything else is a read-only view, for strategies, reports and people.
+
+mod answers;
+mod fills;
+mod market;
+mod replies;
+mod safety;
+mod view;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::codec;
+use crate::config::{EngineConfig, StrategyConfig};
+use crate::decimal::Amount;
+use crate::effect::{Effect, Notice};
+use crate::event::{Event, EventKind};
+use crate::holding::Ledgers;
+use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId};
+use crate::input::{FaultKind, Input};
+use crate::instrument::Instrument;
+use crate::ledger::Balance;
+use crate::order::Surface;
+use crate::orders::Orders;
+use crate::record::{Block, Hash, Recorder};
+use crate::risk::{LossWatch, RateWindow, RiskLimits};
+use crate::timer::{Timer, Timers};
+
+use market::MarketState;
+pub use view::{AccountTotals, Mark};
+
+/// Whether new orders may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RunState {
+    /// Trading.
+    Ready = 0,
+    /// Halted: own orders are cancelled, no new ones, until resumed.
+    Halted = 2,
+    /// Paused: nothing that adds exposure.
+    Paused = 3,
+}
+
+/// The deterministic core. See the module's page.
+#[derive(Debug)]
+pub struct Engine {
+    now: Time,
+    sequence: i64,
+    state: RunState,
+    hedge_mode: bool,
+    epoch: u64,
+    next_order: OrderSeq,
+    instruments: Vec<Instrument>,
+    assets: Vec<String>,
+    limits: RiskLimits,
+    markets: Vec<MarketState>,
+    strategies: Vec<StrategyState>,
+    ledgers: Ledgers,
+    balances: BTreeMap<(Surface, AssetId), Balance>,
+    other_fees: BTreeMap<AssetId, Amount>,
+    orders: Orders,
+    open_orders: Vec<OpenOrders>,
+    rate: RateWindow,
+    losses: LossWatch,
+    any_strategy_watches: bool,
+    start_equity: Option<Amount>,
+    /// Profit that the last booked fill realized in its owner's sub-ledger.
+    last_own_realized: Amount,
+    external_trades: Vec<VecDeque<TradeId>>,
+    timers: Timers,
+    recorder: Recorder,
+    effects: VecDeque<Effect>,
+    notices: VecDeque<Notice>,
+}
+
+/// Open orders of the account in one instrument.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenOrders {
+    all: u32,
+    conditional: u32,
+}
+
+/// What the engine knows of one strategy beside its ledger.
+#[derive(Debug)]
+struct StrategyState {
+    config: StrategyConfig,
+    fault: Option<FaultKind>,
+    flattening: Option<u32>,
+    open_orders: u32,
+    rate: RateWindow,
+    losses: LossWatch,
+}
+
+impl Engine {
+    /// An engine with flat positions and the configured balances.
+    pub fn new(config: EngineConfig) -> Self {
+        let count = config.instruments.len();
+        let mut recorder = Recorder::new(config.keep_journal);
+        codec::record_config(&mut recorder, &config);
+        let balances = config
+            .balances
+            .iter()
+            .map(|(surface, asset, total)| {
+                let balance = Balance {
+                    total: *total,
+                    locked: Amount::ZERO,
+                };
+                ((*surface, *asset), balance)
+            })
+            .collect();
+        let mut markets = vec![MarketState::default(); count];
+        for (index, strategy) in config.strategies.iter().enumerate() {
+            for subscription in &strategy.subscriptions {
+                let market = &mut markets[usize::from(subscription.instrument.0)];
+                market.subscribe(StrategyId(index as u16), subscription);
+            }
+        }
+        let any_strategy_watches = config
+            .strategies
+            .iter()
+            .any(|strategy| strategy.limits.watches_equity());
+        let mut engine = Self {
+            now: Time::default(),
+            sequence: 0,
+            state: RunState::Ready,
+            hedge_mode: config.hedge_mode,
+            epoch: config.epoch,
+            next_order: OrderSeq(1),
+            ledgers: Ledgers::new(count, config.strategies.len()),
+            instruments: config.instruments,
+            assets: config.assets,
+            limits: config.limits,
+            markets,
+            strategies: config.strategies.into_iter().map(StrategyState::new).collect(),
+            balances,
+            other_fees: BTreeMap::new(),
+            orders: Orders::default(),
+            open_orders: vec![OpenOrders::default(); count],
+            rate: RateWindow::default(),
+            losses: LossWatch::default(),
+            any_strategy_watches,
+            start_equity: None,
+            last_own_realized: Amount::ZERO,
+            external_trades: vec![VecDeque::new(); count],
+            timers: Timers::default(),
+            recorder,
+            effects: VecDeque::new(),
+            notices: VecDeque::new(),
+        };
+        engine.adopt_start_holdings();
+        engine
+    }
+
+    /// Takes one input. Time never runs backwards: an earlier `now` counts as the last one.
+    #[inline]
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.now = self.now.max(now);
+        match input {
+            Input::Answer { intents: [], .. } => {}
+            Input::Market { instrument, event } => {
+                if usize::from(instrument.0) < self.instruments.len() {
+                    codec::record_market(&mut self.recorder, self.now, instrument.0, &event);
+                    self.handle_market(instrument, &event);
+                }
+            }
+            input => {
+                codec::record_input(&mut self.recorder, self.now, &input);
+                self.handle_other(input);
+            }
+        }
+    }
+
+    fn handle_other(&mut self, input: Input<'_>) {
+        match input {
+            Input::Market { .. } => {}
+            Input::Answer { strategy, intents } => self.handle_answer(strategy, intents),
+            Input::Reply(reply) => self.handle_reply(reply),
+            Input::User(event) => self.handle_user_event(event),
+            Input::Timeout => self.fire_timers(),
+            Input::Fault { strategy, kind } => self.quarantine(strategy, kind),
+            Input::Command(command) => self.handle_command(command),
+            Input::SymbolStatus { instrument, status } => {
+                if let Some(known) = self.instruments.get_mut(usize::from(instrument.0)) {
+                    known.status = status.clone();
+                }
+            }
+        }
+    }
+
+    /// The next thing to do, in order; `None` once all is done.
+    #[inline]
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// The next thing to tell people.
+    #[inline]
+    pub fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// When [`Input::Timeout`] is due next, and what for.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<(Time, Timer)> {
+        self.timers.next()
+    }
+
+    /// The next sealed block of records, if the journal is kept.
+    pub fn poll_block(&mut self) -> Option<Block> {
+        self.recorder.poll_block()
+    }
+
+    /// Hash over every input and effect so far; seals the running block.
+    pub fn fingerprint(&mut self) -> Hash {
+        self.recorder.fingerprint()
+    }
+
+    fn emit(&mut self, effect: Effect) {
+        codec::record_effect(&mut self.recorder, self.now, &effect);
+        self.effects.push_back(effect);
+    }
+
+    /// Hands an event to a strategy that is not quarantined.
+    #[inline]
+    fn deliver(&mut self, strategy: StrategyId, event: Event) {
+        if self.strategies[usize::from(strategy.0)].fault.is_none() {
+            self.emit(Effect::Deliver { strategy, event });
+        }
+    }
+
+    #[inline]
+    fn event(
+        &mut self,
+        kind: EventKind,
+        instrument: InstrumentId,
+        flags: u32,
+        fields: [i64; 6],
+        id: i64,
+    ) -> Event {
+        self.sequence += 1;
+        Event {
+            time: self.now,
+            sequence: self.sequence,
+            kind,
+            instrument,
+            flags,
+            fields,
+            id,
+        }
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some(timer) = self.timers.take_due(self.now) {
+            match timer {
+                Timer::Strategy { strategy, token } => {
+                    let fields = [token, 0, 0, 0, 0, 0];
+                    let event = self.event(EventKind::Timer, InstrumentId(0), 0, fields, 0);
+                    self.deliver(strategy, event);
+                }
+                Timer::Bar {
+                    instrument,
+                    interval_ms,
+                } => self.close_bar(instrument, interval_ms),
+                Timer::AskForOrder { order } => self.ask_for_order(order),
+            }
+        }
+    }
+}
+
+impl StrategyState {
+    fn new(config: StrategyConfig) -> Self {
+        Self {
+            config,
+            fault: None,
+            flattening: None,
+            open_orders: 0,
+            rate: RateWindow::default(),
+            losses: LossWatch::default(),
+        }
+    }
+}
+
+/// An amount as the contract with strategies carries it: 64 bits, clamped.
+fn narrow(amount: Amount) -> i64 {
+    i64::try_from(amount.0).unwrap_or(if amount.0 > 0 { i64::MAX } else { i64::MIN + 1 })
+}

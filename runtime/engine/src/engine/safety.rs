@@ -1,0 +1,223 @@
+//! What keeps losses and faults where they are: loss limits, quarantine, halt, flatten.
+
+use crate::decimal::Amount;
+use crate::effect::Notice;
+use crate::event::EventKind;
+use crate::ids::{InstrumentId, StrategyId};
+use crate::input::{Command, FaultKind};
+use crate::instrument::LotSize;
+use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+
+use super::{Engine, RunState};
+use crate::config::OnFault;
+
+/// How often a position that will not close is tried again before it is left to people.
+const FLATTEN_TRIES: u32 = 10;
+
+impl Engine {
+    /// Compares equity with the loss limits after the value of a holding may have changed.
+    #[inline]
+    pub(super) fn watch_losses(&mut self, instrument: InstrumentId) {
+        if self.start_equity.is_none() {
+            self.fix_start_equity();
+        }
+        if self.limits.watches_equity() && self.ledgers.account.holds(instrument) {
+            self.watch_account();
+        }
+        if self.any_strategy_watches {
+            self.watch_strategies(instrument);
+        }
+    }
+
+    fn watch_account(&mut self) {
+        if self.halted() {
+            return;
+        }
+        let Some(equity) = self.equity() else { return };
+        let breach = self.losses.observe(self.now, equity, Amount::ZERO, &self.limits);
+        if let Some(limit) = breach {
+            self.notices.push_back(Notice::Halted {
+                time: self.now,
+                limit: Some(limit),
+            });
+            self.halt();
+        }
+    }
+
+    /// A strategy's equity is its profit; a drawdown is measured from the account's start equity
+    /// plus the strategy's peak profit.
+    fn watch_strategies(&mut self, instrument: InstrumentId) {
+        let base = self.start_equity.unwrap_or_default();
+        for index in 0..self.strategies.len() {
+            let state = &self.strategies[index];
+            let ledger = &self.ledgers.strategies[index];
+            let watched = state.fault.is_none() && state.config.limits.watches_equity();
+            if !watched || !ledger.holds(instrument) {
+                continue;
+            }
+            let Some(unrealized) = self.unrealized(ledger) else {
+                continue;
+            };
+            let profit = ledger.total(|p| p.realized_pnl - p.fees + p.funding) + unrealized;
+            let state = &mut self.strategies[index];
+            let limits = &state.config.limits;
+            if state.losses.observe(self.now, profit, base, limits).is_some() {
+                self.quarantine(StrategyId(index as u16), FaultKind::Loss);
+            }
+        }
+    }
+
+    /// Puts one strategy out of service; the others never notice.
+    pub(super) fn quarantine(&mut self, strategy: StrategyId, kind: FaultKind) {
+        let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) else {
+            return;
+        };
+        if state.fault.is_some() {
+            return;
+        }
+        state.fault = Some(kind);
+        let on_fault = state.config.on_fault;
+        self.timers.cancel_of(strategy);
+        self.notices.push_back(Notice::Quarantined {
+            time: self.now,
+            strategy,
+            kind,
+        });
+        match on_fault {
+            OnFault::Keep => {}
+            OnFault::Cancel => self.cancel_own(strategy),
+            OnFault::Flatten => self.flatten(strategy),
+        }
+    }
+
+    pub(super) fn handle_command(&mut self, command: Command) {
+        match command {
+            Command::Pause if !self.halted() => self.enter(RunState::Paused),
+            Command::Pause => {}
+            Command::Resume => self.enter(RunState::Ready),
+            Command::Halt | Command::Flatten => {
+                self.notices.push_back(Notice::Halted {
+                    time: self.now,
+                    limit: None,
+                });
+                self.halt();
+                if command == Command::Flatten {
+                    for index in 0..self.strategies.len() {
+                        self.flatten(StrategyId(index as u16));
+                    }
+                }
+            }
+        }
+    }
+
+    fn halt(&mut self) {
+        self.enter(RunState::Halted);
+        for index in 0..self.strategies.len() {
+            self.cancel_own(StrategyId(index as u16));
+        }
+    }
+
+    fn enter(&mut self, state: RunState) {
+        self.state = state;
+        let fields = [state as i64, 0, 0, 0, 0, 0];
+        let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);
+        for index in 0..self.strategies.len() {
+            self.deliver(StrategyId(index as u16), event);
+        }
+    }
+
+    fn cancel_own(&mut self, strategy: StrategyId) {
+        let record = self.recorder.last_record();
+        self.recorder.seal();
+        self.request_cancel_all(strategy, record, None);
+    }
+
+    /// Cancels the orders of a strategy, then closes its positions at market.
+    fn flatten(&mut self, strategy: StrategyId) {
+        self.strategies[usize::from(strategy.0)].flattening = Some(FLATTEN_TRIES);
+        self.cancel_own(strategy);
+        self.continue_flattening(strategy);
+    }
+
+    /// Sends the closing orders of a strategy that is being flattened, once no order of it is
+    /// open any more.
+    pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
+        let state = &mut self.strategies[usize::from(strategy.0)];
+        let Some(tries) = state.flattening else { return };
+        if state.open_orders > 0 {
+            return;
+        }
+        let closing = self.closing_orders(strategy);
+        let state = &mut self.strategies[usize::from(strategy.0)];
+        if closing.is_empty() || tries == 0 {
+            state.flattening = None;
+            return;
+        }
+        state.flattening = Some(tries - 1);
+        let record = self.recorder.last_record();
+        self.recorder.seal();
+        for terms in closing {
+            self.submit(strategy, record, self.next_order, terms);
+        }
+    }
+
+    /// One market order per open position of a strategy, within the market lot size.
+    fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
+        let mut orders = Vec::new();
+        for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter() {
+            let qty = holding.position.qty;
+            let instrument = &self.instruments[usize::from(id.0)];
+            let filters = &instrument.filters;
+            let qty_lots = close_qty(
+                qty.saturating_abs(),
+                &[filters.lot_size, filters.market_lot_size],
+            );
+            if qty_lots == 0 {
+                continue;
+            }
+            let side = if qty > 0 { Side::Sell } else { Side::Buy };
+            let mut terms = OrderTerms::new(id, side, OrderType::Market);
+            terms.position_side = position_side;
+            match (instrument.surface, side) {
+                (Surface::Spot, Side::Buy) => {
+                    let Some(ask) = self.book_level(id, Side::Sell, 0) else {
+                        continue;
+                    };
+                    terms.quote_qty = Some(instrument.notional(ask.price, qty_lots));
+                }
+                _ => terms.qty = Some(Qty(qty_lots)),
+            }
+            let account = self.ledgers.account.at(id, position_side).position.qty;
+            terms.reduce_only = instrument.surface == Surface::Futures
+                && position_side == PositionSide::Both
+                && covers(account, side, qty_lots);
+            orders.push(terms);
+        }
+        orders
+    }
+}
+
+/// Whether a net position is reduced, and not flipped, by an order.
+pub(crate) const fn covers(position: i64, side: Side, qty: i64) -> bool {
+    match side {
+        Side::Sell => position >= qty,
+        Side::Buy => position <= -qty,
+    }
+}
+
+/// The largest quantity up to `qty` that the lot sizes allow; 0 if none.
+fn close_qty(qty: i64, lots: &[Option<LotSize>]) -> i64 {
+    let mut allowed = qty;
+    for lot in lots.iter().flatten() {
+        if lot.max_qty > 0 {
+            allowed = allowed.min(lot.max_qty);
+        }
+        if lot.step_size > 0 && allowed >= lot.min_qty {
+            allowed -= (allowed - lot.min_qty) % lot.step_size;
+        }
+        if allowed < lot.min_qty {
+            return 0;
+        }
+    }
+    allowed
+}

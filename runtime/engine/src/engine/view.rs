@@ -1,0 +1,281 @@
+//! Read-only views of the engine's state: for strategies, reports and people.
+
+use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
+use crate::holding::{Ledger, Ledgers};
+use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
+use crate::input::FaultKind;
+use crate::instrument::Instrument;
+use crate::ledger::{self, Balance};
+use crate::market::Level;
+use crate::order::{Side, Surface};
+use crate::orders::{Order, Orders};
+use crate::record::Recorder;
+
+use super::{Engine, RunState};
+
+/// Mark price and funding terms. Prices and rate at scale 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Mark price.
+    pub mark: i64,
+    /// Index price; 0 where unknown.
+    pub index: i64,
+    /// Funding rate.
+    pub funding_rate: i64,
+    /// When it is paid next.
+    pub next_funding: Time,
+}
+
+/// The account in the quote asset of the first instrument.
+///
+/// `equity = start_equity + realized_pnl + unrealized_pnl - fees + funding` holds exactly, as long
+/// as fees are paid in the quote asset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountTotals {
+    /// Cash: wallet balances of the quote asset on both surfaces.
+    pub cash: Amount,
+    /// Cash plus unrealized profit on futures and base assets at mid on spot.
+    pub equity: Amount,
+    /// Realized profit before fees.
+    pub realized_pnl: Amount,
+    /// Unrealized profit.
+    pub unrealized_pnl: Amount,
+    /// Fees paid in quote assets.
+    pub fees: Amount,
+    /// Funding received.
+    pub funding: Amount,
+}
+
+impl Engine {
+    /// Time of the last input.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Whether new orders may be sent.
+    pub const fn run_state(&self) -> RunState {
+        self.state
+    }
+
+    /// Hedge mode; one-way otherwise.
+    pub const fn hedge_mode(&self) -> bool {
+        self.hedge_mode
+    }
+
+    /// An instrument's rules.
+    #[inline]
+    pub fn instrument(&self, instrument: InstrumentId) -> Option<&Instrument> {
+        self.instruments.get(usize::from(instrument.0))
+    }
+
+    /// All instruments; [`InstrumentId`] is the index.
+    pub fn instruments(&self) -> &[Instrument] {
+        &self.instruments
+    }
+
+    /// Names of all assets; [`AssetId`] is the index.
+    pub fn assets(&self) -> &[String] {
+        &self.assets
+    }
+
+    /// The id of a strategy as configured.
+    pub fn strategy_name(&self, strategy: StrategyId) -> Option<&str> {
+        let state = self.strategies.get(usize::from(strategy.0))?;
+        Some(state.config.name.as_str())
+    }
+
+    /// Why a strategy is quarantined; `None` while it runs.
+    pub fn fault(&self, strategy: StrategyId) -> Option<FaultKind> {
+        self.strategies.get(usize::from(strategy.0))?.fault
+    }
+
+    /// A level of the book; buys are bids, level 0 is the best.
+    #[inline]
+    pub fn book_level(&self, instrument: InstrumentId, side: Side, level: usize) -> Option<Level> {
+        let market = self.markets.get(usize::from(instrument.0))?;
+        market.book.level(side, level)
+    }
+
+    /// Price of the last trade.
+    #[inline]
+    pub fn last_price(&self, instrument: InstrumentId) -> Option<i64> {
+        self.markets.get(usize::from(instrument.0))?.last
+    }
+
+    /// Mark price and funding terms: as recorded, else mid is mark.
+    pub fn mark(&self, instrument: InstrumentId) -> Option<Mark> {
+        let market = self.markets.get(usize::from(instrument.0))?;
+        market.recorded_mark.or_else(|| {
+            let price_scale = self.instrument(instrument)?.price_scale;
+            Some(Mark {
+                mark: market.mid(price_scale)?,
+                index: 0,
+                funding_rate: 0,
+                next_funding: Time::NEVER,
+            })
+        })
+    }
+
+    /// Mid at scale 8; `None` while a side of the book is empty.
+    pub fn mid(&self, instrument: InstrumentId) -> Option<i64> {
+        let price_scale = self.instrument(instrument)?.price_scale;
+        self.markets.get(usize::from(instrument.0))?.mid(price_scale)
+    }
+
+    /// A balance of the account.
+    pub fn balance(&self, surface: Surface, asset: AssetId) -> Balance {
+        self.balances
+            .get(&(surface, asset))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// All balances, in the order of surface and asset.
+    pub fn balances(&self) -> impl Iterator<Item = (Surface, AssetId, Balance)> {
+        self.balances
+            .iter()
+            .map(|((surface, asset), balance)| (*surface, *asset, *balance))
+    }
+
+    /// The account's ledger, the sub-ledgers and the rest.
+    pub const fn ledgers(&self) -> &Ledgers {
+        &self.ledgers
+    }
+
+    /// Own orders.
+    pub const fn orders(&self) -> &Orders {
+        &self.orders
+    }
+
+    /// A live own order.
+    pub fn order(&self, order: OrderSeq) -> Option<&Order> {
+        self.orders.live(order)
+    }
+
+    /// Records written so far.
+    pub const fn records(&self) -> u64 {
+        Recorder::last_record(&self.recorder)
+    }
+
+    /// Equity when every holding had its first price; `None` before.
+    pub const fn start_equity(&self) -> Option<Amount> {
+        self.start_equity
+    }
+
+    /// The account's totals; `None` while a holding has no price yet.
+    pub fn totals(&self) -> Option<AccountTotals> {
+        let account = &self.ledgers.account;
+        let mut totals = AccountTotals {
+            cash: self.cash(),
+            equity: self.equity()?,
+            realized_pnl: account.total(|position| position.realized_pnl),
+            unrealized_pnl: Amount::ZERO,
+            fees: account.total(|position| position.fees),
+            funding: account.total(|position| position.funding),
+        };
+        totals.unrealized_pnl = self.unrealized(account)?;
+        Some(totals)
+    }
+
+    /// Unrealized profit of a ledger; `None` while an open position has no price yet.
+    pub fn unrealized(&self, ledger: &Ledger) -> Option<Amount> {
+        let mut total = Amount::ZERO;
+        for (id, _, holding) in ledger.iter() {
+            if holding.position.qty != 0 {
+                let instrument = &self.instruments[usize::from(id.0)];
+                let mark = self.markets[usize::from(id.0)].mark(instrument.price_scale)?;
+                total += holding.position.unrealized_pnl(instrument, mark);
+            }
+        }
+        Some(total)
+    }
+
+    /// The quote asset of the first instrument, in which equity is counted.
+    pub fn equity_asset(&self) -> Option<AssetId> {
+        Some(self.instruments.first()?.quote)
+    }
+
+    fn cash(&self) -> Amount {
+        let Some(asset) = self.equity_asset() else {
+            return Amount::ZERO;
+        };
+        self.balance(Surface::Spot, asset).total + self.balance(Surface::Futures, asset).total
+    }
+
+    /// Cash, unrealized profit of futures, and base assets at mid. Assets without an instrument
+    /// against the equity asset do not count.
+    pub(super) fn equity(&self) -> Option<Amount> {
+        let asset = self.equity_asset()?;
+        let mut equity = self.cash();
+        for (index, instrument) in self.instruments.iter().enumerate() {
+            if instrument.quote != asset {
+                continue;
+            }
+            let id = InstrumentId(index as u16);
+            let market = &self.markets[index];
+            match instrument.surface {
+                Surface::Futures => {
+                    if self.ledgers.account.holds(id) {
+                        let mark = market.mark(instrument.price_scale)?;
+                        for holding in self.ledgers.account.of(id) {
+                            equity += holding.position.unrealized_pnl(instrument, mark);
+                        }
+                    }
+                }
+                Surface::Spot => {
+                    let base = self.balance(Surface::Spot, instrument.base).total;
+                    if base != Amount::ZERO {
+                        let mark = market.mark(instrument.price_scale)?;
+                        equity += base_value(base, mark);
+                    }
+                }
+            }
+        }
+        Some(equity)
+    }
+
+    /// Base assets that are there at the start are positions of nobody, at the first mid.
+    pub(super) fn adopt_start_holdings(&mut self) {
+        for index in 0..self.instruments.len() {
+            let instrument = &self.instruments[index];
+            if instrument.surface != Surface::Spot {
+                continue;
+            }
+            let base = self.balance(Surface::Spot, instrument.base).total;
+            let unit = i128::from(pow10(AMOUNT_SCALE.saturating_sub(instrument.qty_scale)));
+            let qty = i64::try_from(base.0 / unit).unwrap_or(i64::MAX);
+            let id = InstrumentId(index as u16);
+            for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
+                let side = crate::order::PositionSide::Both;
+                ledger.at_mut(id, side).position.qty = qty;
+            }
+        }
+    }
+
+    /// Fixes what the start was worth as soon as every holding has a price.
+    pub(super) fn fix_start_equity(&mut self) {
+        let Some(equity) = self.equity() else { return };
+        if self.markets.iter().all(|market| market.book.mid_twice().is_none()) {
+            return;
+        }
+        for index in 0..self.instruments.len() {
+            let instrument = &self.instruments[index];
+            let (id, side) = (InstrumentId(index as u16), crate::order::PositionSide::Both);
+            let qty = self.ledgers.external.at(id, side).position.qty;
+            let mark = self.markets[index].mark(instrument.price_scale);
+            if let (Surface::Spot, Some(mark), true) = (instrument.surface, mark, qty != 0) {
+                let cost = ledger::value(instrument, qty, mark);
+                for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
+                    ledger.at_mut(id, side).position.cost = cost;
+                }
+            }
+        }
+        self.start_equity = Some(equity);
+    }
+}
+
+/// Value of an amount of a base asset at a price of scale 8.
+fn base_value(base: Amount, price: i64) -> Amount {
+    let one = i128::from(pow10(MARK_SCALE));
+    Amount(div_half_even(base.0 * i128::from(price), one))
+}

@@ -1,0 +1,116 @@
+//! Everything that can happen to the engine, as one closed enum.
+
+use crate::event::Intent;
+use crate::ids::{InstrumentId, StrategyId};
+use crate::instrument::SymbolStatus;
+use crate::market::MarketEvent;
+use crate::protocol::{Reply, UserEvent};
+
+/// One timestamped thing that happened. Every input is recorded before it is handled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// A public market event.
+    Market {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The event.
+        event: MarketEvent<'a>,
+    },
+    /// What a strategy answered to a callback: all of its intents as one input.
+    Answer {
+        /// Whose.
+        strategy: StrategyId,
+        /// In the order in which they were made. Without intents there is nothing to record.
+        intents: &'a [Intent],
+    },
+    /// The venue's answer to a request.
+    Reply(&'a Reply),
+    /// An event of a user data stream.
+    User(&'a UserEvent),
+    /// Time has come for the timers that are due.
+    Timeout,
+    /// A strategy failed: it is quarantined and its `on_fault` policy applied.
+    Fault {
+        /// Which.
+        strategy: StrategyId,
+        /// How.
+        kind: FaultKind,
+    },
+    /// A command of the operator.
+    Command(Command),
+    /// The status of a symbol changed.
+    SymbolStatus {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The new status.
+        status: &'a SymbolStatus,
+    },
+}
+
+/// How a strategy failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FaultKind {
+    /// A trap of the module, panics included.
+    Trap = 0,
+    /// The fuel of a callback was used up.
+    Fuel = 1,
+    /// Memory, table or instances beyond the limit.
+    Memory = 2,
+    /// Stack overflow.
+    Stack = 3,
+    /// More intents in one callback than allowed.
+    Intents = 4,
+    /// More log or plot output in one callback than allowed.
+    Output = 5,
+    /// The module broke the contract: bad pointers, refused parameters.
+    Contract = 6,
+    /// The host failed while it served the module.
+    Host = 7,
+    /// A loss limit of the strategy was breached (found by the engine itself).
+    Loss = 8,
+}
+
+impl FaultKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Trap,
+        Self::Fuel,
+        Self::Memory,
+        Self::Stack,
+        Self::Intents,
+        Self::Output,
+        Self::Contract,
+        Self::Host,
+        Self::Loss,
+    ];
+
+    /// One word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trap => "trap",
+            Self::Fuel => "fuel",
+            Self::Memory => "memory",
+            Self::Stack => "stack",
+            Self::Intents => "intents",
+            Self::Output => "output",
+            Self::Contract => "contract",
+            Self::Host => "host",
+            Self::Loss => "loss",
+        }
+    }
+}
+
+/// A command of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Command {
+    /// No new exposure; cancels and reducing orders pass.
+    Pause = 0,
+    /// Ends a pause or a halt.
+    Resume = 1,
+    /// Cancel own orders; latched.
+    Halt = 2,
+    /// Halt, then close own positions.
+    Flatten = 3,
+}

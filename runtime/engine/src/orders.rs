@@ -1,0 +1,182 @@
+//! Own orders: the live ones, and the last ended ones for late and doubled updates.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId};
+use crate::instrument::Instrument;
+use crate::order::OrderTerms;
+use crate::order_state::{OrderMove, OrderState};
+
+/// How many ended orders are remembered, so that a late fill still finds its order.
+const ENDED_MAX: usize = 4096;
+
+/// An own order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Its number.
+    pub seq: OrderSeq,
+    /// Its id at the venue, chosen before sending.
+    pub client_order_id: ClientOrderId,
+    /// Whose it is.
+    pub strategy: StrategyId,
+    /// Terms as sent.
+    pub terms: OrderTerms,
+    /// State.
+    pub state: OrderState,
+    /// When its intent entered the engine.
+    pub submitted: Time,
+    /// `orderId`, once known.
+    pub venue_order_id: Option<VenueOrderId>,
+    /// Quantity of the fills that were applied, mantissa.
+    pub executed_qty: i64,
+    /// Quote amount of the fills that were applied.
+    pub cum_quote: Amount,
+    /// The largest executed quantity that the venue reported; over `executed_qty` while a fill
+    /// is missing.
+    pub reported_qty: i64,
+    /// Quantity that still counts as open exposure, mantissa.
+    pub reserved_qty: i64,
+    /// The venue's code of a refusal; 0 otherwise.
+    pub refusal_code: i32,
+    trades: Vec<TradeId>,
+}
+
+impl Order {
+    /// A new order in state submitted.
+    pub fn new(
+        seq: OrderSeq,
+        client_order_id: ClientOrderId,
+        strategy: StrategyId,
+        terms: OrderTerms,
+        submitted: Time,
+        reserved_qty: i64,
+    ) -> Self {
+        Self {
+            seq,
+            client_order_id,
+            strategy,
+            terms,
+            state: OrderState::Submitted,
+            submitted,
+            venue_order_id: None,
+            executed_qty: 0,
+            cum_quote: Amount::ZERO,
+            reported_qty: 0,
+            reserved_qty,
+            refusal_code: 0,
+            trades: Vec::new(),
+        }
+    }
+
+    /// The instrument.
+    pub const fn instrument(&self) -> InstrumentId {
+        self.terms.instrument
+    }
+
+    /// Moves along the table. Answers whether the state changed or the move was allowed.
+    pub fn apply(&mut self, mv: OrderMove) -> bool {
+        let Some(mut state) = self.state.after(mv) else {
+            return false;
+        };
+        if mv == OrderMove::CancelRefused && self.executed_qty > 0 {
+            state = OrderState::PartiallyFilled;
+        }
+        self.state = state;
+        true
+    }
+
+    /// Counts a fill; `false` if its trade id was counted before.
+    pub fn count_fill(&mut self, trade_id: TradeId, qty: i64, quote: Amount) -> bool {
+        if self.trades.contains(&trade_id) {
+            return false;
+        }
+        self.trades.push(trade_id);
+        self.executed_qty += qty;
+        self.cum_quote += quote;
+        true
+    }
+
+    /// Quantity mantissa that is not filled yet; 0 for orders without a quantity.
+    pub fn remaining_qty(&self) -> i64 {
+        let qty = self.terms.qty.map_or(0, |qty| qty.0);
+        (qty - self.executed_qty).max(0)
+    }
+
+    /// Average fill price at scale 8; `None` without a fill.
+    pub fn average_price(&self, instrument: &Instrument) -> Option<Amount> {
+        if self.executed_qty == 0 {
+            return None;
+        }
+        let raw = self.cum_quote.0 * i128::from(pow10(instrument.qty_scale));
+        debug_assert_eq!(AMOUNT_ONE, 100_000_000, "amounts and average prices share a scale");
+        Some(Amount(div_half_even(raw, i128::from(self.executed_qty))))
+    }
+}
+
+/// All own orders that can still be spoken of.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    live: BTreeMap<OrderSeq, Order>,
+    ended: VecDeque<Order>,
+}
+
+impl Orders {
+    /// Adds a live order.
+    pub fn insert(&mut self, order: Order) {
+        self.live.insert(order.seq, order);
+    }
+
+    /// A live order.
+    #[inline]
+    pub fn live(&self, seq: OrderSeq) -> Option<&Order> {
+        self.live.get(&seq)
+    }
+
+    /// Every live order, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Order> {
+        self.live.values()
+    }
+
+    /// Live orders of one strategy, oldest first, of one instrument or of all.
+    pub fn of(
+        &self,
+        strategy: StrategyId,
+        instrument: Option<InstrumentId>,
+    ) -> impl Iterator<Item = &Order> {
+        self.live.values().filter(move |order| {
+            order.strategy == strategy
+                && instrument.is_none_or(|instrument| order.instrument() == instrument)
+        })
+    }
+
+    /// A live or recently ended order, to be changed.
+    pub fn known_mut(&mut self, seq: OrderSeq) -> Option<&mut Order> {
+        if let Some(order) = self.live.get_mut(&seq) {
+            return Some(order);
+        }
+        // The ended ones are few and mostly in the order of their numbers; late words concern
+        // the newest.
+        self.ended.iter_mut().rev().find(|order| order.seq == seq)
+    }
+
+    /// Moves an order from the live to the ended ones.
+    pub fn end(&mut self, seq: OrderSeq) {
+        if let Some(order) = self.live.remove(&seq) {
+            if self.ended.len() == ENDED_MAX {
+                self.ended.pop_front();
+            }
+            self.ended.push_back(order);
+        }
+    }
+
+    /// How many orders are live.
+    pub fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Whether no order is live.
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+}
