@@ -1,5 +1,6 @@
 //! Records of inputs and effects as bytes (see [`record`](crate::record)).
 
+use crate::config::EngineConfig;
 use crate::decimal::Amount;
 use crate::effect::Effect;
 use crate::event::Intent;
@@ -7,12 +8,17 @@ use crate::ids::{ClientOrderId, StrategyId, Time};
 use crate::input::Input;
 use crate::market::{Level, MarketEvent};
 use crate::order::{NewOrder, OrderTerms};
-use crate::protocol::{AccountUpdate, Fill, OrderReport, OrderUpdate, Outcome, Reply, Request, UserEvent};
+use crate::protocol::{
+    AccountUpdate, Fill, OrderReport, OrderUpdate, Outcome, Reply, Request, UserEvent,
+};
 use crate::record::Recorder;
 
 /// Kinds of records. Inputs are below 64, effects from 64.
 pub mod kind {
-    #![allow(missing_docs, reason = "each is named after the input or effect that it records")]
+    #![allow(
+        missing_docs,
+        reason = "each is named after the input or effect that it records"
+    )]
     pub const TRADE: u8 = 1;
     pub const TOP: u8 = 2;
     pub const DEPTH: u8 = 3;
@@ -30,17 +36,9 @@ pub mod kind {
     pub const SEND: u8 = 65;
 }
 
-/// Records an input.
+/// Records a market event: the hot path.
 #[inline]
-pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
-    match input {
-        Input::Market { instrument, event } => record_market(recorder, now, instrument.0, event),
-        other => record_other(recorder, now, other),
-    }
-}
-
-#[inline]
-fn record_market(recorder: &mut Recorder, now: Time, instrument: u16, event: &MarketEvent<'_>) {
+pub fn record_market(recorder: &mut Recorder, now: Time, instrument: u16, event: &MarketEvent<'_>) {
     match event {
         MarketEvent::Trade {
             price,
@@ -94,9 +92,10 @@ fn record_market(recorder: &mut Recorder, now: Time, instrument: u16, event: &Ma
     }
 }
 
-fn record_other(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
+/// Records an input.
+pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
     match input {
-        Input::Market { .. } => unreachable!("market inputs have their own path"),
+        Input::Market { instrument, event } => record_market(recorder, now, instrument.0, event),
         Input::Answer { strategy, intents } => {
             let out = recorder.begin(kind::ANSWER, now.0);
             put_strategy(out, *strategy);
@@ -141,7 +140,9 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
         Effect::Deliver { strategy, event } => {
             let [low, high] = strategy.0.to_le_bytes();
             let body = [low, high, event.kind as u8];
-            recorder.begin(kind::DELIVER, now.0).extend_from_slice(&body);
+            recorder
+                .begin(kind::DELIVER, now.0)
+                .extend_from_slice(&body);
         }
         Effect::Send { record, request } => {
             let out = recorder.begin(kind::SEND, now.0);
@@ -149,6 +150,13 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
             put_request(out, request);
         }
     }
+}
+
+/// Records what the engine is made of, so that a fingerprint covers it: every rule and limit, in
+/// the words of their `Debug` form, which names each field.
+pub fn record_config(recorder: &mut Recorder, config: &EngineConfig) {
+    let text = format!("{config:?}");
+    put_text(recorder.begin(kind::CONFIG, 0), &text);
 }
 
 #[inline]
@@ -213,8 +221,12 @@ fn put_terms(out: &mut Vec<u8>, terms: &OrderTerms) {
             terms.side.code(),
             terms.position_side.code(),
             terms.order_type.code(),
-            terms.time_in_force.map_or(u8::MAX, |tif| tif.code()),
-            terms.working_type.map_or(u8::MAX, |working| working.code()),
+            terms
+                .time_in_force
+                .map_or(u8::MAX, super::order::TimeInForce::code),
+            terms
+                .working_type
+                .map_or(u8::MAX, super::order::WorkingType::code),
             u8::from(terms.reduce_only)
                 | u8::from(terms.close_position) << 1
                 | u8::from(terms.price_protect) << 2,

@@ -73,7 +73,9 @@ impl Ledger {
     /// Whether any position of the instrument is open.
     #[inline]
     pub fn holds(&self, instrument: InstrumentId) -> bool {
-        self.of(instrument).iter().any(|holding| holding.position.qty != 0)
+        self.of(instrument)
+            .iter()
+            .any(|holding| holding.position.qty != 0)
     }
 
     /// Every holding with its instrument and position side.

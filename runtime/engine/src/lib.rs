@@ -9,9 +9,9 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
-mod book;
+pub mod book;
 pub mod callback;
-mod codec;
+pub mod codec;
 pub mod config;
 pub mod decimal;
 pub mod effect;

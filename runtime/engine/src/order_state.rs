@@ -111,20 +111,19 @@ impl OrderMove {
 const TABLE: [[Option<OrderState>; 9]; 9] = {
     use OrderState::{Canceled, CancelRequested, Expired, Filled, New, PartiallyFilled, Rejected, Unknown};
     const NO: Option<OrderState> = None;
-    const fn to(state: OrderState) -> Option<OrderState> { Some(state) }
     [
         //                    Accept   FillPart             FillAll     RequestCancel        CancelRefused        Cancel        Reject        Expire       LoseTrack
-        /* Submitted       */ [to(New), to(PartiallyFilled), to(Filled), to(CancelRequested), NO,                  to(Canceled), to(Rejected), to(Expired), to(Unknown)],
-        /* New             */ [NO,      to(PartiallyFilled), to(Filled), to(CancelRequested), NO,                  to(Canceled), to(Rejected), to(Expired), NO],
-        /* PartiallyFilled */ [NO,      to(PartiallyFilled), to(Filled), to(CancelRequested), NO,                  to(Canceled), NO,           to(Expired), NO],
+        /* Submitted       */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown)],
+        /* New             */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO],
+        /* PartiallyFilled */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), NO,           Some(Expired), NO],
         // What a refused cancel leaves behind depends on what was filled: see `after_cancel_refused`.
-        /* CancelRequested */ [NO,      to(CancelRequested), to(Filled), NO,                  to(New),             to(Canceled), to(Rejected), to(Expired), to(Unknown)],
-        /* Unknown         */ [to(New), to(PartiallyFilled), to(Filled), to(Unknown),         NO,                  to(Canceled), to(Rejected), to(Expired), NO],
+        /* CancelRequested */ [NO,      Some(CancelRequested), Some(Filled), NO,                  Some(New),             Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown)],
+        /* Unknown         */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(Unknown),         NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO],
         // Ended orders stay ended. A late fill that completes a cancelled or expired order makes it filled.
         /* Filled          */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO],
-        /* Canceled        */ [NO,      NO,                  to(Filled), NO,                  NO,                  NO,           NO,           NO,          NO],
+        /* Canceled        */ [NO,      NO,                  Some(Filled), NO,                  NO,                  NO,           NO,           NO,          NO],
         /* Rejected        */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO],
-        /* Expired         */ [NO,      NO,                  to(Filled), NO,                  NO,                  NO,           NO,           NO,          NO],
+        /* Expired         */ [NO,      NO,                  Some(Filled), NO,                  NO,                  NO,           NO,           NO,          NO],
     ]
 };
 
@@ -189,7 +188,11 @@ mod tests {
     #[test]
     fn no_sequence_of_moves_leaves_a_filled_or_rejected_order() {
         for state in [OrderState::Filled, OrderState::Rejected] {
-            assert!(OrderMove::ALL.into_iter().all(|mv| state.after(mv).is_none()));
+            assert!(
+                OrderMove::ALL
+                    .into_iter()
+                    .all(|mv| state.after(mv).is_none())
+            );
         }
     }
 }

@@ -109,7 +109,10 @@ impl Order {
             return None;
         }
         let raw = self.cum_quote.0 * i128::from(pow10(instrument.qty_scale));
-        debug_assert_eq!(AMOUNT_ONE, 100_000_000, "amounts and average prices share a scale");
+        debug_assert_eq!(
+            AMOUNT_ONE, 100_000_000,
+            "amounts and average prices share a scale"
+        );
         Some(Amount(div_half_even(raw, i128::from(self.executed_qty))))
     }
 }

@@ -75,7 +75,10 @@ impl LossWatch {
         };
         let peak = self.peak.map_or(equity, |peak| peak.max(equity));
         self.peak = Some(peak);
-        if limits.max_daily_loss.is_some_and(|max| start - equity >= max) {
+        if limits
+            .max_daily_loss
+            .is_some_and(|max| start - equity >= max)
+        {
             return Some(LossLimit::DailyLoss);
         }
         let lost = (peak - equity).0;
@@ -143,7 +146,10 @@ impl Exposure {
     #[inline]
     pub const fn worst_qty(&self) -> i64 {
         let long = self.position.saturating_add(self.open_buy).saturating_abs();
-        let short = self.position.saturating_sub(self.open_sell).saturating_abs();
+        let short = self
+            .position
+            .saturating_sub(self.open_sell)
+            .saturating_abs();
         if long > short { long } else { short }
     }
 }
@@ -160,7 +166,10 @@ mod tests {
     fn the_rate_window_slides() {
         let mut window = RateWindow::default();
         assert!(window.fits(seconds(0), 0, 2));
-        assert!(!window.fits(seconds(0), 2, 2), "the callback's own orders count");
+        assert!(
+            !window.fits(seconds(0), 2, 2),
+            "the callback's own orders count"
+        );
         window.count(seconds(0));
         window.count(seconds(30));
         assert!(!window.fits(seconds(59), 0, 2));

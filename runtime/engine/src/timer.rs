@@ -1,6 +1,6 @@
 //! Timers as one enum and one table: everything that the engine waits for is in view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
 
@@ -31,7 +31,7 @@ pub enum Timer {
 /// Pending timers; each is set at most once, and setting it again moves it.
 #[derive(Clone, Debug, Default)]
 pub struct Timers {
-    by_time: BTreeMap<(Time, Timer), ()>,
+    by_time: BTreeSet<(Time, Timer)>,
     by_timer: BTreeMap<Timer, Time>,
 }
 
@@ -39,7 +39,7 @@ impl Timers {
     /// Sets or moves a timer.
     pub fn set(&mut self, time: Time, timer: Timer) {
         self.cancel(timer);
-        self.by_time.insert((time, timer), ());
+        self.by_time.insert((time, timer));
         self.by_timer.insert(timer, time);
     }
 
@@ -52,7 +52,7 @@ impl Timers {
 
     /// The next timer to fire; ties fire in the order of [`Timer`].
     pub fn next(&self) -> Option<(Time, Timer)> {
-        self.by_time.first_key_value().map(|((time, timer), ())| (*time, *timer))
+        self.by_time.first().copied()
     }
 
     /// Takes the next timer that is due.
@@ -63,6 +63,11 @@ impl Timers {
         }
         self.cancel(timer);
         Some(timer)
+    }
+
+    /// Whether a timer is set.
+    pub fn is_set(&self, timer: Timer) -> bool {
+        self.by_timer.contains_key(&timer)
     }
 
     /// How many timers a strategy has set.

@@ -14,15 +14,20 @@ use crate::protocol::{
 
 use super::{Engine, narrow};
 
+/// Profit that a fill realized, before fees: in the account's position and in its owner's.
+struct Realized {
+    account: Amount,
+    own: Amount,
+}
+
 impl Engine {
     pub(super) fn handle_user_event(&mut self, event: &UserEvent) {
         match event {
             UserEvent::Order(update) => self.handle_order_update(update),
             UserEvent::Account(update) => self.handle_account_update(update),
             // Taken into account by the lifecycle of live trading; a backtest has no use for them.
-            UserEvent::MarginCall
-            | UserEvent::Leverage { .. }
-            | UserEvent::PositionMode { .. } => {}
+            UserEvent::MarginCall | UserEvent::Leverage { .. } | UserEvent::PositionMode { .. } => {
+            }
         }
     }
 
@@ -82,13 +87,12 @@ impl Engine {
         let realized = self.book_fill(Some(strategy), update, fill);
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(instrument, side);
         let own_position = own.position;
-        let own_realized = self.last_own_realized;
         let flags = u32::from(fill.maker) | u32::from(update.side == Side::Sell) << 1;
         let fields = [
             fill.price.0,
             fill.qty.0,
             narrow(fill.fee),
-            narrow(own_realized),
+            narrow(realized.own),
             fill.trade_id.0,
             own_position.qty,
         ];
@@ -112,37 +116,47 @@ impl Engine {
                 strategy,
                 order: order.clone(),
                 fill: *fill,
-                realized_pnl: realized,
+                realized_pnl: realized.account,
                 position,
             };
             self.notices.push_back(notice);
         }
     }
 
-    /// Books a fill in the account's ledger, the owner's and the balances. Answers the profit
-    /// that the account realized.
-    fn book_fill(&mut self, owner: Option<StrategyId>, update: &OrderUpdate, fill: &Fill) -> Amount {
+    /// Books a fill in the account's ledger, the owner's and the balances.
+    fn book_fill(
+        &mut self,
+        owner: Option<StrategyId>,
+        update: &OrderUpdate,
+        fill: &Fill,
+    ) -> Realized {
         let (id, side) = (update.instrument, update.position_side);
         let instrument = &self.instruments[usize::from(id.0)];
         let (surface, base, quote) = (instrument.surface, instrument.base, instrument.quote);
         let qty_scale = instrument.qty_scale;
         let (qty, quote_qty) = (fill.qty.0, fill.quote_qty);
         let account = &mut self.ledgers.account.at_mut(id, side).position;
-        let realized = account.fill(update.side, qty, quote_qty);
-        let own = &mut self.ledgers.owner(owner).at_mut(id, side).position;
-        self.last_own_realized = own.fill(update.side, qty, quote_qty);
+        let account = account.fill(update.side, qty, quote_qty);
+        let position = &mut self.ledgers.owner(owner).at_mut(id, side).position;
+        let own = position.fill(update.side, qty, quote_qty);
         if fill.fee_asset == quote {
-            own.fees += fill.fee;
+            position.fees += fill.fee;
             self.ledgers.account.at_mut(id, side).position.fees += fill.fee;
         } else {
             *self.other_fees.entry(fill.fee_asset).or_default() += fill.fee;
         }
         match surface {
-            Surface::Futures => self.add_balance(surface, quote, realized),
+            Surface::Futures => self.add_balance(surface, quote, account),
             Surface::Spot => {
                 let unit = pow10(AMOUNT_SCALE.saturating_sub(qty_scale));
                 let base_qty = Amount(i128::from(qty) * i128::from(unit));
-                let sign = |amount: Amount| if update.side == Side::Buy { amount } else { -amount };
+                let sign = |amount: Amount| {
+                    if update.side == Side::Buy {
+                        amount
+                    } else {
+                        -amount
+                    }
+                };
                 self.add_balance(surface, base, sign(base_qty));
                 self.add_balance(surface, quote, -sign(quote_qty));
             }
@@ -154,7 +168,7 @@ impl Engine {
             "the sub-ledgers sum to the account's ledger after every fill"
         );
         self.watch_losses(id);
-        realized
+        Realized { account, own }
     }
 
     fn add_balance(&mut self, surface: Surface, asset: crate::ids::AssetId, amount: Amount) {
@@ -168,7 +182,7 @@ impl Engine {
             if self.seen_external(update.instrument, fill.trade_id) {
                 return;
             }
-            realized_pnl = self.book_fill(None, update, fill);
+            realized_pnl = self.book_fill(None, update, fill).account;
         }
         self.notices.push_back(Notice::External {
             time: self.now,
@@ -273,7 +287,7 @@ impl Engine {
     /// Books a funding payment in the ledger of the instrument that it belongs to, and shares it
     /// out to the sub-ledgers by their quantities.
     ///
-    /// The event does not name the instrument (spec 2, ACCOUNT_UPDATE): of the open positions, it
+    /// The event does not name the instrument (spec 2, `ACCOUNT_UPDATE`): of the open positions, it
     /// is the one whose expected payment, quantity times mark times rate, is nearest.
     fn book_funding(&mut self, balance: &BalanceUpdate) {
         let amount = balance.change;
@@ -293,7 +307,11 @@ impl Engine {
             if own.qty == 0 {
                 continue;
             }
-            let share = if whole == 0 { Amount::ZERO } else { part(amount, own.qty, whole) };
+            let share = if whole == 0 {
+                Amount::ZERO
+            } else {
+                part(amount, own.qty, whole)
+            };
             own.funding += share;
             left -= share;
             let (rate, price) = mark.map_or((0, 0), |mark| (mark.funding_rate, mark.mark));

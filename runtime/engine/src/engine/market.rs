@@ -52,7 +52,11 @@ impl MarketState {
             streams: subscription.streams,
         });
         for interval_ms in &subscription.bars_ms {
-            match self.bars.iter_mut().find(|bar| bar.interval_ms == *interval_ms) {
+            match self
+                .bars
+                .iter_mut()
+                .find(|bar| bar.interval_ms == *interval_ms)
+            {
                 Some(bar) => bar.subscribers.push(strategy),
                 None => self.bars.push(Bar {
                     interval_ms: *interval_ms,
@@ -78,7 +82,11 @@ impl MarketState {
         let twice = self.book.mid_twice()?;
         Some(if price_scale <= MARK_SCALE {
             let factor = pow10(MARK_SCALE - price_scale);
-            if factor == 1 { twice / 2 } else { twice * (factor / 2) }
+            if factor == 1 {
+                twice / 2
+            } else {
+                twice * (factor / 2)
+            }
         } else {
             twice / pow10(price_scale - MARK_SCALE) / 2
         })
@@ -200,17 +208,14 @@ impl Engine {
         let now = self.now;
         let mut starting = Vec::new();
         for bar in &mut self.markets[usize::from(instrument.0)].bars {
-            match &mut bar.prices {
-                Some(prices) => {
-                    prices.high = prices.high.max(price);
-                    prices.low = prices.low.min(price);
-                    prices.close = price;
-                    prices.volume = prices.volume.saturating_add(qty);
-                }
-                None => {
-                    bar.prices = Some(BarPrices::first(price, qty));
-                    starting.push(bar.interval_ms);
-                }
+            if let Some(prices) = &mut bar.prices {
+                prices.high = prices.high.max(price);
+                prices.low = prices.low.min(price);
+                prices.close = price;
+                prices.volume = prices.volume.saturating_add(qty);
+            } else {
+                bar.prices = Some(BarPrices::first(price, qty));
+                starting.push(bar.interval_ms);
             }
         }
         for interval_ms in starting {
@@ -225,7 +230,11 @@ impl Engine {
     /// Closes a bar at its boundary. A bar without trades is flat at the last close.
     pub(super) fn close_bar(&mut self, instrument: InstrumentId, interval_ms: i64) {
         let market = &mut self.markets[usize::from(instrument.0)];
-        let Some(bar) = market.bars.iter_mut().find(|bar| bar.interval_ms == interval_ms) else {
+        let Some(bar) = market
+            .bars
+            .iter_mut()
+            .find(|bar| bar.interval_ms == interval_ms)
+        else {
             return;
         };
         let Some(prices) = bar.prices else { return };

@@ -7,6 +7,7 @@
 
 mod answers;
 mod fills;
+mod limits;
 mod market;
 mod replies;
 mod safety;
@@ -28,6 +29,7 @@ use crate::order::Surface;
 use crate::orders::Orders;
 use crate::record::{Block, Hash, Recorder};
 use crate::risk::{LossWatch, RateWindow, RiskLimits};
+use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
 use market::MarketState;
@@ -55,6 +57,7 @@ pub struct Engine {
     epoch: u64,
     next_order: OrderSeq,
     instruments: Vec<Instrument>,
+    rules: Vec<CompiledRules>,
     assets: Vec<String>,
     limits: RiskLimits,
     markets: Vec<MarketState>,
@@ -68,8 +71,6 @@ pub struct Engine {
     losses: LossWatch,
     any_strategy_watches: bool,
     start_equity: Option<Amount>,
-    /// Profit that the last booked fill realized in its owner's sub-ledger.
-    last_own_realized: Amount,
     external_trades: Vec<VecDeque<TradeId>>,
     timers: Timers,
     recorder: Recorder,
@@ -97,8 +98,16 @@ struct StrategyState {
 
 impl Engine {
     /// An engine with flat positions and the configured balances.
-    pub fn new(config: EngineConfig) -> Self {
+    ///
+    /// # Errors
+    /// An instrument whose rules the engine's integers cannot carry.
+    pub fn new(config: EngineConfig) -> Result<Self, InstrumentError> {
         let count = config.instruments.len();
+        let rules = config
+            .instruments
+            .iter()
+            .map(CompiledRules::new)
+            .collect::<Result<_, _>>()?;
         let mut recorder = Recorder::new(config.keep_journal);
         codec::record_config(&mut recorder, &config);
         let balances = config
@@ -132,10 +141,15 @@ impl Engine {
             next_order: OrderSeq(1),
             ledgers: Ledgers::new(count, config.strategies.len()),
             instruments: config.instruments,
+            rules,
             assets: config.assets,
             limits: config.limits,
             markets,
-            strategies: config.strategies.into_iter().map(StrategyState::new).collect(),
+            strategies: config
+                .strategies
+                .into_iter()
+                .map(StrategyState::new)
+                .collect(),
             balances,
             other_fees: BTreeMap::new(),
             orders: Orders::default(),
@@ -144,7 +158,6 @@ impl Engine {
             losses: LossWatch::default(),
             any_strategy_watches,
             start_equity: None,
-            last_own_realized: Amount::ZERO,
             external_trades: vec![VecDeque::new(); count],
             timers: Timers::default(),
             recorder,
@@ -152,7 +165,7 @@ impl Engine {
             notices: VecDeque::new(),
         };
         engine.adopt_start_holdings();
-        engine
+        Ok(engine)
     }
 
     /// Takes one input. Time never runs backwards: an earlier `now` counts as the last one.
@@ -169,13 +182,13 @@ impl Engine {
             }
             input => {
                 codec::record_input(&mut self.recorder, self.now, &input);
-                self.handle_other(input);
+                self.handle_other(&input);
             }
         }
     }
 
-    fn handle_other(&mut self, input: Input<'_>) {
-        match input {
+    fn handle_other(&mut self, input: &Input<'_>) {
+        match *input {
             Input::Market { .. } => {}
             Input::Answer { strategy, intents } => self.handle_answer(strategy, intents),
             Input::Reply(reply) => self.handle_reply(reply),
@@ -184,8 +197,13 @@ impl Engine {
             Input::Fault { strategy, kind } => self.quarantine(strategy, kind),
             Input::Command(command) => self.handle_command(command),
             Input::SymbolStatus { instrument, status } => {
-                if let Some(known) = self.instruments.get_mut(usize::from(instrument.0)) {
+                let index = usize::from(instrument.0);
+                if let Some(known) = self.instruments.get_mut(index) {
                     known.status = status.clone();
+                    // The rules compiled before, and a status does not change whether they do.
+                    if let Ok(rules) = CompiledRules::new(known) {
+                        self.rules[index] = rules;
+                    }
                 }
             }
         }

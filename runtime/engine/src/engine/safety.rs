@@ -34,7 +34,9 @@ impl Engine {
             return;
         }
         let Some(equity) = self.equity() else { return };
-        let breach = self.losses.observe(self.now, equity, Amount::ZERO, &self.limits);
+        let breach = self
+            .losses
+            .observe(self.now, equity, Amount::ZERO, &self.limits);
         if let Some(limit) = breach {
             self.notices.push_back(Notice::Halted {
                 time: self.now,
@@ -61,7 +63,11 @@ impl Engine {
             let profit = ledger.total(|p| p.realized_pnl - p.fees + p.funding) + unrealized;
             let state = &mut self.strategies[index];
             let limits = &state.config.limits;
-            if state.losses.observe(self.now, profit, base, limits).is_some() {
+            if state
+                .losses
+                .observe(self.now, profit, base, limits)
+                .is_some()
+            {
                 self.quarantine(StrategyId(index as u16), FaultKind::Loss);
             }
         }
@@ -143,7 +149,9 @@ impl Engine {
     /// open any more.
     pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
         let state = &mut self.strategies[usize::from(strategy.0)];
-        let Some(tries) = state.flattening else { return };
+        let Some(tries) = state.flattening else {
+            return;
+        };
         if state.open_orders > 0 {
             return;
         }
@@ -164,7 +172,8 @@ impl Engine {
     /// One market order per open position of a strategy, within the market lot size.
     fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
         let mut orders = Vec::new();
-        for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter() {
+        for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter()
+        {
             let qty = holding.position.qty;
             let instrument = &self.instruments[usize::from(id.0)];
             let filters = &instrument.filters;

@@ -119,7 +119,9 @@ impl Engine {
     /// Mid at scale 8; `None` while a side of the book is empty.
     pub fn mid(&self, instrument: InstrumentId) -> Option<i64> {
         let price_scale = self.instrument(instrument)?.price_scale;
-        self.markets.get(usize::from(instrument.0))?.mid(price_scale)
+        self.markets
+            .get(usize::from(instrument.0))?
+            .mid(price_scale)
     }
 
     /// A balance of the account.
@@ -255,7 +257,11 @@ impl Engine {
     /// Fixes what the start was worth as soon as every holding has a price.
     pub(super) fn fix_start_equity(&mut self) {
         let Some(equity) = self.equity() else { return };
-        if self.markets.iter().all(|market| market.book.mid_twice().is_none()) {
+        if self
+            .markets
+            .iter()
+            .all(|market| market.book.mid_twice().is_none())
+        {
             return;
         }
         for index in 0..self.instruments.len() {

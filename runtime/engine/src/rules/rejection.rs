@@ -154,6 +154,9 @@ rules! {
     ClosePositionSide = 66, "CLOSE_POSITION.side", -4061, "side" Plain,
         "In hedge mode closePosition cannot BUY on the LONG side or SELL on the SHORT side.";
 
+    ClosePositionShared = 67, "CLOSE_POSITION.shared", -2022, "position" Against,
+        "closePosition closes the account's whole position, which is not this strategy's alone.";
+
     CallbackRateMin = 70, "CALLBACK_RATE.min", -1130, "callbackRate" AtLeast,
         "callbackRate, in percent, is below 0.1.";
     CallbackRateMax = 71, "CALLBACK_RATE.max", -1130, "callbackRate" AtMost,

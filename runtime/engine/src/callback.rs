@@ -1,0 +1,380 @@
+//! One callback of a strategy: immediate answers from a read-only engine.
+//!
+//! `submit` validates against the venue's rules and the risk limits at once, gives the order its
+//! final number and its place in the callback's exposure. The intents enter the engine as one
+//! input after the callback returned, or are forgotten when it failed.
+
+use crate::engine::Engine;
+use crate::event::Intent;
+use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
+use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use crate::order_state::OrderState;
+use crate::orders::Order;
+use crate::rules::{Rejection, Rule};
+
+/// How many timers a strategy may have.
+pub const TIMERS_MAX: usize = 64;
+
+/// Scratch of one callback. Reused from one to the next.
+#[derive(Debug, Default)]
+pub struct Callback {
+    strategy: StrategyId,
+    intents: Vec<Intent>,
+    next_order: u64,
+    /// What the callback's own orders add to the open quantities.
+    pub(crate) added: Vec<Added>,
+    pub(crate) submitted: u32,
+}
+
+/// Open quantity that a callback's orders add to one holding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Added {
+    pub(crate) instrument: InstrumentId,
+    pub(crate) position_side: PositionSide,
+    pub(crate) buy: i64,
+    pub(crate) sell: i64,
+}
+
+/// Own position as a strategy sees it; quantities are mantissas, amounts 1e-8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PositionView {
+    /// Signed quantity.
+    pub qty: i64,
+    /// Cost, signed as the quantity.
+    pub cost: crate::Amount,
+    /// Realized profit before fees.
+    pub realized_pnl: crate::Amount,
+    /// Unrealized profit; 0 while there is no price.
+    pub unrealized_pnl: crate::Amount,
+    /// Fees paid.
+    pub fees: crate::Amount,
+    /// Open buy quantity, in flight and unknown included.
+    pub open_buy: i64,
+    /// Open sell quantity, likewise.
+    pub open_sell: i64,
+    /// Average entry price, scale 8.
+    pub entry_price: i64,
+}
+
+/// An own open order as its strategy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderView {
+    /// State.
+    pub state: OrderState,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Side.
+    pub side: Side,
+    /// Type.
+    pub order_type: OrderType,
+    /// Price mantissa; 0 without one.
+    pub price: i64,
+    /// Stop price mantissa; 0 without one.
+    pub stop_price: i64,
+    /// Quantity mantissa; 0 without one.
+    pub qty: i64,
+    /// Executed quantity mantissa.
+    pub executed_qty: i64,
+}
+
+impl Callback {
+    /// Begins a callback of a strategy: nothing is intended yet.
+    #[inline]
+    pub fn begin(&mut self, engine: &Engine, strategy: StrategyId) {
+        self.clear();
+        self.strategy = strategy;
+        self.next_order = engine.next_order().0;
+    }
+
+    /// Forgets everything that was intended.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.intents.clear();
+        self.added.clear();
+        self.submitted = 0;
+    }
+
+    /// What was intended, in order.
+    #[inline]
+    pub fn intents(&self) -> &[Intent] {
+        &self.intents
+    }
+
+    /// Submits an order.
+    ///
+    /// # Errors
+    /// The rule or limit that it breaks. The refusal is kept among the intents, so that it is
+    /// recorded and counted.
+    pub fn submit(&mut self, engine: &Engine, terms: OrderTerms) -> Result<OrderSeq, Rejection> {
+        match self.check(engine, terms) {
+            Ok((wire, worst_qty)) => {
+                let order = OrderSeq(self.next_order);
+                self.next_order += 1;
+                self.submitted += 1;
+                self.add(&wire, worst_qty);
+                self.intents.push(Intent::Submit { order, terms: wire });
+                Ok(order)
+            }
+            Err(rejection) => {
+                self.intents.push(Intent::Rejected { terms, rejection });
+                Err(rejection)
+            }
+        }
+    }
+
+    /// The terms as they go to the venue, and the quantity that they add at worst.
+    fn check(&self, engine: &Engine, terms: OrderTerms) -> Result<(OrderTerms, i64), Rejection> {
+        if !engine.grants(self.strategy, terms.instrument) {
+            return Err(Rule::UnknownInstrument.plain());
+        }
+        let wire = self.wire_terms(engine, terms)?;
+        engine.check_venue_rules(&wire, self.submitted)?;
+        let worst_qty = engine.worst_qty(&wire);
+        engine.check_limits(self.strategy, &wire, terms.reduce_only, worst_qty, self)?;
+        Ok((wire, worst_qty))
+    }
+
+    /// `reduce_only` binds the strategy's own position, orders in flight included. The flag goes
+    /// on the wire only in one-way mode where the account's net position covers it: strategies
+    /// net at the venue, hedge mode and spot forbid the flag.
+    fn wire_terms(&self, engine: &Engine, terms: OrderTerms) -> Result<OrderTerms, Rejection> {
+        let mut wire = terms;
+        let (id, side) = (terms.instrument, terms.position_side);
+        if terms.close_position {
+            return engine
+                .check_sole_owner(self.strategy, id, side)
+                .map(|()| wire);
+        }
+        if !terms.reduce_only {
+            return Ok(wire);
+        }
+        let Some(Qty(qty)) = terms.qty else {
+            // Without a quantity the documents' own rules tell what is wrong.
+            return Ok(wire);
+        };
+        let own = engine.ledgers().strategies[usize::from(self.strategy.0)].at(id, side);
+        let left = self.reducible(own.exposure(), id, side, terms.side);
+        if qty > left {
+            return Err(engine.qty_rejection(Rule::ReduceOnlyPosition, id, qty, left));
+        }
+        let account = engine.ledgers().account.at(id, side);
+        let futures = engine
+            .instrument(id)
+            .is_some_and(|i| i.surface == Surface::Futures);
+        wire.reduce_only = futures
+            && !engine.hedge_mode()
+            && qty <= self.reducible(account.exposure(), id, side, terms.side);
+        Ok(wire)
+    }
+
+    /// How much of a position is left to be reduced by orders of a side.
+    fn reducible(
+        &self,
+        exposure: crate::risk::Exposure,
+        instrument: InstrumentId,
+        position_side: PositionSide,
+        side: Side,
+    ) -> i64 {
+        let (buy, sell) = self.added_to(instrument, position_side);
+        match side {
+            Side::Sell => exposure.position - exposure.open_sell - sell,
+            Side::Buy => -exposure.position - exposure.open_buy - buy,
+        }
+        .max(0)
+    }
+
+    pub(crate) fn added_to(
+        &self,
+        instrument: InstrumentId,
+        position_side: PositionSide,
+    ) -> (i64, i64) {
+        self.added
+            .iter()
+            .find(|a| a.instrument == instrument && a.position_side == position_side)
+            .map_or((0, 0), |a| (a.buy, a.sell))
+    }
+
+    fn add(&mut self, terms: &OrderTerms, qty: i64) {
+        let (buy, sell) = match terms.side {
+            Side::Buy => (qty, 0),
+            Side::Sell => (0, qty),
+        };
+        let (instrument, position_side) = (terms.instrument, terms.position_side);
+        let known = self
+            .added
+            .iter_mut()
+            .find(|a| a.instrument == instrument && a.position_side == position_side);
+        match known {
+            Some(added) => {
+                added.buy += buy;
+                added.sell += sell;
+            }
+            None => self.added.push(Added {
+                instrument,
+                position_side,
+                buy,
+                sell,
+            }),
+        }
+    }
+
+    /// Asks to cancel an own order; one of this very callback too.
+    ///
+    /// # Errors
+    /// The order is not the strategy's, or has ended. Cancels always pass otherwise.
+    pub fn cancel(&mut self, engine: &Engine, order: OrderSeq) -> Result<(), Rejection> {
+        let own = engine
+            .order(order)
+            .filter(|known| known.strategy == self.strategy);
+        match own {
+            Some(known) if known.state.is_final() => return Err(Rule::OrderFinal.plain()),
+            Some(_) => {}
+            None if self.submits(order) => {}
+            None => return Err(Rule::UnknownOrder.plain()),
+        }
+        self.intents.push(Intent::Cancel { order });
+        Ok(())
+    }
+
+    fn submits(&self, order: OrderSeq) -> bool {
+        self.own_terms(order).is_some()
+    }
+
+    fn own_terms(&self, order: OrderSeq) -> Option<&OrderTerms> {
+        self.intents.iter().find_map(|intent| match intent {
+            Intent::Submit { order: seq, terms } if *seq == order => Some(terms),
+            _ => None,
+        })
+    }
+
+    /// Asks to cancel all own orders, of one instrument or of all. Answers how many there are.
+    pub fn cancel_all(&mut self, engine: &Engine, instrument: Option<InstrumentId>) -> u64 {
+        let count = self.open_order_count(engine, instrument);
+        if count > 0 {
+            self.intents.push(Intent::CancelAll { instrument });
+        }
+        count
+    }
+
+    /// Asks for a timer event.
+    ///
+    /// # Errors
+    /// The strategy has [`TIMERS_MAX`] timers.
+    pub fn set_timer(&mut self, engine: &Engine, time: Time, token: i64) -> Result<(), Rejection> {
+        let set = engine.timers_of(self.strategy)
+            + self
+                .intents
+                .iter()
+                .filter(|intent| matches!(intent, Intent::SetTimer { .. }))
+                .count();
+        if set >= TIMERS_MAX && !engine.has_timer(self.strategy, token) {
+            return Err(Rule::TooManyTimers.with((set as u64 + 1).into(), TIMERS_MAX.into()));
+        }
+        self.intents.push(Intent::SetTimer { time, token });
+        Ok(())
+    }
+
+    /// Forgets a timer.
+    pub fn cancel_timer(&mut self, token: i64) {
+        self.intents.push(Intent::CancelTimer { token });
+    }
+
+    /// The strategy's own position, with the open quantities of this callback.
+    pub fn position(
+        &self,
+        engine: &Engine,
+        instrument: InstrumentId,
+        side: PositionSide,
+    ) -> Option<PositionView> {
+        let rules = engine.instrument(instrument)?;
+        let holding =
+            engine.ledgers().strategies[usize::from(self.strategy.0)].at(instrument, side);
+        let position = &holding.position;
+        let (buy, sell) = self.added_to(instrument, side);
+        Some(PositionView {
+            qty: position.qty,
+            cost: position.cost,
+            realized_pnl: position.realized_pnl,
+            unrealized_pnl: engine.mark(instrument).map_or(crate::Amount::ZERO, |mark| {
+                position.unrealized_pnl(rules, mark.mark)
+            }),
+            fees: position.fees,
+            open_buy: holding.open_buy + buy,
+            open_sell: holding.open_sell + sell,
+            entry_price: position.entry_price(rules),
+        })
+    }
+
+    /// How many own orders are open, those of this callback included.
+    pub fn open_order_count(&self, engine: &Engine, instrument: Option<InstrumentId>) -> u64 {
+        self.open(engine, instrument).count() as u64
+    }
+
+    /// The own open order at an index, oldest first.
+    pub fn open_order(
+        &self,
+        engine: &Engine,
+        instrument: Option<InstrumentId>,
+        index: usize,
+    ) -> Option<OrderSeq> {
+        self.open(engine, instrument).nth(index)
+    }
+
+    fn open<'a>(
+        &'a self,
+        engine: &'a Engine,
+        instrument: Option<InstrumentId>,
+    ) -> impl Iterator<Item = OrderSeq> + 'a {
+        let live = engine
+            .orders()
+            .of(self.strategy, instrument)
+            .filter(|order| !order.state.is_final())
+            .map(|order| order.seq);
+        let own = self.intents.iter().filter_map(move |intent| match intent {
+            Intent::Submit { order, terms }
+                if instrument.is_none_or(|wanted| wanted == terms.instrument) =>
+            {
+                Some(*order)
+            }
+            _ => None,
+        });
+        live.chain(own)
+    }
+
+    /// An own open order, one of this callback included.
+    pub fn order(&self, engine: &Engine, order: OrderSeq) -> Option<OrderView> {
+        let canceled = self.intents.iter().any(|intent| match intent {
+            Intent::Cancel { order: seq } => *seq == order,
+            _ => false,
+        });
+        let view = match engine.order(order) {
+            Some(known) if known.strategy == self.strategy => view_of(known),
+            Some(_) => return None,
+            None => view(OrderState::Submitted, self.own_terms(order)?, 0),
+        };
+        Some(OrderView {
+            state: match view.state {
+                state if state.is_final() || !canceled => state,
+                _ => OrderState::CancelRequested,
+            },
+            ..view
+        })
+    }
+}
+
+fn view_of(order: &Order) -> OrderView {
+    view(order.state, &order.terms, order.executed_qty)
+}
+
+fn view(state: OrderState, terms: &OrderTerms, executed_qty: i64) -> OrderView {
+    OrderView {
+        state,
+        instrument: terms.instrument,
+        side: terms.side,
+        order_type: terms.order_type,
+        price: terms.price.map_or(0, |price| price.0),
+        stop_price: terms.stop_price.map_or(0, |price| price.0),
+        qty: terms.qty.map_or(0, |qty| qty.0),
+        executed_qty,
+    }
+}

@@ -1,0 +1,284 @@
+//! Checks of an intent before it is accepted: the venue's rules with the engine's knowledge, and
+//! our own risk limits at their worst case.
+
+use crate::callback::Callback;
+use crate::decimal::{Amount, Decimal, MARK_SCALE, decimal};
+use crate::holding::Ledger;
+use crate::ids::{InstrumentId, OrderSeq, StrategyId};
+use crate::ledger::value;
+use crate::order::{OrderTerms, PositionSide, Side};
+use crate::risk::{Exposure, RateWindow, RiskLimits};
+use crate::rules::{self, OrderContext, Rejection, Rule};
+use crate::timer::Timer;
+
+use super::{Engine, RunState};
+
+impl Engine {
+    pub(crate) const fn next_order(&self) -> OrderSeq {
+        self.next_order
+    }
+
+    pub(crate) fn timers_of(&self, strategy: StrategyId) -> usize {
+        self.timers.count_of(strategy)
+    }
+
+    pub(crate) fn has_timer(&self, strategy: StrategyId, token: i64) -> bool {
+        self.timers.is_set(Timer::Strategy { strategy, token })
+    }
+
+    /// Whether an instrument is granted to a strategy.
+    #[inline]
+    pub(crate) fn grants(&self, strategy: StrategyId, instrument: InstrumentId) -> bool {
+        self.strategies
+            .get(usize::from(strategy.0))
+            .is_some_and(|state| {
+                let granted = &state.config.subscriptions;
+                granted.iter().any(|s| s.instrument == instrument)
+            })
+    }
+
+    /// The documents' rules; `pending` orders of the running callback count as open.
+    pub(crate) fn check_venue_rules(
+        &self,
+        terms: &OrderTerms,
+        pending: u32,
+    ) -> Result<(), Rejection> {
+        let index = usize::from(terms.instrument.0);
+        let market = &self.markets[index];
+        let open = self.open_orders[index];
+        let known = |level: crate::market::Level| (level.qty > 0).then_some(level.price);
+        let context = OrderContext {
+            hedge_mode: self.hedge_mode,
+            mark: market.mark(self.instruments[index].price_scale),
+            last: market.last,
+            best_bid: known(market.book.bid()),
+            best_ask: known(market.book.ask()),
+            open_orders: open.all + pending,
+            open_algo_orders: open.conditional + pending,
+        };
+        rules::check(&self.rules[index], terms, &context)
+    }
+
+    /// The account's limits, then the strategy's own.
+    pub(crate) fn check_limits(
+        &self,
+        strategy: StrategyId,
+        terms: &OrderTerms,
+        reduces: bool,
+        worst_qty: i64,
+        callback: &Callback,
+    ) -> Result<(), Rejection> {
+        let state = &self.strategies[usize::from(strategy.0)];
+        if state.fault.is_some() {
+            return Err(Rule::Quarantined.plain());
+        }
+        match self.state {
+            RunState::Ready => {}
+            RunState::Halted => return Err(Rule::Halted.plain()),
+            RunState::Paused if reduces || terms.close_position => {}
+            RunState::Paused => return Err(Rule::Paused.plain()),
+        }
+        let order = Sized {
+            terms,
+            worst_qty,
+            reduces,
+        };
+        let open = self.orders.len() as u32;
+        let account = Party {
+            limits: &self.limits,
+            ledger: &self.ledgers.account,
+            rate: &self.rate,
+            open_orders: open,
+        };
+        let own = Party {
+            limits: &state.config.limits,
+            ledger: &self.ledgers.strategies[usize::from(strategy.0)],
+            rate: &state.rate,
+            open_orders: state.open_orders,
+        };
+        self.check_party(&account, &order, callback)?;
+        self.check_party(&own, &order, callback)
+    }
+
+    fn check_party(
+        &self,
+        party: &Party<'_>,
+        order: &Sized<'_>,
+        callback: &Callback,
+    ) -> Result<(), Rejection> {
+        let limits = party.limits;
+        if let Some(max) = limits.max_open_orders {
+            let open = party.open_orders + callback.submitted;
+            if open >= max {
+                return Err(Rule::RiskOpenOrders.with((open + 1).into(), max.into()));
+            }
+        }
+        if let Some(max) = limits.max_orders_per_minute
+            && !party.rate.fits(self.now, callback.submitted, max)
+        {
+            return Err(Rule::RiskOrdersPerMinute.with((u64::from(max) + 1).into(), max.into()));
+        }
+        if let Some(collar_ppm) = limits.price_collar_ppm {
+            self.check_collar(order.terms, collar_ppm)?;
+        }
+        if limits.max_order_notional.is_none() && limits.max_position_notional.is_none() {
+            return Ok(());
+        }
+        self.check_notional(party, order, callback)
+    }
+
+    fn check_notional(
+        &self,
+        party: &Party<'_>,
+        order: &Sized<'_>,
+        callback: &Callback,
+    ) -> Result<(), Rejection> {
+        let terms = order.terms;
+        let Some(price) = self.risk_price(terms) else {
+            return Err(Rule::RiskNoReferencePrice.plain());
+        };
+        let instrument = &self.instruments[usize::from(terms.instrument.0)];
+        let notional = value(instrument, order.worst_qty, price);
+        if let Some(max) = party.limits.max_order_notional
+            && notional > max
+        {
+            return Err(amounts(Rule::RiskOrderNotional, notional, max));
+        }
+        let Some(max) = party.limits.max_position_notional else {
+            return Ok(());
+        };
+        let (before, after) = exposures(party.ledger, order, callback);
+        if order.reduces || after.worst_qty() <= before.worst_qty() {
+            return Ok(());
+        }
+        let others = self.worst_notional(party.ledger, callback, terms);
+        let total = others + value(instrument, after.worst_qty(), price);
+        if total > max {
+            return Err(amounts(Rule::RiskPositionNotional, total, max));
+        }
+        Ok(())
+    }
+
+    /// Worst-case notional of every holding but the one that the order is for.
+    fn worst_notional(&self, ledger: &Ledger, callback: &Callback, terms: &OrderTerms) -> Amount {
+        let mut total = Amount::ZERO;
+        for (id, side, holding) in ledger.iter() {
+            if (id, side) == (terms.instrument, terms.position_side) {
+                continue;
+            }
+            let (buy, sell) = callback.added_to(id, side);
+            let exposure = Exposure {
+                position: holding.position.qty,
+                open_buy: holding.open_buy + buy,
+                open_sell: holding.open_sell + sell,
+            };
+            let worst = exposure.worst_qty();
+            if worst != 0 {
+                let price = self.mark(id).map_or(0, |mark| mark.mark);
+                total += value(&self.instruments[usize::from(id.0)], worst, price);
+            }
+        }
+        total
+    }
+
+    /// The price at which an order counts, scale 8: the worst of its own prices and the market's.
+    fn risk_price(&self, terms: &OrderTerms) -> Option<i64> {
+        let index = usize::from(terms.instrument.0);
+        let (market, instrument) = (&self.markets[index], &self.instruments[index]);
+        let own = terms.price.max(terms.stop_price).map(|price| price.0);
+        let known = market
+            .last
+            .filter(|_| market.mark(instrument.price_scale).is_none());
+        let scaled = own.max(known).map(|price| {
+            let wide = Amount::notional(price, instrument.price_scale, 1, 0);
+            i64::try_from(wide.0).unwrap_or(i64::MAX)
+        });
+        scaled.max(market.mark(instrument.price_scale))
+    }
+
+    /// Limit and stop prices stay within the collar around mid.
+    fn check_collar(&self, terms: &OrderTerms, collar_ppm: u32) -> Result<(), Rejection> {
+        let Some(price) = terms.price.or(terms.stop_price) else {
+            return Ok(());
+        };
+        let index = usize::from(terms.instrument.0);
+        let Some(twice) = self.markets[index].book.mid_twice() else {
+            return Err(Rule::RiskNoReferencePrice.plain());
+        };
+        let distance = (i128::from(price.0) * 2 - i128::from(twice)).abs();
+        if distance * 1_000_000 > i128::from(twice) * i128::from(collar_ppm) {
+            let instrument = &self.instruments[index];
+            let mid = self.markets[index].mid(instrument.price_scale).unwrap_or(0);
+            let mid = decimal(i128::from(mid), MARK_SCALE);
+            return Err(Rule::RiskPriceCollar.with(instrument.price(price.0), mid));
+        }
+        Ok(())
+    }
+
+    /// closePosition closes the whole position of the account: only who owns all of it may.
+    pub(crate) fn check_sole_owner(
+        &self,
+        strategy: StrategyId,
+        instrument: InstrumentId,
+        side: PositionSide,
+    ) -> Result<(), Rejection> {
+        let account = self.ledgers.account.at(instrument, side).position.qty;
+        let own = self.ledgers.strategies[usize::from(strategy.0)].at(instrument, side);
+        if account == own.position.qty {
+            return Ok(());
+        }
+        let rule = Rule::ClosePositionShared;
+        Err(self.qty_rejection(rule, instrument, account, own.position.qty))
+    }
+
+    pub(crate) fn qty_rejection(
+        &self,
+        rule: Rule,
+        instrument: InstrumentId,
+        value: i64,
+        limit: i64,
+    ) -> Rejection {
+        let qty = |qty| {
+            self.instrument(instrument)
+                .map_or(Decimal::ZERO, |instrument| instrument.qty(qty))
+        };
+        rule.with(qty(value), qty(limit))
+    }
+}
+
+/// An order with what it may come to.
+struct Sized<'a> {
+    terms: &'a OrderTerms,
+    worst_qty: i64,
+    reduces: bool,
+}
+
+/// Whose limits are checked: the account's or a strategy's.
+struct Party<'a> {
+    limits: &'a RiskLimits,
+    ledger: &'a Ledger,
+    rate: &'a RateWindow,
+    open_orders: u32,
+}
+
+/// The exposure of the order's holding without and with it.
+fn exposures(ledger: &Ledger, order: &Sized<'_>, callback: &Callback) -> (Exposure, Exposure) {
+    let terms = order.terms;
+    let holding = ledger.at(terms.instrument, terms.position_side);
+    let (buy, sell) = callback.added_to(terms.instrument, terms.position_side);
+    let before = Exposure {
+        position: holding.position.qty,
+        open_buy: holding.open_buy + buy,
+        open_sell: holding.open_sell + sell,
+    };
+    let mut after = before;
+    match terms.side {
+        Side::Buy => after.open_buy = after.open_buy.saturating_add(order.worst_qty),
+        Side::Sell => after.open_sell = after.open_sell.saturating_add(order.worst_qty),
+    }
+    (before, after)
+}
+
+fn amounts(rule: Rule, value: Amount, limit: Amount) -> Rejection {
+    rule.with(value.to_decimal(), limit.to_decimal())
+}
