@@ -1,4 +1,5 @@
 //! The drivers, recordings, configuration and command line of the binary `windvane`.
 
+pub mod config;
 pub mod report;
 pub mod results;

@@ -1,0 +1,327 @@
+//! Sections that a live or paper runtime uses: `[run]`, `[venue]`, `[account]`, `[heartbeat]`,
+//! `[reconcile]`, `[admin]`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+use super::secret::{KeySource, Secret};
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name { $($(#[$item_doc])* $item,)* }
+    };
+}
+pub(super) use choice;
+
+choice! {
+    /// With whose money orders are filled.
+    Mode {
+        /// Real public data, simulated fills.
+        #[default]
+        Paper,
+        /// The venue.
+        Live,
+    }
+}
+
+choice! {
+    /// What to do with own open orders found at start.
+    OnStart {
+        /// Take them over.
+        #[default]
+        Adopt,
+        /// Cancel them.
+        Cancel,
+    }
+}
+
+choice! {
+    /// What to do with orders and positions when the runtime or a strategy ends.
+    Leave {
+        /// Cancel own orders.
+        #[default]
+        Cancel,
+        /// Leave everything.
+        Keep,
+        /// Cancel own orders and close own positions.
+        Flatten,
+    }
+}
+
+/// `[run]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Run {
+    /// Paper or live.
+    pub mode: Mode,
+    /// Journal, recordings and run records; one instance at a time.
+    pub data_dir: PathBuf,
+    /// Own open orders found at start.
+    pub on_start: OnStart,
+    /// Own orders and positions at stop.
+    pub on_stop: Leave,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            data_dir: PathBuf::from("var/paper"),
+            on_start: OnStart::default(),
+            on_stop: Leave::default(),
+        }
+    }
+}
+
+choice! {
+    /// How requests are signed.
+    Api {
+        /// HMAC with an API key.
+        #[default]
+        V1,
+        /// Wallet signature.
+        V3,
+    }
+}
+
+choice! {
+    /// Where public data come from.
+    MarketData {
+        /// Streams, falling back per topic to what is documented.
+        #[default]
+        Auto,
+        /// Only what documents 1 to 3 show.
+        Documented,
+        /// The public streams of document 4.
+        Streams,
+    }
+}
+
+choice! {
+    /// The signing chain and the network label.
+    Network {
+        /// Signing chain 1666.
+        #[default]
+        Mainnet,
+        /// Signing chain 714.
+        Testnet,
+    }
+}
+
+/// `[venue]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Venue {
+    /// The brand word from which names are derived (spec 4).
+    pub brand: String,
+    /// Spot addresses.
+    pub spot: Endpoint,
+    /// Futures addresses.
+    pub futures: Endpoint,
+    /// Chain API addresses.
+    pub chain: Endpoint,
+    /// JSON-RPC addresses.
+    pub rpc: Endpoint,
+    /// How requests are signed, unless a surface says otherwise.
+    pub api: Api,
+    /// `recvWindow`, milliseconds.
+    #[serde(deserialize_with = "recv_window")]
+    pub recv_window_ms: u32,
+    /// Where public data come from.
+    pub market_data: MarketData,
+    /// Main or test network.
+    pub network: Network,
+    /// Names that are not derived from the brand.
+    pub names: Names,
+}
+
+impl Default for Venue {
+    fn default() -> Self {
+        Self {
+            brand: "svc".to_owned(),
+            spot: Endpoint::default(),
+            futures: Endpoint::default(),
+            chain: Endpoint::default(),
+            rpc: Endpoint::default(),
+            api: Api::default(),
+            recv_window_ms: 5000,
+            market_data: MarketData::default(),
+            network: Network::default(),
+            names: Names::default(),
+        }
+    }
+}
+
+fn recv_window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let value = u32::deserialize(deserializer)?;
+    if (1..=60_000).contains(&value) {
+        Ok(value)
+    } else {
+        Err(D::Error::custom("must be milliseconds from 1 to 60000"))
+    }
+}
+
+/// Addresses of one surface.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Endpoint {
+    /// `http://` or `https://`.
+    #[serde(deserialize_with = "rest_address")]
+    pub rest: Option<String>,
+    /// `ws://` or `wss://`.
+    #[serde(deserialize_with = "ws_address")]
+    pub ws: Option<String>,
+    /// How its requests are signed.
+    pub api: Option<Api>,
+}
+
+fn rest_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    address(deserializer, ["http://", "https://"])
+}
+
+fn ws_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    address(deserializer, ["ws://", "wss://"])
+}
+
+fn address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    schemes: [&str; 2],
+) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if schemes
+        .iter()
+        .any(|scheme| text.len() > scheme.len() && text.starts_with(scheme))
+    {
+        Ok(Some(text))
+    } else {
+        let [plain, secure] = schemes;
+        Err(D::Error::custom(format!(
+            "must be an address that starts with {plain} or {secure}"
+        )))
+    }
+}
+
+/// `[venue.names]`: names that are given instead of derived from the brand (spec 4).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Names {
+    /// v3 signing domain name.
+    pub signing_domain: Option<String>,
+    /// Withdrawal domain name.
+    pub withdrawal_domain: Option<String>,
+    /// Withdrawal field name.
+    pub withdrawal_field: Option<String>,
+    /// Parameter of the management routes.
+    pub chain_parameter: Option<String>,
+    /// Path segment.
+    pub path_segment: Option<String>,
+    /// JSON-RPC method prefix.
+    pub rpc_prefix: Option<String>,
+    /// Sentence that is signed for API keys; it has no default.
+    pub login_sentence: Option<String>,
+}
+
+choice! {
+    /// One position per symbol, or a long and a short one.
+    PositionMode {
+        /// One position per symbol.
+        #[default]
+        OneWay,
+        /// A long and a short position per symbol.
+        Hedge,
+    }
+}
+
+/// `[account]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Account {
+    /// API key for v1.
+    pub api_key: Option<Secret>,
+    /// Its secret.
+    pub api_secret: Option<Secret>,
+    /// Address of the main wallet.
+    #[serde(deserialize_with = "wallet_address")]
+    pub user: Option<String>,
+    /// Key of the agent that signs v3 requests.
+    pub signer: Option<KeySource>,
+    /// Key of the main wallet; `run` never reads it.
+    pub wallet: Option<KeySource>,
+    /// The mode that the account must be in; never changed by the runtime.
+    pub position_mode: PositionMode,
+    /// Multi-assets margin.
+    pub multi_assets: bool,
+}
+
+fn wallet_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let digits = text.strip_prefix("0x").unwrap_or_default();
+    if digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        Ok(Some(text))
+    } else {
+        Err(D::Error::custom(
+            "must be a wallet address: 0x and 40 hexadecimal digits",
+        ))
+    }
+}
+
+/// `[heartbeat]`: the dead man's switch.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Heartbeat {
+    /// The venue cancels after this long without renewal, milliseconds.
+    pub countdown_ms: u64,
+    /// Renewed this often, milliseconds.
+    pub interval_ms: u64,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self {
+            countdown_ms: 30_000,
+            interval_ms: 10_000,
+        }
+    }
+}
+
+/// `[reconcile]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reconcile {
+    /// State is compared with the venue this often, milliseconds.
+    pub interval_ms: u64,
+}
+
+impl Default for Reconcile {
+    fn default() -> Self {
+        Self {
+            interval_ms: 30_000,
+        }
+    }
+}
+
+/// `[admin]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Admin {
+    /// Address of status, commands, dashboard and metrics.
+    #[serde(deserialize_with = "listen_address")]
+    pub listen: Option<SocketAddr>,
+    /// Token of the admin server; without one it is made in the data folder.
+    pub token: Option<Secret>,
+}
+
+fn listen_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse()
+        .map(Some)
+        .map_err(|_| D::Error::custom("must be an IP address and a port, such as 127.0.0.1:9800"))
+}

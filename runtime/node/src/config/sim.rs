@@ -1,0 +1,284 @@
+//! `[backtest]` and `[sim]`: which recordings are played, and the account and the fills that are
+//! simulated.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use windvane_engine::decimal::Decimal;
+use windvane_engine::order::Surface;
+
+use super::live::choice;
+use super::value::{fee, millis_as_ns, not_negative, rate};
+
+choice! {
+    /// What a damaged line of a recording does.
+    OnDamage {
+        /// It is reported and skipped.
+        #[default]
+        Skip,
+        /// The run fails.
+        Fail,
+    }
+}
+
+/// `[backtest]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Backtest {
+    /// Recordings, played in this order of files for each instrument and joined by time.
+    pub data: Vec<PathBuf>,
+    /// Folder of the decoded cache; without one it lies beside the recording.
+    pub cache: Option<PathBuf>,
+    /// Damaged lines.
+    pub on_damage: OnDamage,
+}
+
+choice! {
+    /// How far back in the queue a resting order stands.
+    Queue {
+        /// Only trades at the price and depletion behind it count.
+        #[default]
+        RiskAverse,
+        /// Cancels are spread over the queue by a documented probability.
+        Probabilistic,
+        /// A touch fills.
+        None,
+    }
+}
+
+impl Queue {
+    /// The word of the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RiskAverse => "risk-averse",
+            Self::Probabilistic => "probabilistic",
+            Self::None => "none",
+        }
+    }
+}
+
+/// How long messages travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Latency {
+    /// The same for all.
+    Constant {
+        /// From the venue's event to the engine.
+        feed_ns: i64,
+        /// From the engine's request to the venue, and of its answer back.
+        order_ns: i64,
+    },
+    /// Drawn, seeded, from the recording's own feed latency.
+    Recorded,
+}
+
+/// `[sim]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "SimTable")]
+pub struct Sim {
+    /// What the account holds at the start.
+    pub start_balance: BTreeMap<Holding, Decimal>,
+    /// Initial leverage of futures.
+    pub leverage: u32,
+    /// Maintenance margin, a fraction of the position's notional.
+    pub maintenance_rate: Decimal,
+    /// How long messages travel.
+    pub latency: Latency,
+    /// Queue model.
+    pub queue: Queue,
+    /// Fees.
+    pub fees: Fees,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+}
+
+/// Fees as fractions of the notional; negative is a rebate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fees {
+    /// For fills of resting orders.
+    #[serde(deserialize_with = "fee")]
+    pub maker: Decimal,
+    /// For fills of crossing orders.
+    #[serde(deserialize_with = "fee")]
+    pub taker: Decimal,
+}
+
+impl Default for Fees {
+    fn default() -> Self {
+        Self {
+            maker: Decimal::new(2, 4),
+            taker: Decimal::new(4, 4),
+        }
+    }
+}
+
+/// An asset on one surface: `spot:ASSET` or `futures:ASSET`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Holding {
+    /// Surface.
+    pub surface: Surface,
+    /// Asset.
+    pub asset: String,
+}
+
+impl fmt::Display for Holding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.surface, self.asset)
+    }
+}
+
+impl<'de> Deserialize<'de> for Holding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let parse = || {
+            let (surface, asset) = text.split_once(':')?;
+            let allowed = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+            let valid = (1..=32).contains(&asset.len()) && asset.bytes().all(allowed);
+            valid.then_some(Self {
+                surface: Surface::from_text(surface)?,
+                asset: asset.to_owned(),
+            })
+        };
+        parse().ok_or_else(|| {
+            D::Error::custom("must be spot:ASSET or futures:ASSET, such as \"futures:USDT\"")
+        })
+    }
+}
+
+/// `[sim]` as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+struct SimTable {
+    #[serde(deserialize_with = "balances")]
+    start_balance: BTreeMap<Holding, Decimal>,
+    #[serde(deserialize_with = "leverage")]
+    leverage: u32,
+    #[serde(deserialize_with = "rate")]
+    maintenance_rate: Decimal,
+    latency_ms: Option<LatencyTable>,
+    latency: Option<LatencyWord>,
+    queue: Queue,
+    fees: Fees,
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+struct LatencyTable {
+    #[serde(deserialize_with = "millis_as_ns")]
+    feed: i64,
+    #[serde(deserialize_with = "millis_as_ns")]
+    order: i64,
+}
+
+impl Default for LatencyTable {
+    fn default() -> Self {
+        Self {
+            feed: 1_000_000,
+            order: 5_000_000,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum LatencyWord {
+    Recorded,
+}
+
+impl Default for SimTable {
+    fn default() -> Self {
+        let holding = Holding {
+            surface: Surface::Futures,
+            asset: "USDT".to_owned(),
+        };
+        Self {
+            start_balance: BTreeMap::from([(holding, Decimal::from(10_000))]),
+            leverage: 20,
+            maintenance_rate: Decimal::new(5, 3),
+            latency_ms: None,
+            latency: None,
+            queue: Queue::default(),
+            fees: Fees::default(),
+            seed: 1,
+        }
+    }
+}
+
+impl TryFrom<SimTable> for Sim {
+    type Error = &'static str;
+
+    fn try_from(table: SimTable) -> Result<Self, Self::Error> {
+        let latency = match (table.latency, table.latency_ms) {
+            (Some(_), Some(_)) => return Err("must have latency or latency_ms, not both"),
+            (Some(LatencyWord::Recorded), None) => Latency::Recorded,
+            (None, constant) => {
+                let LatencyTable { feed, order } = constant.unwrap_or_default();
+                Latency::Constant {
+                    feed_ns: feed,
+                    order_ns: order,
+                }
+            }
+        };
+        Ok(Self {
+            start_balance: table.start_balance,
+            leverage: table.leverage,
+            maintenance_rate: table.maintenance_rate,
+            latency,
+            queue: table.queue,
+            fees: table.fees,
+            seed: table.seed,
+        })
+    }
+}
+
+impl Default for Sim {
+    fn default() -> Self {
+        let SimTable {
+            start_balance,
+            leverage,
+            maintenance_rate,
+            queue,
+            fees,
+            seed,
+            ..
+        } = SimTable::default();
+        let LatencyTable { feed, order } = LatencyTable::default();
+        Self {
+            start_balance,
+            leverage,
+            maintenance_rate,
+            latency: Latency::Constant {
+                feed_ns: feed,
+                order_ns: order,
+            },
+            queue,
+            fees,
+            seed,
+        }
+    }
+}
+
+fn balances<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<Holding, Decimal>, D::Error> {
+    #[derive(Deserialize)]
+    struct Quantity(#[serde(deserialize_with = "not_negative")] Decimal);
+    let balances = BTreeMap::<Holding, Quantity>::deserialize(deserializer)?;
+    Ok(balances
+        .into_iter()
+        .map(|(holding, Quantity(value))| (holding, value))
+        .collect())
+}
+
+fn leverage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let value = u32::deserialize(deserializer)?;
+    if (1..=125).contains(&value) {
+        Ok(value)
+    } else {
+        Err(D::Error::custom("must be a whole number from 1 to 125"))
+    }
+}

@@ -1,0 +1,356 @@
+//! `[[strategy]]` and `[risk]`: what runs, on what, and within which limits.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use windvane_engine::decimal::Decimal;
+use windvane_engine::ids::StrategyName;
+use windvane_engine::order::Surface;
+
+use super::live::Leave;
+use super::value::{fraction_option, positive_option};
+
+/// One strategy.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Strategy {
+    /// 1 to 8 of `a-z 0-9 -`, part of every client order id.
+    #[serde(deserialize_with = "strategy_name")]
+    pub id: StrategyName,
+    /// A folder with `Cargo.toml`, or a `.wasm` file.
+    pub module: PathBuf,
+    /// Instruments that it may trade and see.
+    #[serde(deserialize_with = "instruments")]
+    pub instruments: Vec<InstrumentName>,
+    /// Market events that it is told.
+    #[serde(default = "default_streams")]
+    pub streams: Vec<Stream>,
+    /// Imports that are linked.
+    #[serde(default = "all_capabilities")]
+    pub capabilities: Vec<Capability>,
+    /// Its own parameters, handed to `init` as JSON.
+    #[serde(default = "empty_object", deserialize_with = "object")]
+    pub params: serde_json::Value,
+    /// Its limits.
+    #[serde(default)]
+    pub limits: Limits,
+    /// What happens to its orders and positions when it is put into quarantine.
+    #[serde(default)]
+    pub on_fault: Leave,
+}
+
+fn strategy_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StrategyName, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    StrategyName::new(&text)
+        .map_err(|_| D::Error::custom("must have 1 to 8 characters of a-z, 0-9 and -"))
+}
+
+fn instruments<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<InstrumentName>, D::Error> {
+    let names = Vec::<InstrumentName>::deserialize(deserializer)?;
+    let repeated = (1..names.len()).find(|&at| names[..at].contains(&names[at]));
+    match repeated {
+        Some(at) => Err(D::Error::custom(format!(
+            "must not name {} twice",
+            names[at]
+        ))),
+        None if names.is_empty() => Err(D::Error::custom(
+            "must name at least one instrument, such as futures:BTCUSDT",
+        )),
+        None => Ok(names),
+    }
+}
+
+fn default_streams() -> Vec<Stream> {
+    vec![Stream::Trade, Stream::Book]
+}
+
+fn all_capabilities() -> Vec<Capability> {
+    Capability::ALL.to_vec()
+}
+
+fn empty_object() -> serde_json::Value {
+    serde_json::Value::Object(serde_json::Map::new())
+}
+
+fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<serde_json::Value, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(D::Error::custom("must be a table"))
+    }
+}
+
+/// An instrument of one surface: `spot:SYMBOL` or `futures:SYMBOL`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InstrumentName {
+    /// Surface.
+    pub surface: Surface,
+    /// The venue's symbol.
+    pub symbol: String,
+}
+
+impl InstrumentName {
+    /// Parses `spot:SYMBOL` or `futures:SYMBOL`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (surface, symbol) = text.split_once(':')?;
+        let allowed = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        let valid = (1..=32).contains(&symbol.len()) && symbol.bytes().all(allowed);
+        valid.then_some(Self {
+            surface: Surface::from_text(surface)?,
+            symbol: symbol.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for InstrumentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.surface, self.symbol)
+    }
+}
+
+impl<'de> Deserialize<'de> for InstrumentName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).ok_or_else(|| {
+            D::Error::custom("must be spot:SYMBOL or futures:SYMBOL, such as futures:BTCUSDT")
+        })
+    }
+}
+
+/// A kind of market event: `trade`, `book`, `mark` or `bar:<interval>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stream {
+    /// Trades.
+    Trade,
+    /// Tops of book and depth changes.
+    Book,
+    /// Mark prices and funding terms.
+    Mark,
+    /// Closed bars of this many milliseconds.
+    Bar {
+        /// Length of a bar.
+        interval_ms: i64,
+    },
+}
+
+impl Stream {
+    /// Parses a word such as `trade` or `bar:5m`; intervals count in `s`, `m`, `h` or `d`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "trade" => Some(Self::Trade),
+            "book" => Some(Self::Book),
+            "mark" => Some(Self::Mark),
+            _ => {
+                let interval = text.strip_prefix("bar:")?;
+                let unit_at = interval.len().checked_sub(1)?;
+                let unit_ms = match interval.as_bytes()[unit_at] {
+                    b's' => 1000,
+                    b'm' => 60_000,
+                    b'h' => 3_600_000,
+                    b'd' => 86_400_000,
+                    _ => return None,
+                };
+                let count: u16 = interval[..unit_at]
+                    .parse()
+                    .ok()
+                    .filter(|count| *count > 0)?;
+                Some(Self::Bar {
+                    interval_ms: i64::from(count) * unit_ms,
+                })
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Stream {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).ok_or_else(|| {
+            D::Error::custom("must be trade, book, mark or bar:<interval> such as bar:1s or bar:5m")
+        })
+    }
+}
+
+/// A group of imports that is linked only when granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    /// Submit and cancel.
+    Orders,
+    /// Own position, own orders, balances.
+    Account,
+    /// Book, last prices, instrument rules.
+    Market,
+    /// Timers.
+    Timers,
+    /// Log lines.
+    Log,
+    /// Named series.
+    Plot,
+}
+
+impl Capability {
+    /// All of them, which is the default.
+    pub const ALL: [Self; 6] = [
+        Self::Orders,
+        Self::Account,
+        Self::Market,
+        Self::Timers,
+        Self::Log,
+        Self::Plot,
+    ];
+
+    /// The word of the configuration and of the contract's interface.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Orders => "orders",
+            Self::Account => "account",
+            Self::Market => "market",
+            Self::Timers => "timers",
+            Self::Log => "log",
+            Self::Plot => "plot",
+        }
+    }
+}
+
+/// `[risk]`, account-wide; the same keys bind one strategy under its `limits`. A limit that is
+/// missing does not bind. Notionals are in the quote asset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Risk {
+    /// Largest price times quantity of one order.
+    #[serde(deserialize_with = "positive_option")]
+    pub max_order_notional: Option<Decimal>,
+    /// Largest worst-case position of one instrument, open orders included.
+    #[serde(deserialize_with = "positive_option")]
+    pub max_position_notional: Option<Decimal>,
+    /// Most open orders.
+    pub max_open_orders: Option<u32>,
+    /// Most new orders in any minute.
+    pub max_orders_per_minute: Option<u32>,
+    /// Largest distance of a price from mid, a fraction.
+    #[serde(deserialize_with = "fraction_option")]
+    pub price_collar: Option<Decimal>,
+    /// Largest loss since midnight UTC.
+    #[serde(deserialize_with = "positive_option")]
+    pub max_daily_loss: Option<Decimal>,
+    /// Largest fall of equity from its peak, a fraction.
+    #[serde(deserialize_with = "fraction_option")]
+    pub max_drawdown: Option<Decimal>,
+}
+
+/// `limits` of a strategy: what its module may use, and the keys of `[risk]` for it alone.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Fuel for one callback; about one per WebAssembly instruction.
+    pub fuel_per_event: u64,
+    /// Linear memory, mebibytes.
+    #[serde(deserialize_with = "memory")]
+    pub memory_mb: u32,
+    /// See [`Risk::max_order_notional`].
+    #[serde(deserialize_with = "positive_option")]
+    pub max_order_notional: Option<Decimal>,
+    /// See [`Risk::max_position_notional`].
+    #[serde(deserialize_with = "positive_option")]
+    pub max_position_notional: Option<Decimal>,
+    /// See [`Risk::max_open_orders`].
+    pub max_open_orders: Option<u32>,
+    /// See [`Risk::max_orders_per_minute`].
+    pub max_orders_per_minute: Option<u32>,
+    /// See [`Risk::price_collar`].
+    #[serde(deserialize_with = "fraction_option")]
+    pub price_collar: Option<Decimal>,
+    /// See [`Risk::max_daily_loss`].
+    #[serde(deserialize_with = "positive_option")]
+    pub max_daily_loss: Option<Decimal>,
+    /// See [`Risk::max_drawdown`].
+    #[serde(deserialize_with = "fraction_option")]
+    pub max_drawdown: Option<Decimal>,
+}
+
+fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let value = u32::deserialize(deserializer)?;
+    if (1..=4095).contains(&value) {
+        Ok(value)
+    } else {
+        Err(D::Error::custom("must be mebibytes from 1 to 4095"))
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            fuel_per_event: 2_000_000,
+            memory_mb: 64,
+            max_order_notional: None,
+            max_position_notional: None,
+            max_open_orders: None,
+            max_orders_per_minute: None,
+            price_collar: None,
+            max_daily_loss: None,
+            max_drawdown: None,
+        }
+    }
+}
+
+impl Limits {
+    /// The risk limits among them.
+    pub fn risk(&self) -> Risk {
+        Risk {
+            max_order_notional: self.max_order_notional,
+            max_position_notional: self.max_position_notional,
+            max_open_orders: self.max_open_orders,
+            max_orders_per_minute: self.max_orders_per_minute,
+            price_collar: self.price_collar,
+            max_daily_loss: self.max_daily_loss,
+            max_drawdown: self.max_drawdown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_words_or_bars() {
+        assert_eq!(Stream::parse("trade"), Some(Stream::Trade));
+        assert_eq!(
+            Stream::parse("bar:5m"),
+            Some(Stream::Bar {
+                interval_ms: 300_000
+            })
+        );
+        for bad in [
+            "bars",
+            "bar:",
+            "bar:0s",
+            "bar:m",
+            "bar:5",
+            "bar:5é",
+            "bar:70000s",
+            "Trade",
+        ] {
+            assert_eq!(Stream::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn instruments_name_their_surface() {
+        let name = InstrumentName::parse("futures:BTCUSDT").unwrap();
+        assert_eq!(name.to_string(), "futures:BTCUSDT");
+        for bad in [
+            "BTCUSDT",
+            "future:BTCUSDT",
+            "spot:btcusdt",
+            "spot:",
+            "spot:BTC-USDT",
+        ] {
+            assert_eq!(InstrumentName::parse(bad), None, "{bad}");
+        }
+    }
+}
