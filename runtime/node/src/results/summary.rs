@@ -71,6 +71,8 @@ pub struct Summary {
     pub fingerprint: String,
     /// Name of the configuration: its file without folder and extension.
     pub config: String,
+    /// Asset of every amount here: the quote asset of the account.
+    pub quote_asset: String,
     /// Where the instrument rules came from: the word of all instruments, or `mixed`.
     pub rules: &'static str,
     /// Per instrument.
@@ -139,6 +141,10 @@ impl RulesSource {
 pub struct InstrumentSummary {
     /// Name, such as `futures:BTCUSDT`.
     pub name: String,
+    /// Base asset, the unit of its quantities.
+    pub base: String,
+    /// Quote asset, the unit of its prices.
+    pub quote: String,
     /// Where its rules came from.
     pub rules: RulesSource,
     /// Tick, as a decimal.
