@@ -18,7 +18,8 @@ use crate::decimal::{AMOUNT_SCALE, Decimal, MARK_SCALE, pow10};
 use crate::instrument::LotSize;
 use crate::order::{OrderTerms, OrderType, Side, Surface, TimeInForce, WorkingType};
 
-use super::compiled::{Band, NotionalBasis, Precision, Ratio, shown};
+use super::compiled::{NotionalBasis, Precision};
+use super::ratio::{Band, Ratio, shown};
 use super::{CompiledRules, OrderContext, Rejection, Rule};
 
 /// 0.1 percent in parts per million.
@@ -307,7 +308,7 @@ fn outside(
     reference: i64,
     rule: Rule,
 ) -> Rejection {
-    let limit = shown(ratio.bound(reference), ratio.scale);
+    let limit = ratio.shown(reference);
     rule.with(shown(price.into(), rules.price_scale), limit)
 }
 

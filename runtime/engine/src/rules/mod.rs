@@ -9,6 +9,7 @@ mod compiled;
 mod filters;
 mod parameters;
 mod position;
+mod ratio;
 mod rejection;
 
 pub use check::{OrderContext, check};
