@@ -320,18 +320,17 @@ fn by_side(instrument: &Instrument) -> Result<Option<[Band; 2]>, InstrumentError
 /// `|best - mark| <= mark * bound` as a band: from `1 - bound` to `1 + bound` times the mark.
 fn take(instrument: &Instrument) -> Result<Option<Band>, InstrumentError> {
     let field = "marketTakeBound";
-    match instrument.market_take_bound {
-        Some(bound) if !bound.is_zero() && instrument.surface == Surface::Futures => {
-            let one = Decimal::ONE;
-            let up = bound.checked_add(one);
-            let up = up.ok_or_else(|| digits(instrument, field, bound))?;
-            let down = (one - bound.min(one)).max(Decimal::ZERO);
-            if bound.is_sign_negative() {
-                return Err(negative(instrument, field, bound));
-            }
-            band(instrument, (field, down), (field, up)).map(Some)
-        }
-        _ => Ok(None),
+    let bound = instrument.market_take_bound.unwrap_or_default();
+    if bound.is_zero() || instrument.surface == Surface::Spot {
+        return Ok(None);
+    }
+    if bound.is_sign_negative() {
+        return Err(negative(instrument, field, bound));
+    }
+    let down = Decimal::ONE - bound.min(Decimal::ONE);
+    match Decimal::ONE.checked_add(bound) {
+        Some(up) => band(instrument, (field, down), (field, up)).map(Some),
+        None => Err(digits(instrument, field, bound)),
     }
 }
 

@@ -718,6 +718,12 @@ fn instruments_that_exact_arithmetic_cannot_carry_are_refused_by_name() {
         CompiledRules::new(&negative).unwrap_err().to_string(),
         "futures:BTCUSDT: PRICE_FILTER.tickSize -0.1 is below 0; fix the exchange information"
     );
+    let mut below = futures();
+    below.market_take_bound = Some(Decimal::MIN);
+    let error = CompiledRules::new(&below).unwrap_err();
+    assert!(matches!(error, InstrumentError::Negative { .. }), "{error}");
+    below.market_take_bound = Some(Decimal::MAX);
+    assert!(CompiledRules::new(&below).is_err());
     let mut long = futures();
     long.market_take_bound = Some(number("0.0500000000000000001"));
     let error = CompiledRules::new(&long).unwrap_err();

@@ -45,9 +45,9 @@ fn huge_amount() -> impl Strategy<Value = Amount> {
 /// A random case with its numbers replaced by extremes.
 fn extreme_case() -> impl Strategy<Value = Case> {
     let filters = (
-        (bound(), bound(), bound()),
-        (bound(), bound(), bound()),
-        (multiplier(), multiplier()),
+        option::of((bound(), bound(), bound())),
+        option::of((bound(), bound(), bound())),
+        option::of((multiplier(), multiplier())),
         (huge_amount(), huge_amount()),
     );
     let numbers = (
@@ -67,19 +67,19 @@ fn extreme_case() -> impl Strategy<Value = Case> {
     (case(), filters, numbers, prices).prop_map(|(mut case, filters, numbers, prices)| {
         let ((p, q, percent, notional), terms) = (filters, &mut case.terms);
         let own = &mut case.instrument.filters;
-        own.price = Some(PriceFilter {
-            min_price: p.0,
-            max_price: p.1,
-            tick_size: p.2,
+        own.price = p.map(|(min_price, max_price, tick_size)| PriceFilter {
+            min_price,
+            max_price,
+            tick_size,
         });
-        own.lot_size = Some(LotSize {
-            min_qty: q.0,
-            max_qty: q.1,
-            step_size: q.2,
+        own.lot_size = q.map(|(min_qty, max_qty, step_size)| LotSize {
+            min_qty,
+            max_qty,
+            step_size,
         });
-        own.percent_price = Some(PercentPrice {
-            multiplier_up: percent.0,
-            multiplier_down: percent.1,
+        own.percent_price = percent.map(|(multiplier_up, multiplier_down)| PercentPrice {
+            multiplier_up,
+            multiplier_down,
         });
         own.min_notional = Some(notional.0);
         own.max_notional = Some(notional.1);
