@@ -633,6 +633,35 @@ fn notionals_reach_the_minimum_unless_reduce_only() {
 }
 
 #[test]
+fn notional_bounds_between_two_whole_notionals_bind_exactly() {
+    // Whole prices and quantities: no notional lies between 5 and 6.
+    let mut whole = futures();
+    (whole.price_scale, whole.qty_scale) = (0, 0);
+    (whole.price_precision, whole.qty_precision) = (None, None);
+    whole.filters = Filters::default();
+    let priced = |price: i64| OrderTerms {
+        price: Some(Price(price)),
+        qty: Some(Qty(1)),
+        ..limit(Side::Buy)
+    };
+    whole.filters.min_notional = Some(amount("5.5"));
+    fails(
+        &whole,
+        &priced(5),
+        "MIN_NOTIONAL: notional 5 must be at least 5.5 ",
+    );
+    passes(&whole, &priced(6));
+    whole.filters.min_notional = None;
+    whole.filters.max_notional = Some(amount("5.5"));
+    passes(&whole, &priced(5));
+    fails(
+        &whole,
+        &priced(6),
+        "MAX_NOTIONAL: notional 6 must be at most 5.5 ",
+    );
+}
+
+#[test]
 fn spot_notional_filters_bound_both_ends_and_spare_market_orders_if_they_say_so() {
     let mut market_spot = spot();
     market_spot.filters.min_notional = None;

@@ -392,6 +392,11 @@ impl<'a> Numbers<'a> {
     }
 
     fn notionals(&self, broken: &mut Vec<Rule>) {
+        let filters = &self.instrument.filters;
+        let bounds = [filters.min_notional, filters.max_notional];
+        if bounds == [None, None] && filters.notional.is_none() {
+            return;
+        }
         let priced = self.price.is_some();
         let notional = match (self.terms.quote_qty, self.qty, self.price) {
             (Some(amount), ..) => Some(money(amount)),
@@ -400,7 +405,6 @@ impl<'a> Numbers<'a> {
             (None, None, _) => None,
         };
         let Some(notional) = notional else { return };
-        let filters = &self.instrument.filters;
         let exempt = self.terms.reduce_only;
         if filters
             .min_notional
