@@ -1,0 +1,3 @@
+//! What the venue costs per event.
+
+fn main() {}

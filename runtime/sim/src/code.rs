@@ -1,0 +1,69 @@
+//! The error codes of documents 1, 2 and 4 that this venue answers, with their words.
+
+use windvane_engine::protocol::Refusal;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $msg:literal;)*) => {
+        /// Why a request is refused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            pub(crate) fn refusal(self) -> Refusal {
+                let (code, msg) = match self { $(Self::$name => ($code, $msg),)* };
+                Refusal { code, msg: msg.to_owned() }
+            }
+        }
+    };
+}
+
+codes! {
+    MaxNotional = -1013, "Filter failure: order's notional is above the maximum.";
+    Unsupported = -1020, "This operation is not supported.";
+    MandatoryParam = -1102, "A mandatory parameter of this order type was not sent.";
+    ParamNotRequired = -1106, "A parameter was sent that this order may not carry.";
+    BadPrecision = -1111, "Precision is over the maximum defined for this asset.";
+    TifNotRequired = -1114, "TimeInForce parameter sent when not required.";
+    InvalidTif = -1115, "Invalid timeInForce.";
+    InvalidOrderType = -1116, "Invalid orderType.";
+    BadSymbol = -1121, "Invalid symbol.";
+    InvalidParameter = -1130, "Data sent for a parameter is not valid.";
+    Duplicate = -2010, "Duplicate order sent.";
+    CancelRejected = -2011, "Unknown order sent.";
+    NoSuchOrder = -2013, "Order does not exist.";
+    BalanceNotSufficient = -2018, "Balance is insufficient.";
+    MarginNotSufficient = -2019, "Margin is insufficient.";
+    WouldTrigger = -2021, "Order would immediately trigger.";
+    ReduceOnly = -2022, "ReduceOnly Order is rejected.";
+    PositionNotSufficient = -2024, "Position is not sufficient.";
+    MaxOpenOrders = -2025, "Reach max open order limit.";
+    LeverageTooSmall = -2028, "Leverage is smaller than permitted: insufficient margin balance.";
+    PriceNotPositive = -4001, "Price must be greater than 0.";
+    PriceOverMax = -4002, "Price greater than max price.";
+    QtyNotPositive = -4003, "Quantity must be greater than 0.";
+    QtyUnderMin = -4004, "Quantity less than min quantity.";
+    QtyOverMax = -4005, "Quantity greater than max quantity.";
+    StopPriceNotPositive = -4006, "Stop price must be greater than 0.";
+    StopPriceOverMax = -4007, "Stop price greater than max price.";
+    PriceUnderMin = -4013, "Price less than min price.";
+    PriceTick = -4014, "Price not increased by tick size.";
+    PriceOverMultiplier = -4016, "Price is higher than mark price multiplier cap.";
+    MarketStatus = -4022, "Symbol is not in trading status.";
+    QtyStep = -4023, "Quantity not increased by step size.";
+    PriceUnderMultiplier = -4024, "Price is lower than mark price multiplier floor.";
+    InvalidLeverage = -4028, "Leverage is not valid.";
+    TooManyCancels = -4032, "Exceed maximum cancel order size.";
+    MaxStopOrders = -4045, "Reach max stop order limit.";
+    OpenOrdersExist = -4047, "The mode cannot be changed while there are open orders.";
+    PositionExists = -4048, "The mode cannot be changed while there is a position.";
+    AmountNotPositive = -4055, "Amount must be positive.";
+    NoModeChange = -4059, "No need to change position side.";
+    PositionSideMismatch = -4061, "Order's position side does not match user's setting.";
+    DuplicateId = -4116, "ClientOrderId is duplicated.";
+    MarketReject = -4131, "The counterparty's best price does not meet the price bound.";
+    ActivationNotPositive = -4135, "Invalid activation price.";
+    QtyWithClosePosition = -4137, "Quantity must be zero with closePosition equals true.";
+    MinNotional = -4164, "Order's notional must not be smaller than the minimum.";
+    StopOverMultiplier = -4183, "Price is higher than stop price multiplier cap.";
+    StopUnderMultiplier = -4184, "Price is lower than stop price multiplier floor.";
+}

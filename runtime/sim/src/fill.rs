@@ -1,0 +1,230 @@
+//! What a fill, a reservation and an end do to order, account and position, and what the user
+//! stream says of it.
+//!
+//! Fees are rate times notional, half to even at 8 decimals, in the quote asset on both surfaces.
+//! Trade ids rise by one per instrument, from 1. `ACCOUNT_UPDATE` follows its
+//! `ORDER_TRADE_UPDATE`, and lists the position that changed even when it is closed now, as such
+//! services do.
+
+use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill, OrderUpdate, UserEvent};
+use windvane_engine::{
+    Amount, AssetId, ExecutionType, InstrumentId, OrderStatus, Price, Qty, Side, Surface, TradeId,
+};
+
+use crate::order::{OrderKey, Stage};
+use crate::venue::Venue;
+
+impl Venue {
+    /// Books one fill. The caller takes a filled order out of the book.
+    pub(crate) fn fill(&mut self, key: OrderKey, price: i64, qty: i64, maker: bool) {
+        let order = self.orders.at_mut(key);
+        let market = &mut self.markets[usize::from(order.terms.instrument.0)];
+        debug_assert!(qty > 0 && qty <= order.remaining(), "filled past the order");
+        let quote_qty = market.instrument.notional(price, qty);
+        order.executed += qty;
+        order.cum_quote += quote_qty;
+        order.updated = self.now;
+        order.status = if order.remaining() == 0 {
+            OrderStatus::Filled
+        } else {
+            OrderStatus::PartiallyFilled
+        };
+        market.trade_id += 1;
+        let trade_id = TradeId(market.trade_id);
+        let fee_asset = market.instrument.quote;
+        let fee = match market.fractions.liquidation_fee {
+            Some(rate) if order.is_liquidation() => rate.of(quote_qty),
+            _ => self.rates.fee(maker, quote_qty),
+        };
+        self.reserve(key);
+        let realized_pnl = match self.orders.at(key).surface {
+            Surface::Spot => {
+                self.settle_spot(key, qty, quote_qty, fee);
+                None
+            }
+            Surface::Futures => Some(self.settle_futures(key, qty, quote_qty, fee, price)),
+        };
+        let execution = if self.orders.at(key).is_liquidation() {
+            ExecutionType::Calculated
+        } else {
+            ExecutionType::Trade
+        };
+        let fill = Fill {
+            trade_id,
+            price: Price(price),
+            qty: Qty(qty),
+            quote_qty,
+            fee,
+            fee_asset,
+            maker,
+            realized_pnl,
+        };
+        self.tell_order(key, execution, Some(fill));
+        self.tell_account(key);
+        if self.orders.at(key).status == OrderStatus::Filled {
+            self.orders.finish(key);
+        }
+    }
+
+    fn settle_spot(&mut self, key: OrderKey, qty: i64, quote_qty: Amount, fee: Amount) {
+        let order = self.orders.at(key);
+        let (instrument, side) = (order.terms.instrument, order.terms.side);
+        let (base, quote) = self.pair(instrument);
+        let qty = self.base_amount(instrument, qty);
+        let (bought, paid) = match side {
+            Side::Buy => (qty, quote_qty + fee),
+            Side::Sell => (-qty, fee - quote_qty),
+        };
+        self.account.spot_mut(base).free += bought;
+        self.account.spot_mut(quote).free -= paid;
+    }
+
+    fn settle_futures(
+        &mut self,
+        key: OrderKey,
+        qty: i64,
+        quote_qty: Amount,
+        fee: Amount,
+        price: i64,
+    ) -> Amount {
+        let terms = &self.orders.at(key).terms;
+        let (signed, slot) = (qty * terms.side.sign(), terms.position_side as usize);
+        let market = &mut self.markets[usize::from(terms.instrument.0)];
+        let rules = &market.instrument;
+        let realized =
+            market.positions[slot].apply(signed, quote_qty, |closed| rules.notional(price, closed));
+        *self.account.wallet_mut(market.instrument.quote) += realized - fee;
+        self.margin.dirty = Some(market.instrument.quote);
+        realized
+    }
+
+    /// Brings what the order reserves in line with its state: on spot balance is locked, on
+    /// futures the open notional of its position side changes.
+    ///
+    /// Conditional orders reserve nothing until they trigger, market orders never do, and on
+    /// futures neither do orders that can only close.
+    pub(crate) fn reserve(&mut self, key: OrderKey) {
+        let order = self.orders.at(key);
+        let (instrument, side) = (order.terms.instrument, order.terms.side);
+        let slot = order.terms.position_side as usize;
+        let surface = order.surface;
+        let reserved = match order.limit() {
+            Some(price) if order.stage == Stage::Active && !order.closing => {
+                self.commitment(key, price)
+            }
+            _ => Amount::ZERO,
+        };
+        let change = reserved - self.orders.at(key).reserved;
+        self.orders.at_mut(key).reserved = reserved;
+        match surface {
+            Surface::Spot => {
+                let (base, quote) = self.pair(instrument);
+                let asset = if side == Side::Buy { quote } else { base };
+                let balance = self.account.spot_mut(asset);
+                balance.free -= change;
+                balance.locked += change;
+            }
+            Surface::Futures => {
+                self.at_mut(instrument).open_notional[slot].0[side as usize] += change;
+            }
+        }
+    }
+
+    /// What the rest of an order at `price` asks of the account.
+    fn commitment(&self, key: OrderKey, price: i64) -> Amount {
+        let order = self.orders.at(key);
+        let instrument = order.terms.instrument;
+        let notional = self
+            .at(instrument)
+            .instrument
+            .notional(price, order.remaining());
+        match (order.surface, order.terms.side) {
+            (Surface::Futures, _) => notional,
+            (Surface::Spot, Side::Buy) => notional + self.rates.fee_bound(notional),
+            (Surface::Spot, Side::Sell) => self.base_amount(instrument, order.remaining()),
+        }
+    }
+
+    /// Ends an order that is no longer in the book: its status, and what it frees.
+    pub(crate) fn end(&mut self, key: OrderKey, status: OrderStatus) {
+        let execution = match status {
+            OrderStatus::Canceled => ExecutionType::Canceled,
+            _ => ExecutionType::Expired,
+        };
+        let order = self.orders.at_mut(key);
+        order.status = status;
+        order.updated = self.now;
+        let locked = order.surface == Surface::Spot && order.reserved != Amount::ZERO;
+        self.orders.finish(key);
+        self.reserve(key);
+        self.tell_order(key, execution, None);
+        if locked {
+            self.tell_account(key);
+        }
+    }
+
+    pub(crate) fn tell_order(
+        &mut self,
+        key: OrderKey,
+        execution: ExecutionType,
+        fill: Option<Fill>,
+    ) {
+        let order = self.orders.at(key);
+        let terms = &order.terms;
+        let update = OrderUpdate {
+            client_order_id: order.client_order_id,
+            order_id: order.id,
+            instrument: terms.instrument,
+            side: terms.side,
+            position_side: terms.position_side,
+            order_type: terms.order_type,
+            time_in_force: order.time_in_force,
+            orig_qty: Qty(order.qty),
+            price: Price(order.limit().unwrap_or(0)),
+            stop_price: terms.stop_price.unwrap_or_default(),
+            reduce_only: terms.reduce_only,
+            execution,
+            status: order.status,
+            executed_qty: Qty(order.executed),
+            transaction_time: self.now,
+            event_time: self.now,
+            fill,
+        };
+        self.tell(UserEvent::Order(update));
+    }
+
+    /// The balances and the position that an order touches.
+    pub(crate) fn tell_account(&mut self, key: OrderKey) {
+        let order = self.orders.at(key);
+        let (instrument, surface) = (order.terms.instrument, order.surface);
+        let position_side = order.terms.position_side;
+        let (base, quote) = self.pair(instrument);
+        let (balances, positions) = match surface {
+            Surface::Spot => {
+                let of = |asset| self.balance(surface, asset);
+                (vec![of(base), of(quote)], Vec::new())
+            }
+            Surface::Futures => (
+                vec![self.balance(surface, quote)],
+                vec![self.position(instrument, position_side)],
+            ),
+        };
+        self.tell(UserEvent::Account(AccountUpdate {
+            surface,
+            reason: AccountReason::Order,
+            balances,
+            positions,
+            transaction_time: self.now,
+        }));
+    }
+
+    pub(crate) fn pair(&self, instrument: InstrumentId) -> (AssetId, AssetId) {
+        let rules = &self.at(instrument).instrument;
+        (rules.base, rules.quote)
+    }
+
+    /// A quantity as an amount of the base asset.
+    pub(crate) fn base_amount(&self, instrument: InstrumentId, qty: i64) -> Amount {
+        Amount::notional(1, 0, qty, self.at(instrument).instrument.qty_scale)
+    }
+}

@@ -1,0 +1,339 @@
+//! What an order must look like on arrival: parameters by type, modes, precision and filters
+//! (spec 1, Place order and Symbol rules; spec 2, New order and Exchange information). Pure
+//! checks of one order; what the account can afford is checked elsewhere.
+//!
+//! Where the documents leave a choice: orders with a price are measured by PERCENT_PRICE against
+//! the mark on futures and the index on spot (mark or mid where there is no index); market orders
+//! take MARKET_LOT_SIZE, and LOT_SIZE where the symbol has none; spot filters NOTIONAL,
+//! MIN_NOTIONAL and MAX_NOTIONAL take price times quantity, `quoteOrderQty` where that is sent.
+
+use windvane_engine::decimal::pow10;
+use windvane_engine::instrument::{LotSize, PriceFilter, SymbolStatus};
+use windvane_engine::{
+    Amount, Instrument, OrderTerms, OrderType, PositionSide, Price, Side, Surface,
+};
+
+use crate::code::Code;
+use crate::config::{Rate, VenueConfigError};
+
+/// An instrument's fractions as integers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fractions {
+    /// PERCENT_PRICE for buys and for sells: lower and upper multiplier.
+    percent: Option<(Rate, Rate)>,
+    by_side: Option<[(Rate, Rate); 2]>,
+    pub(crate) take_bound: Option<Rate>,
+    pub(crate) trigger_protect: Option<Rate>,
+    pub(crate) liquidation_fee: Option<Rate>,
+}
+
+impl Fractions {
+    pub(crate) fn new(instrument: &Instrument) -> Result<Self, VenueConfigError> {
+        let rate = |field, value| {
+            windvane_engine::decimal::exact_mantissa(value, 8)
+                .filter(|mantissa| *mantissa >= 0)
+                .map(Rate)
+                .ok_or_else(|| VenueConfigError::Filter {
+                    instrument: instrument.name(),
+                    field,
+                    value,
+                })
+        };
+        let optional = |field, value: Option<_>| value.map(|v| rate(field, v)).transpose();
+        let percent = instrument.filters.percent_price.map(|f| {
+            Ok((
+                rate("multiplierDown", f.multiplier_down)?,
+                rate("multiplierUp", f.multiplier_up)?,
+            ))
+        });
+        let by_side = instrument.filters.percent_price_by_side.map(|f| {
+            Ok([
+                (
+                    rate("bidMultiplierDown", f.bid_multiplier_down)?,
+                    rate("bidMultiplierUp", f.bid_multiplier_up)?,
+                ),
+                (
+                    rate("askMultiplierDown", f.ask_multiplier_down)?,
+                    rate("askMultiplierUp", f.ask_multiplier_up)?,
+                ),
+            ])
+        });
+        Ok(Self {
+            percent: percent.transpose()?,
+            by_side: by_side.transpose()?,
+            take_bound: optional("marketTakeBound", instrument.market_take_bound)?,
+            trigger_protect: optional("triggerProtect", instrument.trigger_protect)?,
+            liquidation_fee: optional("liquidationFee", instrument.liquidation_fee)?,
+        })
+    }
+}
+
+/// What the checks must know besides the order and its instrument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) instrument: &'a Instrument,
+    pub(crate) fractions: &'a Fractions,
+    pub(crate) hedge: bool,
+    pub(crate) batch: bool,
+    /// Mark price (or mid), scale 8; 0 where unknown.
+    pub(crate) mark: i64,
+    /// Reference of the spot percent filters, scale 8; 0 where unknown.
+    pub(crate) index: i64,
+}
+
+type Check = Result<(), Code>;
+
+const fn ensure(holds: bool, code: Code) -> Check {
+    if holds { Ok(()) } else { Err(code) }
+}
+
+/// Every check, in the order in which a service would notice: symbol, words, parameters, numbers,
+/// filters.
+pub(crate) fn check(context: &Context<'_>, terms: &OrderTerms) -> Check {
+    symbol(context.instrument)?;
+    words(context.instrument, terms)?;
+    modes(context, terms)?;
+    parameters(context.instrument.surface, terms)?;
+    trailing(context, terms)?;
+    prices(context.instrument, terms)?;
+    quantity(context.instrument, terms)?;
+    percent(context, terms)?;
+    notional(context, terms)
+}
+
+fn symbol(instrument: &Instrument) -> Check {
+    ensure(!instrument.symbol.starts_with("TEST"), Code::BadSymbol)?;
+    ensure(
+        instrument.status == SymbolStatus::Trading,
+        Code::MarketStatus,
+    )
+}
+
+fn words(instrument: &Instrument, terms: &OrderTerms) -> Check {
+    let order_type = terms.order_type;
+    let known = match order_type {
+        OrderType::Liquidation => false,
+        OrderType::TrailingStopMarket => instrument.surface == Surface::Futures,
+        _ => true,
+    };
+    let listed = instrument.order_types.is_empty() || instrument.order_types.contains(&order_type);
+    ensure(known && listed, Code::InvalidOrderType)?;
+    let Some(tif) = terms.time_in_force else {
+        return Ok(());
+    };
+    ensure(!order_type.is_market(), Code::TifNotRequired)?;
+    let listed = instrument.times_in_force.is_empty() || instrument.times_in_force.contains(&tif);
+    ensure(listed, Code::InvalidTif)
+}
+
+fn modes(context: &Context<'_>, terms: &OrderTerms) -> Check {
+    let both = terms.position_side == PositionSide::Both;
+    if context.instrument.surface == Surface::Spot {
+        let plain = both && !terms.reduce_only && !terms.close_position;
+        return ensure(plain, Code::ParamNotRequired);
+    }
+    ensure(both != context.hedge, Code::PositionSideMismatch)?;
+    let forbidden = context.hedge || terms.close_position;
+    ensure(!(terms.reduce_only && forbidden), Code::ParamNotRequired)?;
+    if terms.close_position {
+        let closes = matches!(
+            terms.order_type,
+            OrderType::StopMarket | OrderType::TakeProfitMarket
+        );
+        ensure(closes, Code::ParamNotRequired)?;
+        ensure(terms.qty.is_none(), Code::QtyWithClosePosition)?;
+        let opens = matches!(
+            (terms.position_side, terms.side),
+            (PositionSide::Long, Side::Buy) | (PositionSide::Short, Side::Sell)
+        );
+        ensure(!opens, Code::PositionSideMismatch)?;
+    }
+    Ok(())
+}
+
+fn parameters(surface: Surface, terms: &OrderTerms) -> Check {
+    let order_type = terms.order_type;
+    let trailing = order_type == OrderType::TrailingStopMarket;
+    let stops = order_type.is_conditional() && !trailing;
+    let by_quote =
+        surface == Surface::Spot && order_type == OrderType::Market && terms.side == Side::Buy;
+    let needs_tif = order_type == OrderType::Limit;
+    ensure(
+        !needs_tif || terms.time_in_force.is_some(),
+        Code::MandatoryParam,
+    )?;
+    exactly(!order_type.is_market(), terms.price.is_some())?;
+    exactly(stops, terms.stop_price.is_some())?;
+    exactly(trailing, terms.callback_ppm.is_some())?;
+    exactly(by_quote, terms.quote_qty.is_some())?;
+    exactly(!by_quote && !terms.close_position, terms.qty.is_some())?;
+    let activation = terms.activation_price.is_some() && !trailing;
+    let working = terms.working_type.is_some() && !order_type.is_conditional();
+    let protect = terms.price_protect && !stops;
+    let spot_only_on_futures =
+        surface == Surface::Spot && (terms.working_type.is_some() || terms.price_protect);
+    ensure(
+        !activation && !working && !protect && !spot_only_on_futures,
+        Code::ParamNotRequired,
+    )
+}
+
+/// A parameter is sent if, and only if, it belongs to the order.
+const fn exactly(needed: bool, sent: bool) -> Check {
+    match (needed, sent) {
+        (true, false) => Err(Code::MandatoryParam),
+        (false, true) => Err(Code::ParamNotRequired),
+        _ => Ok(()),
+    }
+}
+
+/// Callback rates: 0.1 to 5 percent, in a batch to 4 (spec 2, Place multiple orders).
+fn trailing(context: &Context<'_>, terms: &OrderTerms) -> Check {
+    let max = if context.batch { 40_000 } else { 50_000 };
+    let fits = terms
+        .callback_ppm
+        .is_none_or(|ppm| (1_000..=max).contains(&ppm));
+    ensure(fits, Code::InvalidParameter)
+}
+
+fn prices(instrument: &Instrument, terms: &OrderTerms) -> Check {
+    let checks = [
+        (terms.price, Code::PriceNotPositive, Code::PriceOverMax),
+        (
+            terms.stop_price,
+            Code::StopPriceNotPositive,
+            Code::StopPriceOverMax,
+        ),
+        (
+            terms.activation_price,
+            Code::ActivationNotPositive,
+            Code::PriceOverMax,
+        ),
+    ];
+    for (price, not_positive, over_max) in checks {
+        let Some(Price(price)) = price else { continue };
+        ensure(price > 0, not_positive)?;
+        precision(price, instrument.price_scale, instrument.price_precision)?;
+        if let Some(filter) = &instrument.filters.price {
+            price_filter(filter, price, over_max)?;
+        }
+    }
+    Ok(())
+}
+
+fn precision(mantissa: i64, scale: u8, precision: Option<u8>) -> Check {
+    let surplus = precision.map_or(0, |p| scale.saturating_sub(p));
+    ensure(mantissa % pow10(surplus) == 0, Code::BadPrecision)
+}
+
+fn price_filter(filter: &PriceFilter, price: i64, over_max: Code) -> Check {
+    let PriceFilter {
+        min_price,
+        max_price,
+        tick_size,
+    } = *filter;
+    ensure(min_price == 0 || price >= min_price, Code::PriceUnderMin)?;
+    ensure(max_price == 0 || price <= max_price, over_max)?;
+    let steps = tick_size == 0 || (price - min_price) % tick_size == 0;
+    ensure(steps, Code::PriceTick)
+}
+
+fn quantity(instrument: &Instrument, terms: &OrderTerms) -> Check {
+    if let Some(quote) = terms.quote_qty {
+        ensure(quote.0 > 0, Code::AmountNotPositive)?;
+    }
+    let Some(qty) = terms.qty else { return Ok(()) };
+    ensure(qty.0 > 0, Code::QtyNotPositive)?;
+    precision(qty.0, instrument.qty_scale, instrument.qty_precision)?;
+    let filters = &instrument.filters;
+    let lot = match filters.market_lot_size {
+        Some(lot) if terms.order_type.is_market() => Some(lot),
+        _ => filters.lot_size,
+    };
+    let Some(LotSize {
+        min_qty,
+        max_qty,
+        step_size,
+    }) = lot
+    else {
+        return Ok(());
+    };
+    ensure(qty.0 >= min_qty, Code::QtyUnderMin)?;
+    ensure(max_qty == 0 || qty.0 <= max_qty, Code::QtyOverMax)?;
+    let steps = step_size == 0 || (qty.0 - min_qty) % step_size == 0;
+    ensure(steps, Code::QtyStep)
+}
+
+fn percent(context: &Context<'_>, terms: &OrderTerms) -> Check {
+    let (Some(price), instrument) = (terms.price, context.instrument) else {
+        return Ok(());
+    };
+    let (over, under) = if terms.order_type.is_conditional() {
+        (Code::StopOverMultiplier, Code::StopUnderMultiplier)
+    } else {
+        (Code::PriceOverMultiplier, Code::PriceUnderMultiplier)
+    };
+    let spot = instrument.surface == Surface::Spot;
+    let buy = terms.side == Side::Buy;
+    let reference = if spot { context.index } else { context.mark };
+    if reference == 0 {
+        return Ok(());
+    }
+    // Both sides at a scale of 16 plus the price's: exact.
+    let price = i128::from(price.0) * 10_i128.pow(16);
+    let bound = |rate: Rate| {
+        i128::from(reference) * i128::from(rate.0) * i128::from(pow10(instrument.price_scale))
+    };
+    let sides = [
+        context.fractions.percent,
+        context.fractions.by_side.map(|s| s[terms.side as usize]),
+    ];
+    for (down, up) in sides.into_iter().flatten() {
+        // Futures bind a buy from above and a sell from below; spot binds both from both.
+        ensure(!(spot || buy) || price <= bound(up), over)?;
+        ensure(!(spot || !buy) || price >= bound(down), under)?;
+    }
+    Ok(())
+}
+
+fn notional(context: &Context<'_>, terms: &OrderTerms) -> Check {
+    let (instrument, filters) = (context.instrument, &context.instrument.filters);
+    let exempt = terms.reduce_only || terms.close_position;
+    let Some(value) = value(context, terms).filter(|_| !exempt) else {
+        return Ok(());
+    };
+    let min = filters.min_notional.unwrap_or_default();
+    ensure(value >= min, Code::MinNotional)?;
+    if instrument.surface == Surface::Futures {
+        return Ok(());
+    }
+    let max = filters.max_notional.filter(|max| max.0 > 0);
+    ensure(max.is_none_or(|max| value <= max), Code::MaxNotional)?;
+    let Some(rule) = filters.notional else {
+        return Ok(());
+    };
+    let market = terms.order_type.is_market();
+    if !market || rule.apply_min_to_market {
+        ensure(value >= rule.min_notional, Code::MinNotional)?;
+    }
+    let bounded = rule.max_notional.0 > 0 && (!market || rule.apply_max_to_market);
+    ensure(!bounded || value <= rule.max_notional, Code::MaxNotional)
+}
+
+/// Price times quantity; market orders use the mark price. `None` where that is unknown.
+fn value(context: &Context<'_>, terms: &OrderTerms) -> Option<Amount> {
+    if let Some(quote) = terms.quote_qty {
+        return Some(quote);
+    }
+    let qty = terms.qty?.0;
+    match terms.price {
+        Some(price) => Some(context.instrument.notional(price.0, qty)),
+        None if context.mark > 0 => Some(Amount::notional(
+            context.mark,
+            windvane_engine::decimal::MARK_SCALE,
+            qty,
+            context.instrument.qty_scale,
+        )),
+        None => None,
+    }
+}

@@ -1,0 +1,179 @@
+//! A hash index from client order id to order, whose hash is the same on every machine and whose
+//! iteration order nobody can see: it can only be asked for one id.
+
+use std::hash::{Hash, Hasher};
+
+use windvane_engine::ClientOrderId;
+
+use crate::order::OrderKey;
+
+/// Open addressing with linear probing; at most half full.
+#[derive(Debug)]
+pub(crate) struct Index {
+    /// Hash and key; a vacant slot holds [`VACANT`].
+    slots: Vec<(u64, OrderKey)>,
+    len: usize,
+}
+
+const VACANT: OrderKey = OrderKey(u32::MAX);
+const START: usize = 64;
+
+impl Index {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: vec![(0, VACANT); START],
+            len: 0,
+        }
+    }
+
+    /// The first entry with this hash for which `matches` holds.
+    pub(crate) fn find(&self, hash: u64, matches: impl Fn(OrderKey) -> bool) -> Option<OrderKey> {
+        let mut at = self.home(hash);
+        loop {
+            let (found, key) = self.slots[at];
+            if key == VACANT {
+                return None;
+            }
+            if found == hash && matches(key) {
+                return Some(key);
+            }
+            at = self.after(at);
+        }
+    }
+
+    pub(crate) fn insert(&mut self, hash: u64, key: OrderKey) {
+        if (self.len + 1) * 2 > self.slots.len() {
+            self.grow();
+        }
+        self.place(hash, key);
+        self.len += 1;
+    }
+
+    /// Removes the entry, if it is there: a reused id may have taken its place.
+    pub(crate) fn remove(&mut self, hash: u64, key: OrderKey) {
+        let mut at = self.home(hash);
+        while self.slots[at] != (hash, key) {
+            if self.slots[at].1 == VACANT {
+                return;
+            }
+            at = self.after(at);
+        }
+        self.len -= 1;
+        // Entries behind the hole move into it unless that is before their home.
+        let mut hole = at;
+        loop {
+            at = self.after(at);
+            let (found, key) = self.slots[at];
+            if key == VACANT {
+                break;
+            }
+            let mask = self.slots.len() - 1;
+            let from_home = at.wrapping_sub(self.home(found)) & mask;
+            let from_hole = at.wrapping_sub(hole) & mask;
+            if from_home >= from_hole {
+                self.slots[hole] = (found, key);
+                hole = at;
+            }
+        }
+        self.slots[hole] = (0, VACANT);
+    }
+
+    fn grow(&mut self) {
+        let old = std::mem::take(&mut self.slots);
+        self.slots = vec![(0, VACANT); old.len() * 2];
+        for (hash, key) in old {
+            if key != VACANT {
+                self.place(hash, key);
+            }
+        }
+    }
+
+    fn place(&mut self, hash: u64, key: OrderKey) {
+        let mut at = self.home(hash);
+        while self.slots[at].1 != VACANT {
+            at = self.after(at);
+        }
+        self.slots[at] = (hash, key);
+    }
+
+    const fn home(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    const fn after(&self, at: usize) -> usize {
+        (at + 1) & (self.slots.len() - 1)
+    }
+}
+
+/// The hash of a client order id on a surface.
+pub(crate) fn hash(surface: u8, id: &ClientOrderId) -> u64 {
+    let mut mixer = Mixer(u64::from(surface) + 1);
+    id.hash(&mut mixer);
+    mixer.finish()
+}
+
+/// Multiply and fold, eight bytes at a time (the multiplier is 2^64 over the golden ratio).
+struct Mixer(u64);
+
+impl Mixer {
+    const fn mix(&mut self, word: u64) {
+        let product = (self.0 ^ word) as u128 * 0x9E37_79B9_7F4A_7C15_u128;
+        self.0 = (product as u64) ^ ((product >> 64) as u64) ^ 0x9E37_79B9;
+    }
+}
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut words = bytes.chunks_exact(8);
+        for word in &mut words {
+            let mut array = [0; 8];
+            array.copy_from_slice(word);
+            self.mix(u64::from_le_bytes(array));
+        }
+        let mut array = [0; 8];
+        let rest = words.remainder();
+        array[..rest.len()].copy_from_slice(rest);
+        self.mix(u64::from_le_bytes(array));
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.mix(u64::from(byte));
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.mix(value as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn it_answers_like_a_map(steps in proptest::collection::vec((any::<bool>(), 0_u32..200), 0..600)) {
+            let mut index = Index::new();
+            let mut map = BTreeMap::new();
+            for (add, n) in steps {
+                // Few hashes, so that probing and moving entries are exercised.
+                let hash = u64::from(n % 40);
+                if add && !map.contains_key(&n) {
+                    index.insert(hash, OrderKey(n));
+                    map.insert(n, hash);
+                } else if !add && map.remove(&n).is_some() {
+                    index.remove(hash, OrderKey(n));
+                }
+                for n in 0..200 {
+                    let found = index.find(u64::from(n % 40), |key| key == OrderKey(n));
+                    prop_assert_eq!(found.is_some(), map.contains_key(&n));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! One instrument as the venue keeps it: recorded prices and book, own orders in the book,
+//! positions, and the alert that lets a market event pass untouched when it concerns nobody.
+
+use windvane_engine::decimal::{AMOUNT_ONE, MARK_SCALE, div_half_even, pow10};
+use windvane_engine::{Amount, Instrument, InstrumentId, PositionSide, Side, Surface, Time};
+
+use crate::account::Position;
+use crate::book::Book;
+use crate::config::{Rate, VenueConfigError};
+use crate::filter::Fractions;
+use crate::order::OrderKey;
+use crate::queue::Resting;
+
+/// Bounds inside which a market event can change nothing of ours; all of them exclusive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alert {
+    /// Best own bid and ask: a trade or the opposite touch at or beyond them fills, the own
+    /// side's touch at or behind them moves the queue.
+    pub(crate) bid: i64,
+    pub(crate) ask: i64,
+    /// Last prices that may trigger a conditional order.
+    pub(crate) last: (i64, i64),
+    /// Twice the mid: margin, and triggers by the mark where mid is mark.
+    pub(crate) mid_twice: (i64, i64),
+}
+
+impl Alert {
+    pub(crate) const QUIET: Self = Self {
+        bid: i64::MIN,
+        ask: i64::MAX,
+        last: (i64::MIN, i64::MAX),
+        mid_twice: (i64::MIN, i64::MAX),
+    };
+}
+
+/// Recorded mark price and funding terms, scale 8.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub(crate) price: i64,
+    pub(crate) index: i64,
+    pub(crate) funding_rate: i64,
+}
+
+/// Notional of open orders that may add to a position, by side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OpenNotional(pub(crate) [Amount; 2]);
+
+#[derive(Debug)]
+pub(crate) struct Market {
+    pub(crate) alert: Alert,
+    pub(crate) last: i64,
+    pub(crate) book: Book,
+    /// Own orders in the book: bids, asks; best price first, then oldest.
+    pub(crate) own: [Vec<Resting>; 2],
+    /// Conditional orders, oldest first.
+    pub(crate) waiting: Vec<OrderKey>,
+    pub(crate) mark: Option<Mark>,
+    pub(crate) next_funding: Time,
+    pub(crate) countdown: Time,
+    /// By position side.
+    pub(crate) positions: [Position; 3],
+    pub(crate) open_notional: [OpenNotional; 3],
+    pub(crate) leverage: u32,
+    /// Mark price range, scale 8, inside which the account is safe as far as this market goes.
+    pub(crate) safe: (i64, i64),
+    /// Twice the stop prices that the mark may trigger, below and above.
+    pub(crate) by_mark: (i64, i64),
+    pub(crate) trade_id: i64,
+    pub(crate) id: InstrumentId,
+    pub(crate) instrument: Instrument,
+    pub(crate) fractions: Fractions,
+}
+
+/// Everything is safe: no position.
+pub(crate) const SAFE: (i64, i64) = (i64::MIN, i64::MAX);
+
+impl Market {
+    pub(crate) fn new(
+        id: InstrumentId,
+        instrument: Instrument,
+        leverage: u32,
+    ) -> Result<Self, VenueConfigError> {
+        let scales = [
+            ("price_scale", instrument.price_scale),
+            ("qty_scale", instrument.qty_scale),
+        ];
+        for (field, value) in scales {
+            let max = windvane_engine::decimal::SCALE_MAX;
+            if value > max {
+                return Err(VenueConfigError::Scale {
+                    instrument: instrument.name(),
+                    field,
+                    value,
+                    max,
+                });
+            }
+        }
+        Ok(Self {
+            alert: Alert::QUIET,
+            last: 0,
+            book: Book::new(),
+            own: [Vec::new(), Vec::new()],
+            waiting: Vec::new(),
+            mark: None,
+            next_funding: Time::NEVER,
+            countdown: Time::NEVER,
+            positions: [Position::default(); 3],
+            open_notional: [OpenNotional::default(); 3],
+            leverage,
+            safe: SAFE,
+            by_mark: Alert::QUIET.mid_twice,
+            trade_id: 0,
+            id,
+            fractions: Fractions::new(&instrument)?,
+            instrument,
+        })
+    }
+
+    pub(crate) fn is_futures(&self) -> bool {
+        self.instrument.surface == Surface::Futures
+    }
+
+    /// Mark price at scale 8: as recorded, else the mid, else the last trade; 0 where unknown.
+    pub(crate) fn mark_price(&self) -> i64 {
+        match (self.mark, self.book.mid_twice()) {
+            (Some(mark), _) => mark.price,
+            (None, Some(twice)) => half_at_mark_scale(twice, self.instrument.price_scale),
+            (None, None) => self.at_mark_scale(self.last),
+        }
+    }
+
+    /// Index price at scale 8; the mark price where it is not recorded.
+    pub(crate) fn index_price(&self) -> i64 {
+        match self.mark {
+            Some(mark) if mark.index > 0 => mark.index,
+            _ => self.mark_price(),
+        }
+    }
+
+    /// A price mantissa at the mark's scale.
+    pub(crate) fn at_mark_scale(&self, price: i64) -> i64 {
+        half_at_mark_scale(price.saturating_mul(2), self.instrument.price_scale)
+    }
+
+    pub(crate) const fn position(&self, side: PositionSide) -> &Position {
+        &self.positions[side as usize]
+    }
+
+    /// Quantity that an order of this side can close.
+    pub(crate) fn closable(&self, position_side: PositionSide, side: Side) -> i64 {
+        (-self.position(position_side).qty * side.sign()).max(0)
+    }
+
+    /// The worst price that a market order may trade at: `marketTakeBound` from the mark.
+    pub(crate) fn take_bound(&self, side: Side) -> Option<i64> {
+        let (bound, mark) = (self.fractions.take_bound?.0, self.mark_price());
+        if bound == 0 || mark == 0 {
+            return None;
+        }
+        let worst = i128::from(mark) * i128::from(Rate::ONE + side.sign() * bound);
+        // Scale 16 to the price's, towards the mark.
+        let unit = 10_i128.pow(16 - u32::from(self.instrument.price_scale));
+        let whole = worst.div_euclid(unit);
+        let up = i128::from(side == Side::Sell && worst.rem_euclid(unit) != 0);
+        Some((whole + up) as i64)
+    }
+
+    /// What a market order for `qty` costs in the displayed book; what the book lacks at the
+    /// mark price.
+    pub(crate) fn cost(&self, side: Side, qty: i64) -> Amount {
+        let (mut cost, mut left, mut n) = (Amount::ZERO, qty, 0);
+        while let Some(level) = self.book.nth(side.opposite(), n).filter(|_| left > 0) {
+            let taken = level.available().min(left);
+            cost += self.instrument.notional(level.price, taken);
+            left -= taken;
+            n += 1;
+        }
+        cost + Amount::notional(
+            self.mark_price(),
+            MARK_SCALE,
+            left,
+            self.instrument.qty_scale,
+        )
+    }
+
+    /// The quantity that `quote` buys from the displayed book.
+    pub(crate) fn affordable(&self, quote: Amount) -> i64 {
+        let (mut left, mut qty, mut n) = (quote, 0, 0);
+        while let Some(level) = self.book.nth(Side::Sell, n) {
+            let whole = self.instrument.notional(level.price, level.available());
+            if whole <= left {
+                qty += level.available();
+                left -= whole;
+            } else {
+                // available * left / whole, down: exact in 256 bits only, so by mantissas.
+                let scale = self.instrument.price_scale + self.instrument.qty_scale;
+                let units = left.0 * 10_i128.pow(u32::from(scale)) / AMOUNT_ONE;
+                return qty + (units / i128::from(level.price)) as i64;
+            }
+            n += 1;
+        }
+        qty
+    }
+
+    /// Recomputes the bounds of the mid: the safe range, and triggers where mid is mark.
+    pub(crate) fn watch_mid(&mut self) {
+        self.alert.mid_twice = Alert::QUIET.mid_twice;
+        if self.mark.is_some() {
+            return;
+        }
+        let (low, high) = &mut self.alert.mid_twice;
+        if self.safe != SAFE {
+            let twice = |mark: i64| {
+                let up = pow10(self.instrument.price_scale.saturating_sub(MARK_SCALE));
+                let down = pow10(MARK_SCALE.saturating_sub(self.instrument.price_scale));
+                (2 * i128::from(mark) * i128::from(up)).div_euclid(i128::from(down)) as i64
+            };
+            // Rounded inwards: an early look is harmless, a late one is not.
+            (*low, *high) = (twice(self.safe.0).saturating_add(1), twice(self.safe.1));
+        }
+        *low = self.by_mark.0.max(*low);
+        *high = self.by_mark.1.min(*high);
+    }
+
+    /// Open orders: in the book and waiting.
+    pub(crate) fn open_orders(&self) -> usize {
+        self.own[0].len() + self.own[1].len() + self.waiting.len()
+    }
+
+    /// Recomputes the bounds of the own orders in the book. The first of each side is its best.
+    #[inline]
+    pub(crate) fn watch_own(&mut self) {
+        self.alert.bid = self.own[0].first().map_or(i64::MIN, |o| o.price);
+        self.alert.ask = self.own[1].first().map_or(i64::MAX, |o| o.price);
+    }
+}
+
+/// Half of a price mantissa, at the mark's scale, half to even.
+fn half_at_mark_scale(twice: i64, price_scale: u8) -> i64 {
+    let value = if price_scale <= MARK_SCALE {
+        i128::from(twice) * i128::from(pow10(MARK_SCALE - price_scale)) / 2
+    } else {
+        div_half_even(
+            i128::from(twice),
+            i128::from(2 * pow10(price_scale - MARK_SCALE)),
+        )
+    };
+    value as i64
+}

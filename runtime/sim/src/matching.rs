@@ -1,0 +1,356 @@
+//! Crossing and resting: how own orders meet the recorded market.
+//!
+//! - A crossing order walks the displayed levels within its limit, as taker, best first. What is
+//!   not displayed is not there: beyond the last known level a market order ends EXPIRED with the
+//!   rest unfilled, and in a top-only book that level is the top. Optimism would fill the rest at
+//!   the top's price; a real order would have paid more.
+//! - Own fills never change the recorded market, but what one own order took of a level no other
+//!   can take until the recording updates that level.
+//! - A resting order fills, as maker at its own price, by what reaches it of a trade at its price
+//!   (see [`crate::queue`]); by a trade through its price, which proves that its level was
+//!   consumed, ahead of everybody and up to the trade's quantity; and by an opposite best price
+//!   that touches or crosses its own, up to what that side displays. Own orders share a trade by
+//!   price, then age; its quantity is never given out twice.
+//! - Own orders do not match own orders: the recorded book does not contain them.
+//! - HIDDEN orders stand behind everything displayed at their price.
+//! - GTX that would cross is accepted and ends EXPIRED at once ("per time in force", spec 2), as
+//!   do the rest of IOC, and FOK that cannot fill whole.
+
+use windvane_engine::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
+
+use crate::order::{OrderKey, Stage};
+use crate::queue::Resting;
+use crate::venue::Venue;
+
+/// Whether a price of the opposite side is good enough for `limit`.
+#[inline]
+const fn reaches(side: Side, limit: i64, price: i64) -> bool {
+    match side {
+        Side::Buy => price <= limit,
+        Side::Sell => price >= limit,
+    }
+}
+
+/// An active order arrives in the book.
+impl Venue {
+    pub(crate) fn execute(&mut self, key: OrderKey) {
+        let order = self.orders.at(key);
+        let (time_in_force, limit) = (order.time_in_force, order.limit());
+        let blocked = match time_in_force {
+            TimeInForce::Gtx => self.reachable(key, 1) > 0,
+            TimeInForce::Fok => self.reachable(key, order.remaining()) < order.remaining(),
+            _ => false,
+        };
+        if blocked {
+            return self.end(key, OrderStatus::Expired);
+        }
+        self.take(key);
+        if self.orders.at(key).stage == Stage::Finished {
+            return;
+        }
+        let rests = matches!(
+            time_in_force,
+            TimeInForce::Gtc | TimeInForce::Gtx | TimeInForce::Hidden
+        );
+        match limit {
+            Some(price) if rests && self.executable(key) > 0 => self.rest(key, price),
+            _ => self.end(key, OrderStatus::Expired),
+        }
+    }
+
+    /// The worst price that the order may pay or get: its limit, or for market orders the mark
+    /// plus or minus `marketTakeBound`.
+    fn worst_price(&self, key: OrderKey) -> i64 {
+        let order = self.orders.at(key);
+        let side = order.terms.side;
+        let bound = || {
+            let market = self.at(order.terms.instrument);
+            (!order.is_liquidation()).then(|| market.take_bound(side))?
+        };
+        let unbounded = || match side {
+            Side::Buy => i64::MAX,
+            Side::Sell => i64::MIN,
+        };
+        order.limit().or_else(bound).unwrap_or_else(unbounded)
+    }
+
+    /// Quantity that it could take at once; counting stops at `enough`.
+    pub(crate) fn reachable(&self, key: OrderKey, enough: i64) -> i64 {
+        let order = self.orders.at(key);
+        let (side, worst) = (order.terms.side, self.worst_price(key));
+        let book = &self.at(order.terms.instrument).book;
+        let mut found = 0;
+        let mut n = 0;
+        while let Some(level) = book.nth(side.opposite(), n) {
+            if found >= enough || !reaches(side, worst, level.price) {
+                break;
+            }
+            found += level.available();
+            n += 1;
+        }
+        found
+    }
+
+    /// What the order may still fill: closing orders never more than there is to close.
+    pub(crate) fn executable(&self, key: OrderKey) -> i64 {
+        let order = self.orders.at(key);
+        if !order.closing {
+            return order.remaining();
+        }
+        let terms = &order.terms;
+        let closable = self
+            .at(terms.instrument)
+            .closable(terms.position_side, terms.side);
+        order.remaining().min(closable)
+    }
+
+    pub(crate) fn take(&mut self, key: OrderKey) {
+        let order = self.orders.at(key);
+        let (instrument, side) = (order.terms.instrument, order.terms.side);
+        let worst = self.worst_price(key);
+        let mut n = 0;
+        while let Some(level) = self.at(instrument).book.nth(side.opposite(), n).copied() {
+            let wanted = self.executable(key);
+            if wanted == 0 || !reaches(side, worst, level.price) {
+                break;
+            }
+            let qty = level.available().min(wanted);
+            if qty > 0 {
+                self.at_mut(instrument).book.take(side.opposite(), n, qty);
+                self.fill(key, level.price, qty, false);
+            }
+            n += 1;
+        }
+    }
+
+    fn rest(&mut self, key: OrderKey, price: i64) {
+        let order = self.orders.at(key);
+        let (side, hidden) = (order.terms.side, order.time_in_force == TimeInForce::Hidden);
+        let (instrument, model) = (order.terms.instrument, self.queue);
+        let market = self.at_mut(instrument);
+        let displayed = market.book.displayed(side, price);
+        let resting = Resting::join(key, price, displayed, hidden, model);
+        let own = &mut market.own[side as usize];
+        let at = own.partition_point(|o| reaches(side, o.price, price));
+        own.insert(at, resting);
+        market.watch_own();
+    }
+
+    /// Takes an order out of the book.
+    pub(crate) fn withdraw(&mut self, key: OrderKey) {
+        let terms = &self.orders.at(key).terms;
+        let (instrument, side) = (terms.instrument, terms.side);
+        let market = self.at_mut(instrument);
+        market.own[side as usize].retain(|own| own.key != key);
+        market.watch_own();
+    }
+}
+
+/// The recorded market moves.
+impl Venue {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn traded(
+        &mut self,
+        instrument: InstrumentId,
+        price: i64,
+        qty: i64,
+        buyer_is_maker: bool,
+    ) {
+        let hit = if buyer_is_maker {
+            Side::Buy
+        } else {
+            Side::Sell
+        };
+        let mut left = qty;
+        for side in [Side::Buy, Side::Sell] {
+            let mut n = 0;
+            while let Some(own) = self.at_mut(instrument).own[side as usize].get_mut(n) {
+                let reach = if own.price == price {
+                    if side != hit {
+                        break;
+                    }
+                    own.on_trade(left)
+                } else if reaches(side, own.price, price) {
+                    own.on_through();
+                    left
+                } else {
+                    break;
+                };
+                let (filled, gone) = self.fill_resting(instrument, side, n, reach);
+                left -= filled;
+                n += usize::from(!gone);
+            }
+        }
+        self.trigger(instrument, WorkingType::ContractPrice);
+        self.settle();
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn touched(&mut self, instrument: InstrumentId, changed: bool) {
+        if !changed {
+            return;
+        }
+        let model = self.queue;
+        let market = self.at_mut(instrument);
+        for side in [Side::Buy, Side::Sell] {
+            let Some(best) = market.book.best(side).copied() else {
+                continue;
+            };
+            for own in &mut market.own[side as usize] {
+                if own.price == best.price {
+                    own.on_displayed(best.qty, model);
+                } else if reaches(side, own.price, best.price) {
+                    // Better than the best of others: nobody is displayed there.
+                    own.on_displayed(0, model);
+                } else {
+                    break;
+                }
+            }
+        }
+        self.cross(instrument);
+        self.mid_moved(instrument);
+    }
+
+    pub(crate) fn deepened(
+        &mut self,
+        instrument: InstrumentId,
+        update_id: i64,
+        snapshot: bool,
+        sides: [&[Level]; 2],
+    ) {
+        let model = self.queue;
+        let market = self.at_mut(instrument);
+        let book = &mut market.book;
+        if snapshot {
+            book.snapshot(update_id, sides[0], sides[1]);
+            for side in [Side::Buy, Side::Sell] {
+                for own in &mut market.own[side as usize] {
+                    let displayed = book.displayed(side, own.price).unwrap_or(0);
+                    own.on_displayed(displayed, model);
+                }
+            }
+        } else if book.takes_differences() {
+            let stale = book.is_stale(update_id);
+            for (side, levels) in [Side::Buy, Side::Sell].into_iter().zip(sides) {
+                let own = &mut market.own[side as usize];
+                for level in levels {
+                    let applied = book.difference(side, *level, stale);
+                    if !own.is_empty() && applied {
+                        displayed_at(own, side, *level, model);
+                    }
+                }
+            }
+            book.advance(update_id);
+        } else {
+            return;
+        }
+        let alert = market.alert;
+        let touch = |side| market.book.best(side).map(|l| l.price);
+        let bid_reaches = touch(Side::Buy).is_some_and(|bid| bid >= alert.ask);
+        let ask_reaches = touch(Side::Sell).is_some_and(|ask| ask <= alert.bid);
+        if bid_reaches || ask_reaches {
+            self.cross(instrument);
+        }
+        self.mid_moved(instrument);
+    }
+
+    /// The book has moved, and the mid with it, which may be the mark.
+    fn mid_moved(&mut self, instrument: InstrumentId) {
+        if self.at(instrument).mark.is_none() {
+            self.trigger(instrument, WorkingType::MarkPrice);
+            self.watch_mark(instrument);
+        }
+        self.settle();
+    }
+
+    /// Fills own orders that the opposite side touches or crosses.
+    fn cross(&mut self, instrument: InstrumentId) {
+        for side in [Side::Buy, Side::Sell] {
+            let mut n = 0;
+            while let Some(own) = self.at(instrument).own[side as usize].get(n).copied() {
+                let Some(best) = self.at(instrument).book.best(side.opposite()) else {
+                    break;
+                };
+                if !reaches(side, own.price, best.price) {
+                    break;
+                }
+                self.at_mut(instrument).own[side as usize][n].on_through();
+                let gone = self.fill_from_levels(instrument, side, n, own.price);
+                n += usize::from(!gone);
+            }
+        }
+    }
+
+    fn fill_from_levels(
+        &mut self,
+        instrument: InstrumentId,
+        side: Side,
+        n: usize,
+        price: i64,
+    ) -> bool {
+        let mut depth = 0;
+        while let Some(level) = self
+            .at(instrument)
+            .book
+            .nth(side.opposite(), depth)
+            .copied()
+        {
+            if !reaches(side, price, level.price) {
+                break;
+            }
+            let (filled, gone) = self.fill_resting(instrument, side, n, level.available());
+            self.at_mut(instrument)
+                .book
+                .take(side.opposite(), depth, filled);
+            if gone {
+                return true;
+            }
+            depth += 1;
+        }
+        false
+    }
+
+    /// Fills the `n`-th own order of a side by at most `reach`. Answers the quantity filled, and
+    /// whether the order has left the book.
+    fn fill_resting(
+        &mut self,
+        instrument: InstrumentId,
+        side: Side,
+        n: usize,
+        reach: i64,
+    ) -> (i64, bool) {
+        if reach == 0 {
+            return (0, false);
+        }
+        let own = self.at(instrument).own[side as usize][n];
+        let qty = self.executable(own.key).min(reach);
+        if qty > 0 {
+            self.fill(own.key, own.price, qty, true);
+        }
+        let finished = self.orders.at(own.key).stage == Stage::Finished;
+        let spent = !finished && self.executable(own.key) == 0;
+        if finished || spent {
+            let market = self.at_mut(instrument);
+            market.own[side as usize].remove(n);
+            market.watch_own();
+        }
+        if spent {
+            self.end(own.key, OrderStatus::Expired);
+        }
+        (qty, finished || spent)
+    }
+}
+
+/// Tells the own orders at a level's price what it displays now.
+fn displayed_at(own: &mut [Resting], side: Side, level: Level, model: crate::config::QueueModel) {
+    let first =
+        own.partition_point(|o| o.price != level.price && reaches(side, o.price, level.price));
+    for order in own[first..]
+        .iter_mut()
+        .take_while(|o| o.price == level.price)
+    {
+        order.on_displayed(level.qty, model);
+    }
+}

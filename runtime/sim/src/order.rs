@@ -1,0 +1,162 @@
+//! The venue's own record of every order, and how it is found: by key, by client order id.
+//! Finished orders are remembered until [`FINISHED_MAX`] later ones have finished, so that memory
+//! does not grow with the length of a recording.
+
+use std::collections::VecDeque;
+
+use windvane_engine::protocol::OrderReport;
+use windvane_engine::{
+    Amount, ClientOrderId, OrderStatus, OrderTerms, OrderType, Qty, Side, Surface, Time,
+    TimeInForce, VenueOrderId,
+};
+
+use crate::index::Index;
+
+/// Finished orders that can still be queried.
+pub const FINISHED_MAX: usize = 4096;
+
+/// Place of an order in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OrderKey(pub(crate) u32);
+
+/// Where an open order is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Waits for its trigger.
+    Waiting,
+    /// Executes or rests in the book.
+    Active,
+    /// In a final status.
+    Finished,
+}
+
+/// One order.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) id: VenueOrderId,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) surface: Surface,
+    pub(crate) terms: OrderTerms,
+    pub(crate) time_in_force: TimeInForce,
+    pub(crate) stage: Stage,
+    pub(crate) status: OrderStatus,
+    pub(crate) qty: i64,
+    pub(crate) executed: i64,
+    pub(crate) cum_quote: Amount,
+    /// Spot: locked in the account. Futures: its share of the open notional.
+    pub(crate) reserved: Amount,
+    /// Can only reduce: reduce-only, close-position, or the closing side of hedge mode.
+    pub(crate) closing: bool,
+    /// Trailing stop: the activation price, and the extreme since placement.
+    pub(crate) activation: i64,
+    pub(crate) extreme: i64,
+    pub(crate) updated: Time,
+}
+
+impl Order {
+    pub(crate) const fn remaining(&self) -> i64 {
+        self.qty - self.executed
+    }
+
+    pub(crate) fn is_buy(&self) -> bool {
+        self.terms.side == Side::Buy
+    }
+
+    /// The worst price that it may trade at; `None` for market orders.
+    pub(crate) fn limit(&self) -> Option<i64> {
+        match self.terms.price {
+            Some(price) if !self.terms.order_type.is_market() => Some(price.0),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_liquidation(&self) -> bool {
+        self.terms.order_type == OrderType::Liquidation
+    }
+
+    pub(crate) const fn report(&self) -> OrderReport {
+        OrderReport {
+            client_order_id: self.client_order_id,
+            order_id: self.id,
+            instrument: self.terms.instrument,
+            status: self.status,
+            orig_qty: Qty(self.qty),
+            executed_qty: Qty(self.executed),
+            cum_quote: self.cum_quote,
+            update_time: self.updated,
+        }
+    }
+}
+
+/// All orders.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    slots: Vec<Order>,
+    free: Vec<OrderKey>,
+    finished: VecDeque<OrderKey>,
+    index: Index,
+}
+
+impl Orders {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            finished: VecDeque::with_capacity(FINISHED_MAX + 1),
+            index: Index::new(),
+        }
+    }
+
+    /// The newest order with this client order id.
+    pub(crate) fn find(&self, surface: Surface, id: &ClientOrderId) -> Option<OrderKey> {
+        self.index.find(hash(surface, id), |key| {
+            let order = self.at(key);
+            order.surface == surface && order.client_order_id == *id
+        })
+    }
+
+    pub(crate) fn insert(&mut self, order: Order) -> OrderKey {
+        let older = self.find(order.surface, &order.client_order_id);
+        let hash = hash(order.surface, &order.client_order_id);
+        if let Some(older) = older {
+            self.index.remove(hash, older);
+        }
+        let key = if let Some(key) = self.free.pop() {
+            self.slots[key.0 as usize] = order;
+            key
+        } else {
+            self.slots.push(order);
+            OrderKey(self.slots.len() as u32 - 1)
+        };
+        self.index.insert(hash, key);
+        key
+    }
+
+    /// The order is in a final status; the oldest finished one may be forgotten now.
+    pub(crate) fn finish(&mut self, key: OrderKey) {
+        self.at_mut(key).stage = Stage::Finished;
+        self.finished.push_back(key);
+        if self.finished.len() > FINISHED_MAX
+            && let Some(oldest) = self.finished.pop_front()
+        {
+            let order = self.at(oldest);
+            self.index
+                .remove(hash(order.surface, &order.client_order_id), oldest);
+            self.free.push(oldest);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, key: OrderKey) -> &Order {
+        &self.slots[key.0 as usize]
+    }
+
+    #[inline]
+    pub(crate) fn at_mut(&mut self, key: OrderKey) -> &mut Order {
+        &mut self.slots[key.0 as usize]
+    }
+}
+
+fn hash(surface: Surface, id: &ClientOrderId) -> u64 {
+    crate::index::hash(surface.code(), id)
+}

@@ -1,0 +1,304 @@
+//! Requests about orders: placing, cancelling, and what is checked on arrival beyond the filters.
+//!
+//! Order of checks: instrument, filters, order counts, client order id, immediate trigger,
+//! position to close, funds. The first that fails is the answer, and nothing has happened.
+
+use windvane_engine::protocol::{OrderReport, Outcome, Reply};
+use windvane_engine::{
+    Amount, ClientOrderId, ExecutionType, InstrumentId, NewOrder, OrderStatus, OrderTerms,
+    OrderType, PositionSide, Side, Surface, TimeInForce, VenueOrderId,
+};
+
+use crate::code::Code;
+use crate::filter::{self, Context};
+use crate::order::{Order, OrderKey, Stage};
+use crate::venue::{Venue, VenueMessage, refused};
+
+/// Orders of one batch (spec 2, Place multiple orders).
+const BATCH_MAX: usize = 5;
+/// Ids of one cancel (spec 2, Cancel multiple orders).
+const CANCEL_MAX: usize = 10;
+
+impl Venue {
+    /// Places one order or a batch. All answers come before the first user event.
+    pub(crate) fn place_all(&mut self, orders: &[NewOrder], batch: bool) {
+        let first = self.out.len();
+        for order in orders {
+            self.reply(Reply::Placed {
+                client_order_id: order.client_order_id,
+                outcome: Outcome::Unknown,
+            });
+        }
+        for (n, order) in orders.iter().enumerate() {
+            let outcome = if batch && orders.len() > BATCH_MAX {
+                refused(Code::InvalidParameter)
+            } else {
+                self.place(order, batch)
+            };
+            self.settle();
+            self.out[first + n] = VenueMessage::Reply(Reply::Placed {
+                client_order_id: order.client_order_id,
+                outcome,
+            });
+        }
+    }
+
+    fn place(&mut self, new: &NewOrder, batch: bool) -> Outcome<OrderReport> {
+        match self.admit(new, batch) {
+            Ok(order) => {
+                let key = self.orders.insert(order);
+                self.tell_order(key, ExecutionType::New, None);
+                if self.orders.at(key).stage == Stage::Waiting {
+                    self.wait(key);
+                } else {
+                    self.lock(key);
+                    self.execute(key);
+                }
+                Outcome::Done(self.orders.at(key).report())
+            }
+            Err(code) => refused(code),
+        }
+    }
+
+    /// Reserves what an order needs as it becomes active.
+    pub(crate) fn lock(&mut self, key: OrderKey) {
+        self.reserve(key);
+        let order = self.orders.at(key);
+        if order.surface == Surface::Spot && order.reserved != Amount::ZERO {
+            self.tell_account(key);
+        }
+    }
+
+    fn admit(&mut self, new: &NewOrder, batch: bool) -> Result<Order, Code> {
+        let terms = &new.terms;
+        let market = self.known(terms.instrument).ok_or(Code::BadSymbol)?;
+        let surface = market.instrument.surface;
+        if batch && surface == Surface::Spot {
+            return Err(Code::Unsupported);
+        }
+        let context = Context {
+            instrument: &market.instrument,
+            fractions: &market.fractions,
+            hedge: self.hedge,
+            batch,
+            mark: market.mark_price(),
+            index: market.index_price(),
+        };
+        filter::check(&context, terms)?;
+        self.check_counts(terms)?;
+        self.check_id(surface, &new.client_order_id)?;
+        if terms.order_type.is_conditional() {
+            self.check_trigger(terms)?;
+        }
+        if terms.order_type == OrderType::Market {
+            self.check_take_bound(terms)?;
+        }
+        let closing = self.check_closing(terms)?;
+        self.order_id += 1;
+        let mut order = Order {
+            id: VenueOrderId(self.order_id),
+            client_order_id: new.client_order_id,
+            surface,
+            terms: *terms,
+            time_in_force: terms.time_in_force.unwrap_or(TimeInForce::Gtc),
+            stage: Stage::Active,
+            status: OrderStatus::New,
+            qty: terms.qty.map_or(0, |qty| qty.0),
+            executed: 0,
+            cum_quote: Amount::ZERO,
+            reserved: Amount::ZERO,
+            closing,
+            activation: 0,
+            extreme: 0,
+            updated: self.now,
+        };
+        if terms.order_type.is_conditional() {
+            order.stage = Stage::Waiting;
+            return Ok(order);
+        }
+        self.check_funds(&order)?;
+        if let Some(quote) = terms.quote_qty {
+            order.qty = self.qty_for(terms, quote);
+        }
+        Ok(order)
+    }
+
+    /// MAX_NUM_ORDERS and MAX_NUM_ALGO_ORDERS count open orders, so market orders pass.
+    fn check_counts(&self, terms: &OrderTerms) -> Result<(), Code> {
+        let market = self.at(terms.instrument);
+        let filters = &market.instrument.filters;
+        let full = |limit: Option<u32>, open: usize| limit.is_some_and(|max| open >= max as usize);
+        let rests = terms.order_type != OrderType::Market;
+        if rests && full(filters.max_num_orders, market.open_orders()) {
+            return Err(Code::MaxOpenOrders);
+        }
+        let algo = terms.order_type.is_conditional();
+        if algo && full(filters.max_num_algo_orders, market.waiting.len()) {
+            return Err(Code::MaxStopOrders);
+        }
+        Ok(())
+    }
+
+    /// Futures ids are unique among open orders; a spot id is free again only once its order was
+    /// filled (spec 1, Place order, rule 4; spec 2, New order).
+    fn check_id(&self, surface: Surface, id: &ClientOrderId) -> Result<(), Code> {
+        let Some(key) = self.orders.find(surface, id) else {
+            return Ok(());
+        };
+        let order = self.orders.at(key);
+        match surface {
+            Surface::Spot if order.status != OrderStatus::Filled => Err(Code::Duplicate),
+            Surface::Futures if order.stage != Stage::Finished => Err(Code::DuplicateId),
+            _ => Ok(()),
+        }
+    }
+
+    /// The best opposite price must lie within `marketTakeBound` of the mark.
+    fn check_take_bound(&self, terms: &OrderTerms) -> Result<(), Code> {
+        let market = self.at(terms.instrument);
+        let bound = market.take_bound(terms.side);
+        let best = market.book.best(terms.side.opposite()).map(|l| l.price);
+        let met = match (bound, best, terms.side) {
+            (Some(bound), Some(best), Side::Buy) => best <= bound,
+            (Some(bound), Some(best), Side::Sell) => best >= bound,
+            _ => true,
+        };
+        if met { Ok(()) } else { Err(Code::MarketReject) }
+    }
+
+    /// Whether the order can only close. A closing order needs something to close on arrival
+    /// (close-position orders only when they trigger); one that is larger fills up to the
+    /// position, and its rest expires.
+    fn check_closing(&self, terms: &OrderTerms) -> Result<bool, Code> {
+        let hedge_close = matches!(
+            (terms.position_side, terms.side),
+            (PositionSide::Long, Side::Sell) | (PositionSide::Short, Side::Buy)
+        );
+        if terms.close_position {
+            return Ok(true);
+        }
+        if !terms.reduce_only && !hedge_close {
+            return Ok(false);
+        }
+        let closable = self
+            .at(terms.instrument)
+            .closable(terms.position_side, terms.side);
+        if closable > 0 {
+            Ok(true)
+        } else if terms.reduce_only {
+            Err(Code::ReduceOnly)
+        } else {
+            Err(Code::PositionNotSufficient)
+        }
+    }
+
+    /// Whether the account can carry the order now that it becomes active.
+    pub(crate) fn check_funds(&self, order: &Order) -> Result<(), Code> {
+        let (terms, surface) = (&order.terms, order.surface);
+        let market = self.at(terms.instrument);
+        if surface == Surface::Futures {
+            if order.closing || self.margin_allows(order) {
+                return Ok(());
+            }
+            return Err(Code::MarginNotSufficient);
+        }
+        let (base, quote) = self.pair(terms.instrument);
+        let (asset, needed) = match terms.side {
+            Side::Sell => (base, self.base_amount(terms.instrument, order.remaining())),
+            Side::Buy => {
+                let cost = match (terms.quote_qty, order.limit()) {
+                    (Some(quote), _) => quote,
+                    (None, Some(price)) => market.instrument.notional(price, order.remaining()),
+                    (None, None) => market.cost(Side::Buy, order.remaining()),
+                };
+                (quote, cost + self.rates.fee_bound(cost))
+            }
+        };
+        if needed <= self.account.spot(asset).free {
+            Ok(())
+        } else {
+            Err(Code::BalanceNotSufficient)
+        }
+    }
+
+    /// The quantity that a `quoteOrderQty` buys from the displayed book, down to a whole step.
+    fn qty_for(&self, terms: &OrderTerms, quote: Amount) -> i64 {
+        let market = self.at(terms.instrument);
+        let filters = &market.instrument.filters;
+        let lot = filters.market_lot_size.or(filters.lot_size);
+        let step = lot.map_or(1, |lot| lot.step_size.max(1));
+        let qty = market.affordable(quote);
+        qty - qty % step
+    }
+}
+
+/// Cancels and queries.
+impl Venue {
+    pub(crate) fn find(&self, instrument: InstrumentId, id: &ClientOrderId) -> Option<OrderKey> {
+        let surface = self.known(instrument)?.instrument.surface;
+        let key = self.orders.find(surface, id)?;
+        (self.orders.at(key).terms.instrument == instrument).then_some(key)
+    }
+
+    /// Cancels orders by client order id; each gets its answer before the first user event.
+    pub(crate) fn cancel_each(&mut self, instrument: InstrumentId, ids: &[ClientOrderId]) {
+        let first = self.out.len();
+        for id in ids {
+            self.reply(Reply::Canceled {
+                client_order_id: *id,
+                outcome: Outcome::Unknown,
+            });
+        }
+        for (n, id) in ids.iter().enumerate() {
+            let open = |key: &OrderKey| self.orders.at(*key).stage != Stage::Finished;
+            let outcome = if ids.len() > CANCEL_MAX {
+                refused(Code::TooManyCancels)
+            } else if let Some(key) = self.find(instrument, id).filter(open) {
+                self.close(key, OrderStatus::Canceled);
+                Outcome::Done(self.orders.at(key).report())
+            } else {
+                refused(Code::CancelRejected)
+            };
+            self.out[first + n] = VenueMessage::Reply(Reply::Canceled {
+                client_order_id: *id,
+                outcome,
+            });
+        }
+    }
+
+    pub(crate) fn cancel_all(&mut self, instrument: InstrumentId) {
+        let outcome = match self.known(instrument) {
+            Some(_) => Outcome::Done(()),
+            None => refused(Code::BadSymbol),
+        };
+        let known = outcome == Outcome::Done(());
+        self.reply(Reply::CanceledAll {
+            instrument,
+            outcome,
+        });
+        if known {
+            self.close_all(instrument, OrderStatus::Canceled);
+        }
+    }
+
+    /// Takes an open order out of the book or the waiting list and ends it.
+    pub(crate) fn close(&mut self, key: OrderKey, status: OrderStatus) {
+        match self.orders.at(key).stage {
+            Stage::Waiting => self.forget(key),
+            Stage::Active => self.withdraw(key),
+            Stage::Finished => return,
+        }
+        self.end(key, status);
+    }
+
+    /// Ends every open order of an instrument, oldest first.
+    pub(crate) fn close_all(&mut self, instrument: InstrumentId, status: OrderStatus) {
+        let market = self.at(instrument);
+        let resting = market.own.iter().flatten().map(|own| own.key);
+        let mut keys: Vec<_> = resting.chain(market.waiting.iter().copied()).collect();
+        keys.sort_unstable_by_key(|key| self.orders.at(*key).id);
+        for key in keys {
+            self.close(key, status);
+        }
+    }
+}

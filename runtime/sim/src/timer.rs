@@ -1,0 +1,153 @@
+//! What happens by time: the dead man's countdown (spec 2, Auto-cancel all open orders) and
+//! funding. Both are kept per instrument; the earliest is the venue's next timeout.
+//!
+//! A countdown ends on the first multiple of 10 ms at or after its time, as the service checks
+//! about that often. Funding pays `- position * mark * rate` at the recorded time of the next
+//! payment, by the last recorded mark and rate, half to even at 8 decimals; longs pay a positive
+//! rate. Its account update lists the balance only (spec 2, ACCOUNT_UPDATE).
+
+use windvane_engine::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, Outcome, Reply, UserEvent,
+};
+use windvane_engine::{Amount, InstrumentId, MarketEvent, OrderStatus, Surface, Time, WorkingType};
+
+use crate::code::Code;
+use crate::config::Rate;
+use crate::market::Mark;
+use crate::venue::{Venue, refused};
+
+/// How often the service looks at countdowns.
+const GRID_NS: i64 = 10_000_000;
+
+impl Venue {
+    /// When [`Venue::timeout`] is due; [`Time::NEVER`] if nothing is.
+    #[inline]
+    pub const fn next_timeout(&self) -> Time {
+        self.due
+    }
+
+    /// Time has come to `now`: whatever is due happens, in the order of its times.
+    pub fn timeout(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Time) {
+        if now >= self.due {
+            self.fire_until(now);
+        }
+        self.now = now.max(self.now);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fire_until(&mut self, now: Time) {
+        while self.due <= now && self.due != Time::NEVER {
+            let due = self.due;
+            self.now = self.now.max(due);
+            for n in 0..self.markets.len() {
+                let instrument = InstrumentId(n as u16);
+                if self.markets[n].countdown == due {
+                    self.markets[n].countdown = Time::NEVER;
+                    self.close_all(instrument, OrderStatus::Canceled);
+                }
+                if self.markets[n].next_funding == due {
+                    self.markets[n].next_funding = Time::NEVER;
+                    self.pay_funding(instrument);
+                }
+            }
+            self.watch_time();
+        }
+    }
+
+    fn watch_time(&mut self) {
+        let times = self.markets.iter().map(|m| m.countdown.min(m.next_funding));
+        self.due = times.min().unwrap_or(Time::NEVER);
+    }
+
+    pub(crate) fn set_countdown(&mut self, instrument: InstrumentId, countdown_ms: u64) {
+        let outcome = match self.known(instrument).map(|m| m.instrument.surface) {
+            None => refused(Code::BadSymbol),
+            Some(Surface::Spot) => refused(Code::Unsupported),
+            Some(Surface::Futures) => Outcome::Done(countdown_ms),
+        };
+        if outcome == Outcome::Done(countdown_ms) {
+            let ms = i64::try_from(countdown_ms).unwrap_or(i64::MAX);
+            self.at_mut(instrument).countdown = Time::NEVER;
+            if ms > 0 {
+                let end = self.now.plus_ms(ms);
+                let late = end.0.rem_euclid(GRID_NS);
+                let wait = if late == 0 { 0 } else { GRID_NS - late };
+                self.at_mut(instrument).countdown = end.plus_ns(wait);
+            }
+            self.watch_time();
+        }
+        self.reply(Reply::Countdown {
+            instrument,
+            outcome,
+        });
+    }
+
+    pub(crate) fn marked(&mut self, instrument: InstrumentId, event: &MarketEvent<'_>) {
+        let MarketEvent::Mark {
+            mark,
+            index,
+            funding_rate,
+            next_funding,
+        } = *event
+        else {
+            return;
+        };
+        if mark <= 0 {
+            return;
+        }
+        let now = self.now;
+        let market = self.at_mut(instrument);
+        let first = market.mark.is_none();
+        market.mark = Some(Mark {
+            price: mark,
+            index,
+            funding_rate,
+        });
+        if next_funding != market.next_funding && next_funding > now {
+            market.next_funding = next_funding;
+            self.watch_time();
+        }
+        if first {
+            // From here on the mid is no longer the mark.
+            self.watch_triggers(instrument);
+        }
+        self.trigger(instrument, WorkingType::MarkPrice);
+        self.watch_mark(instrument);
+        self.settle();
+    }
+
+    fn pay_funding(&mut self, instrument: InstrumentId) {
+        let market = self.at(instrument);
+        let Some(mark) = market.mark else { return };
+        let (asset, scale) = (market.instrument.quote, market.instrument.qty_scale);
+        let owed = |position: &crate::account::Position| {
+            Rate(mark.funding_rate).of(position.notional(mark.price, scale))
+        };
+        let held = market.positions.iter().filter(|p| p.qty != 0);
+        let payments: Vec<Amount> = held.map(owed).collect();
+        if payments.is_empty() {
+            return;
+        }
+        let change = -payments.into_iter().sum::<Amount>();
+        *self.account.wallet_mut(asset) += change;
+        let balance = BalanceUpdate {
+            change,
+            ..self.balance(Surface::Futures, asset)
+        };
+        self.tell(UserEvent::Account(AccountUpdate {
+            surface: Surface::Futures,
+            reason: AccountReason::FundingFee,
+            balances: vec![balance],
+            positions: Vec::new(),
+            transaction_time: self.now,
+        }));
+        self.margin.dirty = Some(asset);
+        self.settle();
+    }
+}

@@ -1,0 +1,297 @@
+//! The venue itself: market events and requests go in, answers and user events come out.
+//!
+//! # Contract
+//! After every call of [`Venue::market`], [`Venue::request`] and [`Venue::timeout`] drain
+//! [`Venue::poll`]. Times never go back. [`Venue::next_timeout`] says when to call
+//! [`Venue::timeout`]; a later call of any kind catches up first.
+//!
+//! # Order of messages
+//! The answer to a request comes before the user events that it caused (real services send
+//! either first, spec 4, section 6, point 2). Of one order: `NEW`, then each fill, then the end.
+//! After each fill its account update. Spot orders that lock or free balance are followed by an
+//! account update too.
+
+use std::collections::VecDeque;
+
+use windvane_engine::protocol::{
+    BalanceUpdate, OrderReport, Outcome, PositionUpdate, Reply, Request, UserEvent,
+};
+use windvane_engine::{
+    AssetId, Instrument, InstrumentId, MarketEvent, PositionSide, Qty, Side, Surface, Time,
+};
+
+use crate::account::Account;
+use crate::code::Code;
+use crate::config::{QueueModel, Rates, VenueConfig, VenueConfigError};
+use crate::margin::Watch;
+use crate::market::Market;
+use crate::order::Orders;
+
+/// What the venue says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VenueMessage {
+    /// The answer to a request.
+    Reply(Reply),
+    /// An event of a user data stream.
+    User(UserEvent),
+}
+
+/// A simulated venue with one account.
+#[derive(Debug)]
+pub struct Venue {
+    pub(crate) now: Time,
+    /// The earliest timer.
+    pub(crate) due: Time,
+    pub(crate) markets: Vec<Market>,
+    pub(crate) orders: Orders,
+    pub(crate) account: Account,
+    pub(crate) rates: Rates,
+    pub(crate) queue: QueueModel,
+    pub(crate) hedge: bool,
+    pub(crate) margin: Watch,
+    pub(crate) order_id: i64,
+    pub(crate) out: VecDeque<VenueMessage>,
+}
+
+impl Venue {
+    /// A venue with these instruments, whose ids are their places in the list.
+    pub fn new(
+        config: VenueConfig,
+        instruments: Vec<Instrument>,
+    ) -> Result<Self, VenueConfigError> {
+        let rates = Rates::new(&config)?;
+        let mut account = Account::default();
+        let mut markets = Vec::with_capacity(instruments.len());
+        for (n, instrument) in instruments.into_iter().enumerate() {
+            account.admit(instrument.base);
+            account.admit(instrument.quote);
+            let id = InstrumentId(n as u16);
+            markets.push(Market::new(id, instrument, config.leverage)?);
+        }
+        for (surface, asset, amount) in config.start_balance {
+            if amount.0 < 0 {
+                return Err(VenueConfigError::StartBalance {
+                    surface,
+                    asset: asset.0,
+                    amount,
+                });
+            }
+            account.admit(asset);
+            match surface {
+                Surface::Spot => account.spot_mut(asset).free += amount,
+                Surface::Futures => *account.wallet_mut(asset) += amount,
+            }
+        }
+        Ok(Self {
+            now: Time(i64::MIN),
+            due: Time::NEVER,
+            markets,
+            orders: Orders::new(),
+            account,
+            rates,
+            queue: config.queue,
+            hedge: config.hedge_mode,
+            margin: Watch::default(),
+            order_id: 0,
+            out: VecDeque::new(),
+        })
+    }
+
+    /// A public market event, at the venue's time.
+    ///
+    /// An event of an instrument that the venue was not given is ignored.
+    #[inline]
+    pub fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
+        self.advance(now);
+        let Some(market) = self.markets.get_mut(usize::from(instrument.0)) else {
+            return;
+        };
+        let alert = market.alert;
+        match *event {
+            MarketEvent::Trade {
+                price,
+                qty,
+                buyer_is_maker,
+                ..
+            } => {
+                market.last = price;
+                let near_own = price <= alert.bid || price >= alert.ask;
+                if near_own || price <= alert.last.0 || price >= alert.last.1 {
+                    self.traded(instrument, price, qty, buyer_is_maker);
+                }
+            }
+            MarketEvent::Top {
+                update_id,
+                bid,
+                ask,
+            } => {
+                let changed = market.book.top(update_id, bid, ask);
+                let near_own = bid.price <= alert.bid || ask.price >= alert.ask;
+                let twice = bid.price + ask.price;
+                if near_own || twice <= alert.mid_twice.0 || twice >= alert.mid_twice.1 {
+                    self.touched(instrument, changed);
+                }
+            }
+            MarketEvent::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => self.deepened(instrument, update_id, snapshot, [bids, asks]),
+            MarketEvent::Gap => market.book.gap(),
+            MarketEvent::Mark { .. } => self.marked(instrument, event),
+        }
+    }
+
+    /// A request arrives at the venue.
+    pub fn request(&mut self, now: Time, request: &Request) {
+        self.advance(now);
+        match request {
+            Request::Place(order) => self.place_all(std::slice::from_ref(order), false),
+            Request::PlaceBatch(orders) => self.place_all(orders, true),
+            Request::Cancel {
+                instrument,
+                client_order_id,
+            } => self.cancel_each(*instrument, std::slice::from_ref(client_order_id)),
+            Request::CancelBatch {
+                instrument,
+                client_order_ids,
+            } => self.cancel_each(*instrument, client_order_ids),
+            Request::CancelAll { instrument } => self.cancel_all(*instrument),
+            Request::Query {
+                instrument,
+                client_order_id,
+            } => {
+                let outcome = match self.find(*instrument, client_order_id) {
+                    Some(key) => Outcome::Done(self.orders.at(key).report()),
+                    None => refused(Code::NoSuchOrder),
+                };
+                self.reply(Reply::Queried {
+                    client_order_id: *client_order_id,
+                    outcome,
+                });
+            }
+            Request::Countdown {
+                instrument,
+                countdown_ms,
+            } => self.set_countdown(*instrument, *countdown_ms),
+            Request::SetPositionMode { hedge } => self.set_position_mode(*hedge),
+            Request::SetLeverage {
+                instrument,
+                leverage,
+            } => self.set_leverage(*instrument, *leverage),
+        }
+        self.settle();
+    }
+
+    /// The next thing that the venue says, until there is none.
+    #[inline]
+    pub fn poll(&mut self) -> Option<VenueMessage> {
+        self.out.pop_front()
+    }
+
+    /// Brings margin up to date after fills; runs at the end of everything that can fill.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if self.margin.dirty.is_some() {
+            self.check_margin();
+        }
+    }
+
+    pub(crate) fn reply(&mut self, reply: Reply) {
+        self.out.push_back(VenueMessage::Reply(reply));
+    }
+
+    pub(crate) fn tell(&mut self, event: UserEvent) {
+        self.out.push_back(VenueMessage::User(event));
+    }
+
+    pub(crate) fn at(&self, instrument: InstrumentId) -> &Market {
+        &self.markets[usize::from(instrument.0)]
+    }
+
+    pub(crate) fn at_mut(&mut self, instrument: InstrumentId) -> &mut Market {
+        &mut self.markets[usize::from(instrument.0)]
+    }
+
+    /// The market of an instrument id that came from outside.
+    pub(crate) fn known(&self, instrument: InstrumentId) -> Option<&Market> {
+        self.markets.get(usize::from(instrument.0))
+    }
+}
+
+/// For reports and for showing the venue's state.
+impl Venue {
+    /// Balances of a surface that are not zero: wallet balance on futures, free plus locked on
+    /// spot.
+    pub fn balances(&self, surface: Surface) -> impl Iterator<Item = BalanceUpdate> + '_ {
+        let of = move |asset| self.balance(surface, asset);
+        self.account.assets().map(of).filter(|b| b.total.0 != 0)
+    }
+
+    /// Positions that are not zero.
+    pub fn positions(&self) -> impl Iterator<Item = PositionUpdate> + '_ {
+        self.markets.iter().flat_map(|market| {
+            let sides = PositionSide::ALL.iter();
+            let all = sides.map(|side| self.position(market.id, *side));
+            all.filter(|position| position.qty != Qty(0))
+        })
+    }
+
+    /// Open orders of an instrument: in the book by side, price and age, then those that wait.
+    pub fn open_orders(&self, instrument: InstrumentId) -> impl Iterator<Item = OrderReport> + '_ {
+        self.known(instrument).into_iter().flat_map(|market| {
+            let resting = market.own.iter().flatten().map(|own| own.key);
+            let keys = resting.chain(market.waiting.iter().copied());
+            keys.map(|key| self.orders.at(key).report())
+        })
+    }
+
+    /// Best own bid or ask in the book, and the quantity of others ahead of it; `None` ahead
+    /// where it is unknown.
+    pub fn queue_ahead(&self, instrument: InstrumentId, side: Side) -> Option<(i64, Option<i64>)> {
+        let own = self.known(instrument)?.own[side as usize].first()?;
+        let ahead = (own.ahead < crate::queue::UNKNOWN / 2).then_some(own.ahead);
+        Some((own.price, ahead))
+    }
+
+    /// Mark price of an instrument at scale 8: recorded, else mid, else last; `None` if unknown.
+    pub fn mark_price(&self, instrument: InstrumentId) -> Option<i64> {
+        let mark = self.known(instrument)?.mark_price();
+        (mark != 0).then_some(mark)
+    }
+
+    pub(crate) fn balance(&self, surface: Surface, asset: AssetId) -> BalanceUpdate {
+        let (total, locked) = match surface {
+            Surface::Spot => {
+                let balance = self.account.spot(asset);
+                (balance.total(), balance.locked)
+            }
+            Surface::Futures => (self.account.wallet(asset), windvane_engine::Amount::ZERO),
+        };
+        BalanceUpdate {
+            asset,
+            total,
+            locked,
+            change: windvane_engine::Amount::ZERO,
+        }
+    }
+
+    pub(crate) fn position(
+        &self,
+        instrument: InstrumentId,
+        position_side: PositionSide,
+    ) -> PositionUpdate {
+        let position = self.at(instrument).position(position_side);
+        PositionUpdate {
+            instrument,
+            position_side,
+            qty: Qty(position.qty),
+            cost: position.cost,
+        }
+    }
+}
+
+pub(crate) fn refused<T>(code: Code) -> Outcome<T> {
+    Outcome::Refused(code.refusal())
+}
