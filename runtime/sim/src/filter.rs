@@ -2,10 +2,10 @@
 //! (spec 1, Place order and Symbol rules; spec 2, New order and Exchange information). Pure
 //! checks of one order; what the account can afford is checked elsewhere.
 //!
-//! Where the documents leave a choice: orders with a price are measured by PERCENT_PRICE against
+//! Where the documents leave a choice: orders with a price are measured by `PERCENT_PRICE` against
 //! the mark on futures and the index on spot (mark or mid where there is no index); market orders
-//! take MARKET_LOT_SIZE, and LOT_SIZE where the symbol has none; spot filters NOTIONAL,
-//! MIN_NOTIONAL and MAX_NOTIONAL take price times quantity, `quoteOrderQty` where that is sent.
+//! take `MARKET_LOT_SIZE`, and `LOT_SIZE` where the symbol has none; spot filters NOTIONAL,
+//! `MIN_NOTIONAL` and `MAX_NOTIONAL` take price times quantity, `quoteOrderQty` where that is sent.
 
 use windvane_engine::decimal::pow10;
 use windvane_engine::instrument::{LotSize, PriceFilter, SymbolStatus};
@@ -19,7 +19,7 @@ use crate::config::{Rate, VenueConfigError};
 /// An instrument's fractions as integers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fractions {
-    /// PERCENT_PRICE for buys and for sells: lower and upper multiplier.
+    /// `PERCENT_PRICE` for buys and for sells: lower and upper multiplier.
     percent: Option<(Rate, Rate)>,
     by_side: Option<[(Rate, Rate); 2]>,
     pub(crate) take_bound: Option<Rate>,
@@ -290,8 +290,9 @@ fn percent(context: &Context<'_>, terms: &OrderTerms) -> Check {
     ];
     for (down, up) in sides.into_iter().flatten() {
         // Futures bind a buy from above and a sell from below; spot binds both from both.
-        ensure(!(spot || buy) || price <= bound(up), over)?;
-        ensure(!(spot || !buy) || price >= bound(down), under)?;
+        let (capped, floored) = (spot || buy, spot || !buy);
+        ensure(!capped || price <= bound(up), over)?;
+        ensure(!floored || price >= bound(down), under)?;
     }
     Ok(())
 }

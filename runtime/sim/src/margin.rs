@@ -8,7 +8,7 @@
 //! - Equity below the maintenance margin: every open futures order of the margin asset ends
 //!   EXPIRED, then each position is closed by an order `autoclose-<digits>` of type LIQUIDATION
 //!   with executions CALCULATED, against the book and for what the book lacks against the
-//!   insurance fund at the mark price; in the latter case the order starts as NEW_INSURANCE, else
+//!   insurance fund at the mark price; in the latter case the order starts as `NEW_INSURANCE`, else
 //!   as NEW. The fee is the symbol's liquidationFee, or the taker fee. A wallet that ends below
 //!   zero stays there: a shortfall is shown, not forgiven.
 //!
@@ -259,7 +259,7 @@ impl Market {
     }
 }
 
-/// `autoclose-<digits>` (spec 2, ORDER_TRADE_UPDATE).
+/// `autoclose-<digits>` (spec 2, `ORDER_TRADE_UPDATE`).
 #[expect(
     clippy::expect_used,
     reason = "a prefix of 10 letters and a hyphen, and at most 19 digits, all of them allowed"

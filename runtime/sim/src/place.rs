@@ -123,7 +123,7 @@ impl Venue {
         Ok(order)
     }
 
-    /// MAX_NUM_ORDERS and MAX_NUM_ALGO_ORDERS count open orders, so market orders pass.
+    /// `MAX_NUM_ORDERS` and `MAX_NUM_ALGO_ORDERS` count open orders, so market orders pass.
     fn check_counts(&self, terms: &OrderTerms) -> Result<(), Code> {
         let market = self.at(terms.instrument);
         let filters = &market.instrument.filters;

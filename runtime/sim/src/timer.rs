@@ -4,7 +4,7 @@
 //! A countdown ends on the first multiple of 10 ms at or after its time, as the service checks
 //! about that often. Funding pays `- position * mark * rate` at the recorded time of the next
 //! payment, by the last recorded mark and rate, half to even at 8 decimals; longs pay a positive
-//! rate. Its account update lists the balance only (spec 2, ACCOUNT_UPDATE).
+//! rate. Its account update lists the balance only (spec 2, `ACCOUNT_UPDATE`).
 
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Outcome, Reply, UserEvent,

@@ -1,7 +1,7 @@
 //! Conditional orders: when they trigger, and what becomes of them (spec 2, Conditional order
 //! trigger conditions; the same table serves spot).
 //!
-//! - The latest price is the last trade, or the mark price with `workingType` MARK_PRICE; the mid
+//! - The latest price is the last trade, or the mark price with `workingType` `MARK_PRICE`; the mid
 //!   is the mark where none is recorded. Before the first trade it is the mark.
 //! - An order whose condition already holds on arrival is refused with -2021.
 //! - A waiting order reserves nothing. When it triggers it becomes a LIMIT or MARKET order at

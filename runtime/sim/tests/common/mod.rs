@@ -1,5 +1,9 @@
 //! A venue with one spot and one futures instrument, driven in words.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test file uses its own part"
+)]
 
 use windvane_engine::decimal::MARK_SCALE;
 use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
