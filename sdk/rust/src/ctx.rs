@@ -1,0 +1,402 @@
+//! What a strategy can do and ask during a callback. Every question is one call of a few
+//! nanoseconds into the runtime; a strategy with a hot path keeps what it needs itself.
+
+use std::fmt;
+
+use crate::event::OrderState;
+use crate::imports::{account, log, market, orders, plot, timers};
+use crate::instrument::{Instrument, InstrumentId};
+use crate::number::{Amount, Price, Qty, Time};
+use crate::order::{Order, OrderId, PositionSide, Side, Surface};
+use crate::rejection::Rejection;
+
+/// The contract's value for "there is none".
+const NONE: i64 = i64::MIN;
+
+/// How much a message matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Something is wrong.
+    Error = 1,
+    /// Something may become wrong.
+    Warn = 2,
+    /// Worth knowing.
+    Info = 3,
+    /// For the author.
+    Debug = 4,
+}
+
+/// Time, intents, questions, timers, messages and plots.
+#[derive(Debug)]
+pub struct Ctx {
+    time: Time,
+    sequence: i64,
+    instruments: Vec<Instrument>,
+    assets: Vec<String>,
+}
+
+impl Ctx {
+    pub(crate) const fn new(instruments: Vec<Instrument>, assets: Vec<String>) -> Self {
+        Self {
+            time: Time(0),
+            sequence: 0,
+            instruments,
+            assets,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn enter(&mut self, time: Time, sequence: i64) {
+        self.time = time;
+        self.sequence = sequence;
+    }
+
+    /// Time of the event.
+    #[inline]
+    pub const fn time(&self) -> Time {
+        self.time
+    }
+
+    /// Number of the event; rises by one with each event of the engine.
+    #[inline]
+    pub const fn sequence(&self) -> i64 {
+        self.sequence
+    }
+
+    /// The instruments of this strategy.
+    pub fn instruments(&self) -> &[Instrument] {
+        &self.instruments
+    }
+
+    /// One instrument.
+    pub fn instrument(&self, id: InstrumentId) -> Option<&Instrument> {
+        self.instruments.iter().find(|i| i.id == id)
+    }
+
+    /// Names of assets, in the order of their index.
+    pub fn assets(&self) -> &[String] {
+        &self.assets
+    }
+
+    /// Submits an order. The answer is immediate; it reaches the venue once the callback returned.
+    #[inline]
+    pub fn submit(&self, order: Order) -> Result<OrderId, Rejection> {
+        let answer = orders::submit(
+            order.instrument.0,
+            order.flags,
+            order.qty,
+            order.price,
+            order.stop_price,
+            order.activation_price,
+            order.callback_ppm,
+            order.quote_qty,
+        );
+        if answer > 0 {
+            Ok(OrderId(answer))
+        } else {
+            Err(Rejection::from_answer(answer))
+        }
+    }
+
+    /// Asks to cancel an own order; the outcome comes as an order update. The order may still
+    /// be filled until then.
+    #[inline]
+    pub fn cancel(&self, order: OrderId) -> Result<(), Rejection> {
+        match orders::cancel(order.0) {
+            0.. => Ok(()),
+            answer => Err(Rejection::from_answer(answer)),
+        }
+    }
+
+    /// Asks to cancel all own orders of an instrument. How many.
+    pub fn cancel_all(&self, instrument: InstrumentId) -> i64 {
+        orders::cancel_all(index(instrument))
+    }
+
+    /// Asks to cancel all own orders. How many.
+    pub fn cancel_everything(&self) -> i64 {
+        orders::cancel_all(-1)
+    }
+
+    /// Own position of one-way mode or of spot.
+    pub const fn position(&self, instrument: InstrumentId) -> PositionQuery {
+        self.position_of(instrument, PositionSide::Both)
+    }
+
+    /// Own position of a side of hedge mode.
+    pub const fn position_of(&self, instrument: InstrumentId, side: PositionSide) -> PositionQuery {
+        PositionQuery { instrument, side }
+    }
+
+    /// Own open orders of an instrument, oldest first.
+    pub fn open_orders(&self, instrument: InstrumentId) -> impl Iterator<Item = OrderId> {
+        let count = account::open_orders(index(instrument)).max(0) as u32;
+        (0..count).map(move |at| OrderId(account::open_order(index(instrument), at)))
+    }
+
+    /// An own open order.
+    pub const fn order(&self, order: OrderId) -> OrderQuery {
+        OrderQuery { order }
+    }
+
+    /// The account's balance of an asset, by its index in [`Ctx::assets`].
+    pub const fn balance(&self, surface: Surface, asset: u32) -> BalanceQuery {
+        BalanceQuery { surface, asset }
+    }
+
+    /// The book.
+    pub const fn book(&self, instrument: InstrumentId) -> BookQuery {
+        BookQuery { instrument }
+    }
+
+    /// Price of the last trade.
+    pub fn last_price(&self, instrument: InstrumentId) -> Option<Price> {
+        some(market::last(instrument.0, 0)).map(Price)
+    }
+
+    /// Mark price.
+    pub fn mark_price(&self, instrument: InstrumentId) -> Option<Amount> {
+        some(market::last(instrument.0, 1)).map(Amount)
+    }
+
+    /// Index price.
+    pub fn index_price(&self, instrument: InstrumentId) -> Option<Amount> {
+        some(market::last(instrument.0, 2)).map(Amount)
+    }
+
+    /// Funding rate.
+    pub fn funding_rate(&self, instrument: InstrumentId) -> Option<Amount> {
+        some(market::last(instrument.0, 3)).map(Amount)
+    }
+
+    /// Time of the next funding.
+    pub fn next_funding(&self, instrument: InstrumentId) -> Option<Time> {
+        some(market::last(instrument.0, 4)).map(Time::from_millis)
+    }
+
+    /// Whether the instrument trades now.
+    pub fn is_trading(&self, instrument: InstrumentId) -> bool {
+        market::rule(instrument.0, 12) == 1
+    }
+
+    /// Asks for [`crate::Strategy::on_timer`] with `token` at `time`; a token set again moves.
+    pub fn set_timer(&self, time: Time, token: i64) -> Result<(), Rejection> {
+        match timers::set(time.0, token) {
+            0.. => Ok(()),
+            answer => Err(Rejection::from_answer(answer)),
+        }
+    }
+
+    /// The same, `ms` milliseconds from now.
+    pub fn set_timer_in(&self, ms: i64, token: i64) -> Result<(), Rejection> {
+        self.set_timer(self.time.plus_ms(ms), token)
+    }
+
+    /// Forgets a timer.
+    pub fn cancel_timer(&self, token: i64) {
+        timers::cancel(token);
+    }
+
+    /// A message; the macros [`crate::info!`] and so on are shorter.
+    pub fn log(&self, level: Level, message: fmt::Arguments<'_>) {
+        match message.as_str() {
+            Some(text) => log::log(level as u32, text.as_bytes()),
+            None => log::log(level as u32, message.to_string().as_bytes()),
+        }
+    }
+
+    /// Adds the point `value / 10^scale` to a named series at the time of the event.
+    pub fn plot(&self, series: &str, value: i64, scale: u8) {
+        plot::plot(series.as_bytes(), value, u32::from(scale));
+    }
+
+    /// Adds a price to a named series.
+    pub fn plot_price(&self, series: &str, instrument: &Instrument, price: Price) {
+        self.plot(series, price.0, instrument.price_scale);
+    }
+
+    /// Adds an amount to a named series.
+    pub fn plot_amount(&self, series: &str, amount: Amount) {
+        self.plot(series, amount.0, Amount::SCALE);
+    }
+}
+
+/// An error message: `error!(ctx, "order {} refused", id)`.
+#[macro_export]
+macro_rules! error {
+    ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Error, format_args!($($message)+)) };
+}
+
+/// A warning.
+#[macro_export]
+macro_rules! warn {
+    ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Warn, format_args!($($message)+)) };
+}
+
+/// A message worth knowing.
+#[macro_export]
+macro_rules! info {
+    ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Info, format_args!($($message)+)) };
+}
+
+/// A message for the author.
+#[macro_export]
+macro_rules! debug {
+    ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Debug, format_args!($($message)+)) };
+}
+
+#[inline]
+const fn index(instrument: InstrumentId) -> i32 {
+    instrument.0 as i32
+}
+
+#[inline]
+const fn some(value: i64) -> Option<i64> {
+    if value == NONE { None } else { Some(value) }
+}
+
+/// Zero for "there is none": a position or balance that was never touched.
+#[inline]
+const fn or_zero(value: i64) -> i64 {
+    if value == NONE { 0 } else { value }
+}
+
+/// Questions about an own position.
+#[derive(Clone, Copy, Debug)]
+pub struct PositionQuery {
+    instrument: InstrumentId,
+    side: PositionSide,
+}
+
+impl PositionQuery {
+    #[inline]
+    fn field(self, field: u32) -> i64 {
+        or_zero(account::position(
+            self.instrument.0,
+            self.side as u32,
+            field,
+        ))
+    }
+    /// Signed quantity.
+    pub fn qty(self) -> Qty {
+        Qty(self.field(0))
+    }
+    /// Cost, signed as the quantity.
+    pub fn cost(self) -> Amount {
+        Amount(self.field(1))
+    }
+    /// Realized profit before fees.
+    pub fn realized(self) -> Amount {
+        Amount(self.field(2))
+    }
+    /// Unrealized profit.
+    pub fn unrealized(self) -> Amount {
+        Amount(self.field(3))
+    }
+    /// Open buy quantity, in-flight and unknown orders included.
+    pub fn open_buy(self) -> Qty {
+        Qty(self.field(4))
+    }
+    /// Open sell quantity, in-flight and unknown orders included.
+    pub fn open_sell(self) -> Qty {
+        Qty(self.field(5))
+    }
+    /// Fees paid.
+    pub fn fees(self) -> Amount {
+        Amount(self.field(6))
+    }
+    /// Average entry price.
+    pub fn average_price(self) -> Amount {
+        Amount(self.field(7))
+    }
+}
+
+/// Questions about an own open order; `None` once it is no longer known.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderQuery {
+    order: OrderId,
+}
+
+impl OrderQuery {
+    #[inline]
+    fn field(self, field: u32) -> Option<i64> {
+        some(account::order(self.order.0, field))
+    }
+    /// State.
+    pub fn state(self) -> Option<OrderState> {
+        self.field(0).map(OrderState::from_code)
+    }
+    /// Limit price.
+    pub fn price(self) -> Option<Price> {
+        self.field(1).map(Price)
+    }
+    /// Quantity.
+    pub fn qty(self) -> Option<Qty> {
+        self.field(2).map(Qty)
+    }
+    /// Executed quantity.
+    pub fn executed(self) -> Option<Qty> {
+        self.field(3).map(Qty)
+    }
+    /// Side.
+    pub fn side(self) -> Option<Side> {
+        self.field(4)
+            .map(|code| if code == 0 { Side::Buy } else { Side::Sell })
+    }
+    /// Instrument.
+    pub fn instrument(self) -> Option<InstrumentId> {
+        self.field(5).map(|index| InstrumentId(index as u32))
+    }
+    /// Trigger price.
+    pub fn stop_price(self) -> Option<Price> {
+        self.field(6).map(Price)
+    }
+}
+
+/// Questions about a balance of the account.
+#[derive(Clone, Copy, Debug)]
+pub struct BalanceQuery {
+    surface: Surface,
+    asset: u32,
+}
+
+impl BalanceQuery {
+    /// Total.
+    pub fn total(self) -> Amount {
+        Amount(or_zero(account::balance(
+            self.surface as u32,
+            self.asset,
+            0,
+        )))
+    }
+    /// Locked in spot orders.
+    pub fn locked(self) -> Amount {
+        Amount(or_zero(account::balance(
+            self.surface as u32,
+            self.asset,
+            1,
+        )))
+    }
+}
+
+/// Questions about a book.
+#[derive(Clone, Copy, Debug)]
+pub struct BookQuery {
+    instrument: InstrumentId,
+}
+
+impl BookQuery {
+    fn level(self, side: u32, level: u32) -> Option<(Price, Qty)> {
+        let price = some(market::book(self.instrument.0, side, level, 0)).filter(|p| *p != 0)?;
+        let qty = some(market::book(self.instrument.0, side, level, 1))?;
+        Some((Price(price), Qty(qty)))
+    }
+    /// Price and quantity of a bid; level 0 is the best.
+    pub fn bid(self, level: u32) -> Option<(Price, Qty)> {
+        self.level(0, level)
+    }
+    /// Price and quantity of an ask; level 0 is the best.
+    pub fn ask(self, level: u32) -> Option<(Price, Qty)> {
+        self.level(1, level)
+    }
+}

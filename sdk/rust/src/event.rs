@@ -1,0 +1,402 @@
+//! Events as strategies see them: the flat integers of `on-event`, typed.
+
+use crate::instrument::InstrumentId;
+use crate::number::{Amount, Price, Qty, Time};
+use crate::order::{OrderId, PositionSide, Side, Surface};
+
+/// A trade of the market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trade {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Price.
+    pub price: Price,
+    /// Quantity.
+    pub qty: Qty,
+    /// The venue's trade id.
+    pub id: i64,
+    /// The buyer was the maker: the aggressor sold.
+    pub buyer_is_maker: bool,
+}
+
+/// The best bid and ask. An absent side has price and quantity 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BookTop {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Best bid.
+    pub bid: Price,
+    /// Its quantity.
+    pub bid_qty: Qty,
+    /// Best ask.
+    pub ask: Price,
+    /// Its quantity.
+    pub ask_qty: Qty,
+}
+
+impl BookTop {
+    /// Both sides are there and do not cross.
+    #[inline]
+    pub const fn is_complete(&self) -> bool {
+        self.bid.0 > 0 && self.bid.0 < self.ask.0
+    }
+}
+
+/// The book changed; its levels are queried with [`crate::Ctx::book`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BookChange {
+    /// The top after the change.
+    pub top: BookTop,
+    /// The venue's update id.
+    pub update_id: i64,
+    /// The book was replaced by a snapshot.
+    pub snapshot: bool,
+    /// Updates were missed: the book is incomplete until the next snapshot.
+    pub gap: bool,
+}
+
+/// A bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// First price.
+    pub open: Price,
+    /// Highest price.
+    pub high: Price,
+    /// Lowest price.
+    pub low: Price,
+    /// Last price.
+    pub close: Price,
+    /// Traded quantity.
+    pub volume: Qty,
+    /// Length in milliseconds.
+    pub interval_ms: i64,
+    /// Start.
+    pub open_time: Time,
+}
+
+/// Mark price, index price and funding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkPrice {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Mark price.
+    pub mark: Amount,
+    /// Index price.
+    pub index: Amount,
+    /// Funding rate.
+    pub funding_rate: Amount,
+    /// Time of the next funding.
+    pub next_funding: Time,
+}
+
+/// Funding received (negative: paid).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Funding {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Amount received.
+    pub received: Amount,
+    /// Rate.
+    pub rate: Amount,
+    /// Mark price.
+    pub mark: Amount,
+}
+
+/// State of an own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderState {
+    /// On its way to the venue.
+    Submitted = 0,
+    /// Resting.
+    New = 1,
+    /// Filled in part, resting.
+    PartiallyFilled = 2,
+    /// A cancel is on its way.
+    CancelRequested = 3,
+    /// Not known whether the venue has it; the runtime finds out.
+    Unknown = 4,
+    /// Filled entirely.
+    Filled = 5,
+    /// Cancelled.
+    Canceled = 6,
+    /// Refused by the venue.
+    Rejected = 7,
+    /// Ended by the venue (time in force, post-only that would have crossed).
+    Expired = 8,
+}
+
+impl OrderState {
+    /// The state of a number of the contract; an unknown number is [`OrderState::Unknown`].
+    #[inline]
+    pub(crate) const fn from_code(code: i64) -> Self {
+        match code {
+            0 => Self::Submitted,
+            1 => Self::New,
+            2 => Self::PartiallyFilled,
+            3 => Self::CancelRequested,
+            5 => Self::Filled,
+            6 => Self::Canceled,
+            7 => Self::Rejected,
+            8 => Self::Expired,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Nothing more can happen to the order.
+    #[inline]
+    pub const fn is_final(self) -> bool {
+        matches!(
+            self,
+            Self::Filled | Self::Canceled | Self::Rejected | Self::Expired
+        )
+    }
+}
+
+/// An own order changed its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderUpdate {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Order.
+    pub id: OrderId,
+    /// State.
+    pub state: OrderState,
+    /// Executed quantity.
+    pub executed: Qty,
+    /// Remaining quantity.
+    pub remaining: Qty,
+    /// Average price of what was executed.
+    pub average_price: Amount,
+    /// The venue's error code, or 0.
+    pub code: i64,
+}
+
+/// An own order was filled, wholly or in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Order.
+    pub order: OrderId,
+    /// Side of the order.
+    pub side: Side,
+    /// Price.
+    pub price: Price,
+    /// Quantity.
+    pub qty: Qty,
+    /// Fee paid.
+    pub fee: Amount,
+    /// Realized profit before fees.
+    pub realized: Amount,
+    /// The venue's trade id.
+    pub trade_id: i64,
+    /// Own position after the fill, signed.
+    pub position: Qty,
+    /// Filled as maker.
+    pub maker: bool,
+}
+
+/// The own position changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositionUpdate {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Position side.
+    pub side: PositionSide,
+    /// Quantity, signed.
+    pub qty: Qty,
+    /// Cost, signed as the quantity.
+    pub cost: Amount,
+    /// Realized profit before fees.
+    pub realized: Amount,
+}
+
+/// The account's balance of an asset changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BalanceUpdate {
+    /// Surface.
+    pub surface: Surface,
+    /// Index of the asset in [`crate::Ctx::assets`].
+    pub asset: u32,
+    /// Total.
+    pub total: Amount,
+    /// Locked in spot orders.
+    pub locked: Amount,
+}
+
+/// What the runtime allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuntimeState {
+    /// Everything.
+    Ready,
+    /// No new exposure: a stream is down or state is being rebuilt.
+    Degraded,
+    /// Own orders are cancelled; nothing until resumed.
+    Halted,
+    /// No new exposure until resumed.
+    Paused,
+}
+
+/// The raw arguments of `on-event` after time and sequence.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Raw {
+    pub kind: u32,
+    pub instrument: u32,
+    pub flags: u32,
+    pub a: i64,
+    pub b: i64,
+    pub c: i64,
+    pub d: i64,
+    pub e: i64,
+    pub f: i64,
+    pub id: i64,
+}
+
+impl Raw {
+    #[inline]
+    const fn instrument(&self) -> InstrumentId {
+        InstrumentId(self.instrument)
+    }
+
+    #[inline]
+    pub(crate) const fn trade(&self) -> Trade {
+        Trade {
+            instrument: self.instrument(),
+            price: Price(self.a),
+            qty: Qty(self.b),
+            id: self.id,
+            buyer_is_maker: self.flags & 1 != 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn book_top(&self) -> BookTop {
+        BookTop {
+            instrument: self.instrument(),
+            bid: Price(self.a),
+            bid_qty: Qty(self.b),
+            ask: Price(self.c),
+            ask_qty: Qty(self.d),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn book_change(&self) -> BookChange {
+        BookChange {
+            top: self.book_top(),
+            update_id: self.id,
+            snapshot: self.flags & 1 != 0,
+            gap: self.flags & 2 != 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn bar(&self) -> Bar {
+        Bar {
+            instrument: self.instrument(),
+            open: Price(self.a),
+            high: Price(self.b),
+            low: Price(self.c),
+            close: Price(self.d),
+            volume: Qty(self.e),
+            interval_ms: self.f,
+            open_time: Time::from_millis(self.id),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn mark_price(&self) -> MarkPrice {
+        MarkPrice {
+            instrument: self.instrument(),
+            mark: Amount(self.a),
+            index: Amount(self.b),
+            funding_rate: Amount(self.c),
+            next_funding: Time::from_millis(self.d),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn funding(&self) -> Funding {
+        Funding {
+            instrument: self.instrument(),
+            received: Amount(self.a),
+            rate: Amount(self.b),
+            mark: Amount(self.c),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn order_update(&self) -> OrderUpdate {
+        OrderUpdate {
+            instrument: self.instrument(),
+            id: OrderId(self.id),
+            state: OrderState::from_code(self.a),
+            executed: Qty(self.b),
+            remaining: Qty(self.c),
+            average_price: Amount(self.d),
+            code: self.e,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn fill(&self) -> Fill {
+        Fill {
+            instrument: self.instrument(),
+            order: OrderId(self.id),
+            side: if self.flags & 2 == 0 {
+                Side::Buy
+            } else {
+                Side::Sell
+            },
+            price: Price(self.a),
+            qty: Qty(self.b),
+            fee: Amount(self.c),
+            realized: Amount(self.d),
+            trade_id: self.e,
+            position: Qty(self.f),
+            maker: self.flags & 1 != 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn position(&self) -> PositionUpdate {
+        PositionUpdate {
+            instrument: self.instrument(),
+            side: match self.flags {
+                1 => PositionSide::Long,
+                2 => PositionSide::Short,
+                _ => PositionSide::Both,
+            },
+            qty: Qty(self.a),
+            cost: Amount(self.b),
+            realized: Amount(self.c),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn balance(&self) -> BalanceUpdate {
+        BalanceUpdate {
+            surface: if self.flags == 0 {
+                Surface::Spot
+            } else {
+                Surface::Futures
+            },
+            asset: self.c as u32,
+            total: Amount(self.a),
+            locked: Amount(self.b),
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn runtime_state(&self) -> RuntimeState {
+        match self.a {
+            0 => RuntimeState::Ready,
+            1 => RuntimeState::Degraded,
+            2 => RuntimeState::Halted,
+            _ => RuntimeState::Paused,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A binary fixed-point number: what lies between two mantissas.
+
+use crate::number::Price;
+
+/// A value with 16 binary places, in the unit of what it was computed from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fixed(i64);
+
+impl Fixed {
+    /// Binary places.
+    pub const PLACES: u32 = 16;
+    /// 1.
+    pub const ONE: Self = Self(1 << Self::PLACES);
+    /// Largest size of an integer that is taken exactly.
+    pub(crate) const INPUT_MAX: i64 = 1 << 46;
+
+    /// From an integer; saturates beyond 2^46.
+    #[inline]
+    pub const fn new(value: i64) -> Self {
+        let value = if value > Self::INPUT_MAX {
+            Self::INPUT_MAX
+        } else if value < -Self::INPUT_MAX {
+            -Self::INPUT_MAX
+        } else {
+            value
+        };
+        Self(value << Self::PLACES)
+    }
+
+    /// From 1/65536ths.
+    #[inline]
+    pub const fn from_bits(bits: i64) -> Self {
+        Self(bits)
+    }
+
+    /// In 1/65536ths.
+    #[inline]
+    pub const fn bits(self) -> i64 {
+        self.0
+    }
+
+    /// `above / below` to the nearest 1/65536, halves away from zero; `below` is over 0.
+    /// Saturates.
+    pub(crate) fn ratio(above: i128, below: i128) -> Self {
+        let scaled = above.saturating_mul(1 << Self::PLACES);
+        Self(crate::number::clamp_i64(crate::number::div_nearest(
+            scaled, below,
+        )))
+    }
+
+    /// The nearest integer, halves up.
+    #[inline]
+    pub const fn round(self) -> i64 {
+        (self.0 + (1 << (Self::PLACES - 1))) >> Self::PLACES
+    }
+
+    /// The largest integer that is not over it.
+    #[inline]
+    pub const fn floor(self) -> i64 {
+        self.0 >> Self::PLACES
+    }
+
+    /// The nearest price mantissa; it need not lie on the grid.
+    pub const fn price(self) -> Price {
+        Price(self.round())
+    }
+}
+
+impl std::ops::Add for Fixed {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::ops::Sub for Fixed {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_goes_up_at_halves() {
+        assert_eq!(Fixed::from_bits(3 << 15).round(), 2);
+        assert_eq!(Fixed::from_bits(-(3 << 15)).round(), -1);
+        assert_eq!(Fixed::from_bits(-(3 << 15)).floor(), -2);
+        assert_eq!(Fixed::new(i64::MAX).round(), 1 << 46);
+    }
+}
