@@ -152,7 +152,10 @@ mod tests {
             Some((number, cells.next()?.trim_matches('`')))
         });
         assert_eq!(RULES, rows.collect::<Vec<_>>());
-        assert_eq!(Rejection::from_answer(-1).to_string(), "UNKNOWN_INSTRUMENT (rule 1)");
+        assert_eq!(
+            Rejection::from_answer(-1).to_string(),
+            "UNKNOWN_INSTRUMENT (rule 1)"
+        );
     }
 
     #[test]

@@ -5,6 +5,10 @@
 
 mod ema;
 mod fixed;
+mod sma;
+mod window;
 
 pub use ema::Ema;
 pub use fixed::Fixed;
+pub use sma::Sma;
+use window::Window;
