@@ -24,6 +24,9 @@ pub struct EngineConfig {
     pub epoch: u64,
     /// Balances that the account starts with.
     pub balances: Vec<(Surface, AssetId, Amount)>,
+    /// What else the run depends on (seed, fees, parameters of strategies), in words: recorded, and
+    /// so part of the fingerprint, but never read.
+    pub circumstances: String,
     /// Whether sealed blocks of records are kept for a journal.
     pub keep_journal: bool,
 }

@@ -4,9 +4,9 @@ use crate::decimal::Amount;
 use crate::event::Event;
 use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
 use crate::input::FaultKind;
-use crate::order::{OrderTerms, PositionSide, Side, Surface};
+use crate::order::{OrderTerms, PositionSide, Surface};
 use crate::orders::Order;
-use crate::protocol::{Fill, Request};
+use crate::protocol::{Fill, OrderUpdate, Request};
 use crate::risk::LossLimit;
 use crate::rules::Rejection;
 
@@ -38,6 +38,8 @@ pub enum Notice {
     Filled {
         /// When the engine learned of it.
         time: Time,
+        /// When the venue executed it.
+        executed: Time,
         /// Whose order.
         strategy: StrategyId,
         /// The order after it.
@@ -101,12 +103,8 @@ pub enum Notice {
     External {
         /// When.
         time: Time,
-        /// The instrument.
-        instrument: InstrumentId,
-        /// Side of the order.
-        side: Side,
-        /// The fill, if it is one.
-        fill: Option<Fill>,
+        /// What the venue says.
+        update: OrderUpdate,
         /// Profit that it realized in the account's position, before fees.
         realized_pnl: Amount,
     },

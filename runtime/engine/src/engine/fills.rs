@@ -113,6 +113,7 @@ impl Engine {
         if let Some(order) = self.orders.known_mut(seq) {
             let notice = Notice::Filled {
                 time: self.now,
+                executed: update.transaction_time,
                 strategy,
                 order: order.clone(),
                 fill: *fill,
@@ -186,9 +187,7 @@ impl Engine {
         }
         self.notices.push_back(Notice::External {
             time: self.now,
-            instrument: update.instrument,
-            side: update.side,
-            fill: update.fill,
+            update: *update,
             realized_pnl,
         });
     }
