@@ -15,6 +15,8 @@ pub(super) const PLOTS_MAX: usize = 32;
 /// Everything that the report draws.
 #[derive(Debug, Default)]
 pub struct Charts {
+    /// Ids of the strategies that had a fill, in the order of their first.
+    pub strategies: Vec<String>,
     /// Per instrument, in the order of the configuration.
     pub instruments: Vec<InstrumentChart>,
     /// One per strategy and instrument that had a fill.
@@ -47,9 +49,7 @@ pub struct PositionChart {
     pub strategy: String,
     /// Name of the instrument.
     pub instrument: String,
-    /// Decimal places of the quantities.
-    pub qty_scale: u8,
-    /// Signed quantity after each fill.
+    /// Signed quantity after each fill, scale 8.
     pub qty: Series,
     net: i128,
 }
@@ -76,6 +76,10 @@ pub struct Marker {
     pub side: Side,
     /// As maker.
     pub maker: bool,
+    /// Quantity, scale 8.
+    pub qty: i128,
+    /// Index into [`Charts::strategies`].
+    pub strategy: usize,
 }
 
 /// At most [`MARKERS_MAX`] fills, spread evenly over all of them: each time that the list is full,
@@ -142,6 +146,7 @@ impl Charts {
 
     /// Marks a fill and moves the strategy's position.
     pub fn fill(&mut self, fill: &FillRow<'_>) {
+        let strategy = self.strategy(fill.strategy);
         let known = |chart: &&mut InstrumentChart| chart.name == fill.instrument;
         if let Some(chart) = self.instruments.iter_mut().find(known) {
             chart.markers.push(Marker {
@@ -149,6 +154,8 @@ impl Charts {
                 price: at_amount_scale(fill.price.into(), fill.price_scale.into()),
                 side: fill.side,
                 maker: fill.maker,
+                qty: at_amount_scale(fill.qty.into(), fill.qty_scale.into()),
+                strategy,
             });
         }
         let same = |chart: &PositionChart| {
@@ -158,15 +165,23 @@ impl Charts {
             self.positions.push(PositionChart {
                 strategy: fill.strategy.to_owned(),
                 instrument: fill.instrument.to_owned(),
-                qty_scale: fill.qty_scale,
                 qty: Series::default(),
                 net: 0,
             });
             self.positions.len() - 1
         });
         let chart = &mut self.positions[at];
-        chart.net += i128::from(fill.qty * fill.side.sign());
+        let qty = at_amount_scale(fill.qty.into(), fill.qty_scale.into());
+        chart.net += qty * i128::from(fill.side.sign());
         chart.qty.push(fill.time, chart.net);
+    }
+
+    fn strategy(&mut self, id: &str) -> usize {
+        let known = self.strategies.iter().position(|known| known == id);
+        known.unwrap_or_else(|| {
+            self.strategies.push(id.to_owned());
+            self.strategies.len() - 1
+        })
     }
 
     /// The mid price of an instrument, by its index in the configuration.
@@ -229,6 +244,8 @@ mod tests {
                 price: 0,
                 side: Side::Buy,
                 maker: true,
+                qty: 0,
+                strategy: 0,
             });
         }
         assert_eq!(markers.seen(), 10_001);

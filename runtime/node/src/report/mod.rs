@@ -2,6 +2,14 @@
 //! others, no address of the network, and every text that comes from outside is escaped.
 
 mod charts;
+mod data;
+mod format;
+mod page;
 mod series;
+mod tables;
 
 pub use charts::Charts;
+pub use page::render;
+
+#[cfg(test)]
+mod tests;

@@ -12,8 +12,6 @@ pub struct Bucket {
     index: u64,
     /// Time of the last value.
     pub time: Time,
-    /// First value.
-    pub first: i128,
     /// Smallest value.
     pub min: i128,
     /// Largest value.
@@ -54,7 +52,6 @@ impl Series {
             _ => self.buckets.push(Bucket {
                 index,
                 time,
-                first: value,
                 min: value,
                 max: value,
                 last: value,
@@ -65,6 +62,13 @@ impl Series {
     /// The buckets, oldest first; empty ones are left out.
     pub fn buckets(&self) -> &[Bucket] {
         &self.buckets
+    }
+
+    /// Smallest and largest value.
+    pub fn range(&self) -> Option<(i128, i128)> {
+        let min = self.buckets.iter().map(|bucket| bucket.min).min()?;
+        let max = self.buckets.iter().map(|bucket| bucket.max).max()?;
+        Some((min, max))
     }
 
     /// Doubles the width of the buckets and joins neighbours.
@@ -121,7 +125,6 @@ mod tests {
             prop_assert_eq!(buckets.iter().map(|b| b.max).max(), values.clone().max());
             prop_assert_eq!(buckets.iter().map(|b| b.min).min(), values.clone().min());
             prop_assert_eq!(buckets.last().map(|b| b.last), values.clone().next_back());
-            prop_assert_eq!(buckets.first().map(|b| b.first), values.clone().next());
             prop_assert!(buckets.windows(2).all(|pair| pair[0].time < pair[1].time));
         }
     }

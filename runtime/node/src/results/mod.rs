@@ -18,3 +18,8 @@ pub use summary::{
     RulesSource, StrategySummary, Summary, TimeShare,
 };
 pub use writer::{ResultError, ResultWriter};
+
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;

@@ -10,12 +10,13 @@ use windvane_engine::ids::Time;
 use super::curve::EquityCurve;
 use super::rows::{EQUITY_HEADER, EquityRow, FILLS_HEADER, FillRow, ORDERS_HEADER, OrderRow};
 use super::summary::Summary;
-use crate::report::Charts;
+use crate::report::{self, Charts};
 
 /// A buffer is written out when it is longer than this.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// The file that is written last: a folder that has it is whole.
 const SUMMARY_FILE: &str = "summary.json";
+const REPORT_FILE: &str = "report.html";
 /// Ending of a file that is not whole yet.
 const PARTIAL: &str = "partial";
 
@@ -37,7 +38,8 @@ impl ResultError {
     }
 }
 
-/// Takes the rows of a run and writes `fills.csv`, `orders.csv`, `equity.csv` and `summary.json` into one folder.
+/// Takes the rows of a run and writes `fills.csv`, `orders.csv`, `equity.csv`, `report.html` and
+/// `summary.json` into one folder.
 ///
 /// Files get their names when the run is finished, `summary.json` last, so that a folder with a
 /// summary is whole; a run that is cut leaves only files that end in `.partial`, and a writer
@@ -127,7 +129,7 @@ impl ResultWriter {
         &self.curve
     }
 
-    /// Writes the summary, and gives all files their names.
+    /// Writes report and summary, and gives all files their names.
     pub fn finish(self, summary: &Summary) -> Result<(), ResultError> {
         let Some(files) = self.files else {
             return Ok(());
@@ -137,13 +139,15 @@ impl ResultWriter {
             fills,
             orders,
             equity,
-            charts: _,
+            charts,
         } = files;
         let summary_path = dir.join(SUMMARY_FILE);
         let json = summary
             .to_json()
             .map_err(io::Error::other)
             .map_err(ResultError::at(&summary_path))?;
+        let report = report::render(summary, &charts);
+        let report = Table::create(&dir, REPORT_FILE, &report)?;
         let json = Table::create(&dir, SUMMARY_FILE, &(json + "\n"))?;
         // An earlier run's summary must not vouch for this run's files.
         match fs::remove_file(&summary_path) {
@@ -152,7 +156,7 @@ impl ResultWriter {
             }
             _ => {}
         }
-        for table in [fills, orders, equity, json] {
+        for table in [fills, orders, equity, report, json] {
             table.finish()?;
         }
         Ok(())
