@@ -63,8 +63,8 @@ fn an_empty_file_is_a_configuration() {
 }
 
 #[test]
-fn every_key_of_the_manual_is_known() {
-    let config = parse(include_str!("manual.toml")).unwrap();
+fn every_key_of_the_reference_is_known() {
+    let config = parse(include_str!("../../../../configs/reference.toml")).unwrap();
     assert_eq!(config.run.on_stop, Leave::Cancel);
     assert_eq!(
         config.venue.spot.rest.as_deref(),
@@ -508,4 +508,27 @@ fn instrument_rules_are_exact_decimals() {
     );
     let twice = refusal(&format!("{text}{text}"));
     assert!(twice.contains("line 6: `instrument.1.name`"), "{twice}");
+}
+
+#[test]
+fn every_ready_configuration_is_read() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&dir).unwrap() {
+        let file = entry.unwrap().path();
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let config = Config::load(&file, &Overrides::default());
+            let config = config.unwrap_or_else(|error| panic!("{error}"));
+            assert!(
+                !config.strategies.is_empty(),
+                "{} runs nothing",
+                file.display()
+            );
+            count += 1;
+        }
+    }
+    assert!(count >= 6, "only {count} configurations found");
 }
