@@ -1,0 +1,96 @@
+//! Capabilities: the import interfaces of the contract, each granted by the configuration or not
+//! linked at all. No ambient capability may enter here.
+
+/// One import interface of `sdk/wit/strategy.wit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Capability {
+    /// Submit, cancel, cancel-all.
+    Orders = 0,
+    /// Own position and orders, the account's balances.
+    Account = 1,
+    /// Book, last prices, instrument rules.
+    Market = 2,
+    /// Timers.
+    Timers = 3,
+    /// Log lines.
+    Log = 4,
+    /// Named series.
+    Plot = 5,
+}
+
+impl Capability {
+    /// Every capability, in the order of the contract.
+    pub const ALL: [Self; 6] = [
+        Self::Orders,
+        Self::Account,
+        Self::Market,
+        Self::Timers,
+        Self::Log,
+        Self::Plot,
+    ];
+
+    /// The interface's name in the contract and in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Orders => "orders",
+            Self::Account => "account",
+            Self::Market => "market",
+            Self::Timers => "timers",
+            Self::Log => "log",
+            Self::Plot => "plot",
+        }
+    }
+
+    /// The capability of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.name() == name)
+    }
+}
+
+impl std::fmt::Display for Capability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A set of capabilities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities(u8);
+
+impl Capabilities {
+    /// Nothing granted.
+    pub const NONE: Self = Self(0);
+    /// Everything that the contract knows.
+    pub const ALL: Self = Self((1 << Capability::ALL.len()) - 1);
+
+    /// Whether `capability` is in the set.
+    pub const fn contains(self, capability: Capability) -> bool {
+        self.0 & (1 << capability as u8) != 0
+    }
+
+    /// The set with `capability` in it.
+    #[must_use]
+    pub const fn with(self, capability: Capability) -> Self {
+        Self(self.0 | (1 << capability as u8))
+    }
+
+    /// The set without `capability`.
+    #[must_use]
+    pub const fn without(self, capability: Capability) -> Self {
+        Self(self.0 & !(1 << capability as u8))
+    }
+
+    /// The capabilities in the set, in the order of the contract.
+    pub fn iter(self) -> impl Iterator<Item = Capability> {
+        Capability::ALL
+            .into_iter()
+            .filter(move |c| self.contains(*c))
+    }
+}
+
+impl FromIterator<Capability> for Capabilities {
+    fn from_iter<I: IntoIterator<Item = Capability>>(items: I) -> Self {
+        items.into_iter().fold(Self::NONE, Self::with)
+    }
+}

@@ -1,0 +1,157 @@
+//! How a callback can fail. A fault concerns one strategy alone; nothing of its callback is seen.
+
+use wasmtime::Trap;
+
+/// Why a call into a strategy failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {detail}")]
+pub struct Fault {
+    /// The class, which metrics and journals carry.
+    pub kind: FaultKind,
+    /// One sentence for people.
+    pub detail: String,
+}
+
+/// Class of a fault; the names are what journals and metrics show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// A WebAssembly trap: a panic, a division by zero, an access out of bounds.
+    Trap,
+    /// The fuel of the callback is used up.
+    Fuel,
+    /// Memory, table or instance limit.
+    Memory,
+    /// The call stack is exhausted.
+    Stack,
+    /// More intents than a callback may make.
+    Intents,
+    /// More log bytes or points than a callback may make.
+    Output,
+    /// The guest broke the contract: a bad pointer, an import called where it is not available.
+    Contract,
+    /// `init` or `load` answered with a reason why it cannot go on. The instance lives.
+    Refused,
+    /// A panic in the host: a bug of ours, confined to the strategy that met it.
+    HostPanic,
+    /// The instance died earlier and was not restarted.
+    Dead,
+}
+
+impl FaultKind {
+    /// The name in journals and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trap => "trap",
+            Self::Fuel => "fuel",
+            Self::Memory => "memory",
+            Self::Stack => "stack",
+            Self::Intents => "intents",
+            Self::Output => "output",
+            Self::Contract => "contract",
+            Self::Refused => "refused",
+            Self::HostPanic => "host-panic",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+impl std::fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A limit or rule of the contract that a guest broke; it travels through the guest as a trap.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Breach {
+    #[error("wants {wanted} bytes of memory, the limit is {limit} (strategy.limits.memory_mb)")]
+    Memory { wanted: usize, limit: usize },
+    #[error("wants a table of {wanted} elements, the limit is {limit}")]
+    Table { wanted: usize, limit: usize },
+    #[error("more than {limit} intents in one callback")]
+    Intents { limit: usize },
+    #[error("more than {limit} bytes of log in one callback")]
+    Log { limit: usize },
+    #[error("more than {limit} points in one callback")]
+    Plots { limit: usize },
+    #[error("{0}")]
+    Contract(String),
+}
+
+impl Breach {
+    pub(crate) fn contract(detail: impl Into<String>) -> wasmtime::Error {
+        wasmtime::Error::new(Self::Contract(detail.into()))
+    }
+
+    const fn kind(&self) -> FaultKind {
+        match self {
+            Self::Memory { .. } | Self::Table { .. } => FaultKind::Memory,
+            Self::Intents { .. } => FaultKind::Intents,
+            Self::Log { .. } | Self::Plots { .. } => FaultKind::Output,
+            Self::Contract(_) => FaultKind::Contract,
+        }
+    }
+}
+
+impl Fault {
+    pub(crate) fn new(kind: FaultKind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            detail: detail.into(),
+        }
+    }
+
+    /// Classifies what wasmtime returned. `last_words`: the last error that the guest logged in
+    /// this callback, which is how a panic in Rust says what happened.
+    pub(crate) fn from_error(error: &wasmtime::Error, last_words: Option<&str>) -> Self {
+        let (kind, mut detail) = if let Some(breach) = error.downcast_ref::<Breach>() {
+            (breach.kind(), breach.to_string())
+        } else if let Some(trap) = error.downcast_ref::<Trap>() {
+            let kind = match trap {
+                Trap::OutOfFuel => FaultKind::Fuel,
+                Trap::StackOverflow => FaultKind::Stack,
+                Trap::AllocationTooLarge => FaultKind::Memory,
+                _ => FaultKind::Trap,
+            };
+            (kind, trap.to_string())
+        } else {
+            // What is left are the canonical ABI's own complaints, such as a list out of bounds.
+            (FaultKind::Contract, error.root_cause().to_string())
+        };
+        if let Some(function) = innermost_function(error) {
+            detail.push_str(" in ");
+            detail.push_str(&function);
+        }
+        if let Some(words) = last_words {
+            detail.push_str("; it last logged: ");
+            detail.push_str(words);
+        }
+        Self { kind, detail }
+    }
+
+    pub(crate) fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("no message");
+        Self::new(FaultKind::HostPanic, format!("the host panicked: {text}"))
+    }
+
+    pub(crate) fn dead() -> Self {
+        Self::new(
+            FaultKind::Dead,
+            "the strategy failed earlier and was not restarted",
+        )
+    }
+}
+
+/// The guest's name for the function that trapped, when the module carries names.
+fn innermost_function(error: &wasmtime::Error) -> Option<String> {
+    let backtrace = error.downcast_ref::<wasmtime::WasmBacktrace>()?;
+    let frame = backtrace.frames().first()?;
+    Some(match frame.func_name() {
+        Some(name) => name.to_owned(),
+        None => format!("function {}", frame.func_index()),
+    })
+}

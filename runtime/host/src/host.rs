@@ -1,0 +1,128 @@
+//! The host: one compiler and one set of settings for all strategies of the process.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use crate::cache::{self, Cache};
+use crate::capability::Capabilities;
+use crate::config::{WASM_STACK_BYTES, wasmtime_config};
+use crate::error::LoadError;
+use crate::guest::Ready;
+use crate::inspect::{Format, Inspected, inspect};
+use crate::limits::Limits;
+use crate::link;
+use crate::strategy::Strategy;
+use crate::wrap::wrap;
+
+/// Settings that all strategies of a process share.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// Folder of the compile cache; made with mode 0700. `None` compiles every time.
+    pub compile_cache: Option<PathBuf>,
+    /// Stack of a guest in bytes. Deeper recursion is a fault.
+    pub wasm_stack_bytes: usize,
+    /// How guests are called.
+    pub path: PathChoice,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            compile_cache: None,
+            wasm_stack_bytes: WASM_STACK_BYTES,
+            path: PathChoice::Fastest,
+        }
+    }
+}
+
+/// How guests are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathChoice {
+    /// Directly where the module allows it, else as a component.
+    #[default]
+    Fastest,
+    /// Directly, or not at all.
+    Direct,
+    /// As a component; a core module is wrapped first.
+    Component,
+}
+
+/// Why there is no host.
+#[derive(Debug, thiserror::Error)]
+#[error("the WebAssembly runtime cannot start on this machine: {0}")]
+pub struct HostError(String);
+
+/// Loads strategies. Compiling may take seconds: load away from the hot thread.
+#[derive(Clone, Debug)]
+pub struct Host {
+    engine: wasmtime::Engine,
+    cache: Option<Cache>,
+    path: PathChoice,
+}
+
+impl Host {
+    /// A host with these settings.
+    pub fn new(options: HostOptions) -> Result<Self, HostError> {
+        let config = wasmtime_config(options.wasm_stack_bytes);
+        let engine = wasmtime::Engine::new(&config).map_err(|e| HostError(format!("{e:#}")))?;
+        Ok(Self {
+            engine,
+            cache: options.compile_cache.map(Cache::new),
+            path: options.path,
+        })
+    }
+
+    /// Loads a module file: checks it against the contract, compiles it or takes it from the
+    /// cache, links what is granted, makes an instance and asks it to describe itself.
+    pub fn load(
+        &self,
+        bytes: &[u8],
+        limits: Limits,
+        granted: Capabilities,
+    ) -> Result<Strategy, LoadError> {
+        if bytes.len() > limits.module_bytes {
+            return Err(LoadError::TooLarge {
+                size: bytes.len(),
+                limit: limits.module_bytes,
+            });
+        }
+        let inspected = inspect(bytes)?;
+        let mut wanted = inspected.info.capabilities.iter();
+        if let Some(capability) = wanted.find(|wanted| !granted.contains(*wanted)) {
+            return Err(LoadError::NotGranted { capability });
+        }
+        let cache = self.cache.as_ref();
+        let (ready, cache_use) = if let Some(core) = self.direct_module(&inspected)? {
+            let (module, cache_use) = cache::compile(&self.engine, cache, core)?;
+            let ready = link::core_linker(&self.engine, granted)
+                .and_then(|linker| linker.instantiate_pre(&module))
+                .map_err(|e| LoadError::compile(&e))?;
+            (Ready::Direct(ready), cache_use)
+        } else {
+            let component = as_component(bytes, inspected.info.format)?;
+            let (component, cache_use) = cache::compile(&self.engine, cache, &component)?;
+            let ready = link::component_linker(&self.engine, granted)
+                .and_then(|linker| linker.instantiate_pre(&component))
+                .map_err(|e| LoadError::compile(&e))?;
+            (Ready::Component(ready), cache_use)
+        };
+        let engine = self.engine.clone();
+        Strategy::new(engine, ready, limits, inspected.info, cache_use)
+    }
+
+    /// The core module to call directly, or `None` for the component path.
+    fn direct_module<'a>(&self, inspected: &Inspected<'a>) -> Result<Option<&'a [u8]>, LoadError> {
+        match (self.path, inspected.core) {
+            (PathChoice::Component, _) | (PathChoice::Fastest, None) => Ok(None),
+            (PathChoice::Direct, None) => Err(LoadError::NoDirectPath),
+            (PathChoice::Direct | PathChoice::Fastest, core) => Ok(core),
+        }
+    }
+}
+
+fn as_component(bytes: &[u8], format: Format) -> Result<Cow<'_, [u8]>, LoadError> {
+    match format {
+        Format::Component => Ok(Cow::Borrowed(bytes)),
+        Format::Core => wrap(bytes).map(Cow::Owned),
+    }
+}

@@ -1,0 +1,189 @@
+//! Gives the host functions their names in both linkers, with the fuel that each call costs, from
+//! one table. What is not granted is not linked.
+
+use wasmtime::component::WasmList;
+use wasmtime::{AsContextMut, Caller, Extern, StoreContextMut, Trap};
+
+use crate::capability::{Capabilities, Capability};
+use crate::context::Context;
+use crate::fault::Breach;
+
+/// Fuel of a question to the engine: about what the same time buys in a tight loop of a guest.
+const QUERY: u64 = 50;
+/// Fuel of an intent, which is validated and checked against the limits at once.
+const INTENT: u64 = 500;
+/// Fuel of a log line or point, beside one for each byte.
+const OUTPUT: u64 = 200;
+
+/// Charges the guest for work of the host, so that fuel bounds a callback as a whole.
+#[inline]
+fn charge(store: &mut impl AsContextMut<Data = Context>, cost: u64) -> wasmtime::Result<()> {
+    let mut store = store.as_context_mut();
+    if !store.data().may_leave {
+        return Err(Breach::contract(
+            "an import was called while the guest allocated or freed memory for the host",
+        ));
+    }
+    // Some answers look through the intents so far.
+    let cost = cost + store.data().callback.intents().len() as u64;
+    let left = store.get_fuel()?.checked_sub(cost);
+    store.set_fuel(left.unwrap_or(0))?;
+    left.map(|_| ()).ok_or_else(|| Trap::OutOfFuel.into())
+}
+
+macro_rules! integer_imports {
+    ($($interface:literal $capability:ident {
+        $($name:literal: $method:ident($($arg:ident: $ty:ty),*), $fuel:ident;)*
+    })*) => {
+        fn link_core_integers(
+            linker: &mut wasmtime::Linker<Context>,
+            granted: Capabilities,
+        ) -> wasmtime::Result<()> {
+            $(if granted.contains(Capability::$capability) {
+                $(linker.func_wrap(
+                    $interface,
+                    $name,
+                    |mut caller: Caller<'_, Context>, $($arg: $ty),*| -> wasmtime::Result<i64> {
+                        charge(&mut caller, $fuel)?;
+                        caller.data_mut().$method($($arg),*)
+                    },
+                )?;)*
+            })*
+            Ok(())
+        }
+
+        fn link_component_integers(
+            linker: &mut wasmtime::component::Linker<Context>,
+            granted: Capabilities,
+        ) -> wasmtime::Result<()> {
+            $(if granted.contains(Capability::$capability) {
+                let mut instance = linker.instance($interface)?;
+                $(instance.func_wrap(
+                    $name,
+                    |mut store: StoreContextMut<'_, Context>, ($($arg,)*): ($($ty,)*)| {
+                        charge(&mut store, $fuel)?;
+                        Ok((store.data_mut().$method($($arg),*)?,))
+                    },
+                )?;)*
+            })*
+            Ok(())
+        }
+    };
+}
+
+integer_imports! {
+    "windvane:strategy/orders@0.1.0" Orders {
+        "submit": submit(
+            instrument: u32, flags: u32, qty: i64, price: i64, stop_price: i64,
+            activation_price: i64, callback_ppm: u32, quote_qty: i64
+        ), INTENT;
+        "cancel": cancel(order: i64), INTENT;
+        "cancel-all": cancel_all(instrument: i32), INTENT;
+    }
+    "windvane:strategy/account@0.1.0" Account {
+        "position": position(instrument: u32, side: u32, field: u32), QUERY;
+        "open-orders": open_orders(instrument: i32), QUERY;
+        "open-order": open_order(instrument: i32, index: u32), QUERY;
+        "order": order(order: i64, field: u32), QUERY;
+        "balance": balance(surface: u32, asset: u32, field: u32), QUERY;
+    }
+    "windvane:strategy/market@0.1.0" Market {
+        "book": book(instrument: u32, side: u32, level: u32, field: u32), QUERY;
+        "last": last(instrument: u32, field: u32), QUERY;
+        "rule": rule(instrument: u32, field: u32), QUERY;
+    }
+    "windvane:strategy/timers@0.1.0" Timers {
+        "set": set_timer(time: i64, token: i64), INTENT;
+        "cancel": cancel_timer(token: i64), INTENT;
+    }
+}
+
+const LOG: &str = "windvane:strategy/log@0.1.0";
+const PLOT: &str = "windvane:strategy/plot@0.1.0";
+
+/// The linker of the direct path.
+pub(crate) fn core_linker(
+    engine: &wasmtime::Engine,
+    granted: Capabilities,
+) -> wasmtime::Result<wasmtime::Linker<Context>> {
+    let mut linker = wasmtime::Linker::new(engine);
+    link_core_integers(&mut linker, granted)?;
+    if granted.contains(Capability::Log) {
+        linker.func_wrap(
+            LOG,
+            "log",
+            |mut caller: Caller<'_, Context>, level: u32, pointer: u32, length: u32| {
+                with_bytes(&mut caller, pointer, length, |context, message| {
+                    context.log(level, message)
+                })
+            },
+        )?;
+    }
+    if granted.contains(Capability::Plot) {
+        linker.func_wrap(
+            PLOT,
+            "plot",
+            |mut caller: Caller<'_, Context>, pointer: u32, length: u32, value: i64, scale: u32| {
+                with_bytes(&mut caller, pointer, length, |context, series| {
+                    context.plot(series, value, scale)
+                })
+            },
+        )?;
+    }
+    Ok(linker)
+}
+
+/// The linker of the component path.
+pub(crate) fn component_linker(
+    engine: &wasmtime::Engine,
+    granted: Capabilities,
+) -> wasmtime::Result<wasmtime::component::Linker<Context>> {
+    let mut linker = wasmtime::component::Linker::new(engine);
+    link_component_integers(&mut linker, granted)?;
+    if granted.contains(Capability::Log) {
+        linker.instance(LOG)?.func_wrap(
+            "log",
+            |mut store: StoreContextMut<'_, Context>, (level, message): (u32, WasmList<u8>)| {
+                charge(&mut store, OUTPUT + message.len() as u64)?;
+                let message = message.as_le_slice(&store).to_vec();
+                store.data_mut().log(level, &message)
+            },
+        )?;
+    }
+    if granted.contains(Capability::Plot) {
+        linker.instance(PLOT)?.func_wrap(
+            "plot",
+            |mut store: StoreContextMut<'_, Context>,
+             (series, value, scale): (WasmList<u8>, i64, u32)| {
+                charge(&mut store, OUTPUT + series.len() as u64)?;
+                let series = series.as_le_slice(&store).to_vec();
+                store.data_mut().plot(&series, value, scale)
+            },
+        )?;
+    }
+    Ok(linker)
+}
+
+/// Charges for and lends the bytes that a core module points at.
+fn with_bytes(
+    caller: &mut Caller<'_, Context>,
+    pointer: u32,
+    length: u32,
+    use_them: impl FnOnce(&mut Context, &[u8]) -> wasmtime::Result<()>,
+) -> wasmtime::Result<()> {
+    let Some(Extern::Memory(memory)) = caller.get_export("memory") else {
+        return Err(Breach::contract("the module exports no memory"));
+    };
+    let (start, length) = (pointer as usize, length as usize);
+    if start + length > memory.data_size(&*caller) {
+        return Err(Breach::contract(out_of_bounds(pointer, length)));
+    }
+    charge(caller, OUTPUT + length as u64)?;
+    let (memory, context) = memory.data_and_store_mut(caller);
+    use_them(context, &memory[start..start + length])
+}
+
+/// What a pointer beyond the guest's memory is told.
+pub(crate) fn out_of_bounds(pointer: u32, length: usize) -> String {
+    format!("a list of {length} bytes at {pointer} is out of bounds of the guest's memory")
+}

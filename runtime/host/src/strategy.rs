@@ -1,0 +1,377 @@
+//! One loaded strategy: calls with their budgets, faults that kill the instance, restart.
+//!
+//! The invariant: after a fault nothing of the failed callback can be seen, and the engine that
+//! was lent has come back, whatever happened.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Deserialize;
+use wasmtime::Store;
+use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
+
+use crate::cache::CacheUse;
+use crate::capability::Capabilities;
+use crate::context::Context;
+use crate::error::LoadError;
+use crate::fault::{Fault, FaultKind};
+use crate::guest::{Guest, Ready};
+use crate::inspect::ModuleInfo;
+use crate::limits::Limits;
+use crate::output::Output;
+
+/// What a strategy says of itself (`describe`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Description {
+    /// Name.
+    pub name: String,
+    /// Version.
+    pub version: String,
+    /// Version of what `save` writes.
+    pub state_schema: u32,
+    /// The capabilities that it wants, by name.
+    pub capabilities: Vec<String>,
+}
+
+/// How calls reach the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallPath {
+    /// The core module is called itself.
+    Direct,
+    /// Through the component model.
+    Component,
+}
+
+/// One loaded strategy.
+pub struct Strategy {
+    pub(crate) engine: wasmtime::Engine,
+    pub(crate) ready: Ready,
+    pub(crate) limits: Limits,
+    pub(crate) info: ModuleInfo,
+    pub(crate) cache: CacheUse,
+    description: Description,
+    live: Option<Live>,
+    start: Option<Start>,
+    fuel_used: u64,
+    /// What a dead instance left.
+    left: Output,
+}
+
+struct Live {
+    store: Store<Context>,
+    guest: Guest,
+}
+
+/// What `init` was called with, for a restart.
+struct Start {
+    strategy: StrategyId,
+    config: Vec<u8>,
+    instruments: Vec<u8>,
+}
+
+impl Strategy {
+    pub(crate) fn new(
+        engine: wasmtime::Engine,
+        ready: Ready,
+        limits: Limits,
+        info: ModuleInfo,
+        cache: CacheUse,
+    ) -> Result<Self, LoadError> {
+        let mut strategy = Self {
+            engine,
+            ready,
+            limits,
+            info,
+            cache,
+            description: Description {
+                name: String::new(),
+                version: String::new(),
+                state_schema: 0,
+                capabilities: Vec::new(),
+            },
+            live: None,
+            start: None,
+            fuel_used: 0,
+            left: Output::default(),
+        };
+        strategy.instantiate()?;
+        let answer = strategy.setup(Guest::describe)?;
+        strategy.description = serde_json::from_slice(&answer).map_err(|e| {
+            let shown = &answer[..answer.len().min(200)];
+            LoadError::Describe {
+                answer: String::from_utf8_lossy(shown).into_owned(),
+                reason: e.to_string(),
+            }
+        })?;
+        Ok(strategy)
+    }
+
+    /// What it says of itself.
+    pub const fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    /// SHA-256 of the module file.
+    pub const fn sha256(&self) -> [u8; 32] {
+        self.info.sha256
+    }
+
+    /// The capabilities that the module imports, all of them granted.
+    pub const fn capabilities(&self) -> Capabilities {
+        self.info.capabilities
+    }
+
+    /// How it is called.
+    pub const fn path(&self) -> CallPath {
+        match self.ready {
+            Ready::Direct(_) => CallPath::Direct,
+            Ready::Component(_) => CallPath::Component,
+        }
+    }
+
+    /// What the compile cache did for it.
+    pub const fn cache_use(&self) -> &CacheUse {
+        &self.cache
+    }
+
+    /// Fuel that its events used, all instances together.
+    pub const fn fuel_used(&self) -> u64 {
+        self.fuel_used
+    }
+
+    /// Whether it can be called: loaded and not failed since.
+    pub const fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Calls `init`, which may ask the engine and make intents. `config` and `instruments` are the
+    /// JSON of the contract and are kept for a restart.
+    ///
+    /// # Errors
+    /// A fault; [`FaultKind::Refused`] with the strategy's reason when it cannot start.
+    pub fn init(
+        &mut self,
+        engine: Box<Engine>,
+        strategy: StrategyId,
+        config: &[u8],
+        instruments: &[u8],
+    ) -> (Box<Engine>, Result<(), Fault>) {
+        self.start = Some(Start {
+            strategy,
+            config: config.to_vec(),
+            instruments: instruments.to_vec(),
+        });
+        self.call_init(engine)
+    }
+
+    fn call_init(&mut self, engine: Box<Engine>) -> (Box<Engine>, Result<(), Fault>) {
+        let (Some(live), Some(start)) = (&mut self.live, &self.start) else {
+            return (engine, Err(Fault::dead()));
+        };
+        let fuel = self.limits.fuel_per_setup;
+        let (engine, result) = live.lend(
+            engine,
+            start.strategy,
+            Time::default(),
+            fuel,
+            |guest, store| guest.init(store, &start.config, &start.instruments),
+        );
+        let result = self
+            .settle(result)
+            .and_then(|reason| refused("init", &reason));
+        (engine, result)
+    }
+
+    /// Delivers one event. The engine is lent for the call and always comes back.
+    ///
+    /// On success [`Strategy::intents`] holds what the strategy wants. After a fault it is empty
+    /// and the instance is dead until [`Strategy::restart`].
+    #[inline]
+    pub fn deliver(
+        &mut self,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), Fault>) {
+        let (Some(live), Some(start)) = (&mut self.live, &self.start) else {
+            return (engine, Err(Fault::dead()));
+        };
+        let fuel = self.limits.fuel_per_event;
+        let (engine, result) =
+            live.lend(engine, start.strategy, event.time, fuel, |guest, store| {
+                guest.on_event(store, event)
+            });
+        self.fuel_used += fuel - live.store.get_fuel().unwrap_or_default();
+        match result {
+            Ok(()) => (engine, Ok(())),
+            failed => (engine, self.settle(failed)),
+        }
+    }
+
+    /// The intents of the last callback, in order; the driver hands them to the engine as one
+    /// input.
+    #[inline]
+    pub fn intents(&self) -> &[Intent] {
+        self.live
+            .as_ref()
+            .map_or(&[], |live| live.store.data().callback.intents())
+    }
+
+    /// Whether there is something to take with [`Strategy::take_output`].
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        let live = self.live.as_ref();
+        !self.left.is_empty() || live.is_some_and(|live| !live.store.data().output.is_empty())
+    }
+
+    /// Log lines and points since they were last taken, without those of failed callbacks.
+    pub fn take_output(&mut self) -> Output {
+        let mut output = std::mem::take(&mut self.left);
+        if let Some(live) = &mut self.live {
+            let mut fresh = std::mem::take(&mut live.store.data_mut().output);
+            output.logs.append(&mut fresh.logs);
+            output.plots.append(&mut fresh.plots);
+        }
+        output
+    }
+
+    /// The state to carry over a restart or a hot swap.
+    pub fn save(&mut self) -> Result<Vec<u8>, Fault> {
+        self.setup(Guest::save)
+    }
+
+    /// Hands a saved state to the strategy.
+    ///
+    /// # Errors
+    /// A fault; [`FaultKind::Refused`] with the strategy's reason when it cannot use the state.
+    pub fn load(&mut self, state: &[u8]) -> Result<(), Fault> {
+        let reason = self.setup(|guest, store| guest.load(store, state))?;
+        refused("load", &reason)
+    }
+
+    /// Makes a new instance, calls `init` as the first time and then `load` with `state`.
+    pub fn restart(
+        &mut self,
+        engine: Box<Engine>,
+        state: Option<&[u8]>,
+    ) -> (Box<Engine>, Result<(), Fault>) {
+        if let Err(fault) = self.instantiate() {
+            return (engine, Err(fault));
+        }
+        let (engine, result) = self.call_init(engine);
+        let result = match (result, state) {
+            (Ok(()), Some(state)) => self.load(state),
+            (result, _) => result,
+        };
+        (engine, result)
+    }
+
+    /// Drops a living instance and makes a new one. Its start function has the budget of a setup.
+    fn instantiate(&mut self) -> Result<(), Fault> {
+        self.left = self.take_output();
+        self.live = None;
+        let mut store = Store::new(&self.engine, Context::new(&self.limits));
+        store.limiter(|context| &mut context.limiter);
+        // What one call may lift from the guest.
+        store.set_hostcall_fuel(self.limits.answer_bytes);
+        let fuel = self.limits.fuel_per_setup;
+        let ready = &self.ready;
+        let result = guarded(&mut store, fuel, |store| ready.instantiate(store));
+        let guest = result?;
+        self.live = Some(Live { store, guest });
+        Ok(())
+    }
+
+    /// A call without an engine, under the budget of a setup.
+    fn setup<R>(
+        &mut self,
+        call: impl FnOnce(&Guest, &mut Store<Context>) -> wasmtime::Result<R>,
+    ) -> Result<R, Fault> {
+        let fuel = self.limits.fuel_per_setup;
+        let live = self.live.as_mut().ok_or_else(Fault::dead)?;
+        let Live { store, guest } = live;
+        store.data_mut().begin(Time::default());
+        store.data_mut().callback.clear();
+        let result = guarded(store, fuel, |store| call(guest, store));
+        self.settle(result)
+    }
+
+    /// A fault ends the instance: it may not be entered again, and its intents go with it.
+    fn settle<R>(&mut self, result: Result<R, Fault>) -> Result<R, Fault> {
+        if result.is_err()
+            && let Some(live) = self.live.take()
+        {
+            self.left = live.store.into_data().output_before();
+        }
+        result
+    }
+}
+
+impl std::fmt::Debug for Strategy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Strategy")
+            .field("description", &self.description)
+            .field("path", &self.path())
+            .field("live", &self.is_live())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// Calls with the engine in the store for as long as the call lasts.
+    #[inline]
+    fn lend<R>(
+        &mut self,
+        engine: Box<Engine>,
+        strategy: StrategyId,
+        time: Time,
+        fuel: u64,
+        call: impl FnOnce(&Guest, &mut Store<Context>) -> wasmtime::Result<R>,
+    ) -> (Box<Engine>, Result<R, Fault>) {
+        let Self { store, guest } = self;
+        store.data_mut().begin_with(engine, strategy, time);
+        let result = guarded(store, fuel, |store| call(guest, store));
+        (self.take_engine(), result)
+    }
+
+    #[inline]
+    #[expect(
+        clippy::expect_used,
+        reason = "`lend` put it there, and nothing else takes it out: host functions borrow it"
+    )]
+    fn take_engine(&mut self) -> Box<Engine> {
+        let engine = self.store.data_mut().engine.take();
+        engine.expect("the engine that was lent is in the store")
+    }
+}
+
+/// Runs guest code under a budget, with every way to fail turned into a fault.
+///
+/// A panic of a host function unwinds through the guest up to here. The store that it leaves is
+/// dropped by the caller, and the engine was only borrowed for reading, so no broken state stays.
+#[inline]
+fn guarded<R>(
+    store: &mut Store<Context>,
+    fuel: u64,
+    call: impl FnOnce(&mut Store<Context>) -> wasmtime::Result<R>,
+) -> Result<R, Fault> {
+    let attempt = catch_unwind(AssertUnwindSafe(|| {
+        store.set_fuel(fuel)?;
+        call(&mut *store)
+    }));
+    match attempt {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(Fault::from_error(&error, store.data().last_words())),
+        Err(payload) => Err(Fault::from_panic(payload.as_ref())),
+    }
+}
+
+/// An empty answer of `init` or `load` is a yes, anything else the reason of a no.
+fn refused(function: &str, reason: &[u8]) -> Result<(), Fault> {
+    if reason.is_empty() {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(reason);
+    Err(Fault::new(
+        FaultKind::Refused,
+        format!("{function}: {reason}"),
+    ))
+}

@@ -1,0 +1,303 @@
+//! Each way in which a guest can fail is told apart, hides its callback and kills its instance
+//! alone; a restart brings it back with its last state.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod support;
+
+use support::{Bench, IMPORTS, PATHS, SUBMIT, guest, text};
+use windvane_engine::Intent;
+use windvane_host::{Fault, FaultKind, Limits};
+
+/// Delivers one event to a guest that first submits an order and then misbehaves, on both paths.
+fn faults(on_event: &str, more: &str, limits: Limits) -> Vec<Fault> {
+    let misbehaves = format!("(drop {SUBMIT}) {on_event}");
+    let module = wat::parse_str(text(IMPORTS, &misbehaves, more)).unwrap();
+    PATHS
+        .iter()
+        .map(|path| {
+            let mut bench = Bench::new(*path, &module, limits);
+            let fault = bench.deliver(1).unwrap_err();
+            assert_eq!(
+                bench.strategy.intents(),
+                [],
+                "{path:?}: intents of a failed callback"
+            );
+            assert!(
+                !bench.strategy.has_output(),
+                "{path:?}: output of a failed callback"
+            );
+            assert_eq!(bench.deliver(2).unwrap_err().kind, FaultKind::Dead);
+            fault
+        })
+        .collect()
+}
+
+#[track_caller]
+fn assert_kind(faults: &[Fault], kind: FaultKind, says: &str) {
+    for fault in faults {
+        assert_eq!(fault.kind, kind, "{fault}");
+        assert!(fault.detail.contains(says), "{fault}");
+    }
+}
+
+#[test]
+fn an_endless_loop_runs_out_of_fuel() {
+    let faults = faults("(loop $again (br $again))", "", Limits::default());
+    assert_kind(&faults, FaultKind::Fuel, "fuel");
+}
+
+#[test]
+fn fuel_ends_at_the_same_instruction_each_time() {
+    let body = "(loop $again (drop (call $cancel_timer (i64.const 1))) (br $again))";
+    let limits = Limits {
+        fuel_per_event: 100_000,
+        intents_per_event: usize::MAX,
+        ..Limits::default()
+    };
+    let mut used = Vec::new();
+    for _ in 0..3 {
+        let mut bench = Bench::new(PATHS[0], &guest(body), limits);
+        bench.deliver(1).unwrap_err();
+        used.push(bench.strategy.fuel_used());
+    }
+    assert_eq!(used, [100_000; 3]);
+}
+
+#[test]
+fn allocation_without_end_stops_at_the_memory_limit() {
+    let body = "(loop $again (br_if $again (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0))))";
+    let faults = faults(body, "", Limits::default());
+    assert_kind(&faults, FaultKind::Memory, "67108864");
+}
+
+#[test]
+fn a_module_that_starts_beyond_its_memory_does_not_load() {
+    let text = text(IMPORTS, "", "").replace("(export \"memory\") 1", "(export \"memory\") 100");
+    let module = wat::parse_str(text).unwrap();
+    for path in PATHS {
+        let limits = Limits {
+            memory_bytes: 1 << 20,
+            ..Limits::default()
+        };
+        let error = support::host(path)
+            .load(&module, limits, windvane_host::Capabilities::ALL)
+            .unwrap_err();
+        assert!(error.to_string().contains("1048576"), "{error}");
+    }
+}
+
+#[test]
+fn a_trap_at_the_tenth_event_leaves_the_nine_before() {
+    let body = format!(
+        "(drop {SUBMIT})
+         (if (i64.eq (local.get $sequence) (i64.const 10)) (then (unreachable)))"
+    );
+    for path in PATHS {
+        let mut bench = Bench::new(path, &guest(&body), Limits::default());
+        for number in 1..10 {
+            bench.deliver(number).unwrap();
+            assert_eq!(bench.strategy.intents().len(), 1);
+        }
+        let fault = bench.deliver(10).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Trap);
+        assert!(fault.detail.contains("unreachable"), "{fault}");
+        assert_eq!(bench.strategy.intents(), []);
+    }
+}
+
+#[test]
+fn ten_thousand_intents_are_too_many() {
+    let body = format!(
+        "(loop $again
+           (drop {SUBMIT})
+           (local.set $i (i32.add (local.get $i) (i32.const 1)))
+           (br_if $again (i32.lt_u (local.get $i) (i32.const 10000))))"
+    );
+    for path in PATHS {
+        let mut bench = Bench::new(path, &guest(&body), Limits::default());
+        let fault = bench.deliver(1).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Intents, "{fault}");
+        assert!(fault.detail.contains("1000 intents"), "{fault}");
+        assert_eq!(bench.strategy.intents(), []);
+    }
+}
+
+#[test]
+fn endless_recursion_exhausts_the_stack() {
+    let more = "(func $deeper (param i64) (call $deeper (i64.add (local.get 0) (i64.const 1)))
+        (global.set $count (local.get 0)))";
+    let limits = Limits {
+        fuel_per_event: u64::MAX >> 2,
+        ..Limits::default()
+    };
+    let faults = faults("(call $deeper (i64.const 0))", more, limits);
+    assert_kind(&faults, FaultKind::Stack, "stack");
+}
+
+#[test]
+fn a_flood_of_log_lines_or_points_is_cut() {
+    let log = "(loop $again
+        (call $log (i32.const 3) (i32.const 0) (i32.const 4096)) (br $again))";
+    assert_kind(
+        &faults(log, "", Limits::default()),
+        FaultKind::Output,
+        "65536 bytes",
+    );
+    let empty = "(loop $again (call $log (i32.const 3) (i32.const 0) (i32.const 0)) (br $again))";
+    let limits = Limits {
+        fuel_per_event: 1_000_000_000,
+        ..Limits::default()
+    };
+    assert_kind(&faults(empty, "", limits), FaultKind::Output, "65536 bytes");
+    let plot = "(loop $again
+        (call $plot (i32.const 2048) (i32.const 6) (i64.const 1) (i32.const 0)) (br $again))";
+    assert_kind(
+        &faults(plot, "", Limits::default()),
+        FaultKind::Output,
+        "1000 points",
+    );
+}
+
+#[test]
+fn bad_pointers_and_values_break_the_contract() {
+    let pointer = "(call $log (i32.const 3) (i32.const -16) (i32.const 64))";
+    assert_kind(
+        &faults(pointer, "", Limits::default()),
+        FaultKind::Contract,
+        "out of bounds",
+    );
+    let length = "(call $plot (i32.const 0) (i32.const -1) (i64.const 0) (i32.const 0))";
+    assert_kind(
+        &faults(length, "", Limits::default()),
+        FaultKind::Contract,
+        "out of bounds",
+    );
+    let level = "(call $log (i32.const 9) (i32.const 0) (i32.const 1))";
+    assert_kind(
+        &faults(level, "", Limits::default()),
+        FaultKind::Contract,
+        "log level 9",
+    );
+}
+
+#[test]
+fn bad_answers_break_the_contract() {
+    let good = "(call $answer (i32.const 32) (i32.const 8))";
+    for (bad, says) in [
+        (
+            "(call $answer (i32.const -8) (i32.const 64))",
+            "out of bounds",
+        ),
+        ("(i32.const -4)", "out of bounds"),
+        ("(i32.const 18)", "aligned"),
+        ("(call $answer (i32.const 0) (i32.const 65536))", "65536"),
+    ] {
+        let text = text(IMPORTS, "", "").replace(good, bad);
+        let module = wat::parse_str(text).unwrap();
+        for path in PATHS {
+            let limits = Limits {
+                answer_bytes: 4096,
+                ..Limits::default()
+            };
+            let mut bench = Bench::new(path, &module, limits);
+            let fault = bench.strategy.save().unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Contract, "{path:?} {bad}: {fault}");
+            if path == PATHS[0] {
+                assert!(fault.detail.contains(says), "{fault}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_import_during_allocation_breaks_the_contract_on_both_paths() {
+    let text = text(IMPORTS, "", "").replace(
+        "(i32.store (i32.const 16) (i32.const -1))",
+        "(drop (call $cancel_timer (i64.const 1)))",
+    );
+    let module = wat::parse_str(text).unwrap();
+    for path in PATHS {
+        let mut bench = Bench::new(path, &module, Limits::default());
+        let fault = bench.strategy.save().unwrap_err();
+        assert!(
+            matches!(fault.kind, FaultKind::Contract | FaultKind::Trap),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn a_panic_that_was_logged_is_told_with_the_trap() {
+    let body = "(call $log (i32.const 1) (i32.const 2048) (i32.const 6)) (unreachable)";
+    for fault in faults(body, "", Limits::default()) {
+        assert!(fault.detail.ends_with("it last logged: spread"), "{fault}");
+    }
+}
+
+#[test]
+fn a_restart_goes_on_from_the_saved_state() {
+    let body = "(if (i64.eq (local.get $sequence) (i64.const 4)) (then (unreachable)))
+        (drop (call $cancel_timer (global.get $count)))";
+    for path in PATHS {
+        let mut bench = Bench::new(path, &guest(body), Limits::default());
+        for number in 1..4 {
+            bench.deliver(number).unwrap();
+        }
+        let state = bench.strategy.save().unwrap();
+        assert_eq!(
+            bench.strategy.intents(),
+            [],
+            "save is a callback without intents"
+        );
+        assert_eq!(bench.deliver(4).unwrap_err().kind, FaultKind::Trap);
+        assert!(!bench.strategy.is_live());
+        bench.restart(Some(&state)).unwrap();
+        bench.deliver(5).unwrap();
+        assert_eq!(bench.strategy.intents(), [Intent::CancelTimer { token: 4 }]);
+    }
+}
+
+#[test]
+fn output_of_earlier_callbacks_outlives_a_fault() {
+    let body = "(call $log (i32.const 3) (i32.const 2048) (i32.const 6))
+        (if (i64.eq (local.get $sequence) (i64.const 2)) (then (unreachable)))";
+    for path in PATHS {
+        let mut bench = Bench::new(path, &guest(body), Limits::default());
+        bench.deliver(1).unwrap();
+        bench.deliver(2).unwrap_err();
+        assert_eq!(bench.strategy.take_output().logs.len(), 1);
+        assert!(!bench.strategy.has_output());
+    }
+}
+
+#[test]
+fn a_reason_of_init_or_load_is_a_refusal_and_the_instance_lives() {
+    let refuses = text(IMPORTS, "", "").replace(
+        "(global.set $count (i64.load (local.get 0)))\n    (call $answer (i32.const 0) (i32.const 0))",
+        "(call $answer (i32.const 2048) (i32.const 6))",
+    );
+    let module = wat::parse_str(refuses).unwrap();
+    for path in PATHS {
+        let mut bench = Bench::new(path, &module, Limits::default());
+        let fault = bench.strategy.load(b"12345678").unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Refused);
+        assert_eq!(fault.detail, "load: spread");
+        bench.deliver(1).unwrap();
+    }
+}
+
+#[test]
+fn the_market_is_out_of_reach_outside_init_and_events() {
+    let asks = text(IMPORTS, "", "").replace(
+        "(i64.store (i32.const 32) (global.get $count))",
+        "(drop (call $last (i32.const 0) (i32.const 0)))",
+    );
+    let module = wat::parse_str(asks).unwrap();
+    for path in PATHS {
+        let mut bench = Bench::new(path, &module, Limits::default());
+        let fault = bench.strategy.save().unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Contract);
+        assert!(fault.detail.contains("only init and on-event"), "{fault}");
+    }
+}

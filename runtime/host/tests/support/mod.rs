@@ -1,0 +1,223 @@
+//! Guests written as WebAssembly text, and an engine to show them.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary has its own copy and uses a part"
+)]
+
+use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
+use windvane_engine::ids::StrategyName;
+use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_engine::risk::RiskLimits;
+use windvane_engine::{
+    Amount, AssetId, Engine, Event, EventKind, Input, Instrument, InstrumentId, Level, MarketEvent,
+    StrategyId, Surface, Time,
+};
+use windvane_host::{Capabilities, Fault, Host, HostOptions, Limits, PathChoice, Strategy};
+
+/// What `describe` of every guest here answers.
+const DESCRIPTION: &str =
+    r#"{"name":"guest","version":"0.1.0","state_schema":1,"capabilities":["orders"]}"#;
+
+/// All imports of the contract with their core signatures.
+pub const IMPORTS: &str = r#"
+  (import "windvane:strategy/orders@0.1.0" "submit"
+    (func $submit (param i32 i32 i64 i64 i64 i64 i32 i64) (result i64)))
+  (import "windvane:strategy/orders@0.1.0" "cancel" (func $cancel (param i64) (result i64)))
+  (import "windvane:strategy/orders@0.1.0" "cancel-all"
+    (func $cancel_all (param i32) (result i64)))
+  (import "windvane:strategy/account@0.1.0" "position"
+    (func $position (param i32 i32 i32) (result i64)))
+  (import "windvane:strategy/account@0.1.0" "open-orders"
+    (func $open_orders (param i32) (result i64)))
+  (import "windvane:strategy/account@0.1.0" "open-order"
+    (func $open_order (param i32 i32) (result i64)))
+  (import "windvane:strategy/account@0.1.0" "order" (func $order (param i64 i32) (result i64)))
+  (import "windvane:strategy/account@0.1.0" "balance"
+    (func $balance (param i32 i32 i32) (result i64)))
+  (import "windvane:strategy/market@0.1.0" "book"
+    (func $book (param i32 i32 i32 i32) (result i64)))
+  (import "windvane:strategy/market@0.1.0" "last" (func $last (param i32 i32) (result i64)))
+  (import "windvane:strategy/market@0.1.0" "rule" (func $rule (param i32 i32) (result i64)))
+  (import "windvane:strategy/timers@0.1.0" "set" (func $set_timer (param i64 i64) (result i64)))
+  (import "windvane:strategy/timers@0.1.0" "cancel"
+    (func $cancel_timer (param i64) (result i64)))
+  (import "windvane:strategy/log@0.1.0" "log" (func $log (param i32 i32 i32)))
+  (import "windvane:strategy/plot@0.1.0" "plot" (func $plot (param i32 i32 i64 i32)))
+"#;
+
+/// Parameters of `on-event`.
+pub const EVENT: &str = "(param $time i64) (param $sequence i64) (param $kind i32)
+    (param $instrument i32) (param $flags i32) (param $a i64) (param $b i64) (param $c i64)
+    (param $d i64) (param $e i64) (param $f i64) (param $id i64)";
+
+/// A buy of 0.002 at 1,000.0, post-only.
+pub const SUBMIT: &str = "(call $submit (i32.const 0) (i32.const 0x40) (i64.const 2)
+    (i64.const 10000) (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0))";
+
+/// The text of a guest that counts events, saves the count and does `on_event` at each.
+pub fn text(imports: &str, on_event: &str, more: &str) -> String {
+    let description = DESCRIPTION.replace('"', "\\22");
+    let length = DESCRIPTION.len();
+    format!(
+        r#"(module {imports}
+  (memory (export "memory") 1)
+  (data (i32.const 1024) "{description}")
+  (data (i32.const 2048) "spread")
+  (global $heap (mut i32) (i32.const 8192))
+  (global $count (mut i64) (i64.const 0))
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+    (local $at i32)
+    (local.set $at (global.get $heap))
+    (global.set $heap (i32.add (global.get $heap) (local.get 3)))
+    (local.get $at))
+  (func $answer (param $pointer i32) (param $length i32) (result i32)
+    (i32.store (i32.const 16) (local.get $pointer))
+    (i32.store (i32.const 20) (local.get $length))
+    (i32.const 16))
+  (func (export "describe") (result i32)
+    (call $answer (i32.const 1024) (i32.const {length})))
+  (func (export "init") (param i32 i32 i32 i32) (result i32)
+    (call $answer (i32.const 0) (i32.const 0)))
+  (func (export "save") (result i32)
+    (i64.store (i32.const 32) (global.get $count))
+    (call $answer (i32.const 32) (i32.const 8)))
+  (func (export "cabi_post_save") (param i32) (i32.store (i32.const 16) (i32.const -1)))
+  (func (export "load") (param i32 i32) (result i32)
+    (global.set $count (i64.load (local.get 0)))
+    (call $answer (i32.const 0) (i32.const 0)))
+  (func (export "on-event") {EVENT} (local $i i32)
+    (global.set $count (i64.add (global.get $count) (i64.const 1)))
+    {on_event})
+  {more})"#
+    )
+}
+
+/// A guest that does `on_event` at each event, as a core module.
+pub fn guest(on_event: &str) -> Vec<u8> {
+    wat::parse_str(text(IMPORTS, on_event, "")).unwrap()
+}
+
+/// `futures:BTCUSDT` with a book of one level around 61,800, granted to strategy 0.
+pub fn engine() -> Box<Engine> {
+    let instrument = Instrument {
+        surface: Surface::Futures,
+        symbol: "BTCUSDT".to_owned(),
+        status: SymbolStatus::Trading,
+        base: AssetId(1),
+        quote: AssetId(0),
+        price_scale: 1,
+        qty_scale: 3,
+        price_precision: None,
+        qty_precision: None,
+        filters: Filters {
+            price: Some(PriceFilter {
+                min_price: 1,
+                max_price: 10_000_000,
+                tick_size: 1,
+            }),
+            lot_size: Some(LotSize {
+                min_qty: 1,
+                max_qty: 1_000_000,
+                step_size: 1,
+            }),
+            ..Filters::default()
+        },
+        order_types: Vec::new(),
+        times_in_force: Vec::new(),
+        trigger_protect: None,
+        market_take_bound: None,
+        liquidation_fee: None,
+    };
+    let engine = Engine::new(EngineConfig {
+        assets: vec!["USDT".to_owned(), "BTC".to_owned()],
+        instruments: vec![instrument],
+        strategies: vec![StrategyConfig {
+            name: StrategyName::new("guest").unwrap(),
+            subscriptions: vec![Subscription {
+                instrument: InstrumentId(0),
+                streams: Streams::default(),
+                bars_ms: Vec::new(),
+            }],
+            limits: RiskLimits::default(),
+            on_fault: OnFault::Cancel,
+        }],
+        balances: vec![(Surface::Futures, AssetId(0), Amount(10_000 * 100_000_000))],
+        ..EngineConfig::default()
+    });
+    let mut engine = Box::new(engine.unwrap());
+    let level = |price, qty| Level { price, qty };
+    let top = MarketEvent::Top {
+        update_id: 1,
+        bid: level(617_990, 1_500),
+        ask: level(618_000, 2_500),
+    };
+    engine.handle(
+        Time::from_millis(1_000),
+        Input::Market {
+            instrument: InstrumentId(0),
+            event: top,
+        },
+    );
+    engine
+}
+
+/// The event of this number: a trade.
+pub fn event(number: i64) -> Event {
+    Event {
+        time: Time::from_millis(1_000 + number),
+        sequence: number,
+        kind: EventKind::Trade,
+        instrument: InstrumentId(0),
+        flags: 1,
+        fields: [617_995 + number, 20 + number, 0, 0, 0, 0],
+        id: 1_000 + number,
+    }
+}
+
+pub fn host(path: PathChoice) -> Host {
+    Host::new(HostOptions {
+        path,
+        ..HostOptions::default()
+    })
+    .unwrap()
+}
+
+pub const PATHS: [PathChoice; 2] = [PathChoice::Direct, PathChoice::Component];
+
+/// A strategy with its engine, loaded with everything granted and initialised.
+pub struct Bench {
+    pub strategy: Strategy,
+    engine: Option<Box<Engine>>,
+}
+
+impl Bench {
+    pub fn new(path: PathChoice, module: &[u8], limits: Limits) -> Self {
+        let mut strategy = host(path).load(module, limits, Capabilities::ALL).unwrap();
+        let (engine, result) = strategy.init(engine(), StrategyId(0), b"{}", b"{}");
+        result.unwrap();
+        Self {
+            strategy,
+            engine: Some(engine),
+        }
+    }
+
+    pub fn deliver(&mut self, number: i64) -> Result<(), Fault> {
+        self.with_engine(|strategy, engine| strategy.deliver(engine, &event(number)))
+    }
+
+    pub fn restart(&mut self, state: Option<&[u8]>) -> Result<(), Fault> {
+        self.with_engine(|strategy, engine| strategy.restart(engine, state))
+    }
+
+    fn with_engine(
+        &mut self,
+        call: impl FnOnce(&mut Strategy, Box<Engine>) -> (Box<Engine>, Result<(), Fault>),
+    ) -> Result<(), Fault> {
+        let engine = self.engine.take().unwrap();
+        let (engine, result) = call(&mut self.strategy, engine);
+        self.engine = Some(engine);
+        result
+    }
+}
