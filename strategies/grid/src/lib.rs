@@ -1,1 +1,244 @@
-//! A sample strategy.
+//! Buys and sells at fixed distances around a centre; see README.md.
+
+mod rung;
+
+use rung::{Rung, Slot};
+use windvane_sdk::prelude::*;
+
+/// How long to wait after a refusal before it is tried again.
+const RETRY_MS: i64 = 1_000;
+
+/// The strategy.
+#[derive(Debug)]
+pub struct Grid {
+    instrument: Instrument,
+    qty: Qty,
+    levels: i64,
+    /// Distance of two lines, in price units.
+    step: i64,
+    /// Starts flat and never sells what it has not bought.
+    long_only: bool,
+    centre: Option<Price>,
+    rungs: Vec<Rung>,
+    top: BookTop,
+    /// Some rung may have to be placed: the only thing that a book is looked at for.
+    work_left: bool,
+    ready: bool,
+}
+
+impl Strategy for Grid {
+    fn new(params: Params, instruments: &[Instrument]) -> Result<Self, String> {
+        params.only(&["qty", "levels", "step_ticks", "centre", "long_only"])?;
+        let instrument = instruments
+            .first()
+            .ok_or("grid needs one instrument")?
+            .clone();
+        let qty = params.qty("qty", &instrument)?;
+        let spot = instrument.surface() == Surface::Spot;
+        let long_only = params.bool_or("long_only", spot)?;
+        if spot && !long_only {
+            return Err("params.long_only = false is for futures: spot cannot be short".to_owned());
+        }
+        let step_ticks = params.integer_or("step_ticks", 100, 1..=1_000_000)?;
+        Ok(Self {
+            qty,
+            levels: params.integer_or("levels", 5, 1..=100)?,
+            step: instrument.tick.saturating_mul(step_ticks),
+            long_only,
+            centre: params.price_opt("centre", &instrument)?,
+            rungs: Vec::new(),
+            top: BookTop::default(),
+            work_left: true,
+            ready: true,
+            instrument,
+        })
+    }
+
+    #[inline]
+    fn on_book_top(&mut self, ctx: &Ctx, top: &BookTop) {
+        if top.instrument != self.instrument.id {
+            return;
+        }
+        self.top = *top;
+        if self.work_left {
+            self.place_missing(ctx);
+        }
+    }
+
+    fn on_order(&mut self, ctx: &Ctx, update: &OrderUpdate) {
+        if update.instrument != self.instrument.id {
+            return;
+        }
+        let Some(rung) = self
+            .rungs
+            .iter_mut()
+            .find(|rung| rung.id() == Some(update.id))
+        else {
+            if !update.state.is_final() {
+                self.adopt(ctx, update.id);
+            }
+            return;
+        };
+        if !update.state.is_final() {
+            return;
+        }
+        rung.ended(update.executed, self.qty, &self.instrument);
+        self.work_left = true;
+        match update.state {
+            OrderState::Rejected => {
+                rung.rest();
+                warn!(
+                    ctx,
+                    "order at {} refused with {}",
+                    rung.price().0,
+                    update.code
+                );
+                Self::wake_later(ctx);
+            }
+            OrderState::Filled => self.place_missing(ctx),
+            // Expired: it would have crossed. Cancelled: by someone else. The next book decides.
+            _ => {}
+        }
+    }
+
+    fn on_timer(&mut self, ctx: &Ctx, _token: i64) {
+        self.rungs.iter_mut().for_each(Rung::wake);
+        self.place_missing(ctx);
+    }
+
+    fn on_runtime_state(&mut self, ctx: &Ctx, state: RuntimeState) {
+        self.ready = state == RuntimeState::Ready;
+        self.place_missing(ctx);
+    }
+
+    fn save(&self) -> Vec<u8> {
+        let Some(centre) = self.centre.filter(|_| !self.rungs.is_empty()) else {
+            return Vec::new();
+        };
+        let head = StateWriter::new()
+            .put(centre.0)
+            .put(self.step)
+            .put(self.levels);
+        let head = head.put(self.qty.0);
+        self.rungs
+            .iter()
+            .fold(head, |state, rung| rung.save(state))
+            .finish()
+    }
+
+    fn load(&mut self, schema: u32, state: &[u8]) -> Result<(), String> {
+        if schema != Self::STATE_SCHEMA {
+            return Err(format!(
+                "state schema {schema} is not {}",
+                Self::STATE_SCHEMA
+            ));
+        }
+        if state.is_empty() {
+            return Ok(());
+        }
+        let mut state = StateReader::new(state);
+        let centre = Price(state.take()?);
+        let same = [self.step, self.levels, self.qty.0].map(|own| state.take() == Ok(own));
+        if same != [true; 3] || self.centre.is_some_and(|wanted| wanted != centre) {
+            return Err(
+                "centre, step_ticks, levels or qty differ from the saved grid's; cancel \
+                        its orders, close its position and start without a state"
+                    .to_owned(),
+            );
+        }
+        self.centre = Some(centre);
+        self.lay(centre);
+        for rung in &mut self.rungs {
+            rung.load(&mut state)?;
+        }
+        state.finish()
+    }
+}
+
+impl Grid {
+    /// Lays the rungs: between every two neighbouring lines there is one order, a buy at the
+    /// lower or a sell at the upper one. Rungs under the centre begin with the buy.
+    fn lay(&mut self, centre: Price) {
+        let line = |k: i64| Price(centre.0.saturating_add(k.saturating_mul(self.step)));
+        let rungs = (-self.levels..self.levels).filter_map(|k| {
+            let low = self.instrument.floor_price(line(k))?;
+            let high = self.instrument.floor_price(line(k + 1))?;
+            let first = if k < 0 || self.long_only {
+                Side::Buy
+            } else {
+                Side::Sell
+            };
+            Some(Rung::new(low, high, first, self.qty))
+        });
+        self.rungs = rungs.collect();
+    }
+
+    /// Places every free rung that would not take.
+    fn place_missing(&mut self, ctx: &Ctx) {
+        if !self.top.is_complete() || !self.ready {
+            self.work_left = true;
+            return;
+        }
+        if self.rungs.is_empty() {
+            let mid = Price(i64::midpoint(self.top.bid.0, self.top.ask.0));
+            let centre = *self.centre.get_or_insert(mid);
+            self.lay(centre);
+        }
+        self.work_left = false;
+        for rung in &mut self.rungs {
+            if rung.slot() != Slot::Free {
+                continue;
+            }
+            let (side, price) = (rung.side(), rung.price());
+            let passive = match side {
+                Side::Buy => price < self.top.ask,
+                Side::Sell => price > self.top.bid,
+            };
+            if !passive {
+                self.work_left = true;
+                continue;
+            }
+            let order = Order::limit(&self.instrument, side, price, rung.remaining());
+            match ctx.submit(order.post_only()) {
+                Ok(id) => rung.place(id),
+                Err(rejection) => {
+                    warn!(ctx, "{side:?} at {} refused: {rejection}", price.0);
+                    rung.rest();
+                    Self::wake_later(ctx);
+                }
+            }
+        }
+    }
+
+    /// An open order that we do not know: told again after a restart or a swap. It belongs to the
+    /// rung of its side and price; one that fits nowhere is cancelled.
+    fn adopt(&mut self, ctx: &Ctx, id: OrderId) {
+        let order = ctx.order(id);
+        let (side, price) = (order.side(), order.price());
+        let fits = |rung: &&mut Rung| {
+            rung.slot() == Slot::Free && Some(rung.side()) == side && Some(rung.price()) == price
+        };
+        if let Some(rung) = self.rungs.iter_mut().find(fits) {
+            rung.place(id);
+        } else if let Err(rejection) = ctx.cancel(id) {
+            warn!(
+                ctx,
+                "order {} of another grid not cancelled: {rejection}", id.0
+            );
+        }
+    }
+
+    fn wake_later(ctx: &Ctx) {
+        if let Err(rejection) = ctx.set_timer_in(RETRY_MS, 0) {
+            warn!(
+                ctx,
+                "no timer: {rejection}; a change of the runtime's state tries again"
+            );
+        }
+    }
+}
+
+windvane_sdk::export!(Grid);
+
+#[cfg(test)]
+mod tests;

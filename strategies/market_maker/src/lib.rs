@@ -107,8 +107,9 @@ impl Strategy for MarketMaker {
         quote.on_update(update.state);
         match update.state {
             OrderState::Filled | OrderState::Canceled => self.requote(ctx),
-            // It would have crossed a book that we have not seen yet: the next one decides.
-            OrderState::Expired => self.quiet = NOT_QUIET,
+            // It would have crossed a book that we have not seen yet, or its cancel was refused:
+            // the next book decides.
+            OrderState::Expired | OrderState::New => self.quiet = NOT_QUIET,
             OrderState::Rejected => {
                 quote.rest();
                 let side = quote.side();

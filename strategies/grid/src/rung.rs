@@ -1,0 +1,105 @@
+//! The space between two lines of the grid: one order at a time, a buy below or a sell above.
+
+use windvane_sdk::prelude::*;
+
+/// What a rung has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Nothing: free to place.
+    Free,
+    /// Nothing, and not before the timer.
+    Resting,
+    /// An order.
+    Live(OrderId),
+}
+
+/// One rung.
+#[derive(Debug)]
+pub(crate) struct Rung {
+    low: Price,
+    high: Price,
+    side: Side,
+    remaining: Qty,
+    slot: Slot,
+}
+
+impl Rung {
+    pub(crate) const fn new(low: Price, high: Price, side: Side, qty: Qty) -> Self {
+        Self {
+            low,
+            high,
+            side,
+            remaining: qty,
+            slot: Slot::Free,
+        }
+    }
+
+    pub(crate) const fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Price of its order.
+    pub(crate) const fn price(&self) -> Price {
+        match self.side {
+            Side::Buy => self.low,
+            Side::Sell => self.high,
+        }
+    }
+
+    /// Quantity of its next order.
+    pub(crate) const fn remaining(&self) -> Qty {
+        self.remaining
+    }
+
+    pub(crate) const fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    pub(crate) const fn id(&self) -> Option<OrderId> {
+        match self.slot {
+            Slot::Live(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn place(&mut self, id: OrderId) {
+        self.slot = Slot::Live(id);
+    }
+
+    /// Nothing until [`Rung::wake`].
+    pub(crate) const fn rest(&mut self) {
+        self.slot = Slot::Resting;
+    }
+
+    pub(crate) fn wake(&mut self) {
+        if self.slot == Slot::Resting {
+            self.slot = Slot::Free;
+        }
+    }
+
+    /// Its order ended. Once the whole quantity is done, the other side is next; what a
+    /// cancelled order left is ordered again, unless it is under the least quantity.
+    pub(crate) fn ended(&mut self, executed: Qty, qty: Qty, instrument: &Instrument) {
+        self.slot = Slot::Free;
+        self.remaining.0 -= executed.0;
+        if instrument.floor_qty(self.remaining).is_none() {
+            self.side = self.side.opposite();
+            // What could not be ordered is not there to be turned either.
+            self.remaining = Qty(qty.0 - self.remaining.0.max(0));
+        }
+    }
+
+    pub(crate) fn save(&self, state: StateWriter) -> StateWriter {
+        state.put(self.side.sign()).put(self.remaining.0)
+    }
+
+    pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), String> {
+        self.side = if state.take()? > 0 {
+            Side::Buy
+        } else {
+            Side::Sell
+        };
+        self.remaining = Qty(state.take()?);
+        Ok(())
+    }
+}
