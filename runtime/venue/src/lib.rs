@@ -1,1 +1,28 @@
 //! The venue's language, pure: bytes to engine input, engine request to bytes.
+//!
+//! What may never enter this crate: IO, a clock, async. Wire quirks change often, order logic
+//! does not; so every spelling of the venue is known here and nowhere else.
+
+#![forbid(unsafe_code)]
+
+pub mod assets;
+pub mod exchange_info;
+pub mod frame;
+pub mod join;
+pub mod number;
+pub mod surface;
+pub mod symbol_rules;
+
+mod decode;
+mod general;
+mod scan;
+
+pub use assets::Assets;
+pub use decode::decode;
+pub use frame::{
+    BookLevels, BookTop, Decoded, DepthDiff, DepthSnapshot, DiffIds, Frame, FrameError, MarkPrice,
+    Trade,
+};
+pub use join::{DiffStep, Joiner, Pending, SnapshotStep};
+pub use number::{Number, NumberError};
+pub use symbol_rules::SymbolRules;

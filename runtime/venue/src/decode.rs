@@ -1,0 +1,33 @@
+//! One text frame to one typed frame: the fast scanner first, the general parser for every other
+//! spelling. Both give the same result; the scanner only refuses more.
+
+use crate::frame::{BookLevels, Decoded, FrameError};
+use crate::{general, scan};
+
+/// Decodes one public frame: `{"stream":..,"data":{..}}` or the bare payload.
+///
+/// The levels of a depth frame or snapshot go into `levels`, which is emptied first.
+#[inline]
+pub fn decode<'a>(frame: &'a [u8], levels: &mut BookLevels) -> Result<Decoded<'a>, FrameError> {
+    levels.clear();
+    if let Some(decoded) = scan::decode(frame, levels) {
+        return Ok(decoded);
+    }
+    levels.clear();
+    general::decode(frame, levels)
+}
+
+/// A stream of the first 5, 10 or 20 levels (`<symbol>@depth<levels>[@100ms]`) rather than of
+/// differences.
+pub(crate) fn is_partial_depth(stream: Option<&str>) -> bool {
+    let topic = stream.and_then(|stream| stream.split('@').nth(1));
+    let levels = topic.and_then(|topic| topic.strip_prefix("depth"));
+    levels.is_some_and(|levels| !levels.is_empty() && levels.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The symbol of a stream `<symbol>@<topic>`, in the stream's case.
+pub(crate) fn stream_symbol(stream: Option<&str>) -> Option<&str> {
+    stream
+        .and_then(|stream| stream.split_once('@'))
+        .map(|(symbol, _)| symbol)
+}

@@ -1,0 +1,293 @@
+//! The rules of a symbol as decimals, wherever they come from, and their way into an
+//! [`Instrument`] with the scales that hold all of them exactly.
+
+use windvane_engine::decimal::{SCALE_MAX, exact_mantissa};
+use windvane_engine::instrument::{
+    Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
+};
+use windvane_engine::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
+
+use crate::assets::Assets;
+
+/// Everything that exchange information says of a symbol (spec 1, Symbol rules; spec 2, Exchange
+/// information), before scales are chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolRules {
+    /// Surface.
+    pub surface: Surface,
+    /// Symbol, upper case.
+    pub symbol: String,
+    /// Status.
+    pub status: SymbolStatus,
+    /// `baseAsset`.
+    pub base: String,
+    /// `quoteAsset`; on futures `marginAsset` where given.
+    pub quote: String,
+    /// `pricePrecision`.
+    pub price_precision: Option<u8>,
+    /// `quantityPrecision`.
+    pub qty_precision: Option<u8>,
+    /// `PRICE_FILTER`.
+    pub price: Option<PriceRule>,
+    /// `LOT_SIZE`.
+    pub lot_size: Option<LotRule>,
+    /// `MARKET_LOT_SIZE`.
+    pub market_lot_size: Option<LotRule>,
+    /// `MAX_NUM_ORDERS`.
+    pub max_num_orders: Option<u32>,
+    /// `MAX_NUM_ALGO_ORDERS`.
+    pub max_num_algo_orders: Option<u32>,
+    /// `PERCENT_PRICE`.
+    pub percent_price: Option<PercentPrice>,
+    /// `PERCENT_PRICE_BY_SIDE`.
+    pub percent_price_by_side: Option<PercentPriceBySide>,
+    /// `MIN_NOTIONAL`.
+    pub min_notional: Option<Decimal>,
+    /// `MAX_NOTIONAL`.
+    pub max_notional: Option<Decimal>,
+    /// `NOTIONAL`.
+    pub notional: Option<NotionalRule>,
+    /// `orderTypes` / `OrderType`.
+    pub order_types: Vec<OrderType>,
+    /// `timeInForce`.
+    pub times_in_force: Vec<TimeInForce>,
+    /// `triggerProtect`.
+    pub trigger_protect: Option<Decimal>,
+    /// `marketTakeBound`.
+    pub market_take_bound: Option<Decimal>,
+    /// `liquidationFee`.
+    pub liquidation_fee: Option<Decimal>,
+}
+
+/// `PRICE_FILTER`; 0 disables a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriceRule {
+    /// `minPrice`.
+    pub min: Decimal,
+    /// `maxPrice`.
+    pub max: Decimal,
+    /// `tickSize`.
+    pub tick: Decimal,
+}
+
+/// `LOT_SIZE` or `MARKET_LOT_SIZE`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LotRule {
+    /// `minQty`.
+    pub min: Decimal,
+    /// `maxQty`; 0 for none.
+    pub max: Decimal,
+    /// `stepSize`.
+    pub step: Decimal,
+}
+
+/// `NOTIONAL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotionalRule {
+    /// `minNotional`.
+    pub min: Decimal,
+    /// `maxNotional`; 0 for none.
+    pub max: Decimal,
+    /// `applyMinToMarket`.
+    pub apply_min_to_market: bool,
+    /// `applyMaxToMarket`.
+    pub apply_max_to_market: bool,
+    /// `avgPriceMins`.
+    pub avg_price_mins: u32,
+}
+
+/// Why rules make no instrument.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RulesError {
+    /// More decimals than a scale may have.
+    #[error("{symbol}: {what} {value} has more than {SCALE_MAX} decimal places")]
+    TooFine {
+        /// Symbol.
+        symbol: String,
+        /// Which rule.
+        what: &'static str,
+        /// Its value.
+        value: Decimal,
+    },
+    /// A bound that leaves 64 bits at the instrument's scale.
+    #[error("{symbol}: {what} {value} leaves 64 bits at {scale} decimal places")]
+    TooLarge {
+        /// Symbol.
+        symbol: String,
+        /// Which rule.
+        what: &'static str,
+        /// Its value.
+        value: Decimal,
+        /// The scale.
+        scale: u8,
+    },
+    /// A negative rule.
+    #[error("{symbol}: {what} {value} must not be negative")]
+    Negative {
+        /// Symbol.
+        symbol: String,
+        /// Which rule.
+        what: &'static str,
+        /// Its value.
+        value: Decimal,
+    },
+}
+
+impl SymbolRules {
+    /// A symbol that trades and of which nothing else is known.
+    pub fn unknown(surface: Surface, symbol: &str, base: &str, quote: &str) -> Self {
+        Self {
+            surface,
+            symbol: symbol.to_owned(),
+            status: SymbolStatus::Trading,
+            base: base.to_owned(),
+            quote: quote.to_owned(),
+            price_precision: None,
+            qty_precision: None,
+            price: None,
+            lot_size: None,
+            market_lot_size: None,
+            max_num_orders: None,
+            max_num_algo_orders: None,
+            percent_price: None,
+            percent_price_by_side: None,
+            min_notional: None,
+            max_notional: None,
+            notional: None,
+            order_types: Vec::new(),
+            times_in_force: Vec::new(),
+            trigger_protect: None,
+            market_take_bound: None,
+            liquidation_fee: None,
+        }
+    }
+
+    /// The instrument, with the smallest scales that hold every price and every quantity rule.
+    pub fn instrument(&self, assets: &mut Assets) -> Result<Instrument, RulesError> {
+        let prices = self.price.map(|rule| {
+            [
+                ("minPrice", rule.min),
+                ("maxPrice", rule.max),
+                ("tickSize", rule.tick),
+            ]
+        });
+        let lots = [self.lot_size, self.market_lot_size].into_iter().flatten();
+        let qtys = lots.flat_map(|rule| {
+            [
+                ("minQty", rule.min),
+                ("maxQty", rule.max),
+                ("stepSize", rule.step),
+            ]
+        });
+        let price_scale = self.scale(prices.into_iter().flatten())?;
+        let qty_scale = self.scale(qtys)?;
+        Ok(Instrument {
+            surface: self.surface,
+            symbol: self.symbol.clone(),
+            status: self.status.clone(),
+            base: assets.id(&self.base),
+            quote: assets.id(&self.quote),
+            price_scale,
+            qty_scale,
+            price_precision: self.price_precision,
+            qty_precision: self.qty_precision,
+            filters: self.filters(price_scale, qty_scale)?,
+            order_types: self.order_types.clone(),
+            times_in_force: self.times_in_force.clone(),
+            trigger_protect: self.trigger_protect,
+            market_take_bound: self.market_take_bound,
+            liquidation_fee: self.liquidation_fee,
+        })
+    }
+
+    fn filters(&self, price_scale: u8, qty_scale: u8) -> Result<Filters, RulesError> {
+        let price = |what, value| self.mantissa(what, value, price_scale);
+        let qty = |what, value| self.mantissa(what, value, qty_scale);
+        let lot = |rule: Option<LotRule>| {
+            let Some(rule) = rule else { return Ok(None) };
+            Ok(Some(LotSize {
+                min_qty: qty("minQty", rule.min)?,
+                max_qty: qty("maxQty", rule.max)?,
+                step_size: qty("stepSize", rule.step)?,
+            }))
+        };
+        let price_filter = match self.price {
+            Some(rule) => Some(PriceFilter {
+                min_price: price("minPrice", rule.min)?,
+                max_price: price("maxPrice", rule.max)?,
+                tick_size: price("tickSize", rule.tick)?,
+            }),
+            None => None,
+        };
+        let notional = match self.notional {
+            Some(rule) => Some(Notional {
+                min_notional: self.amount("minNotional", rule.min)?,
+                max_notional: self.amount("maxNotional", rule.max)?,
+                apply_min_to_market: rule.apply_min_to_market,
+                apply_max_to_market: rule.apply_max_to_market,
+                avg_price_mins: rule.avg_price_mins,
+            }),
+            None => None,
+        };
+        let amount = |what, value: Option<Decimal>| value.map(|v| self.amount(what, v)).transpose();
+        Ok(Filters {
+            price: price_filter,
+            lot_size: lot(self.lot_size)?,
+            market_lot_size: lot(self.market_lot_size)?,
+            max_num_orders: self.max_num_orders,
+            max_num_algo_orders: self.max_num_algo_orders,
+            percent_price: self.percent_price,
+            percent_price_by_side: self.percent_price_by_side,
+            min_notional: amount("minNotional", self.min_notional)?,
+            max_notional: amount("maxNotional", self.max_notional)?,
+            notional,
+        })
+    }
+
+    fn scale(
+        &self,
+        values: impl Iterator<Item = (&'static str, Decimal)>,
+    ) -> Result<u8, RulesError> {
+        let mut scale = 0;
+        for (what, value) in values {
+            let needed = value.normalize().scale();
+            if needed > u32::from(SCALE_MAX) {
+                let symbol = self.symbol.clone();
+                return Err(RulesError::TooFine {
+                    symbol,
+                    what,
+                    value,
+                });
+            }
+            scale = scale.max(needed as u8);
+        }
+        Ok(scale)
+    }
+
+    fn mantissa(&self, what: &'static str, value: Decimal, scale: u8) -> Result<i64, RulesError> {
+        let symbol = || self.symbol.clone();
+        if value.is_sign_negative() && !value.is_zero() {
+            let symbol = symbol();
+            return Err(RulesError::Negative {
+                symbol,
+                what,
+                value,
+            });
+        }
+        exact_mantissa(value, scale).ok_or_else(|| RulesError::TooLarge {
+            symbol: symbol(),
+            what,
+            value,
+            scale,
+        })
+    }
+
+    fn amount(&self, what: &'static str, value: Decimal) -> Result<Amount, RulesError> {
+        Amount::from_decimal(value).ok_or_else(|| RulesError::TooLarge {
+            symbol: self.symbol.clone(),
+            what,
+            value,
+            scale: windvane_engine::decimal::AMOUNT_SCALE,
+        })
+    }
+}
