@@ -1,5 +1,6 @@
 //! The drivers, recordings, configuration and command line of the binary `windvane`.
 
 pub mod config;
+pub mod recording;
 pub mod report;
 pub mod results;

@@ -1,1 +1,2 @@
+//! Speed of decoding one frame, by kind.
 fn main() {}

@@ -52,13 +52,12 @@ pub fn entries(text: &str) -> Result<Vec<(String, &str)>, ExchangeInfoError> {
 
 /// The surface of one entry of `symbols`: a `contractType` is of futures only.
 pub fn surface(entry: &str) -> Result<Surface, ExchangeInfoError> {
-    let symbol: Symbol = parse(entry)?;
-    Ok(symbol.surface())
+    Ok(parse::<Entry>(entry)?.surface())
 }
 
 /// The rules of one entry of `symbols`.
 pub fn symbol_rules(entry: &str) -> Result<SymbolRules, ExchangeInfoError> {
-    parse::<Symbol>(entry)?.rules()
+    parse::<Entry>(entry)?.rules()
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ExchangeInfoError> {
@@ -67,7 +66,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ExchangeInfoError> 
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Symbol {
+struct Entry {
     symbol: String,
     status: Option<String>,
     contract_status: Option<String>,
@@ -92,7 +91,8 @@ struct Symbol {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Filter {
-    filter_type: String,
+    #[serde(rename = "filterType")]
+    kind: String,
     min_price: Option<Exact>,
     max_price: Option<Exact>,
     tick_size: Option<Exact>,
@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for Exact {
     }
 }
 
-impl Symbol {
+impl Entry {
     fn surface(&self) -> Surface {
         if self.contract_type.is_some() {
             Surface::Futures
@@ -173,7 +173,7 @@ impl Symbol {
 
 impl Filter {
     fn apply(self, rules: &mut SymbolRules) -> Result<(), ExchangeInfoError> {
-        let (symbol, filter) = (rules.symbol.clone(), self.filter_type.clone());
+        let (symbol, filter) = (rules.symbol.clone(), self.kind.clone());
         let need = |field: &'static str, value: Option<Exact>| match value {
             Some(value) => Ok(value.0),
             None => Err(ExchangeInfoError::MissingField {
@@ -183,7 +183,7 @@ impl Filter {
             }),
         };
         let count = |value: Option<Exact>| value.and_then(|value| u32::try_from(value.0).ok());
-        match self.filter_type.as_str() {
+        match self.kind.as_str() {
             "PRICE_FILTER" => {
                 rules.price = Some(PriceRule {
                     min: need("minPrice", self.min_price)?,

@@ -116,11 +116,10 @@ fn payload<'a>(
             let marks = vec![mark(fields)?];
             (Some(Surface::Futures), Frame::Marks(marks))
         }
-        Some(_) => (None, Frame::Other),
         None if fields.last_update_id.is_some() => snapshot(fields, stream, levels)?,
         None if fields.symbols.is_some() => (None, Frame::ExchangeInfo(text)),
         None if fields.last_id.is_some() && fields.bid_qty.is_some() => top(fields)?,
-        None => (None, Frame::Other),
+        _ => (None, Frame::Other),
     };
     Ok(Decoded {
         stream,

@@ -146,13 +146,12 @@ impl<T> Pending<T> {
         }
     }
 
-    /// Keeps a difference; gives back the one that had to go for it.
-    pub fn push(&mut self, ids: DiffIds, frame: T) -> Option<T> {
+    /// Keeps a difference.
+    pub fn push(&mut self, ids: DiffIds, frame: T) {
         self.frames.push_back((ids, frame));
         if self.frames.len() > self.limit {
-            return self.frames.pop_front().map(|(_, frame)| frame);
+            self.frames.pop_front();
         }
-        None
     }
 
     /// All that is kept, oldest first; afterwards nothing is.
@@ -160,8 +159,10 @@ impl<T> Pending<T> {
         std::mem::take(&mut self.frames)
     }
 
-    /// The ids of all that is kept, oldest first.
-    pub fn ids(&self) -> impl Iterator<Item = DiffIds> + '_ {
-        self.frames.iter().map(|(ids, _)| *ids)
+    /// An update id lies between the first and the last that is kept.
+    pub fn encloses(&self, update_id: i64) -> bool {
+        let first = self.frames.front().map(|(ids, _)| ids.first);
+        let last = self.frames.back().map(|(ids, _)| ids.last);
+        first.is_some_and(|first| first <= update_id) && last.is_some_and(|last| update_id <= last)
     }
 }

@@ -103,12 +103,11 @@ fn trade<'a>(cursor: &mut Cursor<'a>) -> Option<Decoded<'a>> {
     let price = cursor.number()?;
     cursor.expect(b",\"q\":\"")?;
     let qty = cursor.number()?;
-    let trade_ms = match trade_ms {
-        Some(trade_ms) => trade_ms,
-        None => {
-            cursor.expect(b",\"T\":")?;
-            cursor.integer()?
-        }
+    let trade_ms = if let Some(trade_ms) = trade_ms {
+        trade_ms
+    } else {
+        cursor.expect(b",\"T\":")?;
+        cursor.integer()?
     };
     let has_execution_type = cursor.skip(b",\"X\":\"");
     if has_execution_type {

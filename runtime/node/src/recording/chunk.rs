@@ -1,0 +1,216 @@
+//! A chunk of decoded events: its form in memory and its bytes in the cache, check-summed.
+//!
+//! Layout, little endian: `magic u32, crc u32, events u32, levels u32, scales u32, reserved u32,
+//! first line u64`, then the scales (24 bytes each), the events (64) and the levels (16). The
+//! checksum (CRC-32) covers everything after itself.
+
+use std::io::{self, Read, Write};
+
+use windvane_engine::{InstrumentId, Level, Time};
+
+use super::tape_event::{DEPTH, GAP, MARK, TOP, TRADE, TapeEvent};
+
+/// Events in the order in which they were received, and the levels of the depth events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// The events.
+    pub events: Vec<TapeEvent>,
+    /// Levels; see [`TapeEvent::market`].
+    pub levels: Vec<Level>,
+}
+
+/// Scales of one instrument of the recording within a chunk: the smallest that hold all its
+/// numbers, so that they nearly always are the instrument's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scales {
+    /// Index in the recording's survey.
+    pub(super) instrument: u16,
+    pub(super) price_scale: u8,
+    pub(super) qty_scale: u8,
+    /// Largest absolute mantissas, so that widening needs one check for all.
+    pub(super) price_max: i64,
+    pub(super) qty_max: i64,
+}
+
+/// A chunk as it lies in a cache: instruments are those of the recording.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stored {
+    pub(super) first_line: u64,
+    pub(super) scales: Vec<Scales>,
+    pub(super) chunk: Chunk,
+}
+
+const MAGIC: u32 = u32::from_le_bytes(*b"WVCK");
+const HEAD: usize = 32;
+const SCALES: usize = 24;
+const EVENT: usize = 64;
+const LEVEL: usize = 16;
+
+/// Appends a chunk.
+pub(super) fn write(out: &mut impl Write, stored: &Stored, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let Stored {
+        first_line,
+        scales,
+        chunk,
+    } = stored;
+    bytes.clear();
+    bytes.extend_from_slice(&MAGIC.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    for count in [chunk.events.len(), chunk.levels.len(), scales.len(), 0] {
+        bytes.extend_from_slice(&(count as u32).to_le_bytes());
+    }
+    bytes.extend_from_slice(&first_line.to_le_bytes());
+    for scale in scales {
+        bytes.extend_from_slice(&scale.instrument.to_le_bytes());
+        bytes.extend_from_slice(&[scale.price_scale, scale.qty_scale, 0, 0, 0, 0]);
+        bytes.extend_from_slice(&scale.price_max.to_le_bytes());
+        bytes.extend_from_slice(&scale.qty_max.to_le_bytes());
+    }
+    for event in &chunk.events {
+        bytes.extend_from_slice(&event_bytes(event));
+    }
+    for level in &chunk.levels {
+        bytes.extend_from_slice(&level.price.to_le_bytes());
+        bytes.extend_from_slice(&level.qty.to_le_bytes());
+    }
+    let crc = crc32fast::hash(&bytes[8..]);
+    bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+    out.write_all(bytes)
+}
+
+/// Reads the next chunk into `stored` and gives back its length; `bytes` is a buffer that is
+/// reused.
+///
+/// # Errors
+/// `InvalidData` for a damaged chunk; whatever the file gives.
+pub(super) fn read(
+    input: &mut impl Read,
+    stored: &mut Stored,
+    bytes: &mut Vec<u8>,
+) -> io::Result<u64> {
+    let mut head = [0; HEAD];
+    input.read_exact(&mut head)?;
+    let word = |at: usize| word32(&head, at);
+    let counts = [word(8), word(12), word(16)].map(|count| count as usize);
+    let [events, levels, scales] = counts;
+    let length = events * EVENT + levels * LEVEL + scales * SCALES;
+    // No writer makes larger ones; a damaged count must not ask for all the memory.
+    if word(0) != MAGIC || events > EVENTS_MAX || length > BYTES_MAX || scales > events {
+        return Err(damaged("no chunk where one should start"));
+    }
+    bytes.clear();
+    input.take(length as u64).read_to_end(bytes)?;
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&head[8..]);
+    crc.update(bytes);
+    if bytes.len() != length || crc.finalize() != word(4) {
+        return Err(damaged("checksum differs"));
+    }
+    stored.first_line = word64(&head, 24) as u64;
+    let (scale_bytes, rest) = bytes.split_at(scales * SCALES);
+    let (event_part, level_part) = rest.split_at(events * EVENT);
+    stored.scales.clear();
+    stored
+        .scales
+        .extend(scale_bytes.chunks_exact(SCALES).map(scales_of));
+    let chunk = &mut stored.chunk;
+    chunk.levels.clear();
+    chunk
+        .levels
+        .extend(level_part.chunks_exact(LEVEL).map(level_of));
+    chunk.events.clear();
+    chunk
+        .events
+        .extend(event_part.as_chunks::<EVENT>().0.iter().map(event_of));
+    check(chunk)?;
+    Ok((HEAD + length) as u64)
+}
+
+/// The most events in a chunk.
+pub(super) const EVENTS_MAX: usize = 16 * 1024;
+/// A chunk is closed once it holds this many levels.
+pub(super) const LEVELS_FULL: usize = 128 * 1024;
+const BYTES_MAX: usize = 256 << 20;
+
+fn check(chunk: &Chunk) -> io::Result<()> {
+    let levels = chunk.levels.len();
+    let is_sound = |event: &TapeEvent| match event.kind {
+        TRADE | TOP | GAP | MARK => true,
+        DEPTH => event.words[1..4].iter().all(|&n| n >= 0) && event.levels().end <= levels,
+        _ => false,
+    };
+    if chunk.events.iter().all(is_sound) {
+        Ok(())
+    } else {
+        Err(damaged("an event that does not exist"))
+    }
+}
+
+fn damaged(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
+}
+
+fn event_bytes(event: &TapeEvent) -> [u8; EVENT] {
+    let mut bytes = [0; EVENT];
+    bytes[0..8].copy_from_slice(&event.recv.0.to_le_bytes());
+    bytes[8..16].copy_from_slice(&event.event_time.0.to_le_bytes());
+    bytes[16..18].copy_from_slice(&event.instrument.0.to_le_bytes());
+    bytes[18] = event.kind;
+    bytes[19] = u8::from(event.flag);
+    bytes[20..24].copy_from_slice(&event.line.to_le_bytes());
+    for (at, word) in event.words.iter().enumerate() {
+        bytes[24 + at * 8..32 + at * 8].copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+#[inline]
+fn event_of(bytes: &[u8; EVENT]) -> TapeEvent {
+    TapeEvent {
+        recv: Time(word64(bytes, 0)),
+        event_time: Time(word64(bytes, 8)),
+        instrument: InstrumentId(u16::from_le_bytes([bytes[16], bytes[17]])),
+        kind: bytes[18],
+        flag: bytes[19] != 0,
+        line: word32(bytes, 20),
+        words: [
+            word64(bytes, 24),
+            word64(bytes, 32),
+            word64(bytes, 40),
+            word64(bytes, 48),
+            word64(bytes, 56),
+        ],
+    }
+}
+
+#[inline]
+fn level_of(bytes: &[u8]) -> Level {
+    Level {
+        price: word64(bytes, 0),
+        qty: word64(bytes, 8),
+    }
+}
+
+fn scales_of(bytes: &[u8]) -> Scales {
+    Scales {
+        instrument: u16::from_le_bytes([bytes[0], bytes[1]]),
+        price_scale: bytes[2],
+        qty_scale: bytes[3],
+        price_max: word64(bytes, 8),
+        qty_max: word64(bytes, 16),
+    }
+}
+
+#[inline]
+fn word64(bytes: &[u8], at: usize) -> i64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    i64::from_le_bytes(word)
+}
+
+#[inline]
+fn word32(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}

@@ -1,0 +1,288 @@
+//! Events collected into chunks: one scale per instrument and chunk, the smallest that holds all
+//! its numbers; on the way the greatest common divisors of prices and quantities.
+
+use windvane_engine::decimal::{Decimal, pow10};
+use windvane_engine::{InstrumentId, Level};
+use windvane_venue::{BookLevels, Number, NumberError};
+
+use super::RecordingError;
+use super::cache::Writer;
+use super::chunk::{EVENTS_MAX, LEVELS_FULL, Scales, Stored};
+use super::tape_event::{DEPTH, TOP, TRADE, TapeEvent};
+
+/// Collects events and writes a chunk whenever one is full.
+pub(super) struct Chunking {
+    writer: Writer,
+    stored: Stored,
+    instruments: Vec<Instrument>,
+    events: u64,
+}
+
+/// One kind of number of one instrument.
+#[derive(Clone, Copy, Debug, Default)]
+struct Quantum {
+    /// Decimal places of the mantissas of the running chunk.
+    scale: u8,
+    /// Greatest common divisor and largest absolute value of the running chunk.
+    divisor: u64,
+    largest: u64,
+    /// Greatest common divisor of all chunks before, `total / 10^total_scale`.
+    total: u128,
+    total_scale: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Instrument {
+    price: Quantum,
+    qty: Quantum,
+}
+
+impl Chunking {
+    pub(super) fn new(writer: Writer) -> Self {
+        Self {
+            writer,
+            stored: Stored::default(),
+            instruments: Vec::new(),
+            events: 0,
+        }
+    }
+
+    /// Makes sure that numbers with so many decimals can be taken; where they are finer than all
+    /// before, the running chunk ends. To be called before [`Self::price`] and its like.
+    #[inline]
+    pub(super) fn fit(
+        &mut self,
+        index: usize,
+        price_scale: u8,
+        qty_scale: u8,
+    ) -> Result<(), RecordingError> {
+        if let Some(known) = self.instruments.get(index)
+            && price_scale <= known.price.scale
+            && qty_scale <= known.qty.scale
+        {
+            return Ok(());
+        }
+        self.widen(index, price_scale, qty_scale)
+    }
+
+    fn widen(&mut self, index: usize, price: u8, qty: u8) -> Result<(), RecordingError> {
+        if index >= self.instruments.len() {
+            self.instruments.resize(index + 1, Instrument::default());
+        }
+        self.flush()?;
+        let known = &mut self.instruments[index];
+        known.price.scale = known.price.scale.max(price);
+        known.qty.scale = known.qty.scale.max(qty);
+        Ok(())
+    }
+
+    /// A price as mantissa of the running chunk.
+    #[inline]
+    pub(super) fn price(&mut self, index: usize, number: Number) -> Result<i64, NumberError> {
+        self.instruments[index].price.take(number)
+    }
+
+    /// A quantity as mantissa of the running chunk.
+    #[inline]
+    pub(super) fn qty(&mut self, index: usize, number: Number) -> Result<i64, NumberError> {
+        self.instruments[index].qty.take(number)
+    }
+
+    /// Adds the levels of a depth event; gives back where they start.
+    pub(super) fn levels(&mut self, index: usize, levels: &BookLevels) -> Result<i64, NumberError> {
+        let Instrument { price, qty } = &mut self.instruments[index];
+        let start = self.stored.chunk.levels.len();
+        for level in levels.all() {
+            let mantissas = price
+                .take(Number {
+                    mantissa: level.price,
+                    scale: levels.price_scale(),
+                })
+                .and_then(|price| {
+                    let scale = levels.qty_scale();
+                    let mantissa = level.qty;
+                    Ok((price, qty.take(Number { mantissa, scale })?))
+                });
+            match mantissas {
+                Ok((price, qty)) => self.stored.chunk.levels.push(Level { price, qty }),
+                Err(error) => {
+                    self.stored.chunk.levels.truncate(start);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(start as i64)
+    }
+
+    /// Adds an event, whose `line` is set here; writes the chunk once it is full.
+    #[inline]
+    pub(super) fn push(&mut self, line: u64, mut event: TapeEvent) -> Result<(), RecordingError> {
+        let chunk = &mut self.stored.chunk;
+        if chunk.events.is_empty() {
+            self.stored.first_line = line;
+        }
+        // A depth frame that waited is older than the chunk; its snapshot's line stands for it.
+        event.line = line.saturating_sub(self.stored.first_line) as u32;
+        chunk.events.push(event);
+        self.events += 1;
+        if chunk.events.len() >= EVENTS_MAX || chunk.levels.len() >= LEVELS_FULL {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), RecordingError> {
+        if self.stored.chunk.events.is_empty() {
+            return Ok(());
+        }
+        self.stored.scales.clear();
+        let mut cuts = Vec::with_capacity(self.instruments.len());
+        for (index, known) in self.instruments.iter_mut().enumerate() {
+            let is_used = known.price.largest > 0 || known.qty.largest > 0;
+            let (price_cut, qty_cut) = (known.price.close(), known.qty.close());
+            cuts.push((price_cut.divisor, qty_cut.divisor));
+            if is_used {
+                self.stored.scales.push(Scales {
+                    instrument: index as u16,
+                    price_scale: price_cut.scale,
+                    qty_scale: qty_cut.scale,
+                    price_max: price_cut.largest,
+                    qty_max: qty_cut.largest,
+                });
+            }
+        }
+        shrink(&mut self.stored, &cuts);
+        self.writer.chunk(&self.stored)?;
+        self.stored.chunk.events.clear();
+        self.stored.chunk.levels.clear();
+        Ok(())
+    }
+
+    /// Writes what is left: the writer, the number of events, and per instrument the greatest
+    /// common divisors of prices and quantities.
+    pub(super) fn finish(mut self) -> Result<Finished, RecordingError> {
+        self.flush()?;
+        let steps = self.instruments.iter();
+        let steps = steps.map(|known| (known.price.step(), known.qty.step()));
+        Ok(Finished {
+            steps: steps.collect(),
+            events: self.events,
+            writer: self.writer,
+        })
+    }
+}
+
+/// What is left of [`Chunking`] at the end.
+pub(super) struct Finished {
+    pub(super) writer: Writer,
+    pub(super) events: u64,
+    /// Steps of price and quantity, by instrument.
+    pub(super) steps: Vec<(Decimal, Decimal)>,
+}
+
+/// How a chunk's mantissas shrink to their smallest scale.
+struct Cut {
+    divisor: i64,
+    scale: u8,
+    largest: i64,
+}
+
+impl Quantum {
+    #[inline]
+    fn take(&mut self, number: Number) -> Result<i64, NumberError> {
+        let mantissa = number.at(self.scale)?;
+        let size = mantissa.unsigned_abs();
+        self.largest = self.largest.max(size);
+        // Nearly always the divisor divides the next number too, and one division tells.
+        if self.divisor == 0 || !size.is_multiple_of(self.divisor) {
+            self.divisor = gcd(self.divisor.into(), size.into()) as u64;
+        }
+        Ok(mantissa)
+    }
+
+    /// Ends the chunk for this kind of number.
+    fn close(&mut self) -> Cut {
+        let mut zeros = 0;
+        while zeros < self.scale
+            && self
+                .divisor
+                .is_multiple_of(10_u64.pow(u32::from(zeros) + 1))
+        {
+            zeros += 1;
+        }
+        let divisor = pow10(zeros);
+        let scale = self.scale - zeros;
+        let largest = self.largest as i64 / divisor;
+        self.add_to_total(u128::from(self.divisor) / divisor as u128, scale);
+        (self.divisor, self.largest) = (0, 0);
+        Cut {
+            divisor,
+            scale,
+            largest,
+        }
+    }
+
+    fn add_to_total(&mut self, divisor: u128, scale: u8) {
+        let finest = scale.max(self.total_scale);
+        let at_finest = |value: u128, scale: u8| value * pow10(finest - scale) as u128;
+        let before = at_finest(self.total, self.total_scale);
+        self.total = gcd(before, at_finest(divisor, scale));
+        self.total_scale = finest;
+    }
+
+    fn step(&self) -> Decimal {
+        windvane_engine::decimal::decimal(self.total as i128, self.total_scale)
+    }
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Divides every mantissa by its instrument's power of ten, which divides all of them.
+fn shrink(stored: &mut Stored, cuts: &[(i64, i64)]) {
+    if cuts.iter().all(|&cut| cut == (1, 1)) {
+        return;
+    }
+    let chunk = &mut stored.chunk;
+    for event in &mut chunk.events {
+        let Some(&(price, qty)) = cuts.get(usize::from(event.instrument.0)) else {
+            continue;
+        };
+        scale_event(event, &mut chunk.levels, |p, q| (p / price, q / qty));
+    }
+}
+
+/// Applies `to` to every price and quantity of an event and its levels.
+#[inline]
+pub(super) fn scale_event(
+    event: &mut TapeEvent,
+    levels: &mut [Level],
+    to: impl Fn(i64, i64) -> (i64, i64),
+) {
+    match event.kind {
+        TRADE => {
+            let [price, qty, ..] = event.words;
+            (event.words[0], event.words[1]) = to(price, qty);
+        }
+        TOP => {
+            let [_, bid, bid_qty, ask, ask_qty] = event.words;
+            (event.words[1], event.words[2]) = to(bid, bid_qty);
+            (event.words[3], event.words[4]) = to(ask, ask_qty);
+        }
+        DEPTH => {
+            for level in &mut levels[event.levels()] {
+                (level.price, level.qty) = to(level.price, level.qty);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The id that an instrument has within its recording.
+pub(super) fn local_id(index: usize) -> InstrumentId {
+    InstrumentId(index as u16)
+}

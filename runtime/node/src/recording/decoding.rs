@@ -1,0 +1,320 @@
+//! Text to cache: each line to events, depth joined on the way, chunks scaled and written. Memory
+//! is one chunk and the depth frames that wait for a snapshot.
+
+use std::path::Path;
+
+use windvane_engine::decimal::MARK_SCALE;
+use windvane_engine::{Surface, Time};
+use windvane_venue::{
+    BookLevels, BookTop, Decoded, Frame, FrameError, MarkPrice, Number, NumberError, Trade,
+    decode as decode_frame,
+};
+
+use super::cache::{Key, Writer};
+use super::chunking::{Chunking, local_id};
+use super::depth::OwnedSnapshot;
+use super::listing::Listing;
+use super::reader::{Broken, Lines};
+use super::survey::{Cut, Survey};
+use super::tape_event::{MARK, TOP, TRADE, TapeEvent};
+use super::{OnDamage, Options, Progress, RecordingError};
+
+/// Lines that are searched for a frame that tells its surface.
+const PROBE_LINES: usize = 4096;
+/// Lines between two calls of `progress`.
+const PROGRESS_LINES: u64 = 8192;
+
+/// Decodes a recording into the cache `home`.
+pub(super) fn decode(
+    path: &Path,
+    key: &Key,
+    home: &Path,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Survey, RecordingError> {
+    let surface = match options.surface {
+        Some(surface) => surface,
+        None => probe(path)?.unwrap_or(Surface::Spot),
+    };
+    let mut lines = Lines::open(path)?;
+    let mut decoding = Decoding {
+        surface,
+        survey: Survey::default(),
+        listing: Listing::default(),
+        chunking: Chunking::new(Writer::create(home)?),
+        last_recv: i64::MIN,
+        early: None,
+    };
+    let mut levels = BookLevels::default();
+    while let Some((number, line)) = lines.next().map_err(RecordingError::io(path))? {
+        let outcome = decoding.line(number, line, &mut levels);
+        match outcome {
+            Ok(()) => {}
+            Err(Refused::Cache(error)) => return Err(error),
+            // What is left of a line where the text broke off is no damage of its own.
+            Err(Refused::Line(reason)) if lines.at_broken_end() => {
+                decoding.survey.cut = Some(Cut {
+                    after_line: number - 1,
+                    corrupt: false,
+                    reason,
+                });
+            }
+            Err(Refused::Line(reason)) if options.on_damage == OnDamage::Fail => {
+                return Err(RecordingError::Damaged {
+                    path: path.to_owned(),
+                    line: number,
+                    reason,
+                });
+            }
+            Err(Refused::Line(reason)) => decoding.survey.damaged.add(number, || reason),
+        }
+        if number % PROGRESS_LINES == 0 {
+            let (read, total) = lines.progress();
+            progress(read, total);
+        }
+    }
+    let (_, total) = lines.progress();
+    progress(total, total);
+    decoding.finish(&lines, key)
+}
+
+/// The surface of the first frame that tells it.
+fn probe(path: &Path) -> Result<Option<Surface>, RecordingError> {
+    let mut lines = Lines::open(path)?;
+    let mut levels = BookLevels::default();
+    for _ in 0..PROBE_LINES {
+        let Some((_, line)) = lines.next().map_err(RecordingError::io(path))? else {
+            break;
+        };
+        let frame = split(line).ok().map(|(_, frame)| frame);
+        let surface = frame.and_then(|frame| decode_frame(frame, &mut levels).ok()?.surface);
+        if surface.is_some() {
+            return Ok(surface);
+        }
+    }
+    Ok(None)
+}
+
+/// Receive time and frame of a line.
+fn split(line: &[u8]) -> Result<(i64, &[u8]), String> {
+    let space = memchr::memchr(b' ', line).unwrap_or(0);
+    let digits = &line[..space];
+    // 18 digits of nanoseconds end in 2001, 19 in 2262.
+    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
+        return Err("does not start with a receive time in nanoseconds and a space".to_owned());
+    }
+    let recv = digits
+        .iter()
+        .try_fold(0_i64, |sum, digit| {
+            sum.checked_mul(10)?.checked_add(i64::from(digit - b'0'))
+        })
+        .ok_or("receive time is out of range")?;
+    Ok((recv, &line[space + 1..]))
+}
+
+/// Why a line gave nothing.
+pub(super) enum Refused {
+    Line(String),
+    Cache(RecordingError),
+}
+
+impl From<FrameError> for Refused {
+    fn from(error: FrameError) -> Self {
+        Self::Line(error.to_string())
+    }
+}
+
+impl From<NumberError> for Refused {
+    fn from(error: NumberError) -> Self {
+        Self::Line(error.to_string())
+    }
+}
+
+impl From<RecordingError> for Refused {
+    fn from(error: RecordingError) -> Self {
+        Self::Cache(error)
+    }
+}
+
+/// A recording on its way into a cache; `depth` has its other half.
+pub(super) struct Decoding {
+    /// Of frames that do not tell theirs.
+    pub(super) surface: Surface,
+    pub(super) survey: Survey,
+    pub(super) listing: Listing,
+    pub(super) chunking: Chunking,
+    last_recv: i64,
+    /// A depth snapshot that came before every frame that could tell whose it is.
+    pub(super) early: Option<(At, OwnedSnapshot)>,
+}
+
+/// When and where a frame came.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub(super) line: u64,
+    pub(super) recv: i64,
+}
+
+impl Decoding {
+    fn line(&mut self, number: u64, line: &[u8], levels: &mut BookLevels) -> Result<(), Refused> {
+        if line.is_empty() {
+            return Ok(());
+        }
+        let (stamp, frame) = split(line).map_err(Refused::Line)?;
+        let Decoded { surface, frame, .. } = decode_frame(frame, levels)?;
+        if stamp < self.last_recv {
+            let by = self.last_recv - stamp;
+            let fault = || format!("{by} ns before the line in front");
+            self.survey.backwards.add(number, fault);
+        }
+        self.last_recv = stamp.max(self.last_recv);
+        let at = At {
+            line: number,
+            recv: self.last_recv,
+        };
+        let known = surface.unwrap_or(self.surface);
+        match frame {
+            Frame::Trade(trade) => self.trade(at, known, &trade),
+            Frame::Top(top) => self.top(at, known, &top),
+            Frame::Depth(diff) => self.depth(at, known, &diff, levels),
+            Frame::Snapshot(snapshot) => self.snapshot(at, surface, &snapshot, levels),
+            Frame::Marks(marks) => marks.iter().try_for_each(|mark| self.mark(at, mark)),
+            Frame::ExchangeInfo(text) => {
+                let listed = self.listing.exchange_info(text);
+                listed.map_err(|error| Refused::Line(error.to_string()))
+            }
+            Frame::Other => {
+                self.survey.ignored += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn trade(&mut self, at: At, surface: Surface, trade: &Trade<'_>) -> Result<(), Refused> {
+        let index = self.listing.index(surface, trade.symbol);
+        let time = event_time(trade.trade_ms, trade.event_ms);
+        self.chunking
+            .fit(index, trade.price.scale, trade.qty.scale)?;
+        let listed = self.listing.at(index);
+        if *listed.trades_are_aggregates.get_or_insert(trade.aggregate) != trade.aggregate {
+            listed.survey.trades_doubled += 1;
+            return Ok(());
+        }
+        let price = self.chunking.price(index, trade.price)?;
+        let qty = self.chunking.qty(index, trade.qty)?;
+        listed.survey.trades += 1;
+        listed.delay(at.recv, time);
+        listed.last_price = Some(trade.price);
+        let words = [price, qty, trade.id, 0, 0];
+        self.emit(at, time, index, TRADE, trade.buyer_is_maker, words)
+    }
+
+    fn top(&mut self, at: At, surface: Surface, top: &BookTop<'_>) -> Result<(), Refused> {
+        let index = self.listing.index(surface, top.symbol);
+        let time = event_time(top.transaction_ms, top.event_ms);
+        let price_scale = top.bid_price.scale.max(top.ask_price.scale);
+        let qty_scale = top.bid_qty.scale.max(top.ask_qty.scale);
+        self.chunking.fit(index, price_scale, qty_scale)?;
+        let words = [
+            top.update_id,
+            self.chunking.price(index, top.bid_price)?,
+            self.chunking.qty(index, top.bid_qty)?,
+            self.chunking.price(index, top.ask_price)?,
+            self.chunking.qty(index, top.ask_qty)?,
+        ];
+        let listed = self.listing.at(index);
+        listed.survey.tops += 1;
+        listed.delay(at.recv, time);
+        listed.last_price = Some(top.bid_price);
+        self.emit(at, time, index, TOP, false, words)
+    }
+
+    fn mark(&mut self, at: At, mark: &MarkPrice<'_>) -> Result<(), Refused> {
+        let index = self.listing.index(Surface::Futures, mark.symbol);
+        // The chunk's scales do not bind marks, but they must exist.
+        self.chunking.fit(index, 0, 0)?;
+        let time = event_time(0, mark.event_ms);
+        let or_zero = |number: Option<Number>| number.map_or(Ok(0), |number| number.at(MARK_SCALE));
+        let next_funding = match mark.next_funding_ms {
+            0 => Time::NEVER,
+            ms => Time::from_millis(ms),
+        };
+        let words = [
+            mark.mark.at(MARK_SCALE)?,
+            or_zero(mark.index)?,
+            or_zero(mark.funding_rate)?,
+            next_funding.0,
+            0,
+        ];
+        let listed = self.listing.at(index);
+        listed.survey.marks += 1;
+        listed.delay(at.recv, time);
+        self.emit(at, time, index, MARK, false, words)
+    }
+
+    #[inline]
+    pub(super) fn emit(
+        &mut self,
+        at: At,
+        event_time: i64,
+        index: usize,
+        kind: u8,
+        flag: bool,
+        words: [i64; 5],
+    ) -> Result<(), Refused> {
+        if self.survey.first_recv_ns == 0 {
+            self.survey.first_recv_ns = at.recv;
+        }
+        self.survey.last_recv_ns = at.recv;
+        let event = TapeEvent {
+            recv: Time(at.recv),
+            event_time: Time(event_time),
+            instrument: local_id(index),
+            kind,
+            flag,
+            line: 0,
+            words,
+        };
+        Ok(self.chunking.push(at.line, event)?)
+    }
+
+    fn finish(mut self, lines: &Lines, key: &Key) -> Result<Survey, RecordingError> {
+        if let Some((at, ..)) = self.early.take() {
+            self.survey
+                .unassigned
+                .add(at.line, || "no depth stream to join".to_owned());
+        }
+        if let Some(broken) = lines.broken() {
+            let (corrupt, reason) = match broken {
+                Broken::Cut(reason) => (false, reason),
+                Broken::Corrupt(reason) => (true, reason),
+            };
+            // The last line may have been a part of one.
+            let whole = self.survey.cut.map_or(lines.count(), |cut| cut.after_line);
+            self.survey.cut = Some(Cut {
+                after_line: whole,
+                corrupt,
+                reason: reason.clone(),
+            });
+        }
+        let finished = self.chunking.finish()?;
+        self.survey.lines = lines.count();
+        self.survey.events = finished.events;
+        self.survey.instruments = self.listing.into_surveys();
+        for (survey, (price, qty)) in self.survey.instruments.iter_mut().zip(finished.steps) {
+            (survey.price_step, survey.qty_step) = (price, qty);
+        }
+        finished.writer.finish(key, &self.survey)?;
+        Ok(self.survey)
+    }
+}
+
+/// Transaction time if there is one, else event time, in ns; 0 for neither.
+pub(super) fn event_time(transaction_ms: i64, event_ms: i64) -> i64 {
+    let ms = if transaction_ms != 0 {
+        transaction_ms
+    } else {
+        event_ms
+    };
+    Time::from_millis(ms).0
+}

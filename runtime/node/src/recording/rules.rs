@@ -1,0 +1,214 @@
+//! The rules of an instrument: configured, else from exchange information in the recording, else
+//! inferred from its prices and quantities.
+
+use windvane_engine::Instrument;
+use windvane_engine::decimal::Decimal;
+use windvane_venue::exchange_info::{self, ExchangeInfoError};
+use windvane_venue::symbol_rules::{LotRule, PriceRule, RulesError};
+use windvane_venue::{Assets, SymbolRules};
+
+use super::Survey;
+use crate::config::{InstrumentName, InstrumentRules};
+
+/// Where the rules of an instrument come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RulesSource {
+    /// `[[instrument]]`; what it leaves open is of exchange information, if there is one.
+    Configured,
+    /// An exchange information line of the recording.
+    ExchangeInfo,
+    /// The greatest common divisors of recorded prices and quantities.
+    Inferred,
+}
+
+impl RulesSource {
+    /// The word for summaries: `configured`, `exchange info` or `inferred`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Configured => "configured",
+            Self::ExchangeInfo => "exchange info",
+            Self::Inferred => "inferred",
+        }
+    }
+}
+
+impl std::fmt::Display for RulesSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why an instrument has no rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// Neither configured nor recorded.
+    #[error("{name} is in no recording{}; add a recording of it to backtest.data", known(.recorded))]
+    Unknown {
+        /// The instrument.
+        name: InstrumentName,
+        /// What is recorded.
+        recorded: Vec<String>,
+    },
+    /// Recorded, but without a price and a quantity.
+    #[error("{0} has no prices in the recording; give its tick and step in [[instrument]]")]
+    NoPrices(InstrumentName),
+    /// Nobody says what its assets are.
+    #[error("{0} ends in no known quote asset; give its base and quote in [[instrument]]")]
+    Assets(InstrumentName),
+    /// The exchange information line is wrong.
+    #[error(transparent)]
+    ExchangeInfo(#[from] ExchangeInfoError),
+    /// The rules do not fit the engine's scales.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+}
+
+fn known(recorded: &[String]) -> String {
+    if recorded.is_empty() {
+        return String::new();
+    }
+    format!(" (recorded: {})", recorded.join(", "))
+}
+
+/// Quote assets that symbols end in, longer ones before those that they end in themselves.
+const QUOTES: [&str; 22] = [
+    "FDUSD", "USDT", "USDC", "BUSD", "TUSD", "USDP", "USDD", "USD1", "USDF", "DAI", "EUR", "GBP",
+    "TRY", "BRL", "JPY", "AUD", "USD", "BTC", "ETH", "BNB", "SOL", "XRP",
+];
+
+/// Base and quote of a symbol by the quote asset that it ends in.
+pub fn split_symbol(symbol: &str) -> Option<(&str, &str)> {
+    // `BTCUSDT_240927`: what follows the underscore is the delivery date.
+    let pair = symbol.split('_').next().unwrap_or(symbol);
+    QUOTES.iter().find_map(|quote| {
+        let base = pair.strip_suffix(quote)?;
+        (!base.is_empty()).then_some((base, *quote))
+    })
+}
+
+/// The rules of `name`, from the best source that there is.
+///
+/// # Errors
+/// [`ResolveError`] says what is missing and where to write it.
+pub fn resolve_instrument(
+    name: &InstrumentName,
+    configured: Option<&InstrumentRules>,
+    surveys: &[&Survey],
+    assets: &mut Assets,
+) -> Result<(Instrument, RulesSource), ResolveError> {
+    let recorded = |survey: &&Survey| survey.instrument(name.surface, &name.symbol).cloned();
+    let found: Vec<_> = surveys.iter().filter_map(recorded).collect();
+    let entry = found
+        .iter()
+        .find_map(|survey| survey.exchange_info.as_deref());
+    let mut rules = match entry {
+        Some(entry) => exchange_info::symbol_rules(entry)?,
+        None => named(name, configured)?,
+    };
+    let source = if let Some(configured) = configured {
+        configure(&mut rules, configured);
+        RulesSource::Configured
+    } else if entry.is_some() {
+        RulesSource::ExchangeInfo
+    } else if found.is_empty() {
+        let all = surveys.iter().flat_map(|survey| &survey.instruments);
+        return Err(ResolveError::Unknown {
+            name: name.clone(),
+            recorded: all.map(super::InstrumentSurvey::name).collect(),
+        });
+    } else {
+        let steps = |step: fn(&super::InstrumentSurvey) -> Decimal| {
+            found.iter().map(step).fold(Decimal::ZERO, divisor)
+        };
+        infer(
+            &mut rules,
+            name,
+            steps(|s| s.price_step),
+            steps(|s| s.qty_step),
+        )?;
+        RulesSource::Inferred
+    };
+    Ok((rules.instrument(assets)?, source))
+}
+
+/// Nothing but name and assets.
+fn named(
+    name: &InstrumentName,
+    configured: Option<&InstrumentRules>,
+) -> Result<SymbolRules, ResolveError> {
+    let split = split_symbol(&name.symbol);
+    let base = configured
+        .and_then(|rules| rules.base.as_deref())
+        .or(split.map(|(base, _)| base));
+    let quote = configured
+        .and_then(|rules| rules.quote.as_deref())
+        .or(split.map(|(_, quote)| quote));
+    let (Some(base), Some(quote)) = (base, quote) else {
+        return Err(ResolveError::Assets(name.clone()));
+    };
+    Ok(SymbolRules::unknown(
+        name.surface,
+        &name.symbol,
+        base,
+        quote,
+    ))
+}
+
+fn configure(rules: &mut SymbolRules, configured: &InstrumentRules) {
+    if let Some(base) = &configured.base {
+        rules.base.clone_from(base);
+    }
+    if let Some(quote) = &configured.quote {
+        rules.quote.clone_from(quote);
+    }
+    let before = rules.price.unwrap_or_default();
+    rules.price = Some(PriceRule {
+        min: configured.min_price.unwrap_or(before.min),
+        max: configured.max_price.unwrap_or(before.max),
+        tick: configured.tick,
+    });
+    let lot = |before: Option<LotRule>, max: Option<Decimal>| {
+        let before = before.unwrap_or_default();
+        Some(LotRule {
+            min: configured.min_qty.unwrap_or(before.min),
+            max: max.unwrap_or(before.max),
+            step: configured.step,
+        })
+    };
+    rules.lot_size = lot(rules.lot_size, configured.max_qty);
+    let market_max = configured.max_market_qty.or(configured.max_qty);
+    rules.market_lot_size = lot(rules.market_lot_size, market_max);
+    rules.min_notional = configured.min_notional.or(rules.min_notional);
+    rules.max_num_orders = configured.max_num_orders.or(rules.max_num_orders);
+}
+
+/// Tick and step, and the step as the least quantity; nothing else binds.
+fn infer(
+    rules: &mut SymbolRules,
+    name: &InstrumentName,
+    tick: Decimal,
+    step: Decimal,
+) -> Result<(), ResolveError> {
+    if tick.is_zero() || step.is_zero() {
+        return Err(ResolveError::NoPrices(name.clone()));
+    }
+    rules.price = Some(PriceRule {
+        tick,
+        ..PriceRule::default()
+    });
+    let lot = Some(LotRule {
+        min: step,
+        max: Decimal::ZERO,
+        step,
+    });
+    (rules.lot_size, rules.market_lot_size) = (lot, lot);
+    Ok(())
+}
+
+/// Greatest common divisor of two steps; 0 stands for "unknown".
+fn divisor(mut a: Decimal, mut b: Decimal) -> Decimal {
+    while !b.is_zero() {
+        (a, b) = (b, a % b);
+    }
+    a.normalize()
+}
