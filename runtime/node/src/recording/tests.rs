@@ -93,7 +93,7 @@ fn depth_of(text: &str) -> (String, Survey) {
     let dir = tempfile::tempdir().unwrap();
     let recording = open(&written(dir.path(), text), dir.path());
     let wanted = [instrument("futures:BTCUSDT", &[&recording])];
-    let mut tape = Tape::new(&[recording.clone()], &wanted).unwrap();
+    let mut tape = Tape::new(std::slice::from_ref(&recording), &wanted).unwrap();
     let mut kinds = String::new();
     while let Some(chunk) = tape.next_chunk().unwrap() {
         for event in &chunk.events {
@@ -256,14 +256,14 @@ fn a_stale_cache_and_a_damaged_one_are_noticed_and_made_again() {
     assert_eq!(recording.survey().events, 2);
     // One flipped bit, in the head, in a chunk and in the survey.
     let wanted = [instrument("futures:BTCUSDT", &[&recording])];
-    let expected = play(&[recording.clone()], &wanted);
+    let expected = play(std::slice::from_ref(&recording), &wanted);
     let whole = std::fs::read(recording.cache_path()).unwrap();
     for at in [70, 200, whole.len() - 5] {
         let mut bad = whole.clone();
         bad[at] ^= 1;
         std::fs::write(recording.cache_path(), &bad).unwrap();
         let again = open(&path, dir.path());
-        let mut tape = Tape::new(&[again.clone()], &wanted).unwrap();
+        let mut tape = Tape::new(std::slice::from_ref(&again), &wanted).unwrap();
         tape.next_chunk().unwrap();
         let told = again.notices().into_iter().chain(tape.notices().to_vec());
         assert!(
