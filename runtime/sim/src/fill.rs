@@ -91,8 +91,12 @@ impl Venue {
         let (signed, slot) = (qty * terms.side.sign(), terms.position_side as usize);
         let market = &mut self.markets[usize::from(terms.instrument.0)];
         let rules = &market.instrument;
-        let realized =
-            market.positions[slot].apply(signed, quote_qty, |closed| rules.notional(price, closed));
+        let position = &mut market.positions[slot];
+        let held = position.qty;
+        let realized = position.apply(signed, quote_qty, |part| rules.notional(price, part));
+        if held != 0 && position.qty.signum() != held.signum() {
+            self.closed = Some(market.id);
+        }
         *self.account.wallet_mut(market.instrument.quote) += realized - fee;
         self.margin.dirty = Some(market.instrument.quote);
         realized

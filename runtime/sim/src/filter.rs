@@ -140,7 +140,8 @@ fn modes(context: &Context<'_>, terms: &OrderTerms) -> Check {
             terms.order_type,
             OrderType::StopMarket | OrderType::TakeProfitMarket
         );
-        ensure(closes, Code::ParamNotRequired)?;
+        // A batch has no closePosition (spec 2, Place multiple orders).
+        ensure(closes && !context.batch, Code::ParamNotRequired)?;
         ensure(terms.qty.is_none(), Code::QtyWithClosePosition)?;
         let opens = matches!(
             (terms.position_side, terms.side),
@@ -265,32 +266,40 @@ fn quantity(instrument: &Instrument, terms: &OrderTerms) -> Check {
 }
 
 fn percent(context: &Context<'_>, terms: &OrderTerms) -> Check {
-    let (Some(price), instrument) = (terms.price, context.instrument) else {
-        return Ok(());
-    };
     let (over, under) = if terms.order_type.is_conditional() {
         (Code::StopOverMultiplier, Code::StopUnderMultiplier)
     } else {
         (Code::PriceOverMultiplier, Code::PriceUnderMultiplier)
     };
-    let spot = instrument.surface == Surface::Spot;
-    let buy = terms.side == Side::Buy;
+    match terms.price {
+        Some(price) => percent_price(context, terms.side, price.0, over, under),
+        None => Ok(()),
+    }
+}
+
+/// `PERCENT_PRICE` and `PERCENT_PRICE_BY_SIDE` for a price, an order's own or a counterparty's.
+/// Where the reference price is unknown they hold.
+pub(crate) fn percent_price(
+    context: &Context<'_>,
+    side: Side,
+    price: i64,
+    over: Code,
+    under: Code,
+) -> Check {
+    let spot = context.instrument.surface == Surface::Spot;
     let reference = if spot { context.index } else { context.mark };
     if reference == 0 {
         return Ok(());
     }
     // Both sides at a scale of 16 plus the price's: exact.
-    let price = i128::from(price.0) * 10_i128.pow(16);
-    let bound = |rate: Rate| {
-        i128::from(reference) * i128::from(rate.0) * i128::from(pow10(instrument.price_scale))
-    };
-    let sides = [
-        context.fractions.percent,
-        context.fractions.by_side.map(|s| s[terms.side as usize]),
-    ];
-    for (down, up) in sides.into_iter().flatten() {
-        // Futures bind a buy from above and a sell from below; spot binds both from both.
-        let (capped, floored) = (spot || buy, spot || !buy);
+    let unit = i128::from(pow10(context.instrument.price_scale));
+    let price = i128::from(price) * 10_i128.pow(16);
+    let bound = |rate: Rate| i128::from(reference) * i128::from(rate.0) * unit;
+    // Futures bind a buy from above and a sell from below; spot binds both from both.
+    let capped = spot || side == Side::Buy;
+    let floored = spot || side == Side::Sell;
+    let by_side = context.fractions.by_side.map(|s| s[side as usize]);
+    for (down, up) in [context.fractions.percent, by_side].into_iter().flatten() {
         ensure(!capped || price <= bound(up), over)?;
         ensure(!floored || price >= bound(down), under)?;
     }

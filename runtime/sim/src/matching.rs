@@ -136,6 +136,17 @@ impl Venue {
         market.watch_own();
     }
 
+    /// Ends the orders in the book that could only close and have nothing left to close.
+    #[cold]
+    pub(crate) fn expire_closing(&mut self, instrument: InstrumentId) {
+        let resting = self.at(instrument).own.iter().flatten();
+        let spent = |key: &OrderKey| self.orders.at(*key).closing && self.executable(*key) == 0;
+        let keys: Vec<_> = resting.map(|own| own.key).filter(spent).collect();
+        for key in keys {
+            self.close(key, OrderStatus::Expired);
+        }
+    }
+
     /// Takes an order out of the book.
     pub(crate) fn withdraw(&mut self, key: OrderKey) {
         let terms = &self.orders.at(key).terms;

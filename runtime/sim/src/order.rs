@@ -13,7 +13,7 @@ use windvane_engine::{
 use crate::index::Index;
 
 /// Finished orders that can still be queried.
-pub const FINISHED_MAX: usize = 4096;
+pub const FINISHED_MAX: usize = 1024;
 
 /// Place of an order in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

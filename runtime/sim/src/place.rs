@@ -11,6 +11,7 @@ use windvane_engine::{
 
 use crate::code::Code;
 use crate::filter::{self, Context};
+use crate::market::Market;
 use crate::order::{Order, OrderKey, Stage};
 use crate::venue::{Venue, VenueMessage, refused};
 
@@ -91,7 +92,7 @@ impl Venue {
             self.check_trigger(terms)?;
         }
         if terms.order_type == OrderType::Market {
-            self.check_take_bound(terms)?;
+            Self::check_counterparty(market, &context, terms.side)?;
         }
         let closing = self.check_closing(terms)?;
         self.order_id += 1;
@@ -153,17 +154,18 @@ impl Venue {
         }
     }
 
-    /// The best opposite price must lie within `marketTakeBound` of the mark.
-    fn check_take_bound(&self, terms: &OrderTerms) -> Result<(), Code> {
-        let market = self.at(terms.instrument);
-        let bound = market.take_bound(terms.side);
-        let best = market.book.best(terms.side.opposite()).map(|l| l.price);
-        let met = match (bound, best, terms.side) {
-            (Some(bound), Some(best), Side::Buy) => best <= bound,
-            (Some(bound), Some(best), Side::Sell) => best >= bound,
-            _ => true,
+    /// A market order's counterparty must lie within the percent filters and `marketTakeBound`.
+    fn check_counterparty(market: &Market, context: &Context<'_>, side: Side) -> Result<(), Code> {
+        let Some(best) = market.book.best(side.opposite()).map(|level| level.price) else {
+            return Ok(());
         };
-        if met { Ok(()) } else { Err(Code::MarketReject) }
+        let reject = Code::MarketReject;
+        filter::percent_price(context, side, best, reject, reject)?;
+        let met = market.take_bound(side).is_none_or(|worst| match side {
+            Side::Buy => best <= worst,
+            Side::Sell => best >= worst,
+        });
+        if met { Ok(()) } else { Err(reject) }
     }
 
     /// Whether the order can only close. A closing order needs something to close on arrival

@@ -49,6 +49,8 @@ pub struct Venue {
     pub(crate) queue: QueueModel,
     pub(crate) hedge: bool,
     pub(crate) margin: Watch,
+    /// An instrument whose position was closed or turned round.
+    pub(crate) closed: Option<InstrumentId>,
     pub(crate) order_id: i64,
     pub(crate) out: VecDeque<VenueMessage>,
 }
@@ -92,6 +94,7 @@ impl Venue {
             queue: config.queue,
             hedge: config.hedge_mode,
             margin: Watch::default(),
+            closed: None,
             order_id: 0,
             out: VecDeque::new(),
         })
@@ -190,9 +193,13 @@ impl Venue {
         self.out.pop_front()
     }
 
-    /// Brings margin up to date after fills; runs at the end of everything that can fill.
+    /// Brings closing orders and margin up to date after fills; runs at the end of everything
+    /// that can fill.
     #[inline]
     pub(crate) fn settle(&mut self) {
+        if let Some(instrument) = self.closed.take() {
+            self.expire_closing(instrument);
+        }
         if self.margin.dirty.is_some() {
             self.check_margin();
         }
