@@ -1,6 +1,9 @@
 //! What the venue costs: a market event that concerns no own order, one with two own orders in
 //! the book, placing and cancelling, and a market order with its fill.
 
+#![allow(clippy::expect_used, reason = "a panic is how a bench fails")]
+#![allow(missing_docs, reason = "criterion's macro makes a public function")]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

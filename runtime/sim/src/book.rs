@@ -74,6 +74,23 @@ impl Ladder {
         self.set(level);
     }
 
+    /// The levels are `levels`. Answers those before.
+    fn reset(&mut self, levels: &[Level]) -> Vec<BookLevel> {
+        let shown = levels.iter().filter(|level| level.qty > 0);
+        let mut fresh: Vec<_> = shown.map(|level| BookLevel::new(*level)).collect();
+        fresh.sort_unstable_by_key(|level| level.price * self.sign);
+        let before = std::mem::replace(&mut self.levels, fresh);
+        for old in before.iter().filter(|level| level.used > 0) {
+            let at = self.at_or_after(old.price);
+            if let Some(level) = self.levels.get_mut(at)
+                && (level.price, level.qty) == (old.price, old.qty)
+            {
+                level.used = old.used;
+            }
+        }
+        before
+    }
+
     /// The only level known is `level`.
     #[inline]
     fn replace(&mut self, level: Level) {
@@ -138,17 +155,8 @@ impl Book {
     pub(crate) fn snapshot(&mut self, update_id: i64, bids: &[Level], asks: &[Level]) {
         let newer_top = self.top_id > update_id;
         for (ladder, levels) in self.sides.iter_mut().zip([bids, asks]) {
-            let top = ladder.levels.last().copied();
-            ladder.levels.clear();
-            ladder.levels.extend(
-                levels
-                    .iter()
-                    .filter(|l| l.qty > 0)
-                    .map(|l| BookLevel::new(*l)),
-            );
-            let sign = ladder.sign;
-            ladder.levels.sort_unstable_by_key(|l| l.price * sign);
-            if let (true, Some(top)) = (newer_top, top) {
+            let before = ladder.reset(levels);
+            if let (true, Some(top)) = (newer_top, before.last()) {
                 ladder.trim_to(Level {
                     price: top.price,
                     qty: top.qty,

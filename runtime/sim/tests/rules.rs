@@ -127,7 +127,7 @@ fn symbols_that_take_no_orders_say_so() {
     });
     assert_eq!(place(closed, good()), Err(-4022));
     let market_only = rules(Surface::Futures, |r| {
-        r.order_types = vec![OrderType::Market]
+        r.order_types = vec![OrderType::Market];
     });
     assert_eq!(place(market_only, good()), Err(-1116));
     let ioc_only = rules(Surface::Futures, |r| {

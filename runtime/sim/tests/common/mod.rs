@@ -1,9 +1,16 @@
 //! A venue with one spot and one futures instrument, driven in words.
 #![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test fails"
+)]
+#![allow(
     dead_code,
     unreachable_pub,
     reason = "each test file uses its own part"
 )]
+
+pub mod ledger;
 
 use windvane_engine::decimal::MARK_SCALE;
 use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
