@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 
 use sha2::{Digest, Sha256};
 
+use crate::codec::{self, DecodeError};
+
 /// Version of the record format; part of every hash.
 pub const FORMAT_VERSION: u32 = 1;
 /// Size at which a block is sealed.
@@ -124,6 +126,89 @@ pub fn block_hash(number: u64, previous: &Hash, bytes: &[u8]) -> Hash {
     hasher.update((bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);
     hasher.finalize().into()
+}
+
+/// Where a chain of blocks is broken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// A block is missing, or one is out of place.
+    #[error("block {found} stands where block {expected} belongs")]
+    Number {
+        /// The number that belongs here.
+        expected: u64,
+        /// The number found.
+        found: u64,
+    },
+    /// The block does not continue the one before it.
+    #[error("block {block} does not continue the block before it: its previous hash differs")]
+    Previous {
+        /// Its number.
+        block: u64,
+    },
+    /// The records are not those that were hashed.
+    #[error("block {block} is damaged: its records do not have its hash")]
+    Hash {
+        /// Its number.
+        block: u64,
+    },
+    /// The sequence of its first record does not follow the records before it.
+    #[error("block {block} starts with record {found} where record {expected} belongs")]
+    FirstRecord {
+        /// Its number.
+        block: u64,
+        /// The sequence that belongs here.
+        expected: u64,
+        /// The sequence found.
+        found: u64,
+    },
+    /// Its records cannot be read, although they are those that were hashed.
+    #[error("block {block}: {error}")]
+    Records {
+        /// Its number.
+        block: u64,
+        /// What is wrong with them.
+        error: DecodeError,
+    },
+}
+
+/// Verifies a whole chain from block 0 and answers its last hash: the fingerprint.
+///
+/// # Errors
+/// The first bad block and what is wrong with it.
+pub fn verify<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Result<Hash, ChainError> {
+    let mut chain = [0; 32];
+    let mut first_record = 1;
+    for (expected, block) in (0..).zip(blocks) {
+        if block.number != expected {
+            return Err(ChainError::Number {
+                expected,
+                found: block.number,
+            });
+        }
+        let number = block.number;
+        if block.previous != chain {
+            return Err(ChainError::Previous { block: number });
+        }
+        if block.hash != block_hash(number, &chain, &block.bytes) {
+            return Err(ChainError::Hash { block: number });
+        }
+        if block.first_record != first_record {
+            return Err(ChainError::FirstRecord {
+                block: number,
+                expected: first_record,
+                found: block.first_record,
+            });
+        }
+        for record in codec::decode(&block.bytes) {
+            record.map_err(|error| ChainError::Records {
+                block: number,
+                error,
+            })?;
+            first_record += 1;
+        }
+        chain = block.hash;
+    }
+    Ok(chain)
 }
 
 #[cfg(test)]

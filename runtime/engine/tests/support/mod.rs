@@ -1,7 +1,11 @@
 //! A small account for tests: one futures instrument, one or two strategies, and the venue's
 //! words as one-liners.
 
-#![allow(dead_code, unreachable_pub, reason = "shared by test files, each with its own part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared by test files, each with its own part"
+)]
 
 use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
 use windvane_engine::event::EventKind;

@@ -1,4 +1,4 @@
-//! Records of inputs and effects as bytes (see [`record`](crate::record)).
+//! Inputs and effects to bytes. Nothing here may read them back or depend on more than its arguments.
 
 use crate::config::EngineConfig;
 use crate::decimal::Amount;
@@ -13,28 +13,7 @@ use crate::protocol::{
 };
 use crate::record::Recorder;
 
-/// Kinds of records. Inputs are below 64, effects from 64.
-pub mod kind {
-    #![allow(
-        missing_docs,
-        reason = "each is named after the input or effect that it records"
-    )]
-    pub const TRADE: u8 = 1;
-    pub const TOP: u8 = 2;
-    pub const DEPTH: u8 = 3;
-    pub const GAP: u8 = 4;
-    pub const MARK: u8 = 5;
-    pub const ANSWER: u8 = 6;
-    pub const REPLY: u8 = 7;
-    pub const USER: u8 = 8;
-    pub const TIMEOUT: u8 = 9;
-    pub const FAULT: u8 = 10;
-    pub const COMMAND: u8 = 11;
-    pub const SYMBOL_STATUS: u8 = 12;
-    pub const CONFIG: u8 = 13;
-    pub const DELIVER: u8 = 64;
-    pub const SEND: u8 = 65;
-}
+use super::kind;
 
 /// Records a market event: the hot path.
 #[inline]
@@ -223,10 +202,10 @@ fn put_terms(out: &mut Vec<u8>, terms: &OrderTerms) {
             terms.order_type.code(),
             terms
                 .time_in_force
-                .map_or(u8::MAX, super::order::TimeInForce::code),
+                .map_or(u8::MAX, crate::order::TimeInForce::code),
             terms
                 .working_type
-                .map_or(u8::MAX, super::order::WorkingType::code),
+                .map_or(u8::MAX, crate::order::WorkingType::code),
             u8::from(terms.reduce_only)
                 | u8::from(terms.close_position) << 1
                 | u8::from(terms.price_protect) << 2,

@@ -1,0 +1,38 @@
+//! Records of inputs and effects as bytes, and back (see [`record`](crate::record)).
+//!
+//! What is read is owned and complete: feeding the inputs of a journal to a fresh engine of the
+//! same configuration gives the same effects, with or without the modules that made them. Any
+//! change of the bytes needs a new [`FORMAT_VERSION`](crate::record::FORMAT_VERSION).
+
+mod cursor;
+mod read;
+mod recorded;
+mod write;
+
+pub use cursor::DecodeError;
+pub use read::{Decode, decode};
+pub use recorded::{Record, RecordBody, RecordedEffect, RecordedInput};
+pub use write::{record_config, record_effect, record_input, record_market};
+
+/// Kinds of records. Inputs are below 64, effects from 64.
+pub mod kind {
+    #![allow(
+        missing_docs,
+        reason = "each is named after the input or effect that it records"
+    )]
+    pub const TRADE: u8 = 1;
+    pub const TOP: u8 = 2;
+    pub const DEPTH: u8 = 3;
+    pub const GAP: u8 = 4;
+    pub const MARK: u8 = 5;
+    pub const ANSWER: u8 = 6;
+    pub const REPLY: u8 = 7;
+    pub const USER: u8 = 8;
+    pub const TIMEOUT: u8 = 9;
+    pub const FAULT: u8 = 10;
+    pub const COMMAND: u8 = 11;
+    pub const SYMBOL_STATUS: u8 = 12;
+    pub const CONFIG: u8 = 13;
+    pub const DELIVER: u8 = 64;
+    pub const SEND: u8 = 65;
+}

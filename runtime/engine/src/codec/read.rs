@@ -1,0 +1,472 @@
+//! Bytes to inputs and effects: the mirror of the writers, field by field.
+
+use crate::event::{EventKind, Intent};
+use crate::ids::{AssetId, InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
+use crate::input::{Command, FaultKind};
+use crate::instrument::SymbolStatus;
+use crate::market::{Level, MarketEvent};
+use crate::order::{
+    ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
+    Surface, TimeInForce, WorkingType,
+};
+use crate::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderReport, OrderUpdate, Outcome,
+    PositionUpdate, Refusal, Reply, Request, UserEvent,
+};
+use crate::rules::{Rejection, Rule};
+
+use super::cursor::{Cursor, DecodeError, Read};
+use super::kind;
+use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput};
+
+/// Reads the records of a block, first to last. After an error nothing more comes: what follows
+/// damage has no known beginning.
+pub const fn decode(bytes: &[u8]) -> Decode<'_> {
+    Decode {
+        cursor: Cursor::new(bytes),
+        failed: false,
+    }
+}
+
+/// Records of a block; made by [`decode`].
+#[derive(Clone, Debug)]
+pub struct Decode<'a> {
+    cursor: Cursor<'a>,
+    failed: bool,
+}
+
+impl Iterator for Decode<'_> {
+    type Item = Result<Record, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed || self.cursor.is_empty() {
+            return None;
+        }
+        let record = record(&mut self.cursor);
+        self.failed = record.is_err();
+        Some(record)
+    }
+}
+
+fn record(cursor: &mut Cursor<'_>) -> Read<Record> {
+    let offset = cursor.offset();
+    let kind = cursor.u8("kind")?;
+    let time = cursor.time("time")?;
+    let body = match kind {
+        kind::CONFIG => RecordBody::Config(cursor.text("configuration")?.to_owned()),
+        kind::DELIVER => RecordBody::Effect(RecordedEffect::Deliver {
+            strategy: cursor.strategy()?,
+            kind: cursor.code("event kind", event_kind)?,
+        }),
+        kind::SEND => RecordBody::Effect(RecordedEffect::Send {
+            record: cursor.u64("record")?,
+            request: request(cursor)?,
+        }),
+        _ => match input(cursor, kind)? {
+            Some(input) => RecordBody::Input(input),
+            None => return Err(DecodeError::UnknownKind { offset, kind }),
+        },
+    };
+    Ok(Record { time, body })
+}
+
+fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
+    Ok(Some(match kind {
+        kind::TRADE | kind::TOP | kind::GAP | kind::MARK => RecordedInput::Market {
+            instrument: cursor.instrument()?,
+            event: market_event(cursor, kind)?,
+        },
+        kind::DEPTH => {
+            let instrument = cursor.instrument()?;
+            let snapshot = cursor.bool("snapshot")?;
+            RecordedInput::Depth {
+                instrument,
+                snapshot,
+                update_id: cursor.i64("update id")?,
+                bids: cursor.list("bids", level)?,
+                asks: cursor.list("asks", level)?,
+            }
+        }
+        kind::ANSWER => RecordedInput::Answer {
+            strategy: cursor.strategy()?,
+            intents: cursor.list("intents", intent)?,
+        },
+        kind::REPLY => RecordedInput::Reply(reply(cursor)?),
+        kind::USER => RecordedInput::User(user_event(cursor)?),
+        kind::TIMEOUT => RecordedInput::Timeout,
+        kind::FAULT => RecordedInput::Fault {
+            strategy: cursor.strategy()?,
+            kind: cursor.code("fault", |code| {
+                FaultKind::ALL.get(usize::from(code)).copied()
+            })?,
+        },
+        kind::COMMAND => RecordedInput::Command(cursor.code("command", command)?),
+        kind::SYMBOL_STATUS => RecordedInput::SymbolStatus {
+            instrument: cursor.instrument()?,
+            status: match cursor.text("status")? {
+                "TRADING" => SymbolStatus::Trading,
+                other => SymbolStatus::Other(other.to_owned()),
+            },
+        },
+        _ => return Ok(None),
+    }))
+}
+
+fn market_event(cursor: &mut Cursor<'_>, kind: u8) -> Read<MarketEvent<'static>> {
+    Ok(match kind {
+        kind::TRADE => {
+            let buyer_is_maker = cursor.bool("buyer is maker")?;
+            MarketEvent::Trade {
+                price: cursor.i64("price")?,
+                qty: cursor.i64("quantity")?,
+                trade_id: cursor.i64("trade id")?,
+                buyer_is_maker,
+            }
+        }
+        kind::TOP => MarketEvent::Top {
+            update_id: cursor.i64("update id")?,
+            bid: level(cursor)?,
+            ask: level(cursor)?,
+        },
+        kind::MARK => MarketEvent::Mark {
+            mark: cursor.i64("mark price")?,
+            index: cursor.i64("index price")?,
+            funding_rate: cursor.i64("funding rate")?,
+            next_funding: cursor.time("next funding")?,
+        },
+        _ => MarketEvent::Gap,
+    })
+}
+
+fn level(cursor: &mut Cursor<'_>) -> Read<Level> {
+    Ok(Level {
+        price: cursor.i64("level price")?,
+        qty: cursor.i64("level quantity")?,
+    })
+}
+
+const fn event_kind(code: u8) -> Option<EventKind> {
+    Some(match code {
+        1 => EventKind::Trade,
+        2 => EventKind::BookTop,
+        3 => EventKind::BookChange,
+        4 => EventKind::Bar,
+        5 => EventKind::MarkPrice,
+        6 => EventKind::Funding,
+        7 => EventKind::OrderUpdate,
+        8 => EventKind::Fill,
+        9 => EventKind::Position,
+        10 => EventKind::Balance,
+        11 => EventKind::Timer,
+        12 => EventKind::RuntimeState,
+        _ => return None,
+    })
+}
+
+const fn command(code: u8) -> Option<Command> {
+    Some(match code {
+        0 => Command::Pause,
+        1 => Command::Resume,
+        2 => Command::Halt,
+        3 => Command::Flatten,
+        _ => return None,
+    })
+}
+
+const fn account_reason(code: u8) -> Option<AccountReason> {
+    Some(match code {
+        0 => AccountReason::Order,
+        1 => AccountReason::FundingFee,
+        2 => AccountReason::Other,
+        _ => return None,
+    })
+}
+
+fn terms(cursor: &mut Cursor<'_>) -> Read<OrderTerms> {
+    let instrument = cursor.instrument()?;
+    let side = cursor.code("side", Side::from_code)?;
+    let position_side = cursor.code("position side", PositionSide::from_code)?;
+    let order_type = cursor.code("order type", OrderType::from_code)?;
+    let time_in_force = cursor.code_or_none("time in force", TimeInForce::from_code)?;
+    let working_type = cursor.code_or_none("working type", WorkingType::from_code)?;
+    let flags = cursor.code("flags of the terms", |flags| (flags < 8).then_some(flags))?;
+    Ok(OrderTerms {
+        instrument,
+        side,
+        position_side,
+        order_type,
+        time_in_force,
+        working_type,
+        reduce_only: flags & 1 != 0,
+        close_position: flags & 2 != 0,
+        price_protect: flags & 4 != 0,
+        qty: cursor.option("quantity", |c| c.i64("quantity"))?.map(Qty),
+        price: price(cursor, "price")?,
+        stop_price: price(cursor, "stop price")?,
+        activation_price: price(cursor, "activation price")?,
+        callback_ppm: cursor.option("callback rate", |c| c.narrow("callback rate"))?,
+        quote_qty: cursor.option("quote quantity", |c| c.amount("quote quantity"))?,
+    })
+}
+
+fn price(cursor: &mut Cursor<'_>, field: &'static str) -> Read<Option<Price>> {
+    let price = cursor.option(field, |cursor| cursor.i64(field))?;
+    Ok(price.map(Price))
+}
+
+fn new_order(cursor: &mut Cursor<'_>) -> Read<NewOrder> {
+    Ok(NewOrder {
+        client_order_id: cursor.client_order_id()?,
+        terms: terms(cursor)?,
+    })
+}
+
+/// A tag without a meaning, as an error that names it.
+fn bad_tag(field: &'static str, cursor: &Cursor<'_>, tag: u8) -> DecodeError {
+    DecodeError::Code {
+        field,
+        offset: cursor.offset() - 1,
+        code: tag.into(),
+    }
+}
+
+fn intent(cursor: &mut Cursor<'_>) -> Read<Intent> {
+    Ok(match cursor.u8("intent")? {
+        0 => Intent::Submit {
+            order: OrderSeq(cursor.u64("order")?),
+            terms: terms(cursor)?,
+        },
+        1 => Intent::Rejected {
+            terms: terms(cursor)?,
+            rejection: rejection(cursor)?,
+        },
+        2 => Intent::Cancel {
+            order: OrderSeq(cursor.u64("order")?),
+        },
+        3 => Intent::CancelAll {
+            instrument: cursor
+                .option("instrument", |c| c.narrow("instrument"))?
+                .map(InstrumentId),
+        },
+        4 => Intent::SetTimer {
+            time: cursor.time("time of the timer")?,
+            token: cursor.i64("token")?,
+        },
+        5 => Intent::CancelTimer {
+            token: cursor.i64("token")?,
+        },
+        tag => return Err(bad_tag("intent", cursor, tag)),
+    })
+}
+
+fn rejection(cursor: &mut Cursor<'_>) -> Read<Rejection> {
+    let offset = cursor.offset();
+    let number = cursor.u16("rule")?;
+    let Some(rule) = Rule::from_number(number) else {
+        return Err(DecodeError::Code {
+            field: "rule",
+            offset,
+            code: number.into(),
+        });
+    };
+    Ok(Rejection {
+        rule,
+        value: cursor.decimal("value")?,
+        limit: cursor.decimal("limit")?,
+    })
+}
+
+fn request(cursor: &mut Cursor<'_>) -> Read<Request> {
+    Ok(match cursor.u8("request")? {
+        0 => Request::Place(new_order(cursor)?),
+        1 => Request::PlaceBatch(cursor.list("orders", new_order)?),
+        2 => Request::Cancel {
+            instrument: cursor.instrument()?,
+            client_order_id: cursor.client_order_id()?,
+        },
+        3 => Request::CancelBatch {
+            instrument: cursor.instrument()?,
+            client_order_ids: cursor.list("client order ids", Cursor::client_order_id)?,
+        },
+        4 => Request::CancelAll {
+            instrument: cursor.instrument()?,
+        },
+        5 => Request::Countdown {
+            instrument: cursor.instrument()?,
+            countdown_ms: cursor.u64("countdown")?,
+        },
+        6 => Request::Query {
+            instrument: cursor.instrument()?,
+            client_order_id: cursor.client_order_id()?,
+        },
+        7 => Request::SetPositionMode {
+            hedge: cursor.bool("hedge")?,
+        },
+        8 => Request::SetLeverage {
+            instrument: cursor.instrument()?,
+            leverage: cursor.u32("leverage")?,
+        },
+        tag => return Err(bad_tag("request", cursor, tag)),
+    })
+}
+
+fn outcome<T>(
+    cursor: &mut Cursor<'_>,
+    done: impl FnOnce(&mut Cursor<'_>) -> Read<T>,
+) -> Read<Outcome<T>> {
+    Ok(match cursor.u8("outcome")? {
+        0 => Outcome::Done(done(cursor)?),
+        1 => Outcome::Refused(Refusal {
+            code: cursor.i32("refusal")?,
+            msg: cursor.text("message")?.to_owned(),
+        }),
+        2 => Outcome::Unknown,
+        tag => return Err(bad_tag("outcome", cursor, tag)),
+    })
+}
+
+fn report(cursor: &mut Cursor<'_>) -> Read<OrderReport> {
+    Ok(OrderReport {
+        client_order_id: cursor.client_order_id()?,
+        order_id: VenueOrderId(cursor.i64("order id")?),
+        instrument: cursor.instrument()?,
+        status: cursor.code("status", OrderStatus::from_code)?,
+        orig_qty: Qty(cursor.i64("quantity")?),
+        executed_qty: Qty(cursor.i64("executed quantity")?),
+        cum_quote: cursor.amount("cumulated quote")?,
+        update_time: cursor.time("update time")?,
+    })
+}
+
+fn reply(cursor: &mut Cursor<'_>) -> Read<Reply> {
+    let nothing = |_: &mut Cursor<'_>| Ok(());
+    Ok(match cursor.u8("reply")? {
+        0 => Reply::Placed {
+            client_order_id: cursor.client_order_id()?,
+            outcome: outcome(cursor, report)?,
+        },
+        1 => Reply::Canceled {
+            client_order_id: cursor.client_order_id()?,
+            outcome: outcome(cursor, report)?,
+        },
+        2 => Reply::Queried {
+            client_order_id: cursor.client_order_id()?,
+            outcome: outcome(cursor, report)?,
+        },
+        3 => Reply::CanceledAll {
+            instrument: cursor.instrument()?,
+            outcome: outcome(cursor, nothing)?,
+        },
+        4 => Reply::Countdown {
+            instrument: cursor.instrument()?,
+            outcome: outcome(cursor, |cursor| cursor.u64("countdown"))?,
+        },
+        5 => Reply::PositionMode {
+            outcome: outcome(cursor, nothing)?,
+        },
+        6 => Reply::Leverage {
+            instrument: cursor.instrument()?,
+            outcome: outcome(cursor, |cursor| cursor.u32("leverage"))?,
+        },
+        tag => return Err(bad_tag("reply", cursor, tag)),
+    })
+}
+
+fn user_event(cursor: &mut Cursor<'_>) -> Read<UserEvent> {
+    Ok(match cursor.u8("user event")? {
+        0 => UserEvent::Order(order_update(cursor)?),
+        1 => UserEvent::Account(account_update(cursor)?),
+        2 => UserEvent::MarginCall,
+        3 => UserEvent::Leverage {
+            instrument: cursor.instrument()?,
+            leverage: cursor.u32("leverage")?,
+        },
+        4 => UserEvent::PositionMode {
+            hedge: cursor.bool("hedge")?,
+        },
+        tag => return Err(bad_tag("user event", cursor, tag)),
+    })
+}
+
+fn order_update(cursor: &mut Cursor<'_>) -> Read<OrderUpdate> {
+    let client_order_id = cursor.client_order_id()?;
+    let order_id = VenueOrderId(cursor.i64("order id")?);
+    let instrument = cursor.instrument()?;
+    let side = cursor.code("side", Side::from_code)?;
+    let position_side = cursor.code("position side", PositionSide::from_code)?;
+    let order_type = cursor.code("order type", OrderType::from_code)?;
+    let time_in_force = cursor.code("time in force", TimeInForce::from_code)?;
+    let reduce_only = cursor.bool("reduce only")?;
+    let execution = cursor.code("execution type", ExecutionType::from_code)?;
+    let status = cursor.code("status", OrderStatus::from_code)?;
+    let has_fill = cursor.bool("presence of a fill")?;
+    Ok(OrderUpdate {
+        client_order_id,
+        order_id,
+        instrument,
+        side,
+        position_side,
+        order_type,
+        time_in_force,
+        reduce_only,
+        execution,
+        status,
+        orig_qty: Qty(cursor.i64("quantity")?),
+        price: Price(cursor.i64("price")?),
+        stop_price: Price(cursor.i64("stop price")?),
+        executed_qty: Qty(cursor.i64("executed quantity")?),
+        transaction_time: cursor.time("transaction time")?,
+        event_time: cursor.time("event time")?,
+        fill: has_fill.then(|| fill(cursor)).transpose()?,
+    })
+}
+
+fn fill(cursor: &mut Cursor<'_>) -> Read<Fill> {
+    let trade_id = TradeId(cursor.i64("trade id")?);
+    let price = Price(cursor.i64("price")?);
+    let qty = Qty(cursor.i64("quantity")?);
+    let quote_qty = cursor.amount("quote quantity")?;
+    let fee = cursor.amount("fee")?;
+    let fee_asset = AssetId(cursor.u16("fee asset")?);
+    let maker = cursor.bool("maker")?;
+    let realized_pnl = cursor.option("realized profit", |c| c.amount("realized profit"))?;
+    Ok(Fill {
+        trade_id,
+        price,
+        qty,
+        quote_qty,
+        fee,
+        fee_asset,
+        maker,
+        realized_pnl,
+    })
+}
+
+fn account_update(cursor: &mut Cursor<'_>) -> Read<AccountUpdate> {
+    let surface = cursor.code("surface", Surface::from_code)?;
+    let reason = cursor.code("reason", account_reason)?;
+    let transaction_time: Time = cursor.time("transaction time")?;
+    let balances = cursor.list("balances", |cursor| {
+        Ok(BalanceUpdate {
+            asset: AssetId(cursor.u16("asset")?),
+            total: cursor.amount("total")?,
+            locked: cursor.amount("locked")?,
+            change: cursor.amount("change")?,
+        })
+    })?;
+    let positions = cursor.list("positions", |cursor| {
+        Ok(PositionUpdate {
+            instrument: cursor.instrument()?,
+            position_side: cursor.code("position side", PositionSide::from_code)?,
+            qty: Qty(cursor.i64("quantity")?),
+            cost: cursor.amount("cost")?,
+        })
+    })?;
+    Ok(AccountUpdate {
+        surface,
+        reason,
+        balances,
+        positions,
+        transaction_time,
+    })
+}

@@ -1,0 +1,82 @@
+//! Chains of blocks: whole ones verify to their fingerprint, damage is named with its block.
+
+use windvane_engine::codec;
+use windvane_engine::record::{self, Block, ChainError, Recorder, block_hash};
+use windvane_engine::{Input, Time};
+
+use super::blocks;
+
+/// A chain of five blocks with two records each.
+fn chain() -> (Vec<Block>, record::Hash) {
+    let mut recorder = Recorder::new(true);
+    for i in 0..10 {
+        codec::record_input(&mut recorder, Time(i), &Input::Timeout);
+        if i % 2 == 1 {
+            recorder.seal();
+        }
+    }
+    let fingerprint = recorder.fingerprint();
+    (blocks(&mut recorder), fingerprint)
+}
+
+#[test]
+fn a_whole_chain_verifies_to_its_fingerprint() {
+    let (blocks, fingerprint) = chain();
+    assert_eq!(blocks.len(), 5);
+    assert_eq!(record::verify(&blocks), Ok(fingerprint));
+    assert_eq!(record::verify([]), Ok([0; 32]));
+}
+
+#[test]
+fn the_first_bad_block_is_named() {
+    let error = |damage: fn(&mut Vec<Block>)| {
+        let (mut blocks, _) = chain();
+        damage(&mut blocks);
+        record::verify(&blocks).unwrap_err()
+    };
+    let missing = ChainError::Number {
+        expected: 2,
+        found: 3,
+    };
+    assert_eq!(error(|b| drop(b.remove(2))), missing);
+    assert_eq!(error(|b| b[1].bytes[3] ^= 1), ChainError::Hash { block: 1 });
+    assert_eq!(error(|b| b[1].hash[3] ^= 1), ChainError::Hash { block: 1 });
+    assert_eq!(
+        error(|b| b[3].previous[0] ^= 1),
+        ChainError::Previous { block: 3 }
+    );
+    let shifted = ChainError::FirstRecord {
+        block: 4,
+        expected: 9,
+        found: 8,
+    };
+    assert_eq!(error(|b| b[4].first_record = 8), shifted);
+}
+
+#[test]
+fn a_block_that_was_replaced_with_its_hash_breaks_the_next() {
+    let (mut blocks, _) = chain();
+    blocks[2].bytes[5] ^= 1;
+    blocks[2].hash = block_hash(2, &blocks[2].previous, &blocks[2].bytes);
+    assert_eq!(
+        record::verify(&blocks),
+        Err(ChainError::Previous { block: 3 })
+    );
+}
+
+#[test]
+fn hashed_garbage_is_told_as_such() {
+    let (mut blocks, _) = chain();
+    blocks.truncate(3);
+    blocks[2].bytes[0] = 99;
+    blocks[2].hash = block_hash(2, &blocks[2].previous, &blocks[2].bytes);
+    let error = record::verify(&blocks).unwrap_err();
+    assert!(
+        matches!(error, ChainError::Records { block: 2, .. }),
+        "{error}"
+    );
+    assert_eq!(
+        error.to_string(),
+        "block 2: unknown kind of record 99 at byte 0: damaged, or of a newer version?"
+    );
+}
