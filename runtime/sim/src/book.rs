@@ -247,3 +247,109 @@ impl Book {
         Some(self.best(Side::Buy)?.price + self.best(Side::Sell)?.price)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const fn level(price: i64, qty: i64) -> Level {
+        Level { price, qty }
+    }
+
+    fn deep() -> Book {
+        let mut book = Book::new();
+        let bids = [level(100, 5), level(99, 7), level(97, 1)];
+        let asks = [level(101, 4), level(103, 6)];
+        book.snapshot(10, &bids, &asks);
+        book
+    }
+
+    #[test]
+    fn without_a_snapshot_the_book_is_its_top() {
+        let mut book = Book::new();
+        assert!(!book.takes_differences());
+        book.top(1, level(100, 5), level(101, 4));
+        assert_eq!(book.displayed(Side::Buy, 100), Some(5));
+        assert_eq!(book.displayed(Side::Buy, 99), None, "nobody knows");
+        assert_eq!(
+            book.displayed(Side::Sell, 100),
+            Some(0),
+            "better than the best"
+        );
+        assert_eq!(book.nth(Side::Buy, 1), None);
+        book.top(2, level(100, 5), level(0, 0));
+        assert_eq!(book.best(Side::Sell), None);
+        assert_eq!(book.mid_twice(), None);
+    }
+
+    #[test]
+    fn a_newer_top_trims_and_an_older_one_is_ignored() {
+        let mut book = deep();
+        assert!(!book.top(9, level(97, 2), level(98, 2)));
+        assert_eq!(book.best(Side::Buy).map(|l| l.price), Some(100));
+        assert!(book.top(11, level(99, 3), level(101, 4)));
+        assert_eq!(book.displayed(Side::Buy, 100), Some(0));
+        assert_eq!(book.displayed(Side::Buy, 99), Some(3));
+        assert_eq!(book.displayed(Side::Buy, 97), Some(1));
+    }
+
+    #[test]
+    fn an_older_snapshot_is_trimmed_by_the_top_before_it() {
+        let mut book = Book::new();
+        book.top(20, level(99, 3), level(103, 1));
+        let bids = [level(100, 5), level(99, 7), level(97, 1)];
+        book.snapshot(10, &bids, &[level(101, 4), level(103, 6)]);
+        assert_eq!(book.displayed(Side::Buy, 99), Some(3));
+        assert_eq!(book.best(Side::Sell).map(|l| l.price), Some(103));
+    }
+
+    #[test]
+    fn after_a_gap_only_the_top_is_left() {
+        let mut book = deep();
+        book.gap();
+        assert_eq!(book.displayed(Side::Buy, 100), Some(5));
+        assert_eq!(book.displayed(Side::Buy, 99), None);
+        assert!(!book.takes_differences());
+    }
+
+    #[test]
+    fn what_is_taken_stays_taken_until_the_level_changes() {
+        let mut book = deep();
+        book.take(Side::Sell, 0, 3);
+        book.top(11, level(100, 5), level(101, 4));
+        book.difference(Side::Sell, level(101, 4), false);
+        book.snapshot(12, &[level(100, 5)], &[level(101, 4)]);
+        assert_eq!(book.best(Side::Sell).map(BookLevel::available), Some(1));
+        book.difference(Side::Sell, level(101, 8), false);
+        assert_eq!(book.best(Side::Sell).map(BookLevel::available), Some(8));
+    }
+
+    proptest! {
+        #[test]
+        fn differences_build_the_same_book_as_a_map(
+            changes in proptest::collection::vec((any::<bool>(), 1_i64..60, 0_i64..5), 0..200)
+        ) {
+            let mut book = Book::new();
+            book.snapshot(1, &[], &[]);
+            let mut maps = [BTreeMap::new(), BTreeMap::new()];
+            for (bid, price, qty) in changes {
+                let side = if bid { Side::Buy } else { Side::Sell };
+                book.difference(side, level(price, qty), false);
+                let map = &mut maps[side as usize];
+                if qty == 0 { map.remove(&price) } else { map.insert(price, qty) };
+                for side in [Side::Buy, Side::Sell] {
+                    let map = &maps[side as usize];
+                    let mut expected: Vec<_> = map.iter().map(|(p, q)| (*p, *q)).collect();
+                    if side == Side::Buy {
+                        expected.reverse();
+                    }
+                    let levels = (0..).map_while(|n| book.nth(side, n));
+                    let found: Vec<_> = levels.map(|l| (l.price, l.qty)).collect();
+                    prop_assert_eq!(found, expected);
+                }
+            }
+        }
+    }
+}

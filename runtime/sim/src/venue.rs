@@ -17,7 +17,8 @@ use windvane_engine::protocol::{
     BalanceUpdate, OrderReport, Outcome, PositionUpdate, Reply, Request, UserEvent,
 };
 use windvane_engine::{
-    AssetId, Instrument, InstrumentId, MarketEvent, PositionSide, Qty, Side, Surface, Time,
+    AssetId, ClientOrderId, Instrument, InstrumentId, MarketEvent, OrderTerms, PositionSide, Qty,
+    Side, Surface, Time,
 };
 
 use crate::account::Account;
@@ -252,6 +253,12 @@ impl Venue {
             let keys = resting.chain(market.waiting.iter().copied());
             keys.map(|key| self.orders.at(key).report())
         })
+    }
+
+    /// The terms of an order, as long as the venue remembers it.
+    pub fn terms(&self, instrument: InstrumentId, id: &ClientOrderId) -> Option<&OrderTerms> {
+        let key = self.find(instrument, id)?;
+        Some(&self.orders.at(key).terms)
     }
 
     /// Best own bid or ask in the book, and the quantity of others ahead of it; `None` ahead
