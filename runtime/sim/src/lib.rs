@@ -5,6 +5,11 @@
 //! state code of the engine. It shares the engine's vocabulary (ids, decimals, instruments,
 //! market events, orders, the protocol) and nothing else: filters, matching, ledger and margin
 //! are written a second time here, from the documents, so that agreement means something.
+//!
+//! [`Venue`] is all that is called. The public modules hold no more than the pages that say what
+//! it does and why: [`matching`] and [`queue`] the fill models, [`margin`] liquidation,
+//! [`trigger`] conditional orders, [`timer`] the countdown and funding, [`filter`] and [`place`]
+//! what is refused, [`fill`] fees and events. [`latency`] is for the driver.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
@@ -13,19 +18,19 @@ mod account;
 mod book;
 mod code;
 mod config;
-mod fill;
-mod filter;
+pub mod fill;
+pub mod filter;
 mod index;
 pub mod latency;
-mod margin;
+pub mod margin;
 mod market;
-mod matching;
-mod mode;
+pub mod matching;
+pub mod mode;
 mod order;
-mod place;
-mod queue;
-mod timer;
-mod trigger;
+pub mod place;
+pub mod queue;
+pub mod timer;
+pub mod trigger;
 mod venue;
 
 pub use config::{QueueModel, VenueConfig, VenueConfigError};

@@ -37,7 +37,7 @@ impl Venue {
         let order = self.orders.at(key);
         let (time_in_force, limit) = (order.time_in_force, order.limit());
         let blocked = match time_in_force {
-            TimeInForce::Gtx => self.reachable(key, 1) > 0,
+            TimeInForce::Gtx => self.would_cross(key),
             TimeInForce::Fok => self.reachable(key, order.remaining()) < order.remaining(),
             _ => false,
         };
@@ -72,6 +72,13 @@ impl Venue {
             Side::Sell => i64::MIN,
         };
         order.limit().or_else(bound).unwrap_or_else(unbounded)
+    }
+
+    /// Whether the best opposite price meets its limit, be there anything left to take or not.
+    fn would_cross(&self, key: OrderKey) -> bool {
+        let terms = &self.orders.at(key).terms;
+        let best = self.at(terms.instrument).book.best(terms.side.opposite());
+        best.is_some_and(|level| reaches(terms.side, self.worst_price(key), level.price))
     }
 
     /// Quantity that it could take at once; counting stops at `enough`.

@@ -38,6 +38,8 @@ fn initial_margin_bounds_position_and_open_orders_together() {
             limit(FUTURES, Side::Sell, 600_010, 2_000, TimeInForce::Gtc),
         )
         .unwrap();
+    let terms = limit(FUTURES, Side::Sell, 600_010, 1_334, TimeInForce::Gtc);
+    assert_eq!(bench.place("d", terms), Err(-2019));
 }
 
 #[test]
@@ -310,4 +312,29 @@ fn a_bad_configuration_names_its_field() {
     assert!(error.to_string().starts_with("fees.taker"), "{error}");
     let error = refused(|c| c.start_balance[0].2 = Amount(-AMOUNT_ONE));
     assert!(error.to_string().contains("-1"), "{error}");
+}
+
+#[test]
+fn orders_that_only_close_take_no_margin() {
+    let mut bench = bench();
+    bench.place("a", market(FUTURES, Side::Buy, 3_000)).unwrap();
+    let mut closing = limit(FUTURES, Side::Sell, 600_100, 3_000, TimeInForce::Gtc);
+    closing.reduce_only = true;
+    for name in ["b", "c", "d"] {
+        bench.place(name, closing).unwrap();
+    }
+    let more = limit(FUTURES, Side::Buy, 600_000, 1, TimeInForce::Gtc);
+    assert!(bench.place("e", more).is_ok());
+}
+
+#[test]
+fn a_funding_time_that_has_passed_is_not_paid_again() {
+    let mut bench = bench();
+    bench.place("a", market(FUTURES, Side::Sell, 100)).unwrap();
+    let now = bench.now;
+    bench.said.clear();
+    bench.mark(600_000, 10_000, now);
+    assert_eq!(bench.venue.next_timeout(), Time::NEVER);
+    bench.pass_ms(1);
+    assert_eq!(bench.said, []);
 }

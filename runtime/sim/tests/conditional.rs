@@ -160,6 +160,23 @@ fn a_trailing_stop_needs_its_activation_and_then_its_callback() {
 }
 
 #[test]
+fn a_trailing_buy_waits_for_a_low_enough_price() {
+    let mut bench = bench();
+    let mut terms = OrderTerms::new(FUTURES, Side::Buy, OrderType::TrailingStopMarket);
+    terms.qty = Some(Qty(10));
+    terms.callback_ppm = Some(10_000);
+    terms.activation_price = Some(Price(590_000));
+    bench.place("a", terms).unwrap();
+    bench.said.clear();
+    for price in [595_000, 610_000, 590_000, 595_899] {
+        bench.trade(FUTURES, price, 1, true);
+        assert_eq!(bench.filled(), []);
+    }
+    bench.trade(FUTURES, 595_900, 1, true);
+    assert_eq!(bench.filled(), [(600_010, 10, false)]);
+}
+
+#[test]
 fn a_trailing_stop_without_activation_follows_from_the_latest_price() {
     let mut bench = bench();
     let mut terms = OrderTerms::new(FUTURES, Side::Buy, OrderType::TrailingStopMarket);

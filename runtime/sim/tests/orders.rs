@@ -74,6 +74,10 @@ fn post_only_that_would_cross_expires_and_one_that_would_not_rests() {
         (OrderStatus::Expired, 0)
     );
     assert_eq!(bench.statuses(), [OrderStatus::New, OrderStatus::Expired]);
+    // Even when own orders have taken all that is displayed there.
+    bench.place("t", market(FUTURES, Side::Buy, 40)).unwrap();
+    let report = bench.place("u", crossing).unwrap();
+    assert_eq!(report.status, OrderStatus::Expired);
     let resting = limit(FUTURES, Side::Buy, 600_009, 10, TimeInForce::Gtx);
     assert_eq!(bench.place("b", resting).unwrap().status, OrderStatus::New);
 }
@@ -310,4 +314,72 @@ fn a_batch_answers_every_order_before_the_first_event() {
         instrument: FUTURES,
     });
     assert_eq!(bench.venue.open_orders(FUTURES).count(), 0);
+}
+
+#[test]
+fn differences_move_the_queue_and_cross_resting_orders() {
+    let mut bench = bench();
+    let bids = [level(600_000, 50), level(599_990, 30)];
+    bench.depth(FUTURES, 1, true, &bids, &[level(600_010, 40)]);
+    let terms = limit(FUTURES, Side::Buy, 599_990, 10, TimeInForce::Gtc);
+    bench.place("a", terms).unwrap();
+    let ahead = |bench: &Bench| bench.venue.queue_ahead(FUTURES, Side::Buy);
+    assert_eq!(ahead(&bench), Some((599_990, Some(30))));
+    let shown = |qty| [level(599_990, qty)];
+    bench.depth(FUTURES, 2, false, &shown(12), &[]);
+    bench.depth(FUTURES, 3, false, &shown(90), &[]);
+    assert_eq!(ahead(&bench), Some((599_990, Some(12))));
+    bench.said.clear();
+    let gone = [level(600_000, 0), level(599_990, 0)];
+    bench.depth(FUTURES, 4, false, &gone, &[level(599_985, 4)]);
+    assert_eq!(bench.filled(), [(599_990, 4, true)]);
+}
+
+#[test]
+fn an_order_behind_the_top_of_a_top_only_book_learns_its_place_when_the_top_comes() {
+    let mut bench = bench();
+    let terms = limit(FUTURES, Side::Sell, 600_020, 10, TimeInForce::Gtc);
+    bench.place("a", terms).unwrap();
+    let ahead = |bench: &Bench| bench.venue.queue_ahead(FUTURES, Side::Sell);
+    assert_eq!(ahead(&bench), Some((600_020, None)));
+    bench.said.clear();
+    bench.trade(FUTURES, 600_020, 1_000, false);
+    assert_eq!(bench.filled(), []);
+    bench.top(FUTURES, (600_000, 50), (600_020, 70));
+    assert_eq!(ahead(&bench), Some((600_020, Some(70))));
+    bench.top(FUTURES, (600_000, 50), (600_030, 70));
+    assert_eq!(ahead(&bench), Some((600_020, Some(0))));
+}
+
+#[test]
+fn a_trade_through_the_price_leaves_nobody_ahead() {
+    let mut bench = bench();
+    let terms = limit(FUTURES, Side::Buy, 600_000, 10, TimeInForce::Gtc);
+    bench.place("a", terms).unwrap();
+    bench.said.clear();
+    bench.trade(FUTURES, 599_999, 4, true);
+    bench.trade(FUTURES, 600_000, 6, true);
+    assert_eq!(bench.filled(), [(600_000, 4, true), (600_000, 6, true)]);
+}
+
+#[test]
+fn a_quote_amount_buys_whole_steps() {
+    let mut rules = instrument(Surface::Spot);
+    rules.filters.lot_size = Some(windvane_engine::instrument::LotSize {
+        min_qty: 5,
+        max_qty: 1_000,
+        step_size: 5,
+    });
+    let mut bench = Bench::with(config(), vec![rules]);
+    bench.top(FUTURES, (600_000, 500), (600_010, 500));
+    let mut terms = OrderTerms::new(FUTURES, Side::Buy, OrderType::Market);
+    // 0.01999966 at 60,001.0.
+    terms.quote_qty = Some(whole(1_200));
+    assert_eq!(bench.place("a", terms).unwrap().executed_qty.0, 15);
+    terms.quote_qty = Some(whole(100));
+    let report = bench.place("b", terms).unwrap();
+    assert_eq!(
+        (report.status, report.executed_qty.0),
+        (OrderStatus::Expired, 0)
+    );
 }

@@ -226,6 +226,23 @@ fn a_market_order_does_not_meet_a_counterparty_out_of_bounds() {
 }
 
 #[test]
+fn the_take_bound_is_rounded_towards_the_mark() {
+    let bound = rules(Surface::Futures, |r| {
+        r.market_take_bound = Some(Decimal::new(1, 2));
+    });
+    let mut bench = Bench::with(config(), vec![bound]);
+    // 59,400.495 and 60,600.505.
+    bench.mark(600_005, 0, windvane_engine::Time::NEVER);
+    let bids = [level(594_005, 10), level(594_004, 10)];
+    let asks = [level(606_005, 10), level(606_006, 10)];
+    bench.depth(FUTURES, 1, true, &bids, &asks);
+    for (name, side) in [("a", Side::Sell), ("b", Side::Buy)] {
+        let report = bench.place(name, market(FUTURES, side, 20)).unwrap();
+        assert_eq!(report.executed_qty.0, 10);
+    }
+}
+
+#[test]
 fn notional_has_its_bounds_and_exemptions() {
     let futures = rules(Surface::Futures, |r| {
         r.filters.min_notional = Some(whole(100));
