@@ -169,7 +169,8 @@ impl Venue {
                 // most 5/4 of the maintenance rate, taken as twice the rate here.
                 let scale = i128::from(pow10(market.instrument.qty_scale));
                 let per_unit = held * i128::from(Rate::ONE + 2 * rate.0);
-                let room = slack.0 / sharers * scale * i128::from(Rate::ONE) / per_unit;
+                let room =
+                    (slack.0 / sharers).saturating_mul(scale * i128::from(Rate::ONE)) / per_unit;
                 let room = i64::try_from(room).unwrap_or(i64::MAX);
                 let mark = market.mark_price();
                 (mark.saturating_sub(room), mark.saturating_add(room))

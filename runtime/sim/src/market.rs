@@ -1,7 +1,7 @@
 //! One instrument as the venue keeps it: recorded prices and book, own orders in the book,
 //! positions, and the alert that lets a market event pass untouched when it concerns nobody.
 
-use windvane_engine::decimal::{AMOUNT_ONE, MARK_SCALE, div_half_even, pow10};
+use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
 use windvane_engine::{Amount, Instrument, InstrumentId, PositionSide, Side, Surface, Time};
 
 use crate::account::Position;
@@ -192,10 +192,11 @@ impl Market {
                 qty += level.available();
                 left -= whole;
             } else {
-                // available * left / whole, down: exact in 256 bits only, so by mantissas.
-                let scale = self.instrument.price_scale + self.instrument.qty_scale;
-                let units = left.0 * 10_i128.pow(u32::from(scale)) / AMOUNT_ONE;
-                return qty + (units / i128::from(level.price)) as i64;
+                // The level's notional is rounded, so the share of it may be one too many.
+                let share = i128::from(level.available()) * left.0 / whole.0;
+                let share = share as i64;
+                let over = self.instrument.notional(level.price, share) > left;
+                return qty + share - i64::from(over);
             }
             n += 1;
         }

@@ -5,9 +5,10 @@ mod common;
 use common::ledger::Ledger;
 use common::*;
 use proptest::prelude::*;
+use windvane_engine::instrument::Filters;
 use windvane_engine::{
-    Amount, Decimal, InstrumentId, OrderTerms, OrderType, Price, Qty, Request, Side, TimeInForce,
-    WorkingType,
+    Amount, Decimal, InstrumentId, OrderTerms, OrderType, Price, Qty, Request, Side, Surface,
+    TimeInForce, WorkingType,
 };
 use windvane_sim::QueueModel;
 
@@ -201,6 +202,59 @@ proptest! {
         run.top(SPOT, 0, 1, 50, 50);
         for step in &steps {
             run.apply(step);
+        }
+    }
+
+    #[test]
+    fn money_is_conserved_at_every_scale(
+        scales in (0_u8..=12, 0_u8..=12),
+        steps in proptest::collection::vec(
+            (any::<bool>(), 1_i64..1_000_000_000, 1_i64..1_000_000_000, 1_i64..1_000_000), 1..40),
+    ) {
+        let mut config = config();
+        config.start_balance = [Surface::Spot, Surface::Futures]
+            .map(|surface| (surface, USDT, whole(1_000_000_000)))
+            .to_vec();
+        let rules = [Surface::Futures, Surface::Spot].map(|surface| {
+            let mut rules = instrument(surface);
+            (rules.price_scale, rules.qty_scale) = scales;
+            rules.filters = Filters::default();
+            rules
+        });
+        let mut bench = Bench::with(config, rules.to_vec());
+        let mut wallet = whole(1_000_000_000);
+        let (mut quote, mut base) = (wallet, Amount::ZERO);
+        for (n, (buy, price, qty, spend)) in steps.into_iter().enumerate() {
+            let side = if buy { Side::Buy } else { Side::Sell };
+            for at in [FUTURES, SPOT] {
+                bench.top(at, (price, qty), (price + 1, qty));
+            }
+            // Margin may have called or liquidated by now: only what is said counts.
+            let mut settle = |bench: &Bench| for fill in bench.fills() {
+                wallet += fill.realized_pnl.unwrap_or_default() - fill.fee;
+            };
+            settle(&bench);
+            let _ = bench.place(&format!("f{n}"), market(FUTURES, side, qty));
+            settle(&bench);
+            let mut terms = market(SPOT, side, qty / 2 + 1);
+            if buy {
+                terms.qty = None;
+                terms.quote_qty = Some(whole(spend.into()));
+            }
+            if let Ok(report) = bench.place(&format!("s{n}"), terms)
+                && let Some(spent) = terms.quote_qty
+            {
+                prop_assert!(report.cum_quote <= spent);
+            }
+            for fill in bench.fills() {
+                let sign = i128::from(side.sign());
+                quote += Amount(-sign * fill.quote_qty.0) - fill.fee;
+                base += Amount(sign * Amount::notional(1, 0, fill.qty.0, scales.1).0);
+            }
+            bench.said.clear();
+            prop_assert_eq!(bench.wallet(), wallet);
+            prop_assert_eq!(bench.balance(Surface::Spot, USDT).0, quote);
+            prop_assert_eq!(bench.balance(Surface::Spot, BTC).0, base);
         }
     }
 
