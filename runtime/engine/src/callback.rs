@@ -4,7 +4,7 @@
 //! final number and its place in the callback's exposure. The intents enter the engine as one
 //! input after the callback returned, or are forgotten when it failed.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, OpenOrders};
 use crate::event::Intent;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
@@ -15,6 +15,9 @@ use crate::rules::{Rejection, Rule};
 /// How many timers a strategy may have.
 pub const TIMERS_MAX: usize = 64;
 
+/// The largest quantity mantissa that may be open on one side of a holding.
+const OPEN_QTY_MAX: i64 = i64::MAX / 4;
+
 /// Scratch of one callback. Reused from one to the next.
 #[derive(Debug, Default)]
 pub struct Callback {
@@ -22,17 +25,18 @@ pub struct Callback {
     intents: Vec<Intent>,
     next_order: u64,
     /// What the callback's own orders add to the open quantities.
-    pub(crate) added: Vec<Added>,
+    added: Vec<Added>,
     pub(crate) submitted: u32,
 }
 
-/// Open quantity that a callback's orders add to one holding.
+/// What a callback's orders add to one holding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Added {
-    pub(crate) instrument: InstrumentId,
-    pub(crate) position_side: PositionSide,
-    pub(crate) buy: i64,
-    pub(crate) sell: i64,
+    instrument: InstrumentId,
+    position_side: PositionSide,
+    buy: i64,
+    sell: i64,
+    orders: OpenOrders,
 }
 
 /// Own position as a strategy sees it; quantities are mantissas, amounts 1e-8.
@@ -128,10 +132,33 @@ impl Callback {
             return Err(Rule::UnknownInstrument.plain());
         }
         let wire = self.wire_terms(engine, terms)?;
-        engine.check_venue_rules(&wire, self.submitted)?;
+        engine.check_venue_rules(&wire, self.orders_added_to(wire.instrument))?;
         let worst_qty = engine.worst_qty(&wire);
+        self.check_size(engine, &wire, worst_qty)?;
         engine.check_limits(self.strategy, &wire, terms.reduce_only, worst_qty, self)?;
         Ok((wire, worst_qty))
+    }
+
+    /// Open quantities stay far from the ends of their integers, also where the venue states no
+    /// largest lot.
+    fn check_size(
+        &self,
+        engine: &Engine,
+        terms: &OrderTerms,
+        worst_qty: i64,
+    ) -> Result<(), Rejection> {
+        let (id, side) = (terms.instrument, terms.position_side);
+        let holding = engine.ledgers().account.at(id, side);
+        let (buy, sell) = self.added_to(id, side);
+        let open = match terms.side {
+            Side::Buy => holding.open_buy + buy,
+            Side::Sell => holding.open_sell + sell,
+        };
+        let left = OPEN_QTY_MAX - open;
+        if worst_qty > left {
+            return Err(engine.qty_rejection(Rule::LotMax, id, worst_qty, left));
+        }
+        Ok(())
     }
 
     /// `reduce_only` binds the strategy's own position, orders in flight included. The flag goes
@@ -194,28 +221,39 @@ impl Callback {
             .map_or((0, 0), |a| (a.buy, a.sell))
     }
 
+    /// Orders that the callback adds to those open in an instrument.
+    fn orders_added_to(&self, instrument: InstrumentId) -> OpenOrders {
+        let mut orders = OpenOrders::default();
+        for added in self.added.iter().filter(|a| a.instrument == instrument) {
+            orders.all += added.orders.all;
+            orders.conditional += added.orders.conditional;
+        }
+        orders
+    }
+
     fn add(&mut self, terms: &OrderTerms, qty: i64) {
-        let (buy, sell) = match terms.side {
-            Side::Buy => (qty, 0),
-            Side::Sell => (0, qty),
-        };
         let (instrument, position_side) = (terms.instrument, terms.position_side);
         let known = self
             .added
-            .iter_mut()
-            .find(|a| a.instrument == instrument && a.position_side == position_side);
-        match known {
-            Some(added) => {
-                added.buy += buy;
-                added.sell += sell;
-            }
-            None => self.added.push(Added {
+            .iter()
+            .position(|a| a.instrument == instrument && a.position_side == position_side);
+        let index = known.unwrap_or_else(|| {
+            self.added.push(Added {
                 instrument,
                 position_side,
-                buy,
-                sell,
-            }),
+                buy: 0,
+                sell: 0,
+                orders: OpenOrders::default(),
+            });
+            self.added.len() - 1
+        });
+        let added = &mut self.added[index];
+        match terms.side {
+            Side::Buy => added.buy += qty,
+            Side::Sell => added.sell += qty,
         }
+        added.orders.all += 1;
+        added.orders.conditional += u32::from(terms.order_type.is_conditional());
     }
 
     /// Asks to cancel an own order; one of this very callback too.

@@ -46,13 +46,25 @@ pub enum LossLimit {
 /// Equity against the loss limits: its peak and the start of the UTC day.
 #[derive(Clone, Debug, Default)]
 pub struct LossWatch {
-    peak: Option<Amount>,
-    day_start: Option<(i64, Amount)>,
+    last: Amount,
+    peak: Amount,
+    day: Option<i64>,
+    day_start: Amount,
 }
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
 impl LossWatch {
+    /// Watches from this equity on. The default starts at nothing, as a strategy's profit does.
+    pub fn starting_at(equity: Amount) -> Self {
+        Self {
+            last: equity,
+            peak: equity,
+            day: None,
+            day_start: equity,
+        }
+    }
+
     /// Takes an equity and answers the limit that it breaches.
     ///
     /// `base` is what a drawdown is a fraction of, on top of the peak: nothing for the account,
@@ -65,16 +77,15 @@ impl LossWatch {
         base: Amount,
         limits: &RiskLimits,
     ) -> Option<LossLimit> {
-        let day = now.0.div_euclid(DAY_NS);
-        let start = match self.day_start {
-            Some((known, start)) if known == day => start,
-            _ => {
-                self.day_start = Some((day, equity));
-                equity
-            }
-        };
-        let peak = self.peak.map_or(equity, |peak| peak.max(equity));
-        self.peak = Some(peak);
+        // A day starts with what the day before ended with, not with its first change.
+        let day = Some(now.0.div_euclid(DAY_NS));
+        if self.day != day {
+            self.day = day;
+            self.day_start = self.last;
+        }
+        self.last = equity;
+        self.peak = self.peak.max(equity);
+        let (start, peak) = (self.day_start, self.peak);
         if limits
             .max_daily_loss
             .is_some_and(|max| start - equity >= max)
@@ -200,13 +211,13 @@ mod tests {
             max_drawdown_ppm: Some(200_000),
             ..RiskLimits::default()
         };
-        let mut watch = LossWatch::default();
+        let mut watch = LossWatch::starting_at(Amount(1000));
         let day = 86_400;
         let mut at = |s, equity| watch.observe(seconds(s), Amount(equity), Amount::ZERO, &limits);
         assert_eq!(at(0, 1000), None);
         assert_eq!(at(1, 901), None);
         assert_eq!(at(2, 900), Some(LossLimit::DailyLoss));
-        assert_eq!(at(day, 890), None, "a new day");
+        assert_eq!(at(day, 890), None, "a new day, which starts at 900");
         assert_eq!(at(day + 1, 801), None);
         assert_eq!(at(day * 2, 800), Some(LossLimit::Drawdown));
     }

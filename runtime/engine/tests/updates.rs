@@ -110,7 +110,7 @@ fn an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for() {
         instrument: BTC,
         client_order_id: id,
     };
-    assert_eq!(account.sent, [query.clone()]);
+    assert_eq!(account.sent, std::slice::from_ref(&query));
     // Absence alone settles nothing: it stays unknown and is asked for again.
     account.handle(Input::Reply(&Reply::Queried {
         client_order_id: id,

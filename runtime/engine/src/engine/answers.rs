@@ -109,7 +109,7 @@ impl Engine {
         });
     }
 
-    fn request_cancel(&mut self, strategy: StrategyId, record: u64, seq: OrderSeq) {
+    pub(super) fn request_cancel(&mut self, strategy: StrategyId, record: u64, seq: OrderSeq) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };

@@ -65,12 +65,17 @@ impl Engine {
     }
 
     /// The own order that an update speaks of: our strategy's name, our epoch, a number that we
-    /// gave out. Everything else on the account is external.
-    fn own_order(&self, update: &OrderUpdate) -> Option<OrderSeq> {
-        let (name, epoch, seq) = update.client_order_id.parse_own()?;
+    /// gave out to it. Everything else on the account is external.
+    fn own_order(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
+        let id = update.client_order_id;
+        let (name, epoch, seq) = id.parse_own()?;
         let ours = epoch == self.epoch
             && seq < self.next_order
-            && self.strategies.iter().any(|s| s.config.name == name);
+            && self.strategies.iter().any(|s| s.config.name == name)
+            && self
+                .orders
+                .known_mut(seq)
+                .is_none_or(|order| order.client_order_id == id);
         ours.then_some(seq)
     }
 
@@ -84,6 +89,7 @@ impl Engine {
     ) {
         let (instrument, side) = (update.instrument, update.position_side);
         self.release(seq, fill.qty.0);
+        self.count_flattening_fill(strategy);
         let realized = self.book_fill(Some(strategy), update, fill);
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(instrument, side);
         let own_position = own.position;
@@ -168,7 +174,7 @@ impl Engine {
             None,
             "the sub-ledgers sum to the account's ledger after every fill"
         );
-        self.watch_losses(id);
+        self.watch_losses_after_fill();
         Realized { account, own }
     }
 
@@ -287,7 +293,8 @@ impl Engine {
     /// out to the sub-ledgers by their quantities.
     ///
     /// The event does not name the instrument (spec 2, `ACCOUNT_UPDATE`): of the open positions, it
-    /// is the one whose expected payment, quantity times mark times rate, is nearest.
+    /// is the one whose expected payment, quantity times mark times rate, is nearest. When it was
+    /// closed in between, the payment is nobody's, in the first instrument of that asset.
     fn book_funding(&mut self, balance: &BalanceUpdate) {
         let amount = balance.change;
         self.notices.push_back(Notice::Funding {
@@ -323,12 +330,15 @@ impl Engine {
     }
 
     fn funded_position(&self, balance: &BalanceUpdate) -> Option<(InstrumentId, PositionSide)> {
-        let candidates = self.ledgers.account.iter().filter(|(id, _, holding)| {
+        let pays = |id: InstrumentId| {
             let instrument = &self.instruments[usize::from(id.0)];
-            holding.position.qty != 0
-                && instrument.surface == Surface::Futures
-                && instrument.quote == balance.asset
-        });
+            instrument.surface == Surface::Futures && instrument.quote == balance.asset
+        };
+        let candidates = self
+            .ledgers
+            .account
+            .iter()
+            .filter(|(id, _, holding)| holding.position.qty != 0 && pays(*id));
         let distance = |id: InstrumentId, qty: i64| {
             let instrument = &self.instruments[usize::from(id.0)];
             let expected = self.mark(id).map_or(Amount::ZERO, |mark| {
@@ -339,6 +349,7 @@ impl Engine {
         };
         candidates
             .min_by_key(|(id, _, holding)| distance(*id, holding.position.qty))
+            .or_else(|| self.ledgers.account.iter().find(|(id, ..)| pays(*id)))
             .map(|(id, side, _)| (id, side))
     }
 }

@@ -11,7 +11,7 @@ use crate::risk::{Exposure, RateWindow, RiskLimits};
 use crate::rules::{self, OrderContext, Rejection, Rule};
 use crate::timer::Timer;
 
-use super::{Engine, RunState};
+use super::{Engine, OpenOrders, RunState};
 
 impl Engine {
     pub(crate) const fn next_order(&self) -> OrderSeq {
@@ -37,11 +37,12 @@ impl Engine {
             })
     }
 
-    /// The documents' rules; `pending` orders of the running callback count as open.
+    /// The documents' rules; the `pending` orders of the running callback in the instrument count
+    /// as open.
     pub(crate) fn check_venue_rules(
         &self,
         terms: &OrderTerms,
-        pending: u32,
+        pending: OpenOrders,
     ) -> Result<(), Rejection> {
         let index = usize::from(terms.instrument.0);
         let market = &self.markets[index];
@@ -53,8 +54,8 @@ impl Engine {
             last: market.last,
             best_bid: known(market.book.bid()),
             best_ask: known(market.book.ask()),
-            open_orders: open.all + pending,
-            open_algo_orders: open.conditional + pending,
+            open_orders: open.all + pending.all,
+            open_algo_orders: open.conditional + pending.conditional,
         };
         rules::check(&self.rules[index], terms, &context)
     }
@@ -198,19 +199,18 @@ impl Engine {
 
     /// Limit and stop prices stay within the collar around mid.
     fn check_collar(&self, terms: &OrderTerms, collar_ppm: u32) -> Result<(), Rejection> {
-        let Some(price) = terms.price.or(terms.stop_price) else {
-            return Ok(());
-        };
         let index = usize::from(terms.instrument.0);
-        let Some(twice) = self.markets[index].book.mid_twice() else {
-            return Err(Rule::RiskNoReferencePrice.plain());
-        };
-        let distance = (i128::from(price.0) * 2 - i128::from(twice)).abs();
-        if distance * 1_000_000 > i128::from(twice) * i128::from(collar_ppm) {
-            let instrument = &self.instruments[index];
-            let mid = self.markets[index].mid(instrument.price_scale).unwrap_or(0);
-            let mid = decimal(i128::from(mid), MARK_SCALE);
-            return Err(Rule::RiskPriceCollar.with(instrument.price(price.0), mid));
+        for price in [terms.price, terms.stop_price].into_iter().flatten() {
+            let Some(twice) = self.markets[index].book.mid_twice() else {
+                return Err(Rule::RiskNoReferencePrice.plain());
+            };
+            let distance = (i128::from(price.0) * 2 - i128::from(twice)).abs();
+            if distance * 1_000_000 > i128::from(twice) * i128::from(collar_ppm) {
+                let instrument = &self.instruments[index];
+                let mid = self.markets[index].mid(instrument.price_scale).unwrap_or(0);
+                let mid = decimal(i128::from(mid), MARK_SCALE);
+                return Err(Rule::RiskPriceCollar.with(instrument.price(price.0), mid));
+            }
         }
         Ok(())
     }

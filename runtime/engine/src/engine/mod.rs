@@ -78,11 +78,11 @@ pub struct Engine {
     notices: VecDeque<Notice>,
 }
 
-/// Open orders of the account in one instrument.
+/// Numbers of orders in one instrument.
 #[derive(Clone, Copy, Debug, Default)]
-struct OpenOrders {
-    all: u32,
-    conditional: u32,
+pub(crate) struct OpenOrders {
+    pub(crate) all: u32,
+    pub(crate) conditional: u32,
 }
 
 /// What the engine knows of one strategy beside its ledger.

@@ -1,5 +1,6 @@
 //! The venue's answers to requests, and the life of own orders.
 
+use crate::config::OnFault;
 use crate::effect::{Effect, Notice};
 use crate::event::EventKind;
 use crate::ids::{ClientOrderId, OrderSeq, StrategyId};
@@ -37,9 +38,11 @@ impl Engine {
         }
     }
 
-    fn known(&self, id: &ClientOrderId) -> Option<OrderSeq> {
-        let (_, epoch, seq) = id.parse_own()?;
-        (epoch == self.epoch && seq < self.next_order).then_some(seq)
+    /// The own order with exactly this id, live or lately ended.
+    fn known(&mut self, id: &ClientOrderId) -> Option<OrderSeq> {
+        let (_, _, seq) = id.parse_own()?;
+        let order = self.orders.known_mut(seq)?;
+        (order.client_order_id == *id).then_some(seq)
     }
 
     fn handle_placed(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {
@@ -51,7 +54,9 @@ impl Engine {
         match outcome {
             Outcome::Done(report) => self.take_report(seq, report),
             Outcome::Refused(refusal) => {
-                order.refusal_code = refusal.code;
+                if before.after(OrderMove::Reject).is_some() {
+                    order.refusal_code = refusal.code;
+                }
                 self.move_order(seq, OrderMove::Reject, before, false);
             }
             Outcome::Unknown => {
@@ -69,21 +74,24 @@ impl Engine {
         let before = order.state;
         match outcome {
             Outcome::Done(report) => self.take_report(seq, report),
-            Outcome::Refused(_) => {
-                // -2011: most often it just filled. Its end is learned from the stream or asked for.
+            Outcome::Refused(_) | Outcome::Unknown => {
+                // -2011: most often it just filled. Its end is learned from the stream or asked
+                // for; until then it may rest on, and can be cancelled again.
                 if !before.is_final() {
                     self.ask_later(seq);
                 }
                 self.move_order(seq, OrderMove::CancelRefused, before, false);
             }
-            Outcome::Unknown => self.ask_later(seq),
         }
     }
 
     fn handle_queried(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {
         let Some(seq) = self.known(id) else { return };
         match outcome {
-            Outcome::Done(report) => self.take_report(seq, report),
+            Outcome::Done(report) => {
+                self.take_report(seq, report);
+                self.cancel_what_must_not_rest(seq);
+            }
             // Absence alone settles nothing (promise 2).
             Outcome::Refused(_) | Outcome::Unknown => {
                 if self.orders.live(seq).is_some() {
@@ -91,6 +99,23 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// A cancel may have been lost on its way: while the account is halted, or its strategy in
+    /// quarantine, an order that rests is cancelled again.
+    fn cancel_what_must_not_rest(&mut self, seq: OrderSeq) {
+        let Some(order) = self.orders.live(seq) else {
+            return;
+        };
+        let strategy = order.strategy;
+        let state = &self.strategies[usize::from(strategy.0)];
+        let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
+        if order.state.is_final() || !(self.halted() || quarantined) {
+            return;
+        }
+        let record = self.recorder.last_record();
+        self.recorder.seal();
+        self.request_cancel(strategy, record, seq);
     }
 
     /// Takes the venue's state of an order. Its fills come with the stream; until they have, the

@@ -3,6 +3,7 @@
 use crate::decimal::Amount;
 use crate::effect::Notice;
 use crate::event::EventKind;
+use crate::holding::Ledger;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::input::{Command, FaultKind};
 use crate::instrument::LotSize;
@@ -11,11 +12,13 @@ use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
 use super::{Engine, RunState};
 use crate::config::OnFault;
 
-/// How often a position that will not close is tried again before it is left to people.
+/// How often a position that will not close is tried again, without a fill in between, before it
+/// is left to people.
 const FLATTEN_TRIES: u32 = 10;
 
 impl Engine {
-    /// Compares equity with the loss limits after the value of a holding may have changed.
+    /// Compares equity with the loss limits after the price of an instrument changed, where it
+    /// is held.
     #[inline]
     pub(super) fn watch_losses(&mut self, instrument: InstrumentId) {
         if self.start_equity.is_none() {
@@ -25,7 +28,18 @@ impl Engine {
             self.watch_account();
         }
         if self.any_strategy_watches {
-            self.watch_strategies(instrument);
+            self.watch_strategies(|ledger| ledger.holds(instrument));
+        }
+    }
+
+    /// Compares equity with the loss limits after a fill: what it realized counts, whether or not
+    /// anything is held any more.
+    pub(super) fn watch_losses_after_fill(&mut self) {
+        if self.limits.watches_equity() {
+            self.watch_account();
+        }
+        if self.any_strategy_watches {
+            self.watch_strategies(|_| true);
         }
     }
 
@@ -48,13 +62,13 @@ impl Engine {
 
     /// A strategy's equity is its profit; a drawdown is measured from the account's start equity
     /// plus the strategy's peak profit.
-    fn watch_strategies(&mut self, instrument: InstrumentId) {
+    fn watch_strategies(&mut self, concerned: impl Fn(&Ledger) -> bool) {
         let base = self.start_equity.unwrap_or_default();
         for index in 0..self.strategies.len() {
             let state = &self.strategies[index];
             let ledger = &self.ledgers.strategies[index];
             let watched = state.fault.is_none() && state.config.limits.watches_equity();
-            if !watched || !ledger.holds(instrument) {
+            if !watched || !concerned(ledger) {
                 continue;
             }
             let Some(unrealized) = self.unrealized(ledger) else {
@@ -136,6 +150,12 @@ impl Engine {
         let record = self.recorder.last_record();
         self.recorder.seal();
         self.request_cancel_all(strategy, record, None);
+    }
+
+    /// Progress: the tries of a strategy that is being flattened start anew.
+    pub(super) fn count_flattening_fill(&mut self, strategy: StrategyId) {
+        let tries = &mut self.strategies[usize::from(strategy.0)].flattening;
+        *tries = tries.map(|_| FLATTEN_TRIES);
     }
 
     /// Cancels the orders of a strategy, then closes its positions at market.

@@ -10,6 +10,7 @@ use crate::market::Level;
 use crate::order::{Side, Surface};
 use crate::orders::{Order, Orders};
 use crate::record::Recorder;
+use crate::risk::LossWatch;
 
 use super::{Engine, RunState};
 
@@ -277,6 +278,7 @@ impl Engine {
             }
         }
         self.start_equity = Some(equity);
+        self.losses = LossWatch::starting_at(equity);
     }
 }
 

@@ -4,7 +4,8 @@
 #![allow(
     dead_code,
     unreachable_pub,
-    reason = "shared by test files, each with its own part"
+    clippy::unwrap_used,
+    reason = "shared by test files, each with its own part; a panic is how a test fails"
 )]
 
 use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
@@ -172,7 +173,7 @@ impl Account {
 
     pub fn cancel(&mut self, strategy: StrategyId, order: OrderSeq) {
         self.call(strategy, |callback, engine| {
-            callback.cancel(engine, order).unwrap()
+            callback.cancel(engine, order).unwrap();
         });
     }
 

@@ -1,0 +1,12 @@
+//! The engine under random sequences of intents and of the venue's words: what must hold after
+//! every step, and that a journal of any run replays to the same fingerprint.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod invariants;
+mod model;
+mod replay;
+mod steps;
+#[path = "../support/mod.rs"]
+mod support;
+mod world;

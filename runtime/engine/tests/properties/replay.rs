@@ -1,0 +1,119 @@
+//! A journal replays: the same inputs into a fresh engine give the same effects, without the
+//! strategies that made the intents.
+
+use proptest::prelude::*;
+use windvane_engine::codec::{self, RecordBody, RecordedEffect};
+use windvane_engine::config::{EngineConfig, OnFault};
+use windvane_engine::record::{self, BLOCK_BYTES, Block};
+use windvane_engine::risk::RiskLimits;
+use windvane_engine::{Amount, Engine, Request};
+
+use super::steps::{Step, step_with_faults};
+use super::world::{World, config};
+
+/// Everything that has a say: limits, loss limits, flattening, bars.
+fn eventful_config() -> EngineConfig {
+    let mut config = config();
+    config.keep_journal = true;
+    config.limits = RiskLimits {
+        max_position_notional: Some(Amount(20_000 * 100_000_000)),
+        max_open_orders: Some(12),
+        max_daily_loss: Some(Amount(100_000_000)),
+        ..RiskLimits::default()
+    };
+    config.strategies[1].on_fault = OnFault::Flatten;
+    config.strategies[1].limits.max_orders_per_minute = Some(30);
+    config.strategies[1].limits.max_daily_loss = Some(Amount(50_000_000));
+    config.strategies[0].subscriptions[0].bars_ms = vec![1_000, 60_000];
+    config
+}
+
+fn journal(engine: &mut Engine) -> Vec<Block> {
+    std::iter::from_fn(|| engine.poll_block()).collect()
+}
+
+/// A fresh engine that takes the inputs of a journal alone.
+fn replayed(blocks: &[Block]) -> Engine {
+    let mut engine = Engine::new(eventful_config()).unwrap();
+    for block in blocks {
+        for record in codec::decode(&block.bytes) {
+            let record = record.unwrap();
+            if let RecordBody::Input(input) = &record.body {
+                engine.handle(record.time, input.as_input());
+                while engine.poll_effect().is_some() {}
+            }
+        }
+    }
+    engine
+}
+
+fn run(steps: &[Step]) -> World {
+    let mut world = World::new(eventful_config());
+    for step in steps {
+        world.step(step);
+    }
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_journal_replays_to_the_same_fingerprint(
+        steps in prop::collection::vec(step_with_faults(), 1..150),
+    ) {
+        let mut world = run(&steps);
+        let fingerprint = world.account.engine.fingerprint();
+        let blocks = journal(&mut world.account.engine);
+        prop_assert_eq!(record::verify(&blocks), Ok(fingerprint));
+        let mut replay = replayed(&blocks);
+        prop_assert_eq!(replay.fingerprint(), fingerprint);
+        prop_assert_eq!(journal(&mut replay), blocks);
+    }
+
+    /// Every request names a record that its block or an earlier one holds, so that a driver
+    /// can wait for it.
+    #[test]
+    fn requests_name_a_record_of_an_earlier_block(
+        steps in prop::collection::vec(step_with_faults(), 1..100),
+    ) {
+        let mut world = run(&steps);
+        world.account.engine.fingerprint();
+        for block in journal(&mut world.account.engine) {
+            for record in codec::decode(&block.bytes) {
+                let body = record.unwrap().body;
+                let RecordBody::Effect(RecordedEffect::Send { record, request }) = body else {
+                    continue;
+                };
+                if !matches!(request, Request::Query { .. }) {
+                    prop_assert!(record < block.first_record, "{record} {request:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_changed_input_changes_the_fingerprint() {
+    let steps = [Step::Pass(5), Step::Mark(1000), Step::Pass(6)];
+    let fingerprint = |steps: &[Step]| run(steps).account.engine.fingerprint();
+    let whole = fingerprint(&steps);
+    assert_eq!(whole, fingerprint(&steps));
+    assert_ne!(whole, fingerprint(&steps[..2]));
+    let other = [Step::Pass(5), Step::Mark(1001), Step::Pass(6)];
+    assert_ne!(whole, fingerprint(&other));
+}
+
+#[test]
+fn a_long_run_fills_several_blocks_and_replays() {
+    let mut steps = Vec::new();
+    for i in 0..4_000 {
+        steps.push(Step::Mark(990 + i % 20));
+    }
+    let mut world = run(&steps);
+    let fingerprint = world.account.engine.fingerprint();
+    let blocks = journal(&mut world.account.engine);
+    assert!(blocks.len() > 2, "{} blocks", blocks.len());
+    assert!(blocks[0].bytes.len() >= BLOCK_BYTES);
+    assert_eq!(replayed(&blocks).fingerprint(), fingerprint);
+}

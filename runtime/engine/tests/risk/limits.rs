@@ -1,0 +1,331 @@
+//! Every limit, for the account and for one strategy. Quantities are 0.001, prices 0.1: ten of
+//! 1000 is a notional of 1.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::instrument::SymbolStatus;
+use windvane_engine::risk::RiskLimits;
+use windvane_engine::rules::Rule;
+use windvane_engine::{
+    Input, InstrumentId, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide, Price, Side,
+};
+
+use super::support::{Account, BTC, MM, OTHER, instrument, limit, market, refused, update};
+use super::{fill_all, hold, refusal, usdt, with};
+
+/// An account with the limits on the whole of it, and one with them on the first strategy alone.
+fn account_and_strategy(limits: &RiskLimits) -> [Account; 2] {
+    let own = limits.clone();
+    [
+        with(|config| config.limits = limits.clone()),
+        with(|config| config.strategies[0].limits = own),
+    ]
+}
+
+fn stop(price: i64) -> OrderTerms {
+    let mut terms = market(Side::Buy, 1);
+    terms.order_type = OrderType::StopMarket;
+    terms.stop_price = Some(Price(price));
+    terms
+}
+
+#[test]
+fn order_notional_is_taken_at_the_worse_of_limit_and_mark() {
+    let limits = RiskLimits {
+        max_order_notional: Some(usdt(1)),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        let mut rule = |terms| refusal(&mut account, MM, terms);
+        assert_eq!(rule(limit(Side::Buy, 1000, 10)), None, "as much as allowed");
+        assert_eq!(
+            rule(limit(Side::Buy, 1000, 11)),
+            Some(Rule::RiskOrderNotional)
+        );
+        assert_eq!(
+            rule(limit(Side::Buy, 1100, 10)),
+            Some(Rule::RiskOrderNotional)
+        );
+        // A sell far below the market still sells what the market pays.
+        assert_eq!(
+            rule(limit(Side::Sell, 900, 11)),
+            Some(Rule::RiskOrderNotional)
+        );
+        assert_eq!(rule(market(Side::Sell, 10)), None);
+        assert_eq!(rule(market(Side::Sell, 11)), Some(Rule::RiskOrderNotional));
+    }
+}
+
+#[test]
+fn position_notional_counts_what_is_in_flight_unknown_and_open() {
+    let limits = RiskLimits {
+        max_position_notional: Some(usdt(3)),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        let in_flight = account.submit(MM, limit(Side::Buy, 1000, 10));
+        let unknown = account.submit(MM, limit(Side::Buy, 1000, 10));
+        let id = account.id(MM, unknown);
+        account.placed(id, Outcome::Unknown);
+        let buy = |qty| limit(Side::Buy, 1000, qty);
+        let too_much = Some(Rule::RiskPositionNotional);
+        assert_eq!(refusal(&mut account, MM, buy(11)), too_much);
+        // The other side is another worst case: 20 bought are no protection.
+        assert_eq!(
+            refusal(&mut account, MM, limit(Side::Sell, 1000, 31)),
+            too_much
+        );
+        assert_eq!(refusal(&mut account, MM, buy(10)), None);
+        assert_eq!(refusal(&mut account, MM, buy(1)), too_much);
+        // A fill changes nothing, a definite refusal frees.
+        fill_all(&mut account, MM, in_flight, 1);
+        assert_eq!(refusal(&mut account, MM, buy(1)), too_much);
+        account.placed(id, refused(-2019));
+        assert_eq!(refusal(&mut account, MM, buy(11)), too_much);
+        assert_eq!(refusal(&mut account, MM, buy(10)), None);
+    }
+}
+
+#[test]
+fn orders_that_do_not_worsen_the_worst_case_pass_an_exhausted_limit() {
+    let limits = RiskLimits {
+        max_position_notional: Some(usdt(1)),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        hold(&mut account, MM, 10, 1);
+        account.top(1999, 2001);
+        assert_eq!(
+            refusal(&mut account, MM, market(Side::Buy, 1)),
+            Some(Rule::RiskPositionNotional)
+        );
+        assert_eq!(refusal(&mut account, MM, market(Side::Sell, 10)), None);
+    }
+}
+
+#[test]
+fn one_callback_counts_its_own_orders() {
+    let limits = RiskLimits {
+        max_position_notional: Some(usdt(1)),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        let answers = account.call(MM, |callback, engine| {
+            [6, 5, 4].map(|qty| callback.submit(engine, limit(Side::Buy, 1000, qty)).is_ok())
+        });
+        assert_eq!(answers, [true, false, true]);
+    }
+}
+
+#[test]
+fn positions_of_other_instruments_count() {
+    let second = |config: &mut EngineConfig| {
+        let mut eth = instrument();
+        eth.symbol = "ETHUSDT".to_owned();
+        config.instruments.push(eth);
+        let mut subscription = config.strategies[0].subscriptions[0].clone();
+        subscription.instrument = InstrumentId(1);
+        config.strategies[0].subscriptions.push(subscription);
+        config.limits.max_position_notional = Some(usdt(2));
+    };
+    let mut account = with(second);
+    hold(&mut account, MM, 15, 1);
+    let mut eth = limit(Side::Buy, 1000, 6);
+    eth.instrument = InstrumentId(1);
+    assert_eq!(
+        refusal(&mut account, MM, eth),
+        Some(Rule::RiskPositionNotional)
+    );
+    eth = limit(Side::Buy, 1000, 5);
+    eth.instrument = InstrumentId(1);
+    assert_eq!(refusal(&mut account, MM, eth), None);
+}
+
+#[test]
+fn open_orders_count_until_they_end() {
+    let limits = RiskLimits {
+        max_open_orders: Some(2),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        let first = account.submit(MM, limit(Side::Buy, 1000, 1));
+        let second = account.submit(MM, limit(Side::Buy, 1000, 1));
+        account.cancel(MM, first);
+        let third = limit(Side::Buy, 1000, 1);
+        assert_eq!(refusal(&mut account, MM, third), Some(Rule::RiskOpenOrders));
+        let id = account.id(MM, first);
+        account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+        assert_eq!(refusal(&mut account, MM, third), None);
+        fill_all(&mut account, MM, second, 1);
+        assert_eq!(refusal(&mut account, MM, third), None);
+        assert_eq!(refusal(&mut account, MM, third), Some(Rule::RiskOpenOrders));
+    }
+}
+
+#[test]
+fn a_strategys_own_limits_do_not_bind_the_other() {
+    let mut account = with(|config| config.strategies[0].limits.max_open_orders = Some(0));
+    let order = limit(Side::Buy, 1000, 1);
+    assert_eq!(refusal(&mut account, MM, order), Some(Rule::RiskOpenOrders));
+    assert_eq!(refusal(&mut account, OTHER, order), None);
+    let mut account = with(|config| config.limits.max_open_orders = Some(1));
+    assert_eq!(refusal(&mut account, MM, order), None);
+    assert_eq!(
+        refusal(&mut account, OTHER, order),
+        Some(Rule::RiskOpenOrders)
+    );
+}
+
+#[test]
+fn orders_of_any_minute_are_counted() {
+    let limits = RiskLimits {
+        max_orders_per_minute: Some(2),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        let order = limit(Side::Buy, 1000, 1);
+        let both = account.call(MM, |callback, engine| {
+            [0; 3].map(|_| callback.submit(engine, order).is_ok())
+        });
+        assert_eq!(both, [true, true, false]);
+        account.pass(59_000);
+        assert_eq!(
+            refusal(&mut account, MM, order),
+            Some(Rule::RiskOrdersPerMinute)
+        );
+        account.pass(1_000);
+        assert_eq!(refusal(&mut account, MM, order), None);
+        assert_eq!(refusal(&mut account, MM, order), None);
+        assert_eq!(
+            refusal(&mut account, MM, order),
+            Some(Rule::RiskOrdersPerMinute)
+        );
+    }
+}
+
+#[test]
+fn refused_orders_do_not_use_up_the_rate() {
+    let mut account = with(|config| config.limits.max_orders_per_minute = Some(1));
+    let bad = limit(Side::Buy, 0, 1);
+    assert_eq!(refusal(&mut account, MM, bad), Some(Rule::PricePositive));
+    assert_eq!(refusal(&mut account, MM, limit(Side::Buy, 1000, 1)), None);
+}
+
+#[test]
+fn limit_and_stop_prices_stay_within_the_collar_around_mid() {
+    let limits = RiskLimits {
+        price_collar_ppm: Some(50_000),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        let collar = Some(Rule::RiskPriceCollar);
+        for (price, rule) in [(1050, None), (1051, collar), (950, None), (949, collar)] {
+            assert_eq!(refusal(&mut account, MM, limit(Side::Buy, price, 1)), rule);
+        }
+        assert_eq!(refusal(&mut account, MM, stop(1051)), collar);
+        assert_eq!(refusal(&mut account, MM, stop(1050)), None);
+        assert_eq!(refusal(&mut account, MM, market(Side::Buy, 1)), None);
+        let mut stop_limit = limit(Side::Buy, 1050, 1);
+        stop_limit.order_type = OrderType::Stop;
+        stop_limit.stop_price = Some(Price(1051));
+        assert_eq!(refusal(&mut account, MM, stop_limit), collar);
+    }
+}
+
+#[test]
+fn without_a_price_limits_that_need_one_refuse() {
+    let mut config = super::config();
+    config.limits.max_position_notional = Some(usdt(1));
+    config.limits.price_collar_ppm = Some(50_000);
+    let mut account = Account {
+        engine: windvane_engine::Engine::new(config).unwrap(),
+        ..Account::new(super::config())
+    };
+    let rule = Some(Rule::RiskNoReferencePrice);
+    assert_eq!(refusal(&mut account, MM, limit(Side::Buy, 1000, 1)), rule);
+    assert_eq!(refusal(&mut account, MM, market(Side::Buy, 1)), rule);
+}
+
+#[test]
+fn max_num_orders_counts_the_callbacks_own_orders_of_the_instrument() {
+    let mut account = with(|config| {
+        let mut eth = instrument();
+        eth.symbol = "ETHUSDT".to_owned();
+        config.instruments.push(eth);
+        config.instruments[0].filters.max_num_orders = Some(2);
+        config.instruments[0].filters.max_num_algo_orders = Some(1);
+        let mut subscription = config.strategies[0].subscriptions[0].clone();
+        subscription.instrument = InstrumentId(1);
+        config.strategies[0].subscriptions.push(subscription);
+    });
+    let answers = account.call(MM, |callback, engine| {
+        let mut elsewhere = limit(Side::Buy, 1000, 1);
+        elsewhere.instrument = InstrumentId(1);
+        let orders = [
+            elsewhere,
+            elsewhere,
+            limit(Side::Buy, 990, 1),
+            // Limit orders are no algo orders.
+            stop(1010),
+            stop(1010),
+        ];
+        orders.map(|terms| {
+            callback
+                .submit(engine, terms)
+                .map_err(|rejection| rejection.rule)
+        })
+    });
+    assert!(answers[..4].iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(answers[4], Err(Rule::MaxNumOrders));
+    let mut account = with(|config| config.instruments[0].filters.max_num_algo_orders = Some(1));
+    assert_eq!(refusal(&mut account, MM, limit(Side::Buy, 990, 1)), None);
+    assert_eq!(refusal(&mut account, MM, stop(1010)), None);
+    assert_eq!(
+        refusal(&mut account, MM, stop(1010)),
+        Some(Rule::MaxNumAlgoOrders)
+    );
+}
+
+#[test]
+fn a_symbol_that_stops_trading_takes_no_order_until_it_trades_again() {
+    let mut account = with(|_| {});
+    let settling = SymbolStatus::Other("SETTLING".to_owned());
+    for (status, rule) in [
+        (settling, Some(Rule::SymbolStatus)),
+        (SymbolStatus::Trading, None),
+    ] {
+        account.handle(Input::SymbolStatus {
+            instrument: BTC,
+            status: &status,
+        });
+        assert_eq!(refusal(&mut account, MM, limit(Side::Buy, 1000, 1)), rule);
+    }
+}
+
+#[test]
+fn quantities_beyond_all_bounds_do_not_wrap() {
+    let mut account = with(|config| {
+        config.instruments[0].filters.lot_size = None;
+        config.instruments[0].filters.market_lot_size = None;
+        config.limits.max_position_notional = Some(usdt(1_000_000));
+    });
+    for _ in 0..3 {
+        let rule = refusal(&mut account, MM, limit(Side::Buy, 1000, i64::MAX / 4));
+        assert_eq!(rule, Some(Rule::RiskPositionNotional));
+    }
+    let mut account = with(|config| {
+        config.instruments[0].filters.lot_size = None;
+        config.instruments[0].filters.market_lot_size = None;
+    });
+    for _ in 0..3 {
+        let rule = refusal(&mut account, MM, limit(Side::Buy, 1000, i64::MAX));
+        assert_eq!(rule, Some(Rule::LotMax));
+        refusal(&mut account, MM, limit(Side::Buy, 1000, i64::MAX / 4));
+        let open = account
+            .engine
+            .ledgers()
+            .account
+            .at(BTC, PositionSide::Both)
+            .open_buy;
+        assert!(open >= 0, "{open}");
+    }
+}

@@ -1,0 +1,119 @@
+//! `reduce_only` binds the strategy's own position; the wire flag is for what the account covers.
+
+use windvane_engine::input::Command;
+use windvane_engine::rules::Rule;
+use windvane_engine::{Input, OrderTerms, OrderType, PositionSide, Price, Request, Side};
+
+use super::support::{Account, MM, OTHER, limit, market};
+use super::{hold, refusal, with};
+
+fn reducing(side: Side, qty: i64) -> OrderTerms {
+    let mut terms = market(side, qty);
+    terms.reduce_only = true;
+    terms
+}
+
+fn wire_flags(account: &Account) -> Vec<bool> {
+    let flag = |request: &Request| match request {
+        Request::Place(order) => Some(order.terms.reduce_only),
+        _ => None,
+    };
+    account.sent.iter().filter_map(flag).collect()
+}
+
+#[test]
+fn it_never_exceeds_the_own_position_with_orders_in_flight() {
+    let mut account = with(|_| {});
+    let too_much = Some(Rule::ReduceOnlyPosition);
+    assert_eq!(refusal(&mut account, MM, reducing(Side::Sell, 1)), too_much);
+    hold(&mut account, MM, 10, 1);
+    assert_eq!(refusal(&mut account, MM, reducing(Side::Buy, 1)), too_much);
+    assert_eq!(
+        refusal(&mut account, MM, reducing(Side::Sell, 11)),
+        too_much
+    );
+    account.submit(MM, limit(Side::Sell, 1010, 4));
+    assert_eq!(refusal(&mut account, MM, reducing(Side::Sell, 7)), too_much);
+    let answers = account.call(MM, |callback, engine| {
+        [4, 3, 2].map(|qty| callback.submit(engine, reducing(Side::Sell, qty)).is_ok())
+    });
+    assert_eq!(answers, [true, false, true], "of the 6 that are left");
+    assert_eq!(
+        refusal(&mut account, OTHER, reducing(Side::Sell, 1)),
+        too_much
+    );
+}
+
+#[test]
+fn the_wire_flag_is_set_only_where_the_net_position_covers_the_order() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 10, 1);
+    hold(&mut account, OTHER, -6, 2);
+    // Net 4: both may reduce their own, but at the venue only a sell of up to 4 reduces.
+    account.submit(MM, reducing(Side::Sell, 5));
+    account.submit(OTHER, reducing(Side::Buy, 6));
+    assert_eq!(wire_flags(&account), [false, false]);
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 10, 1);
+    hold(&mut account, OTHER, -6, 2);
+    account.submit(MM, reducing(Side::Sell, 3));
+    account.submit(MM, reducing(Side::Sell, 2));
+    assert_eq!(
+        wire_flags(&account),
+        [true, false],
+        "3 of the 4 are in flight"
+    );
+}
+
+#[test]
+fn hedge_mode_sends_no_flag_and_binds_the_same() {
+    let mut account = with(|config| config.hedge_mode = true);
+    let mut open = market(Side::Buy, 5);
+    open.position_side = PositionSide::Long;
+    let order = account.submit(MM, open);
+    let id = account.id(MM, order);
+    let mut bought = super::fill(id, Side::Buy, 1, 5, 5, windvane_engine::OrderStatus::Filled);
+    bought.position_side = PositionSide::Long;
+    account.update(bought);
+    account.sent.clear();
+    let mut close = reducing(Side::Sell, 6);
+    close.position_side = PositionSide::Long;
+    assert_eq!(
+        refusal(&mut account, MM, close),
+        Some(Rule::ReduceOnlyPosition)
+    );
+    close.qty = Some(windvane_engine::Qty(5));
+    assert_eq!(refusal(&mut account, MM, close), None);
+    assert_eq!(wire_flags(&account), [false]);
+}
+
+#[test]
+fn close_position_is_for_the_sole_owner() {
+    let mut account = with(|_| {});
+    let mut close = OrderTerms::new(super::BTC, Side::Sell, OrderType::StopMarket);
+    close.stop_price = Some(Price(950));
+    close.close_position = true;
+    hold(&mut account, MM, 10, 1);
+    assert_eq!(refusal(&mut account, MM, close), None);
+    hold(&mut account, OTHER, 1, 2);
+    assert_eq!(
+        refusal(&mut account, MM, close),
+        Some(Rule::ClosePositionShared)
+    );
+}
+
+#[test]
+fn a_pause_lets_through_what_reduces() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 10, 1);
+    let open = account.submit(MM, limit(Side::Buy, 900, 1));
+    account.handle(Input::Command(Command::Pause));
+    assert_eq!(
+        refusal(&mut account, MM, market(Side::Sell, 1)),
+        Some(Rule::Paused)
+    );
+    assert_eq!(refusal(&mut account, MM, reducing(Side::Sell, 10)), None);
+    account.sent.clear();
+    account.cancel(MM, open);
+    assert_eq!(account.sent.len(), 1, "cancels always pass");
+}

@@ -1,0 +1,276 @@
+//! Faults, flattening, cancels that get lost, and timers.
+
+use windvane_engine::config::OnFault;
+use windvane_engine::event::EventKind;
+use windvane_engine::input::{Command, FaultKind};
+use windvane_engine::instrument::LotSize;
+use windvane_engine::order_state::OrderState;
+use windvane_engine::rules::Rule;
+use windvane_engine::{
+    ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, StrategyId,
+    Time,
+};
+
+use super::support::{Account, BTC, MM, OTHER, limit, market, refused, report, update};
+use super::{fill_all, hold, own_qty, refusal, with};
+
+fn fault(account: &mut Account, strategy: StrategyId) {
+    account.sent.clear();
+    account.handle(Input::Fault {
+        strategy,
+        kind: FaultKind::Trap,
+    });
+}
+
+fn canceled_ids(account: &Account) -> Vec<ClientOrderId> {
+    let id = |request: &Request| match request {
+        Request::Cancel {
+            client_order_id, ..
+        } => Some(*client_order_id),
+        _ => None,
+    };
+    account.sent.iter().filter_map(id).collect()
+}
+
+/// Numbers, sides and quantities of the orders that were sent.
+fn placed(account: &Account) -> Vec<(OrderSeq, Side, i64)> {
+    let order = |request: &Request| match request {
+        Request::Place(order) => {
+            let (_, _, seq) = order.client_order_id.parse_own()?;
+            Some((seq, order.terms.side, order.terms.qty?.0))
+        }
+        _ => None,
+    };
+    account.sent.iter().filter_map(order).collect()
+}
+
+fn faulty(on_fault: OnFault) -> Account {
+    with(|config| config.strategies[0].on_fault = on_fault)
+}
+
+#[test]
+fn a_fault_cancels_the_orders_of_that_strategy_alone() {
+    let mut account = faulty(OnFault::Cancel);
+    let mine = account.submit(MM, limit(Side::Buy, 900, 1));
+    account.submit(OTHER, limit(Side::Buy, 900, 1));
+    hold(&mut account, MM, 3, 1);
+    fault(&mut account, MM);
+    assert_eq!(canceled_ids(&account), [account.id(MM, mine)]);
+    assert_eq!(placed(&account), [], "its position stays");
+    let order = limit(Side::Buy, 900, 1);
+    assert_eq!(refusal(&mut account, MM, order), Some(Rule::Quarantined));
+    assert_eq!(refusal(&mut account, OTHER, order), None);
+    account.events.clear();
+    account.top(990, 992);
+    let told: Vec<_> = account
+        .events
+        .iter()
+        .map(|(strategy, ..)| *strategy)
+        .collect();
+    assert_eq!(told, [OTHER], "the one in quarantine is told nothing");
+}
+
+#[test]
+fn a_fault_may_leave_the_orders_where_they_are() {
+    let mut account = faulty(OnFault::Keep);
+    let order = account.submit(MM, limit(Side::Buy, 900, 1));
+    fault(&mut account, MM);
+    assert_eq!(account.sent, []);
+    fill_all(&mut account, MM, order, 1);
+    assert_eq!(own_qty(&account, MM), 1, "its fills still count");
+}
+
+#[test]
+fn intents_of_a_strategy_in_quarantine_are_forgotten() {
+    let mut account = faulty(OnFault::Cancel);
+    let mut callback = windvane_engine::Callback::default();
+    callback.begin(&account.engine, MM);
+    callback
+        .submit(&account.engine, market(Side::Buy, 1))
+        .unwrap();
+    fault(&mut account, MM);
+    account.handle(Input::Answer {
+        strategy: MM,
+        intents: callback.intents(),
+    });
+    assert!(account.engine.orders().is_empty());
+    assert_eq!(account.sent, []);
+}
+
+#[test]
+fn flatten_waits_for_the_cancels_then_closes() {
+    let mut account = faulty(OnFault::Flatten);
+    hold(&mut account, MM, -5, 1);
+    hold(&mut account, OTHER, 7, 2);
+    let open = account.submit(MM, limit(Side::Buy, 900, 2));
+    fault(&mut account, MM);
+    assert_eq!(placed(&account), [], "the open order may still fill");
+    let id = account.id(MM, open);
+    let late = super::fill(id, Side::Buy, 3, 1, 1, OrderStatus::PartiallyFilled);
+    account.update(late);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 1));
+    let [(seq, side, qty)] = placed(&account)[..] else {
+        panic!("{:?}", account.sent);
+    };
+    assert_eq!((side, qty), (Side::Buy, 4));
+    fill_all(&mut account, MM, seq, 4);
+    assert_eq!((own_qty(&account, MM), own_qty(&account, OTHER)), (0, 7));
+    account.sent.clear();
+    account.top(990, 991);
+    assert_eq!(account.sent, []);
+}
+
+#[test]
+fn flatten_closes_large_positions_lot_by_lot() {
+    let mut account = with(|config| {
+        config.strategies[0].on_fault = OnFault::Flatten;
+        config.instruments[0].filters.market_lot_size = Some(LotSize {
+            min_qty: 2,
+            max_qty: 10,
+            step_size: 2,
+        });
+    });
+    for trade in 0..15 {
+        hold(&mut account, MM, 10, trade);
+    }
+    let odd = account.submit(MM, limit(Side::Buy, 1000, 1));
+    fill_all(&mut account, MM, odd, 50);
+    fault(&mut account, MM);
+    for lot in 0..15 {
+        let (seq, side, qty) = *placed(&account).last().unwrap();
+        assert_eq!((side, qty), (Side::Sell, 10));
+        fill_all(&mut account, MM, seq, 100 + lot);
+    }
+    assert_eq!(placed(&account).len(), 15);
+    assert_eq!(own_qty(&account, MM), 1, "below the smallest lot");
+}
+
+#[test]
+fn flatten_gives_up_when_nothing_fills() {
+    let mut account = faulty(OnFault::Flatten);
+    hold(&mut account, MM, 5, 1);
+    fault(&mut account, MM);
+    for _ in 0..100 {
+        let Some((seq, ..)) = placed(&account).last().copied() else {
+            break;
+        };
+        let id = account.id(MM, seq);
+        account.placed(id, refused(-2019));
+    }
+    assert_eq!(placed(&account).len(), 10);
+    assert!(account.engine.orders().is_empty());
+    assert_eq!(own_qty(&account, MM), 5);
+}
+
+#[test]
+fn the_operators_flatten_halts_and_closes_every_own_position() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 5, 1);
+    hold(&mut account, OTHER, -2, 2);
+    account.handle(Input::Command(Command::Flatten));
+    let orders: Vec<_> = placed(&account)
+        .iter()
+        .map(|order| (order.1, order.2))
+        .collect();
+    assert_eq!(orders, [(Side::Sell, 5), (Side::Buy, 2)]);
+    assert_eq!(
+        refusal(&mut account, MM, market(Side::Buy, 1)),
+        Some(Rule::Halted)
+    );
+}
+
+#[test]
+fn a_lost_cancel_can_be_asked_for_again() {
+    let mut account = with(|_| {});
+    let order = account.submit(MM, limit(Side::Buy, 900, 1));
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    account.cancel(MM, order);
+    account.canceled(id, Outcome::Unknown);
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    account.sent.clear();
+    account.pass(1_000);
+    assert!(
+        matches!(account.sent[..], [Request::Query { .. }]),
+        "{:?}",
+        account.sent
+    );
+    account.sent.clear();
+    account.cancel(MM, order);
+    assert_eq!(canceled_ids(&account), [id]);
+}
+
+#[test]
+fn under_a_halt_a_lost_cancel_is_sent_again_once_the_order_is_seen_to_rest() {
+    let mut account = with(|_| {});
+    let order = account.submit(MM, limit(Side::Buy, 900, 1));
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    account.handle(Input::Command(Command::Halt));
+    account.canceled(id, Outcome::Unknown);
+    account.sent.clear();
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: id,
+        outcome: Outcome::Done(report(id, OrderStatus::New, 0)),
+    }));
+    assert_eq!(canceled_ids(&account), [id]);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn a_number_under_another_strategys_name_is_not_ours() {
+    let mut account = with(|_| {});
+    let order = account.submit(MM, limit(Side::Buy, 900, 1));
+    let forged = account.id(OTHER, order);
+    account.update(update(forged, Side::Buy, OrderStatus::Canceled, 0));
+    account.placed(forged, refused(-2019));
+    assert_eq!(
+        account.engine.order(order).unwrap().state,
+        OrderState::Submitted
+    );
+    let external = |notice: &Notice| matches!(notice, Notice::External { .. });
+    assert!(account.notices.iter().any(external));
+}
+
+#[test]
+fn timers_fire_in_order_once_and_move_when_set_again() {
+    let mut account = with(|_| {});
+    let start = account.now;
+    account.call(MM, |callback, engine| {
+        for (ms, token) in [(30, 1), (20, 2), (20, 1), (500, 3)] {
+            callback
+                .set_timer(engine, start.plus_ms(ms), token)
+                .unwrap();
+        }
+        callback.cancel_timer(3);
+        callback.set_timer(engine, Time(0), 4).unwrap();
+    });
+    let fired = |account: &Account| -> Vec<i64> {
+        let timers = account
+            .events
+            .iter()
+            .filter(|event| event.1 == EventKind::Timer);
+        timers.map(|event| event.2[0]).collect()
+    };
+    account.handle(Input::Timeout);
+    assert_eq!(
+        fired(&account),
+        [4],
+        "a time that has passed is due at once"
+    );
+    account.pass(50);
+    assert_eq!(fired(&account), [4, 1, 2]);
+    assert_eq!(account.engine.poll_timeout(), None);
+    account.call(MM, |callback, engine| {
+        callback.set_timer(engine, start.plus_ms(900), 1).unwrap();
+    });
+    fault(&mut account, MM);
+    assert_eq!(
+        account.engine.poll_timeout(),
+        None,
+        "quarantine forgets timers"
+    );
+    assert_eq!(refusal(&mut account, OTHER, limit(Side::Buy, 900, 1)), None);
+    assert_eq!(account.engine.instrument(BTC).unwrap().symbol, "BTCUSDT");
+}
