@@ -106,7 +106,9 @@ impl Strategy for MarketMaker {
         };
         quote.on_update(update.state);
         match update.state {
-            OrderState::Filled | OrderState::Canceled => self.requote(ctx),
+            OrderState::PartiallyFilled | OrderState::Filled | OrderState::Canceled => {
+                self.requote(ctx);
+            }
             // It would have crossed a book that we have not seen yet, or its cancel was refused:
             // the next book decides.
             OrderState::Expired | OrderState::New => self.quiet = NOT_QUIET,
@@ -123,15 +125,18 @@ impl Strategy for MarketMaker {
         }
     }
 
-    fn on_fill(&mut self, ctx: &Ctx, fill: &Fill) {
+    fn on_fill(&mut self, _ctx: &Ctx, fill: &Fill) {
+        // The order's update follows, and with it the next quote.
         if fill.instrument == self.instrument.id {
-            self.moved_to(ctx, fill.position);
+            self.position = fill.position;
         }
     }
 
     fn on_position(&mut self, ctx: &Ctx, position: &PositionUpdate) {
-        if position.instrument == self.instrument.id {
-            self.moved_to(ctx, position.qty);
+        // Another position than the fills told: after a restart, or by the venue's hand.
+        if position.instrument == self.instrument.id && self.position != position.qty {
+            self.position = position.qty;
+            self.requote(ctx);
         }
     }
 
@@ -149,14 +154,6 @@ impl Strategy for MarketMaker {
 }
 
 impl MarketMaker {
-    /// Another position: the skew and the bounds change with it.
-    fn moved_to(&mut self, ctx: &Ctx, position: Qty) {
-        if self.position != position {
-            self.position = position;
-            self.requote(ctx);
-        }
-    }
-
     /// How far both quotes are moved against the position, in price units.
     fn skew(&self) -> i64 {
         if self.skew_ticks_per_qty == 0 {
@@ -264,7 +261,6 @@ impl MarketMaker {
         let quote = &mut self.quotes[side as usize];
         if quote.slot() == Slot::Empty {
             quote.place(id, price, anchor);
-            quote.on_update(OrderState::New);
         } else if let Err(rejection) = ctx.cancel(id) {
             warn!(
                 ctx,

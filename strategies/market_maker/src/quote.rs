@@ -11,8 +11,6 @@ pub(crate) struct Live {
     pub(crate) price: Price,
     /// Twice the mid, with skew, that it was placed at.
     pub(crate) anchor: i64,
-    /// The venue has confirmed it.
-    confirmed: bool,
 }
 
 /// What a side has.
@@ -67,12 +65,7 @@ impl Quote {
     }
 
     pub(crate) const fn place(&mut self, id: OrderId, price: Price, anchor: i64) {
-        self.slot = Slot::Live(Live {
-            id,
-            price,
-            anchor,
-            confirmed: false,
-        });
+        self.slot = Slot::Live(Live { id, price, anchor });
     }
 
     /// The quote stands where it should: measure moves from here.
@@ -108,21 +101,13 @@ impl Quote {
     }
 
     pub(crate) const fn on_update(&mut self, state: OrderState) {
-        if state.is_final() {
-            self.slot = Slot::Empty;
-            return;
-        }
-        if !matches!(state, OrderState::New | OrderState::PartiallyFilled) {
-            return;
-        }
-        match &mut self.slot {
-            // Confirmed twice: the venue refused the cancel, the quote stands. A first
-            // confirmation only overtakes the answer to the cancel.
-            Slot::Leaving(live) if live.confirmed && matches!(state, OrderState::New) => {
-                self.slot = Slot::Live(*live);
+        match self.slot {
+            _ if state.is_final() => self.slot = Slot::Empty,
+            // New once more after a cancel was asked for: the venue refused it, the quote stands.
+            Slot::Leaving(live) if matches!(state, OrderState::New) => {
+                self.slot = Slot::Live(live);
             }
-            Slot::Live(live) | Slot::Leaving(live) => live.confirmed = true,
-            Slot::Empty | Slot::Resting => {}
+            _ => {}
         }
     }
 }

@@ -223,7 +223,7 @@ impl<S: Strategy> Harness<S> {
         self.update(id, OrderState::New, 0);
     }
 
-    /// An order of the strategy is filled at a price: fill, order update, position.
+    /// An order of the strategy is filled at a price: fill, position, order update.
     ///
     /// # Panics
     /// If the order is not open, or `qty` is over what remains.
@@ -249,7 +249,6 @@ impl<S: Strategy> Harness<S> {
             ..self.raw(8)
         };
         self.deliver(fill);
-        self.update(id, filled.state, 0);
         let (cost, total) = (filled.cost, filled.realized_total);
         self.deliver(Raw {
             a: position,
@@ -257,6 +256,7 @@ impl<S: Strategy> Harness<S> {
             c: total,
             ..self.raw(9)
         });
+        self.update(id, filled.state, 0);
     }
 
     /// The venue confirms a cancel, or cancels on its own.
