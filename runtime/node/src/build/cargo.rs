@@ -1,0 +1,143 @@
+//! One `cargo build` of one package, in a target folder of its own.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::toolchain::{NO_CARGO, TARGET, Toolchain};
+use super::{BuildError, cache, command, hex};
+
+/// The package in a folder.
+#[derive(Debug)]
+pub(super) struct Package {
+    /// Its name.
+    pub(super) name: String,
+    /// Its folder.
+    pub(super) dir: PathBuf,
+    /// Name of the library's file, without extension.
+    library: String,
+    /// Root of the workspace that it belongs to; its own folder if none.
+    workspace: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<MetadataPackage>,
+    workspace_root: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct MetadataPackage {
+    name: String,
+    manifest_path: PathBuf,
+    targets: Vec<MetadataTarget>,
+}
+
+#[derive(Deserialize)]
+struct MetadataTarget {
+    name: String,
+    crate_types: Vec<String>,
+}
+
+impl Package {
+    /// The package of `dir`, which has a `Cargo.toml`.
+    pub(super) fn of(dir: &Path) -> Result<Self, BuildError> {
+        let mut query = command::clean("cargo", dir);
+        query.args(["metadata", "--no-deps", "--format-version", "1"]);
+        let package = dir.display().to_string();
+        let compile = |tail| BuildError::Compile {
+            package: package.clone(),
+            tail,
+        };
+        let text = command::output(query).map_err(|failure| failure.or(NO_CARGO, compile))?;
+        let metadata: Metadata = serde_json::from_str(&text)
+            .map_err(|error| compile(format!("cargo metadata is not understood: {error}")))?;
+        let manifest = dir.join("Cargo.toml");
+        let is_ours = |package: &MetadataPackage| {
+            package
+                .manifest_path
+                .canonicalize()
+                .is_ok_and(|path| path == manifest)
+        };
+        let Some(found) = metadata.packages.into_iter().find(is_ours) else {
+            return Err(BuildError::NoPackage(dir.to_owned()));
+        };
+        let module = |target: &&MetadataTarget| target.crate_types.iter().any(|t| t == "cdylib");
+        let Some(library) = found.targets.iter().find(module) else {
+            return Err(BuildError::NotAModule(found.name));
+        };
+        Ok(Self {
+            library: library.name.replace('-', "_"),
+            name: found.name,
+            dir: dir.to_owned(),
+            workspace: metadata.workspace_root,
+        })
+    }
+}
+
+/// The target folder: one per workspace and compiler, so that artifacts of two compilers never
+/// mix and an outer `cargo` never waits for ours. A strategy of its own keeps it in its `target`;
+/// members of a workspace share one in the cache, which spares compiling the SDK for each.
+pub(super) fn target_folder(p: &Package, toolchain: &Toolchain) -> Result<PathBuf, BuildError> {
+    if p.workspace.canonicalize().is_ok_and(|root| root == p.dir) {
+        return Ok(p.dir.join("target").join("windvane").join(&toolchain.id));
+    }
+    let key = Sha256::digest(format!("{}\n{}", p.workspace.display(), toolchain.id));
+    Ok(cache::folder()?.join("build").join(&hex(&key)[..16]))
+}
+
+/// Compiles the package; the path of its core module.
+pub(super) fn compile(
+    package: &Package,
+    toolchain: &Toolchain,
+    folder: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<PathBuf, BuildError> {
+    progress(&format!(
+        "Building {} with {}",
+        package.name, toolchain.version
+    ));
+    let mut build = toolchain.cargo(&package.dir);
+    build
+        .args(["build", "--release", "--lib", "--target", TARGET])
+        .env("CARGO_TARGET_DIR", folder)
+        // Profiles in workspace members are ignored; here they hold for all strategies alike.
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3")
+        .env("CARGO_PROFILE_RELEASE_LTO", "true")
+        .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
+        // Names of functions stay: the trace of a fault is told with them.
+        .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
+        .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "false")
+        .env("CARGO_ENCODED_RUSTFLAGS", remap(package).join("\u{1f}"));
+    let mut line = |text: &str| {
+        let text = text.trim_start();
+        if text.starts_with("Compiling ") || text.starts_with("Downloading ") {
+            progress(text);
+        }
+    };
+    command::watch(build, &mut line).map_err(|failure| {
+        failure.or(NO_CARGO, |tail| BuildError::Compile {
+            package: package.name.clone(),
+            tail,
+        })
+    })?;
+    Ok(folder
+        .join(TARGET)
+        .join("release")
+        .join(format!("{}.wasm", package.library)))
+}
+
+/// Paths of this machine stay out of the module: it is the same wherever the sources lie.
+fn remap(package: &Package) -> Vec<String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let mut flags = vec![format!(
+        "--remap-path-prefix={}=/strategy",
+        package.workspace.display()
+    )];
+    flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
+    flags
+}

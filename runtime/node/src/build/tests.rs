@@ -1,0 +1,108 @@
+//! What can be said without a compiler for WebAssembly; builds themselves are in `tests/build.rs`.
+
+use super::*;
+
+fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+fn error(dir: &Path) -> BuildError {
+    build(dir, &mut |_| {}).unwrap_err()
+}
+
+#[test]
+fn a_folder_without_a_manifest_is_named() {
+    let dir = project(&[]);
+    let message = error(dir.path()).to_string();
+    assert!(message.contains("has no Cargo.toml"), "{message}");
+    assert!(
+        message.contains(&*dir.path().to_string_lossy()),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_workspace_is_no_strategy() {
+    let dir = project(&[("Cargo.toml", "[workspace]\nresolver = \"3\"\n")]);
+    assert!(matches!(error(dir.path()), BuildError::NoPackage(_)));
+}
+
+#[test]
+fn a_package_must_be_a_dynamic_library() {
+    let manifest = "[package]\nname = \"plain\"\nedition = \"2024\"\n[workspace]\n";
+    let dir = project(&[("Cargo.toml", manifest), ("src/lib.rs", "")]);
+    let error = error(dir.path());
+    assert!(
+        matches!(&error, BuildError::NotAModule(name) if name == "plain"),
+        "{error}"
+    );
+    assert!(error.to_string().contains("cdylib"));
+}
+
+#[test]
+fn a_broken_manifest_is_told_with_cargos_words() {
+    let dir = project(&[("Cargo.toml", "[package\n")]);
+    let message = error(dir.path()).to_string();
+    assert!(message.contains("unclosed table"), "{message}");
+}
+
+#[test]
+fn an_outer_build_does_not_leak_into_ours() {
+    let command = command::clean("cargo", Path::new("/"));
+    let removed = |name: &str| command.get_envs().any(|(n, v)| n == name && v.is_none());
+    // Cargo sets these two for every test.
+    assert!(removed("CARGO_PKG_NAME") && removed("CARGO_MANIFEST_DIR"));
+    assert!(!removed("CARGO_HOME"));
+}
+
+#[test]
+fn a_file_is_written_whole_over_an_older_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/module.wasm");
+    cache::write_whole(&path, b"old").unwrap();
+    cache::write_whole(&path, b"new").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    assert_eq!(
+        std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+        1
+    );
+}
+
+#[test]
+fn the_lock_is_held_until_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let held = cache::lock(dir.path(), &mut |_| {}).unwrap();
+    let other = std::fs::File::open(dir.path().join("lock")).unwrap();
+    assert!(other.try_lock().is_err());
+    drop(held);
+    assert!(other.try_lock().is_ok());
+}
+
+#[test]
+fn a_failed_command_gives_the_end_of_its_words() {
+    let mut shell = command::clean("sh", Path::new("/"));
+    shell.args([
+        "-c",
+        "for i in $(seq 100); do echo line $i >&2; done; exit 1",
+    ]);
+    let mut count = 0;
+    let failure = command::watch(shell, &mut |_| count += 1)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(count, 100);
+    assert!(
+        failure.contains("line 100") && !failure.contains("line 40\n"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn sha256_is_written_in_hexadecimal() {
+    assert_eq!(hex(&[0x00, 0xf1, 0x9a]), "00f19a");
+}
