@@ -1,5 +1,7 @@
 //! The drivers, recordings, configuration and command line of the binary `windvane`.
 
+pub mod backtest;
+pub mod build;
 pub mod config;
 pub mod recording;
 pub mod report;

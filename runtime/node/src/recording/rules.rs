@@ -11,7 +11,8 @@ use super::Survey;
 use crate::config::{InstrumentName, InstrumentRules};
 
 /// Where the rules of an instrument come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RulesSource {
     /// `[[instrument]]`; what it leaves open is of exchange information, if there is one.
     Configured,
@@ -22,11 +23,11 @@ pub enum RulesSource {
 }
 
 impl RulesSource {
-    /// The word for summaries: `configured`, `exchange info` or `inferred`.
+    /// The word for summaries: `configured`, `exchange-info` or `inferred`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Configured => "configured",
-            Self::ExchangeInfo => "exchange info",
+            Self::ExchangeInfo => "exchange-info",
             Self::Inferred => "inferred",
         }
     }

@@ -26,7 +26,7 @@ impl fmt::Display for Escaped<'_> {
 }
 
 /// An integer with its thousands apart.
-pub(super) fn grouped(value: u64) -> String {
+pub(crate) fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn grouped(value: u64) -> String {
 }
 
 /// An amount with this many decimals (at most 8), half to even, thousands apart, a true minus.
-pub(super) fn money(amount: Amount, places: u8) -> String {
+pub(crate) fn money(amount: Amount, places: u8) -> String {
     let places = places.min(8);
     let rounded = div_half_even(amount.0, pow10(8 - places).into());
     let one = pow10(places).unsigned_abs();
@@ -56,13 +56,13 @@ pub(super) fn money(amount: Amount, places: u8) -> String {
 }
 
 /// [`money`] with a plus where it is positive.
-pub(super) fn signed_money(amount: Amount, places: u8) -> String {
+pub(crate) fn signed_money(amount: Amount, places: u8) -> String {
     let plus = if amount.0 > 0 { "+" } else { "" };
     format!("{plus}{}", money(amount, places))
 }
 
 /// A fraction at scale 8 as a percentage, signed if asked for.
-pub(super) fn percent(fraction: i128, signed: bool) -> String {
+pub(crate) fn percent(fraction: i128, signed: bool) -> String {
     let amount = Amount(fraction * 100);
     let small = amount.0 != 0 && amount.0.abs() < 10_000_000;
     let places = if small { 4 } else { 2 };
@@ -75,7 +75,7 @@ pub(super) fn percent(fraction: i128, signed: bool) -> String {
 }
 
 /// `part / whole` as a percentage with one decimal; a dash of nothing.
-pub(super) fn share(part: u64, whole: u64) -> String {
+pub(crate) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "\u{2013}".to_owned();
     }
@@ -84,7 +84,7 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 }
 
 /// A span of nanoseconds in the unit that suits it.
-pub(super) fn duration(ns: i64) -> String {
+pub(crate) fn duration(ns: i64) -> String {
     const UNITS: [(i64, &str); 3] = [(1_000, "\u{b5}s"), (1_000_000, "ms"), (1_000_000_000, "s")];
     let seconds = ns / 1_000_000_000;
     if ns < 1_000 {

@@ -3,7 +3,7 @@
 
 mod charts;
 mod data;
-mod format;
+pub(crate) mod format;
 mod page;
 mod series;
 mod tables;

@@ -276,7 +276,6 @@ pub(super) fn time_share(summary: &Summary) -> String {
     };
     let parts = [
         ("decode", share.decode),
-        ("book", share.book),
         ("engine", share.engine),
         ("venue", share.venue),
         ("guest", share.guest),

@@ -273,7 +273,6 @@ fn summary(
         },
         time_share: Some(TimeShare {
             decode: 21.3,
-            book: 9.8,
             engine: 24.1,
             venue: 18.2,
             guest: 17.4,

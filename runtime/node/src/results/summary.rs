@@ -7,6 +7,7 @@ use windvane_engine::ids::Time;
 use super::curve::DRAWDOWN_SCALE;
 use super::histogram::Quantiles;
 use super::text::{amount_text, decimal_text};
+pub use crate::recording::RulesSource;
 
 /// The figures of one run. Amounts are in the account's quote asset and written as decimal
 /// strings. Two runs of the same inputs, modules and configuration agree in everything but
@@ -100,28 +101,7 @@ pub struct EngineVersions {
     pub wasmtime: String,
 }
 
-/// Where the rules of an instrument came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RulesSource {
-    /// `[[instrument]]` of the configuration.
-    Configured,
-    /// An exchange-information line of the recording.
-    Recorded,
-    /// Greatest common divisors of the recorded prices and quantities.
-    Inferred,
-}
-
 impl RulesSource {
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Configured => "configured",
-            Self::Recorded => "recorded",
-            Self::Inferred => "inferred",
-        }
-    }
-
     /// The word of all `sources`, or `mixed`.
     pub fn of_all(sources: impl IntoIterator<Item = Self>) -> &'static str {
         let mut sources = sources.into_iter();
@@ -280,13 +260,10 @@ pub struct TimeShare {
     /// Reading and decoding records.
     #[serde(serialize_with = "three_digits")]
     pub decode: f64,
-    /// Keeping the book.
-    #[serde(serialize_with = "three_digits")]
-    pub book: f64,
-    /// The engine.
+    /// The engine, its books included.
     #[serde(serialize_with = "three_digits")]
     pub engine: f64,
-    /// The simulated venue.
+    /// The simulated venue, its books included.
     #[serde(serialize_with = "three_digits")]
     pub venue: f64,
     /// The strategies, the way into WebAssembly included.

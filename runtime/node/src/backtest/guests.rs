@@ -1,0 +1,122 @@
+//! The strategies of a run as WebAssembly modules in the host.
+
+use windvane_engine::event::Event;
+use windvane_engine::input::FaultKind;
+use windvane_engine::{Engine, Intent, StrategyId, Time};
+use windvane_host::{FaultKind as HostFault, LogLevel, Strategy};
+
+use super::session::{Guests, InitResult};
+use super::tally::Tally;
+
+/// One loaded module and what its `init` is given.
+pub struct Guest {
+    /// The module.
+    pub strategy: Strategy,
+    /// Its id.
+    pub name: String,
+    /// `params` as JSON.
+    pub params: Vec<u8>,
+}
+
+/// All strategies of a run, in the order of the configuration.
+pub struct HostedGuests {
+    guests: Vec<Guest>,
+    /// The instruments and assets as JSON.
+    instruments: Vec<u8>,
+}
+
+impl HostedGuests {
+    /// Strategies that have not begun.
+    pub const fn new(guests: Vec<Guest>, instruments: Vec<u8>) -> Self {
+        Self {
+            guests,
+            instruments,
+        }
+    }
+
+    /// The strategies.
+    pub fn guests(&self) -> &[Guest] {
+        &self.guests
+    }
+}
+
+impl Guests for HostedGuests {
+    fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
+        let guest = &mut self.guests[usize::from(strategy.0)];
+        let (engine, result) =
+            guest
+                .strategy
+                .init(engine, strategy, &guest.params, &self.instruments);
+        let result = match result {
+            Ok(()) => InitResult::Ready,
+            Err(fault) if fault.kind == HostFault::Refused => InitResult::Refused(fault.detail),
+            Err(fault) => {
+                tracing::warn!(strategy = %guest.name, %fault, "init failed");
+                InitResult::Fault(engine_fault(fault.kind))
+            }
+        };
+        (engine, result)
+    }
+
+    #[inline]
+    fn deliver(
+        &mut self,
+        strategy: StrategyId,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        let guest = &mut self.guests[usize::from(strategy.0)];
+        let (engine, result) = guest.strategy.deliver(engine, event);
+        let result = result.map_err(|fault| {
+            let (strategy, time_ns) = (&guest.name, event.time.0);
+            tracing::warn!(%strategy, time_ns, %fault, "callback failed");
+            engine_fault(fault.kind)
+        });
+        (engine, result)
+    }
+
+    #[inline]
+    fn intents(&self, strategy: StrategyId) -> &[Intent] {
+        self.guests[usize::from(strategy.0)].strategy.intents()
+    }
+
+    #[inline]
+    fn drain_output(&mut self, strategy: StrategyId, now: Time, tally: &mut Tally) {
+        let guest = &mut self.guests[usize::from(strategy.0)];
+        if guest.strategy.has_output() {
+            show_output(guest, strategy, now, tally);
+        }
+    }
+}
+
+#[cold]
+fn show_output(guest: &mut Guest, strategy: StrategyId, now: Time, tally: &mut Tally) {
+    let output = guest.strategy.take_output();
+    let name = &guest.name;
+    for line in output.logs {
+        let (time_ns, message) = (now.0, &line.message);
+        match line.level {
+            LogLevel::Error => tracing::error!(target: "strategy", %name, time_ns, "{message}"),
+            LogLevel::Warn => tracing::warn!(target: "strategy", %name, time_ns, "{message}"),
+            LogLevel::Info => tracing::info!(target: "strategy", %name, time_ns, "{message}"),
+            LogLevel::Debug => tracing::debug!(target: "strategy", %name, time_ns, "{message}"),
+        }
+    }
+    for point in output.plots {
+        tally.plot(now, strategy, &point.series, point.value, point.scale);
+    }
+}
+
+/// The host's classes of faults in the words of the journal.
+const fn engine_fault(kind: HostFault) -> FaultKind {
+    match kind {
+        HostFault::Trap => FaultKind::Trap,
+        HostFault::Fuel => FaultKind::Fuel,
+        HostFault::Memory => FaultKind::Memory,
+        HostFault::Stack => FaultKind::Stack,
+        HostFault::Intents => FaultKind::Intents,
+        HostFault::Output => FaultKind::Output,
+        HostFault::Contract | HostFault::Refused => FaultKind::Contract,
+        HostFault::HostPanic | HostFault::Dead => FaultKind::Host,
+    }
+}
