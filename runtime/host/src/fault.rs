@@ -33,7 +33,7 @@ pub enum FaultKind {
     Refused,
     /// A panic in the host: a bug of ours, confined to the strategy that met it.
     HostPanic,
-    /// The instance died earlier and was not restarted.
+    /// There is no running instance: not initialised, or failed earlier and not restarted.
     Dead,
 }
 
@@ -141,7 +141,7 @@ impl Fault {
     pub(crate) fn dead() -> Self {
         Self::new(
             FaultKind::Dead,
-            "the strategy failed earlier and was not restarted",
+            "the strategy was not started, or failed earlier and was not restarted",
         )
     }
 }

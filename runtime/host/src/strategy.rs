@@ -184,7 +184,8 @@ impl Strategy {
     /// Delivers one event. The engine is lent for the call and always comes back.
     ///
     /// On success [`Strategy::intents`] holds what the strategy wants. After a fault it is empty
-    /// and the instance is dead until [`Strategy::restart`].
+    /// and the instance is dead until [`Strategy::restart`]. Before [`Strategy::init`] it counts
+    /// as dead.
     #[inline]
     pub fn deliver(
         &mut self,
@@ -374,4 +375,72 @@ fn refused(function: &str, reason: &[u8]) -> Result<(), Fault> {
         FaultKind::Refused,
         format!("{function}: {reason}"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, HostOptions, Limits, PathChoice};
+    use windvane_engine::config::EngineConfig;
+    use windvane_engine::{EventKind, InstrumentId};
+
+    /// Logs a line at each event, and does nothing else of the contract but answer.
+    const GUEST: &str = r#"(module
+        (import "windvane:strategy/log@0.1.0" "log" (func $log (param i32 i32 i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 64)
+          "{\22name\22:\22a\22,\22version\22:\220\22,\22state_schema\22:0,\22capabilities\22:[]}")
+        (func $answer (param i32 i32) (result i32)
+          (i32.store (i32.const 16) (local.get 0))
+          (i32.store (i32.const 20) (local.get 1))
+          (i32.const 16))
+        (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+        (func (export "describe") (result i32) (call $answer (i32.const 64) (i32.const 61)))
+        (func (export "init") (param i32 i32 i32 i32) (result i32)
+          (call $answer (i32.const 0) (i32.const 0)))
+        (func (export "save") (result i32) (call $answer (i32.const 0) (i32.const 0)))
+        (func (export "load") (param i32 i32) (result i32)
+          (call $answer (i32.const 0) (i32.const 0)))
+        (func (export "on-event")
+          (param i64 i64 i32 i32 i32 i64 i64 i64 i64 i64 i64 i64)
+          (call $log (i32.const 1) (i32.const 64) (i32.const 2))))"#;
+
+    #[test]
+    fn a_panic_of_the_host_is_a_fault_and_the_engine_comes_back() {
+        for path in [PathChoice::Direct, PathChoice::Component] {
+            let options = HostOptions {
+                path,
+                ..HostOptions::default()
+            };
+            let host = Host::new(options).unwrap();
+            let module = wat::parse_str(GUEST).unwrap();
+            let mut strategy = host
+                .load(&module, Limits::default(), Capabilities::ALL)
+                .unwrap();
+            let engine = Box::new(Engine::new(EngineConfig::default()).unwrap());
+            let (engine, result) = strategy.init(engine, StrategyId(0), b"{}", b"{}");
+            result.unwrap();
+            let event = Event {
+                time: Time(1),
+                sequence: 1,
+                kind: EventKind::Trade,
+                instrument: InstrumentId(0),
+                flags: 0,
+                fields: [0; 6],
+                id: 0,
+            };
+            let (engine, result) = strategy.deliver(engine, &event);
+            result.unwrap();
+            let live = strategy.live.as_mut().unwrap();
+            live.store.data_mut().panic_on_log = true;
+            let (engine, result) = strategy.deliver(engine, &event);
+            let fault = result.unwrap_err();
+            assert_eq!(fault.kind, FaultKind::HostPanic);
+            assert!(fault.detail.contains("planted panic"), "{fault}");
+            let (engine, result) = strategy.restart(engine, None);
+            result.unwrap();
+            let (_, result) = strategy.deliver(engine, &event);
+            result.unwrap();
+        }
+    }
 }

@@ -1,0 +1,234 @@
+//! What does not load says why, by name, and what to do about it.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod support;
+
+use support::{IMPORTS, SUBMIT, guest, host, text};
+use windvane_host::{
+    Capabilities, Capability, Format, Limits, LoadError, PathChoice, validate, wrap,
+};
+
+fn refusal(module: &[u8]) -> String {
+    let checked = validate(module).unwrap_err().to_string();
+    let loaded = host(PathChoice::Fastest)
+        .load(module, Limits::default(), Capabilities::ALL)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(checked, loaded, "`validate` says what `load` says");
+    checked
+}
+
+fn parse(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap()
+}
+
+#[track_caller]
+fn assert_refused(text: &str, says: &[&str]) {
+    let message = refusal(&parse(text));
+    for part in says {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_foreign_import_is_named() {
+    let wasi = r#"(import "wasi_snapshot_preview1" "clock_time_get"
+        (func (param i32 i64 i32) (result i32)))"#;
+    assert_refused(
+        &text(wasi, "", ""),
+        &[
+            "`wasi_snapshot_preview1.clock_time_get`",
+            "no part of the strategy contract",
+        ],
+    );
+    let env = r#"(import "env" "memory" (memory 1))"#;
+    assert_refused(&text(env, "", ""), &["`env.memory`"]);
+}
+
+#[test]
+fn a_component_with_a_foreign_import_is_refused_too() {
+    let component = r#"(component
+        (import "wasi:clocks/wall-clock@0.2.0" (instance
+            (export "now" (func (result u64))))))"#;
+    assert_refused(component, &["`wasi:clocks/wall-clock@0.2.0`"]);
+}
+
+#[test]
+fn a_component_without_the_world_s_exports_is_refused() {
+    assert_refused("(component)", &["does not export `describe`"]);
+    let other = r#"(component
+        (core module $m (func (export "describe") (result i32) (i32.const 0)))
+        (core instance $i (instantiate $m))
+        (func (export "describe") (result u32) (canon lift (core func $i "describe"))))"#;
+    assert_refused(other, &["`describe`", "() -> u32", "() -> list<u8>"]);
+}
+
+#[test]
+fn an_interface_of_another_version_is_named() {
+    let newer = IMPORTS.replace("orders@0.1.0", "orders@0.2.0");
+    assert_refused(
+        &text(&newer, "", ""),
+        &["windvane:strategy/orders@0.2.0", "build it again"],
+    );
+    let unknown = r#"(import "windvane:strategy/orders@0.1.0" "amend" (func))"#;
+    assert_refused(
+        &text(unknown, "", ""),
+        &["windvane:strategy/orders@0.1.0.amend"],
+    );
+}
+
+#[test]
+fn a_missing_export_is_named() {
+    for export in [
+        "describe",
+        "init",
+        "save",
+        "load",
+        "on-event",
+        "cabi_realloc",
+        "memory",
+    ] {
+        let text = text(IMPORTS, "", "")
+            .replace(&format!("(export \"{export}\")"), "(export \"something\")");
+        assert_refused(&text, &[&format!("does not export `{export}`")]);
+    }
+}
+
+#[test]
+fn a_wrong_signature_is_shown_beside_the_right_one() {
+    let import = r#"(import "windvane:strategy/timers@0.1.0" "cancel"
+        (func (param i32) (result i64)))"#;
+    assert_refused(
+        &text(import, "", ""),
+        &["`cancel`", "(i32) -> (i64)", "(i64) -> (i64)"],
+    );
+    let export = text(IMPORTS, "", "").replace("(param $time i64)", "(param $time i32)");
+    assert_refused(&export, &["`on-event`", "(i32, i64, i32"]);
+}
+
+#[test]
+fn proposals_that_differ_between_machines_are_off() {
+    let relaxed = r"(func (param v128 v128) (result v128)
+        (i8x16.relaxed_swizzle (local.get 0) (local.get 1)))";
+    assert_refused(&text(IMPORTS, "", relaxed), &["relaxed SIMD"]);
+    let wide =
+        text(IMPORTS, "", "").replace("(memory (export", "(memory $m i64 1) (memory (export");
+    assert_refused(&wide, &["memory64"]);
+    let shared = text(IMPORTS, "", "(memory 1 1 shared)");
+    assert_refused(&shared, &["threads"]);
+}
+
+#[test]
+fn what_is_no_module_is_refused() {
+    assert!(refusal(b"").contains("not a valid WebAssembly"));
+    assert!(refusal(b"\0asm\x01\0\0").contains("not a valid WebAssembly"));
+    let module = guest("");
+    assert!(refusal(&module[..module.len() - 3]).contains("not a valid WebAssembly"));
+}
+
+#[test]
+fn an_ungranted_import_names_the_capability_and_the_key() {
+    let module = guest(&format!("(drop {SUBMIT})"));
+    for path in support::PATHS {
+        let granted = Capabilities::ALL.without(Capability::Orders);
+        let error = host(path)
+            .load(&module, Limits::default(), granted)
+            .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                LoadError::NotGranted {
+                    capability: Capability::Orders
+                }
+            ),
+            "{error}"
+        );
+        let message = error.to_string();
+        assert!(
+            message.contains("add \"orders\" to strategy.capabilities"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_module_over_its_size_is_refused_before_it_is_read() {
+    let limits = Limits {
+        module_bytes: 100,
+        ..Limits::default()
+    };
+    let error = host(PathChoice::Fastest)
+        .load(&[0; 101], limits, Capabilities::ALL)
+        .unwrap_err();
+    assert!(matches!(
+        error,
+        LoadError::TooLarge {
+            size: 101,
+            limit: 100
+        }
+    ));
+}
+
+#[test]
+fn a_description_that_is_no_json_is_shown() {
+    let module = parse(&text(IMPORTS, "", "").replace("{\\22name", "[\\22name"));
+    let error = host(PathChoice::Fastest)
+        .load(&module, Limits::default(), Capabilities::ALL)
+        .unwrap_err();
+    assert!(matches!(error, LoadError::Describe { .. }), "{error}");
+    assert!(error.to_string().contains("[\\\"name"), "{error}");
+}
+
+#[test]
+fn a_start_function_that_loops_fails_at_load() {
+    let more = "(func $spin (loop $again (br $again))) (start $spin)";
+    let module = parse(&text(IMPORTS, "", more));
+    for path in support::PATHS {
+        let limits = Limits {
+            fuel_per_setup: 1_000_000,
+            ..Limits::default()
+        };
+        let error = host(path)
+            .load(&module, limits, Capabilities::ALL)
+            .unwrap_err();
+        assert!(matches!(error, LoadError::Start(_)), "{error}");
+        assert!(error.to_string().contains("fuel"), "{error}");
+    }
+}
+
+#[test]
+fn validation_tells_format_capabilities_and_path() {
+    let some = r#"(import "windvane:strategy/market@0.1.0" "last"
+        (func (param i32 i32) (result i64)))"#;
+    let module = parse(&text(some, "", ""));
+    let info = validate(&module).unwrap();
+    assert_eq!(info.format, Format::Core);
+    assert_eq!(info.size, module.len());
+    assert!(info.direct);
+    let market = Capabilities::NONE.with(Capability::Market);
+    assert_eq!(info.capabilities, market);
+
+    let component = wrap(&module).unwrap();
+    let info = validate(&component).unwrap();
+    assert_eq!(info.format, Format::Component);
+    assert!(info.direct);
+    assert_eq!(info.capabilities, market);
+}
+
+#[test]
+fn a_component_that_does_more_than_wrap_has_no_direct_path() {
+    // The same component beside a second module with a memory of its own.
+    let component = wrap(&guest("")).unwrap();
+    let extra = parse("(component (core module (memory 1)))");
+    let mut both = component;
+    both.extend_from_slice(&extra[8..]);
+    assert!(!validate(&both).unwrap().direct);
+    let error = host(PathChoice::Direct)
+        .load(&both, Limits::default(), Capabilities::ALL)
+        .unwrap_err();
+    assert!(matches!(error, LoadError::NoDirectPath));
+    host(PathChoice::Fastest)
+        .load(&both, Limits::default(), Capabilities::ALL)
+        .unwrap();
+}
