@@ -12,6 +12,7 @@ mod listing;
 mod reader;
 pub mod rules;
 mod survey;
+pub mod synthetic;
 mod tape;
 mod tape_event;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 pub use chunk::Chunk;
 pub use rules::{ResolveError, RulesSource, resolve_instrument};
 pub use survey::{Cut, Faults, InstrumentSurvey, Survey};
+pub use synthetic::SyntheticSession;
 pub use tape::Tape;
 pub use tape_event::TapeEvent;
 use windvane_engine::Surface;
