@@ -140,7 +140,7 @@ impl Market {
     }
 
     fn drift(&mut self) {
-        let walk = self.random.below(9) + self.random.below(9) - 8;
+        let walk = self.random.below(41) + self.random.below(41) - 40;
         let jump = if self.random.below(4000) == 0 {
             (self.random.below(81) - 40) * FINE
         } else {

@@ -27,7 +27,7 @@ pub struct SyntheticSession {
     pub minutes: u32,
     /// When it starts. Funding is due at every 8 hours UTC.
     pub start: Time,
-    /// First mid price, in ticks.
+    /// First mid price, in ticks of 0.1.
     pub mid_ticks: i64,
     /// Starts with an exchange information line; without one, rules are inferred.
     pub exchange_info: bool,
@@ -51,10 +51,7 @@ impl SyntheticSession {
             minutes: 10,
             // 2024-06-01 07:55 UTC.
             start: Time::from_millis(1_717_228_500_000),
-            mid_ticks: match surface {
-                Surface::Futures => 600_000,
-                Surface::Spot => 6_000_000,
-            },
+            mid_ticks: 600_000,
             exchange_info: true,
         }
     }
@@ -180,7 +177,7 @@ impl<'a, W: Write> Writer<'a, W> {
         if self.is_futures() {
             format!("{}.{}0", ticks / 10, ticks % 10)
         } else {
-            format!("{}.{:02}000000", ticks / 100, ticks % 100)
+            format!("{}.{}0000000", ticks / 10, ticks % 10)
         }
     }
 
@@ -319,7 +316,7 @@ impl<'a, W: Write> Writer<'a, W> {
             )
         } else {
             format!(
-                r#"{{"timezone":"UTC","symbols":[{{"symbol":"{symbol}","status":"TRADING","baseAsset":"{base}","quoteAsset":"USDT","pricePrecision":2,"quantityPrecision":5,"filters":[{{"filterType":"PRICE_FILTER","minPrice":"0.01","maxPrice":"1000000","tickSize":"0.01"}},{{"filterType":"LOT_SIZE","minQty":"0.00001","maxQty":"9000","stepSize":"0.00001"}},{{"filterType":"MARKET_LOT_SIZE","minQty":"0.00001","maxQty":"100","stepSize":"0.00001"}},{{"filterType":"MAX_NUM_ORDERS","limit":200}},{{"filterType":"MIN_NOTIONAL","minNotional":"5"}}],"orderTypes":["LIMIT","MARKET","STOP","STOP_MARKET","TAKE_PROFIT","TAKE_PROFIT_MARKET"],"timeInForce":["GTC","IOC","FOK","GTX","HIDDEN"]}}]}}"#
+                r#"{{"timezone":"UTC","symbols":[{{"symbol":"{symbol}","status":"TRADING","baseAsset":"{base}","quoteAsset":"USDT","pricePrecision":2,"quantityPrecision":5,"filters":[{{"filterType":"PRICE_FILTER","minPrice":"0.10","maxPrice":"1000000","tickSize":"0.10"}},{{"filterType":"LOT_SIZE","minQty":"0.00001","maxQty":"9000","stepSize":"0.00001"}},{{"filterType":"MARKET_LOT_SIZE","minQty":"0.00001","maxQty":"100","stepSize":"0.00001"}},{{"filterType":"MAX_NUM_ORDERS","limit":200}},{{"filterType":"MIN_NOTIONAL","minNotional":"5"}}],"orderTypes":["LIMIT","MARKET","STOP","STOP_MARKET","TAKE_PROFIT","TAKE_PROFIT_MARKET"],"timeInForce":["GTC","IOC","FOK","GTX","HIDDEN"]}}]}}"#
             )
         };
     }
