@@ -214,3 +214,88 @@ fn word32(bytes: &[u8], at: usize) -> u32 {
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn event(levels: i64) -> impl Strategy<Value = TapeEvent> {
+        let words = any::<[i64; 5]>();
+        (
+            words,
+            TRADE..=MARK,
+            any::<(i64, i64, u16, bool, u32)>(),
+            0..=levels,
+            0..=levels,
+        )
+            .prop_map(
+                |(mut words, kind, (recv, time, instrument, flag, line), x, y)| {
+                    if kind == DEPTH {
+                        let (start, end) = (x.min(y), x.max(y));
+                        words[1..4].copy_from_slice(&[
+                            start,
+                            (end - start) / 2,
+                            (end - start) - (end - start) / 2,
+                        ]);
+                    }
+                    TapeEvent {
+                        recv: Time(recv),
+                        event_time: Time(time),
+                        instrument: InstrumentId(instrument),
+                        kind,
+                        flag,
+                        line,
+                        words,
+                    }
+                },
+            )
+    }
+
+    fn stored() -> impl Strategy<Value = Stored> {
+        let scales = any::<(u16, u8, u8, i64, i64)>();
+        let level = any::<(i64, i64)>().prop_map(|(price, qty)| Level { price, qty });
+        prop::collection::vec(level, 0..20).prop_flat_map(move |levels| {
+            let events = prop::collection::vec(event(levels.len() as i64), 1..20);
+            (any::<u64>(), scales, events).prop_map(move |(first_line, scales, events)| {
+                let (instrument, price_scale, qty_scale, price_max, qty_max) = scales;
+                Stored {
+                    first_line: first_line >> 1,
+                    scales: vec![Scales {
+                        instrument,
+                        price_scale,
+                        qty_scale,
+                        price_max,
+                        qty_max,
+                    }],
+                    chunk: Chunk {
+                        events,
+                        levels: levels.clone(),
+                    },
+                }
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_chunk_comes_back_as_it_was(before in stored()) {
+            let (mut out, mut bytes, mut after) = (Vec::new(), Vec::new(), Stored::default());
+            write(&mut out, &before, &mut bytes).unwrap();
+            let length = read(&mut &out[..], &mut after, &mut bytes).unwrap();
+            prop_assert_eq!(length, out.len() as u64);
+            prop_assert_eq!((before.first_line, before.scales), (after.first_line, after.scales));
+            prop_assert_eq!(before.chunk, after.chunk);
+        }
+
+        #[test]
+        fn a_flipped_bit_and_a_cut_are_noticed(before in stored(), at: prop::sample::Index, bit in 0_u8..8) {
+            let (mut out, mut bytes, mut after) = (Vec::new(), Vec::new(), Stored::default());
+            write(&mut out, &before, &mut bytes).unwrap();
+            let at = at.index(out.len());
+            prop_assert!(read(&mut &out[..at], &mut after, &mut bytes).is_err());
+            out[at] ^= 1_u8 << bit;
+            prop_assert!(read(&mut &out[..], &mut after, &mut bytes).is_err());
+        }
+    }
+}

@@ -168,7 +168,9 @@ impl Decoding {
         update_id: i64,
         levels: &BookLevels,
     ) -> Result<(), Refused> {
-        self.listing.at(index).survey.snapshots += 1;
+        let listed = self.listing.at(index);
+        listed.survey.snapshots += 1;
+        listed.last_price = best(levels).or(listed.last_price);
         self.book(at, time, index, update_id, levels, true)
     }
 

@@ -213,3 +213,95 @@ fn divisor(mut a: Decimal, mut b: Decimal) -> Decimal {
     }
     a.normalize()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::InstrumentSurvey;
+
+    fn name(text: &str) -> InstrumentName {
+        InstrumentName::parse(text).unwrap()
+    }
+
+    fn survey(entry: Option<&str>) -> Survey {
+        let name = name("futures:BTCUSDT");
+        let mut known = InstrumentSurvey::new(name.surface, &name.symbol);
+        known.price_step = Decimal::new(10, 2);
+        known.qty_step = Decimal::new(1, 3);
+        known.exchange_info = entry.map(str::to_owned);
+        Survey {
+            instruments: vec![known],
+            ..Survey::default()
+        }
+    }
+
+    fn configured(text: &str) -> InstrumentRules {
+        toml::from_str(text).unwrap()
+    }
+
+    const ENTRY: &str = r#"{"symbol":"BTCUSDT","contractType":"PERPETUAL","status":"TRADING",
+        "baseAsset":"XBT","quoteAsset":"USD","marginAsset":"USDT","filters":[
+        {"filterType":"PRICE_FILTER","minPrice":"1","maxPrice":"1000","tickSize":"0.5"},
+        {"filterType":"LOT_SIZE","minQty":"0.01","maxQty":"7","stepSize":"0.01"},
+        {"filterType":"MIN_NOTIONAL","notional":"5"}]}"#;
+
+    #[test]
+    fn the_best_source_wins_and_configuration_completes_exchange_information() {
+        let futures = name("futures:BTCUSDT");
+        let mut assets = Assets::default();
+        let (plain, informed) = (survey(None), survey(Some(ENTRY)));
+        let mut resolve = |rules: Option<&InstrumentRules>, survey: &Survey| {
+            resolve_instrument(&futures, rules, &[survey], &mut assets).unwrap()
+        };
+        let (inferred, source) = resolve(None, &plain);
+        assert_eq!(
+            (source.as_str(), inferred.price_scale, inferred.qty_scale),
+            ("inferred", 1, 3)
+        );
+        assert_eq!(inferred.filters.price.unwrap().tick_size, 1);
+        assert_eq!(inferred.filters.min_notional, None);
+
+        let (given, source) = resolve(None, &informed);
+        assert_eq!(source, RulesSource::ExchangeInfo);
+        assert_eq!(given.filters.price.unwrap().tick_size, 5);
+
+        let rules = configured("name = \"futures:BTCUSDT\"\ntick = \"0.25\"\nstep = \"0.1\"");
+        let (both, source) = resolve(Some(&rules), &informed);
+        assert_eq!((source, both.price_scale), (RulesSource::Configured, 2));
+        assert_eq!(both.filters.price.unwrap().max_price, 100_000);
+        let lot = both.filters.lot_size.unwrap();
+        assert_eq!((lot.min_qty, lot.max_qty, lot.step_size), (1, 700, 10));
+        assert_eq!(both.filters.min_notional, given.filters.min_notional);
+        assert_eq!(
+            (assets.names()[0].as_str(), assets.name(both.base)),
+            ("BTC", "XBT")
+        );
+    }
+
+    #[test]
+    fn an_instrument_without_rules_says_what_is_missing() {
+        let resolve = |text: &str, survey: &Survey| {
+            resolve_instrument(&name(text), None, &[survey], &mut Assets::default())
+                .unwrap_err()
+                .to_string()
+        };
+        let mut plain = survey(None);
+        assert_eq!(
+            resolve("spot:BTCUSDT", &plain),
+            "spot:BTCUSDT is in no recording (recorded: futures:BTCUSDT); add a recording of it to \
+             backtest.data"
+        );
+        assert!(resolve("spot:ABCXYZ", &plain).contains("give its base and quote"));
+        plain.instruments[0].price_step = Decimal::ZERO;
+        assert!(resolve("futures:BTCUSDT", &plain).contains("give its tick and step"));
+    }
+
+    #[test]
+    fn symbols_split_at_their_quote_asset() {
+        assert_eq!(split_symbol("BTCUSDT"), Some(("BTC", "USDT")));
+        assert_eq!(split_symbol("ETHBTC"), Some(("ETH", "BTC")));
+        assert_eq!(split_symbol("BTCUSD_240927"), Some(("BTC", "USD")));
+        assert_eq!(split_symbol("BNBFDUSD"), Some(("BNB", "FDUSD")));
+        assert_eq!((split_symbol("USDT"), split_symbol("ABCXYZ")), (None, None));
+    }
+}

@@ -331,3 +331,183 @@ fn finer_numbers_later_in_a_recording_need_no_second_pass() {
         assert!(text.contains(&format!("price: {price},")), "{text}");
     }
 }
+
+#[test]
+fn a_snapshot_finds_its_instrument_among_several() {
+    let other = |line: String| line.replace("BTCUSDT", "ETHUSDT");
+    // Same prices, so that only the ids tell whose it is.
+    let text = diff(1, 5, 8, 4)
+        + &other(diff(2, 500, 520, 499))
+        + &other(diff(3, 530, 540, 520))
+        + &snapshot(4, 535)
+        + &diff(5, 9, 12, 8);
+    let dir = tempfile::tempdir().unwrap();
+    let survey = open(&written(dir.path(), &text), dir.path())
+        .survey()
+        .clone();
+    let snapshots: Vec<u64> = survey
+        .instruments
+        .iter()
+        .map(|known| known.snapshots)
+        .collect();
+    assert_eq!((snapshots, survey.unassigned.count), (vec![0, 1], 0));
+    // Before everything else, and far from every price.
+    let text = snapshot(1, 7) + &diff(2, 5, 8, 4) + &snapshot(3, 9).replace("99.9", "9.9");
+    let survey = open(&written(dir.path(), &text), dir.path())
+        .survey()
+        .clone();
+    assert_eq!(
+        (
+            survey.instruments[0].snapshots,
+            survey.instruments[0].depths
+        ),
+        (1, 1)
+    );
+}
+
+#[test]
+fn both_trade_streams_are_not_both_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let aggregate = "2 {\"e\":\"aggTrade\",\"E\":1,\"s\":\"BTCUSDT\",\"a\":1,\"p\":\"100.1\",\
+                     \"q\":\"1\",\"f\":1,\"l\":1,\"T\":1,\"m\":true}\n";
+    let text = trade(1, 1, "100.1") + aggregate + &trade(3, 2, "100.1");
+    let survey = open(&written(dir.path(), &text), dir.path())
+        .survey()
+        .clone();
+    // The aggregate does not tell its surface: it is that of its neighbours.
+    assert_eq!(survey.instruments.len(), 1);
+    assert_eq!(
+        (
+            survey.instruments[0].trades,
+            survey.instruments[0].trades_doubled
+        ),
+        (2, 1)
+    );
+}
+
+#[test]
+fn marks_carry_funding_and_no_scale_binds_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = "2 {\"e\":\"markPriceUpdate\",\"E\":1,\"s\":\"BTCUSDT\",\"p\":\"100.12345678\",\
+                \"i\":\"100.1\",\"r\":\"0.0001\",\"T\":9}\n";
+    let text = trade(1, 1, "100.1") + mark;
+    let recording = open(&written(dir.path(), &text), dir.path());
+    let wanted = [instrument("futures:BTCUSDT", &[&recording])];
+    assert_eq!(wanted[0].price_scale, 1);
+    let seen = play(&[recording], &wanted);
+    assert!(seen[1].contains("mark: 10012345678, index: 10010000000, funding_rate: 10000"));
+    assert!(
+        seen[1].contains("next_funding: Time(9000000)"),
+        "{}",
+        seen[1]
+    );
+}
+
+#[test]
+fn two_openers_at_once_both_get_a_whole_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let text: String = (1..=20_000).map(|id| trade(id, id, "100.1")).collect();
+    let path = written(dir.path(), &text);
+    std::thread::scope(|scope| {
+        let openers: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| open(&path, dir.path())))
+            .collect();
+        for opener in openers {
+            let recording = opener.join().unwrap();
+            let wanted = [instrument("futures:BTCUSDT", &[&recording])];
+            assert_eq!(play(&[recording], &wanted).len(), 20_000);
+        }
+    });
+    // Nothing is left beside the cache.
+    assert_eq!(
+        std::fs::read_dir(dir.path().join("cache")).unwrap().count(),
+        1
+    );
+}
+
+/// On recordings of a real venue, where they lie beside the repository.
+#[test]
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that does not run must be seen not to"
+)]
+fn real_recordings_join_without_gaps_and_depth_agrees_with_the_tops() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    for (file, name) in [
+        ("usdm-btcusdt-20240808.gz", "futures:BTCUSDT"),
+        ("spot-btcusdt-20240808.gz", "spot:BTCUSDT"),
+    ] {
+        let path = data.join(file);
+        if !path.exists() {
+            eprintln!("not run: {} is not there", path.display());
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let recording = open(&path, dir.path());
+        let known = &recording.survey().instruments[0];
+        assert_eq!(
+            (known.name().as_str(), known.gaps.count, known.snapshots),
+            (name, 0, 1)
+        );
+        assert_eq!(recording.notices(), [""; 0]);
+        let tick = if name.starts_with('f') { "0.1" } else { "0.01" };
+        assert_eq!(known.price_step.to_string(), tick);
+        let (agreed, compared) = compare_books(&recording, name);
+        eprintln!(
+            "{name}: {agreed} of {compared} depth frames agree with a top of the same update"
+        );
+        assert!(
+            compared > 300 && agreed == compared,
+            "{agreed} of {compared}"
+        );
+    }
+}
+
+/// Rebuilds the book from depth alone and compares its best bid and ask with the tops that were
+/// received with the very same update id.
+fn compare_books(recording: &Recording, name: &str) -> (u64, u64) {
+    use std::collections::BTreeMap;
+    let wanted = [instrument(name, &[recording])];
+    let mut tape = Tape::new(std::slice::from_ref(recording), &wanted).unwrap();
+    let (mut bids, mut asks) = (BTreeMap::new(), BTreeMap::new());
+    let mut tops = BTreeMap::new();
+    let (mut agreed, mut compared) = (0, 0);
+    while let Some(chunk) = tape.next_chunk().unwrap() {
+        for event in &chunk.events {
+            match event.market(&chunk.levels) {
+                MarketEvent::Top {
+                    update_id,
+                    bid,
+                    ask,
+                } => {
+                    tops.insert(update_id, (bid, ask));
+                }
+                MarketEvent::Depth {
+                    update_id,
+                    snapshot,
+                    bids: b,
+                    asks: a,
+                } => {
+                    if snapshot {
+                        (bids, asks) = (BTreeMap::new(), BTreeMap::new());
+                    }
+                    for (side, levels) in [(&mut bids, b), (&mut asks, a)] {
+                        for level in levels {
+                            side.insert(level.price, level.qty);
+                        }
+                        side.retain(|_, qty| *qty != 0);
+                    }
+                    if let Some((bid, ask)) = tops.get(&update_id) {
+                        compared += 1;
+                        let best = (bids.last_key_value(), asks.first_key_value());
+                        let same =
+                            best == (Some((&bid.price, &bid.qty)), Some((&ask.price, &ask.qty)));
+                        agreed += u64::from(same);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    (agreed, compared)
+}

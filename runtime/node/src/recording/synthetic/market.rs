@@ -16,7 +16,7 @@ const FINE: i64 = 16;
 /// Levels that each side keeps.
 const LEVELS: usize = 250;
 
-/// SplitMix64: 64 bits of state, full period, the same everywhere.
+/// `SplitMix64`: 64 bits of state, full period, the same everywhere.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 

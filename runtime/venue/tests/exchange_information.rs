@@ -1,0 +1,143 @@
+//! Exchange information of both surfaces, every filter, numbers as text and as numbers.
+
+use windvane_engine::decimal::Decimal;
+use windvane_engine::instrument::SymbolStatus;
+use windvane_engine::{Amount, OrderType, Surface, TimeInForce};
+use windvane_venue::symbol_rules::RulesError;
+use windvane_venue::{Assets, exchange_info};
+
+const FUTURES: &str = r#"{"timezone":"UTC","serverTime":1,"rateLimits":[],"symbols":[{
+ "symbol":"BTCUSDT","pair":"BTCUSDT","contractType":"PERPETUAL","deliveryDate":4133404800000,"status":"TRADING",
+ "maintMarginPercent":"2.5","baseAsset":"BTC","quoteAsset":"USDT","marginAsset":"USDT","pricePrecision":2,
+ "quantityPrecision":3,"underlyingSubType":["PoW"],"triggerProtect":"0.0500","liquidationFee":"0.012500",
+ "marketTakeBound":0.05,"filters":[
+  {"filterType":"PRICE_FILTER","minPrice":"556.80","maxPrice":"4529764","tickSize":"0.10"},
+  {"filterType":"LOT_SIZE","minQty":0.001,"maxQty":1000,"stepSize":0.001},
+  {"filterType":"MARKET_LOT_SIZE","minQty":"0.001","maxQty":"120.5000","stepSize":"0.0010"},
+  {"filterType":"MAX_NUM_ORDERS","limit":200},{"filterType":"MAX_NUM_ALGO_ORDERS","limit":"10"},
+  {"filterType":"MIN_NOTIONAL","notional":"100"},{"filterType":"SOMETHING_NEW","x":[1]},
+  {"filterType":"PERCENT_PRICE","multiplierUp":"1.0500","multiplierDown":"0.9500","multiplierDecimal":"4"}],
+ "OrderType":["LIMIT","MARKET","TRAILING_STOP_MARKET","NEW_WORD"],"timeInForce":["GTC","GTX"]}]}"#;
+
+const SPOT: &str = r#"{"timezone":"UTC","symbols":[{"symbol":"ADAUSDC","status":"BREAK","baseAsset":"ADA","quoteAsset":"USDC",
+ "filters":[{"filterType":"PRICE_FILTER","minPrice":"0.00010000","maxPrice":"1000.00000000","tickSize":"0.00010000"},
+  {"filterType":"LOT_SIZE","minQty":"0.10000000","maxQty":"900000.00000000","stepSize":"0.10000000"},
+  {"filterType":"NOTIONAL","minNotional":"5.00000000","applyMinToMarket":true,"maxNotional":"9000000.00000000","applyMaxToMarket":false,"avgPriceMins":5},
+  {"filterType":"MAX_NOTIONAL","maxNotional":"9000"},{"filterType":"MIN_NOTIONAL","minNotional":"4.5"},
+  {"filterType":"PERCENT_PRICE_BY_SIDE","bidMultiplierUp":"5","bidMultiplierDown":"0.2","askMultiplierUp":"6","askMultiplierDown":"0.3","avgPriceMins":5}],
+ "orderTypes":["LIMIT"],"timeInForce":["GTC"]}]}"#;
+
+fn decimal(text: &str) -> Decimal {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_futures_symbol_has_every_rule() {
+    let entries = exchange_info::entries(FUTURES).unwrap();
+    assert_eq!(exchange_info::surface(entries[0].1), Ok(Surface::Futures));
+    let mut assets = Assets::default();
+    let rules = exchange_info::symbol_rules(entries[0].1).unwrap();
+    let instrument = rules.instrument(&mut assets).unwrap();
+    assert_eq!(instrument.name(), "futures:BTCUSDT");
+    assert_eq!(instrument.status, SymbolStatus::Trading);
+    assert_eq!(
+        (assets.name(instrument.base), assets.name(instrument.quote)),
+        ("BTC", "USDT")
+    );
+    assert_eq!((instrument.price_scale, instrument.qty_scale), (1, 3));
+    assert_eq!(
+        (instrument.price_precision, instrument.qty_precision),
+        (Some(2), Some(3))
+    );
+    let filters = &instrument.filters;
+    let price = filters.price.unwrap();
+    assert_eq!(
+        (price.min_price, price.max_price, price.tick_size),
+        (5568, 45_297_640, 1)
+    );
+    let lot = filters.lot_size.unwrap();
+    assert_eq!((lot.min_qty, lot.max_qty, lot.step_size), (1, 1_000_000, 1));
+    assert_eq!(filters.market_lot_size.unwrap().max_qty, 120_500);
+    assert_eq!(
+        (filters.max_num_orders, filters.max_num_algo_orders),
+        (Some(200), Some(10))
+    );
+    assert_eq!(filters.min_notional, Amount::from_decimal(decimal("100")));
+    assert_eq!(
+        filters.percent_price.unwrap().multiplier_down,
+        decimal("0.95")
+    );
+    assert_eq!(
+        instrument.order_types,
+        [
+            OrderType::Limit,
+            OrderType::Market,
+            OrderType::TrailingStopMarket
+        ]
+    );
+    assert_eq!(
+        instrument.times_in_force,
+        [TimeInForce::Gtc, TimeInForce::Gtx]
+    );
+    assert_eq!(instrument.trigger_protect, Some(decimal("0.05")));
+    assert_eq!(instrument.market_take_bound, Some(decimal("0.05")));
+    assert_eq!(instrument.liquidation_fee, Some(decimal("0.0125")));
+}
+
+#[test]
+fn a_spot_symbol_has_every_rule() {
+    let entries = exchange_info::entries(SPOT).unwrap();
+    assert_eq!(entries[0].0, "ADAUSDC");
+    let rules = exchange_info::symbol_rules(entries[0].1).unwrap();
+    let instrument = rules.instrument(&mut Assets::default()).unwrap();
+    assert_eq!(instrument.surface, Surface::Spot);
+    assert_eq!(instrument.status, SymbolStatus::Other("BREAK".to_owned()));
+    assert_eq!((instrument.price_scale, instrument.qty_scale), (4, 1));
+    let notional = instrument.filters.notional.unwrap();
+    assert!(notional.apply_min_to_market && !notional.apply_max_to_market);
+    assert_eq!(
+        (notional.min_notional.to_string(), notional.avg_price_mins),
+        ("5".to_owned(), 5)
+    );
+    assert_eq!(
+        instrument.filters.min_notional,
+        Amount::from_decimal(decimal("4.5"))
+    );
+    assert_eq!(
+        instrument.filters.max_notional,
+        Amount::from_decimal(decimal("9000"))
+    );
+    let by_side = instrument.filters.percent_price_by_side.unwrap();
+    assert_eq!(
+        (by_side.bid_multiplier_up, by_side.ask_multiplier_down),
+        (decimal("5"), decimal("0.3"))
+    );
+}
+
+#[test]
+fn rules_that_cannot_be_are_refused_by_name() {
+    let missing = SPOT.replace("\"tickSize\":\"0.00010000\"", "\"tick\":1");
+    let entries = exchange_info::entries(&missing).unwrap();
+    let error = exchange_info::symbol_rules(entries[0].1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "exchange information of ADAUSDC: PRICE_FILTER without \"tickSize\""
+    );
+    let fine = SPOT.replace(
+        "\"minPrice\":\"0.00010000\"",
+        "\"minPrice\":\"0.00000000000001\"",
+    );
+    let entries = exchange_info::entries(&fine).unwrap();
+    let rules = exchange_info::symbol_rules(entries[0].1).unwrap();
+    let error = rules.instrument(&mut Assets::default()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RulesError::TooFine {
+                what: "minPrice",
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
