@@ -1,5 +1,7 @@
 //! Exchange information of both surfaces, every filter, numbers as text and as numbers.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use windvane_engine::decimal::Decimal;
 use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::{Amount, OrderType, Surface, TimeInForce};
