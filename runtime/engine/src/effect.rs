@@ -25,8 +25,8 @@ pub enum Effect {
     Send {
         /// Sequence of the record that must be durable first.
         record: u64,
-        /// The request.
-        request: Request,
+        /// The request; boxed, so that the far more frequent deliveries stay small.
+        request: Box<Request>,
     },
 }
 

@@ -111,15 +111,16 @@ impl ClientOrderId {
     }
 
     /// Splits an own id into strategy, epoch and sequence; `None` if it has not that form.
-    pub fn parse_own(&self) -> Option<(StrategyName, u64, OrderSeq)> {
-        let mut parts = self.as_str().split('.');
-        let name = StrategyName::new(parts.next()?).ok()?;
-        let epoch = parse_base36(parts.next()?)?;
-        let sequence = parse_base36(parts.next()?)?;
-        parts
-            .next()
-            .is_none()
-            .then_some((name, epoch, OrderSeq(sequence)))
+    pub fn parse_own(&self) -> Option<(&str, u64, OrderSeq)> {
+        let text = self.as_str();
+        let (name, numbers) = text.split_once('.')?;
+        let (epoch, sequence) = numbers.split_once('.')?;
+        StrategyName::check(name).then_some(())?;
+        Some((
+            name,
+            parse_base36(epoch)?,
+            OrderSeq(parse_base36(sequence)?),
+        ))
     }
 
     /// The id as text.
@@ -151,15 +152,17 @@ impl ClientOrderId {
 
 /// Only the form that we write: lower case, no sign, no leading zero.
 fn parse_base36(text: &str) -> Option<u64> {
-    let canonical = text
-        .bytes()
-        .all(|b| b.is_ascii_digit() || b.is_ascii_lowercase())
-        && (text == "0" || !text.starts_with('0'));
-    if canonical {
-        u64::from_str_radix(text, 36).ok()
-    } else {
-        None
+    if text.is_empty() || (text.len() > 1 && text.starts_with('0')) {
+        return None;
     }
+    text.bytes().try_fold(0_u64, |value, byte| {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'z' => byte - b'a' + 10,
+            _ => return None,
+        };
+        value.checked_mul(36)?.checked_add(u64::from(digit))
+    })
 }
 
 impl std::fmt::Display for ClientOrderId {
@@ -186,12 +189,16 @@ pub struct StrategyNameError(pub String);
 impl StrategyName {
     /// Checks length and characters.
     pub fn new(text: &str) -> Result<Self, StrategyNameError> {
-        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        if (1..=8).contains(&text.len()) && text.bytes().all(allowed) {
+        if Self::check(text) {
             Ok(Self(text.to_owned()))
         } else {
             Err(StrategyNameError(text.to_owned()))
         }
+    }
+
+    fn check(text: &str) -> bool {
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        (1..=8).contains(&text.len()) && text.bytes().all(allowed)
     }
 
     /// The id as text.
@@ -246,7 +253,7 @@ mod tests {
         fn own_ids_round_trip(name in "[a-z0-9-]{1,8}", epoch: u64, sequence: u64) {
             let name = StrategyName::new(&name).unwrap();
             let id = ClientOrderId::own(&name, epoch, OrderSeq(sequence));
-            prop_assert_eq!(id.parse_own(), Some((name, epoch, OrderSeq(sequence))));
+            prop_assert_eq!(id.parse_own(), Some((name.as_str(), epoch, OrderSeq(sequence))));
         }
     }
 }

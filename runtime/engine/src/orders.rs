@@ -39,7 +39,9 @@ pub struct Order {
     pub reserved_qty: i64,
     /// The venue's code of a refusal; 0 otherwise.
     pub refusal_code: i32,
-    trades: Vec<TradeId>,
+    /// Trade ids that were counted: nearly always one, so the first lies inline.
+    first_trade: Option<TradeId>,
+    more_trades: Vec<TradeId>,
 }
 
 impl Order {
@@ -65,7 +67,8 @@ impl Order {
             reported_qty: 0,
             reserved_qty,
             refusal_code: 0,
-            trades: Vec::new(),
+            first_trade: None,
+            more_trades: Vec::new(),
         }
     }
 
@@ -88,10 +91,13 @@ impl Order {
 
     /// Counts a fill; `false` if its trade id was counted before.
     pub fn count_fill(&mut self, trade_id: TradeId, qty: i64, quote: Amount) -> bool {
-        if self.trades.contains(&trade_id) {
+        if self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id) {
             return false;
         }
-        self.trades.push(trade_id);
+        match self.first_trade {
+            None => self.first_trade = Some(trade_id),
+            Some(_) => self.more_trades.push(trade_id),
+        }
         self.executed_qty += qty;
         self.cum_quote += quote;
         true

@@ -105,7 +105,7 @@ impl Engine {
         };
         self.emit(Effect::Send {
             record,
-            request: Request::Place(order),
+            request: Box::new(Request::Place(order)),
         });
     }
 
@@ -120,7 +120,10 @@ impl Engine {
             instrument: order.instrument(),
             client_order_id: order.client_order_id,
         };
-        self.emit(Effect::Send { record, request });
+        self.emit(Effect::Send {
+            record,
+            request: Box::new(request),
+        });
     }
 
     pub(super) fn request_cancel_all(

@@ -71,7 +71,10 @@ impl Engine {
         let (name, epoch, seq) = id.parse_own()?;
         let ours = epoch == self.epoch
             && seq < self.next_order
-            && self.strategies.iter().any(|s| s.config.name == name)
+            && self
+                .strategies
+                .iter()
+                .any(|s| s.config.name.as_str() == name)
             && self
                 .orders
                 .known_mut(seq)

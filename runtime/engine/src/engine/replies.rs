@@ -236,7 +236,10 @@ impl Engine {
             client_order_id: order.client_order_id,
         };
         let record = self.recorder.last_record();
-        self.emit(Effect::Send { record, request });
+        self.emit(Effect::Send {
+            record,
+            request: Box::new(request),
+        });
         self.ask_later(seq);
     }
 }

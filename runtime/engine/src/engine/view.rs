@@ -167,16 +167,22 @@ impl Engine {
 
     /// The account's totals; `None` while a holding has no price yet.
     pub fn totals(&self) -> Option<AccountTotals> {
-        let account = &self.ledgers.account;
         let mut totals = AccountTotals {
             cash: self.cash(),
             equity: self.equity()?,
-            realized_pnl: account.total(|position| position.realized_pnl),
-            unrealized_pnl: Amount::ZERO,
-            fees: account.total(|position| position.fees),
-            funding: account.total(|position| position.funding),
+            ..AccountTotals::default()
         };
-        totals.unrealized_pnl = self.unrealized(account)?;
+        for (id, _, holding) in self.ledgers.account.iter() {
+            let position = &holding.position;
+            totals.realized_pnl += position.realized_pnl;
+            totals.fees += position.fees;
+            totals.funding += position.funding;
+            if position.qty != 0 {
+                let instrument = &self.instruments[usize::from(id.0)];
+                let mark = self.markets[usize::from(id.0)].mark(instrument.price_scale)?;
+                totals.unrealized_pnl += position.unrealized_pnl(instrument, mark);
+            }
+        }
         Some(totals)
     }
 

@@ -299,7 +299,10 @@ fn effects() -> Vec<Effect> {
             leverage: 20,
         },
     ];
-    let sent = requests.map(|request| Effect::Send { record: 3, request });
+    let sent = requests.map(|request| Effect::Send {
+        record: 3,
+        request: Box::new(request),
+    });
     let told = EVENT_KINDS.map(|kind| Effect::Deliver {
         strategy: StrategyId(1),
         event: Event {

@@ -24,7 +24,10 @@ fn original(effect: &RecordedEffect) -> Effect {
                 id: 6,
             },
         },
-        RecordedEffect::Send { record, request } => Effect::Send { record, request },
+        RecordedEffect::Send { record, request } => Effect::Send {
+            record,
+            request: Box::new(request),
+        },
     }
 }
 

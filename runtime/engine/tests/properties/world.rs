@@ -212,7 +212,7 @@ impl World {
             let (name, _, seq) = order.client_order_id.parse_own().unwrap();
             self.orders.push(Placed {
                 id: order.client_order_id,
-                strategy: StrategyId(u16::from(name.as_str() == "other")),
+                strategy: StrategyId(u16::from(name == "other")),
                 seq,
                 terms: order.terms,
                 executed: 0,

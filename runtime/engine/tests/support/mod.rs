@@ -121,7 +121,7 @@ impl Account {
                 Effect::Deliver { strategy, event } => {
                     self.events.push((strategy, event.kind, event.fields));
                 }
-                Effect::Send { request, .. } => self.sent.push(request),
+                Effect::Send { request, .. } => self.sent.push(*request),
             }
         }
         while let Some(notice) = self.engine.poll_notice() {

@@ -103,6 +103,12 @@ impl<'a> Feed<'a> {
     #[inline]
     pub fn advance_venue(&mut self) -> Result<(), RecordingError> {
         self.venue.index += 1;
+        if let FeedLatency::Constant(_) = self.latency
+            && let Some(event) = next_in(&self.chunks, &self.venue)
+        {
+            self.venue.at = event.recv;
+            return Ok(());
+        }
         self.settle_venue()
     }
 
@@ -110,6 +116,12 @@ impl<'a> Feed<'a> {
     #[inline]
     pub fn advance_engine(&mut self) {
         self.engine.index += 1;
+        if let FeedLatency::Constant(ns) = self.latency
+            && let Some(event) = next_in(&self.chunks, &self.engine)
+        {
+            self.engine.at = event.recv.plus_ns(ns);
+            return;
+        }
         self.settle_engine();
     }
 
@@ -188,6 +200,12 @@ impl<'a> Feed<'a> {
         }
         Ok(!self.ended)
     }
+}
+
+/// The event at a cursor, while it is within its chunk.
+#[inline]
+fn next_in<'c>(chunks: &'c VecDeque<Chunk>, cursor: &Cursor) -> Option<&'c TapeEvent> {
+    chunks.get(cursor.chunk)?.events.get(cursor.index)
 }
 
 /// What an event itself took, once the clocks' offset is taken out.

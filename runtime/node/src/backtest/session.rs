@@ -313,7 +313,7 @@ impl<G: Guests> Session<G> {
                     // A backtest keeps no journal: its records are durable at once.
                     let latency_ns = self.latency.order();
                     self.tally.request_latency(latency_ns);
-                    self.requests.send(now, latency_ns, request);
+                    self.requests.send(now, latency_ns, *request);
                 }
             }
         }
