@@ -5,7 +5,7 @@ use std::fmt;
 use windvane_engine::decimal::{Amount, div_half_even, pow10};
 
 /// A text from outside, safe inside an element or a quoted attribute.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+pub(crate) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

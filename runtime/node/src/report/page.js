@@ -179,8 +179,8 @@
       pen.beginPath();
       pen.rect(LEFT, TOP - 4, plotWidth, plotHeight + 8);
       pen.clip();
-      this.series.forEach((series, at) => { if (this.shown[at]) this.line(pen, series, css(`--s${at % 6}`)); });
       if (this.marks) this.fills(pen);
+      this.series.forEach((series, at) => { if (this.shown[at]) this.line(pen, series, css(`--s${at % 6}`)); });
       this.cursor(pen, plotHeight);
       pen.restore();
       this.readout();
@@ -227,14 +227,17 @@
       const first = Math.max(0, floor(t, view.from));
       const last = Math.min(t.length - 1, floor(t, view.to) + 1);
       pen.fillStyle = pen.strokeStyle = color;
-      if (this.style !== 'step' && t.length > 1) {
-        pen.globalAlpha = 0.22;
+      // More values than pixels: a step chart would be a wall of lines, so only its reach is shown.
+      const crowded = this.style === 'step' && last - first > (this.x(view.to) - LEFT) / 3;
+      if ((this.style !== 'step' || crowded) && t.length > 1) {
+        pen.globalAlpha = crowded ? 0.45 : 0.22;
         pen.beginPath();
         for (let i = first; i <= last; i++) pen.lineTo(this.x(t[i]), this.y(hi[i]));
         for (let i = last; i >= first; i--) pen.lineTo(this.x(t[i]), this.y(this.style === 'depth' ? 0 : lo[i]));
         pen.fill();
         pen.globalAlpha = 1;
       }
+      if (crowded) return;
       pen.lineWidth = 1.4;
       pen.lineJoin = 'round';
       pen.beginPath();
@@ -256,10 +259,10 @@
 
     fills(pen) {
       const marks = this.visibleMarks();
-      const size = marks.length > 600 ? 3 : marks.length > 150 ? 4 : 5.5;
+      const size = marks.length > 1500 ? 2.2 : marks.length > 600 ? 3 : marks.length > 150 ? 4 : 5.5;
       const colors = { 1: css('--good'), '-1': css('--bad') };
       pen.lineWidth = 1.2;
-      pen.globalAlpha = marks.length > 600 ? 0.75 : 0.95;
+      pen.globalAlpha = marks.length > 600 ? 0.7 : 0.95;
       for (const [t, price, , side, maker] of marks) {
         const x = this.x(t), y = this.y(price);
         pen.beginPath();

@@ -102,8 +102,9 @@ impl ResultWriter {
 
     /// The account at the end of a virtual second; called once for each.
     pub fn equity(&mut self, row: &EquityRow) {
-        let drawdown = self.curve.push(row.equity);
+        self.curve.push(row.equity);
         if let Some(files) = &mut self.files {
+            let drawdown = self.curve.drawdown();
             files.equity.row(|out| row.write(drawdown, out));
             files.charts.equity(row, drawdown);
         }
