@@ -2,6 +2,7 @@
 
 pub mod backtest;
 pub mod build;
+pub mod cli;
 pub mod config;
 pub mod recording;
 pub mod report;

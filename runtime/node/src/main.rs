@@ -1,3 +1,5 @@
 //! The binary `windvane`.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    windvane::cli::main()
+}

@@ -91,9 +91,10 @@ fn figures(summary: &Summary) -> String {
         ),
         (
             "Sharpe ratio".to_owned(),
-            summary
-                .sharpe
-                .map_or_else(|| "\u{2013}".to_owned(), |ratio| format!("{ratio:.2}").replace('-', "\u{2212}")),
+            summary.sharpe.map_or_else(
+                || "\u{2013}".to_owned(),
+                |ratio| format!("{ratio:.2}").replace('-', "\u{2212}"),
+            ),
             "per second, annualised".to_owned(),
         ),
         (
