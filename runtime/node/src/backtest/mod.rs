@@ -209,11 +209,7 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
         &mut reading,
     )?;
     if feed.engine_time() == Time::NEVER {
-        let files: Vec<_> = recordings
-            .iter()
-            .map(|r| r.path().display().to_string())
-            .collect();
-        return Err(BacktestError::EmptyData(files.join(", ")));
+        return Err(empty(&recordings));
     }
     let mut session = Session::new(engine, venue, guests, order_latency(config), tally);
     let started = Instant::now();
@@ -250,6 +246,11 @@ fn refused(config: &Config, strategy: StrategyId, reason: String) -> BacktestErr
     }
 }
 
+fn empty(recordings: &[Recording]) -> BacktestError {
+    let files = recordings.iter().map(|r| r.path().display().to_string());
+    BacktestError::EmptyData(files.collect::<Vec<_>>().join(", "))
+}
+
 fn open_recordings(
     config: &Config,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -277,6 +278,13 @@ fn open_recordings(
             progress(Progress::Notice(&notice));
         }
         recordings.push(recording);
+    }
+    // Before any strategy is built for nothing.
+    if recordings
+        .iter()
+        .all(|recording| recording.survey().events == 0)
+    {
+        return Err(empty(&recordings));
     }
     Ok(recordings)
 }
