@@ -1,5 +1,7 @@
 //! The real binary, as its user calls it: what it says and how it ends when something is wrong.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 

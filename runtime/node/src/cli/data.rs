@@ -19,9 +19,9 @@ pub(super) enum Data {
     /// Generate a plausible session in the recording format; the same arguments give the same file
     Generate(Generate),
     /// Say what recordings hold
-    List(Files),
+    List(Recordings),
     /// Read recordings through and fail if a line is damaged, a depth sequence broken or a file cut
-    Verify(Files),
+    Verify(Recordings),
 }
 
 #[derive(Debug, Args)]
@@ -50,7 +50,7 @@ enum SurfaceWord {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Files {
+pub(super) struct Recordings {
     /// Recordings
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -66,7 +66,7 @@ impl Data {
     pub(super) fn run(self) -> Result<(), Failure> {
         match self {
             Self::Generate(arguments) => arguments.run(),
-            Self::List(files) => files.list().map(|_| ()),
+            Self::List(recordings) => recordings.list().map(|_| ()),
             Self::Verify(files) => {
                 let recordings = files.list()?;
                 let bad: Vec<String> = recordings
@@ -125,7 +125,7 @@ pub(super) fn generate(
         .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", file.display())))
 }
 
-impl Files {
+impl Recordings {
     fn list(&self) -> Result<Vec<Recording>, Failure> {
         let recordings = self.open()?;
         if self.json {
