@@ -43,12 +43,12 @@ impl StdDev {
             return None;
         }
         let n = self.window.len() as i128;
-        // n^2 times the variance: at most 2^(16 + 92 + 16), and never negative.
+        // n^2 times the variance: at most 2^(16 + 88 + 16), and never negative.
         let scaled = (n * self.squares - self.sum * self.sum).unsigned_abs();
         // As many extra binary places as fit, up to 32, keep 16 after the root.
         let shift = (scaled.leading_zeros() & !1).min(2 * Fixed::PLACES);
         let root = (scaled << shift).isqrt() << (Fixed::PLACES - shift / 2);
-        // Under 2^62 for values of at most 2^46.
+        // Under 2^61 for values of at most 2^44.
         Some(Fixed::from_bits((root / n.unsigned_abs()) as i64))
     }
 
@@ -149,7 +149,7 @@ mod tests {
     fn the_largest_values_do_not_overflow() {
         let mut deviation = StdDev::new(2);
         deviation.update(i64::MAX);
-        assert_eq!(deviation.update(i64::MIN), Some(Fixed::new(1 << 46)));
+        assert_eq!(deviation.update(i64::MIN), Some(Fixed::new(1 << 44)));
         assert_eq!(deviation.update(i64::MIN), Some(Fixed::new(0)));
     }
 }

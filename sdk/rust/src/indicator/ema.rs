@@ -30,12 +30,10 @@ impl Ema {
         if self.seen == 0 || self.divisor == 1 {
             self.value = value;
         } else {
-            // Sizes are at most 2^62, so only jumps that no market makes would saturate.
-            let difference = value.saturating_sub(self.value);
-            let doubled = difference.saturating_mul(2);
+            // Both are at most 2^60 in size: nothing here can overflow.
+            let doubled = 2 * (value - self.value);
             let half = self.divisor / 2;
-            let rounded = doubled.saturating_add(if doubled < 0 { -half } else { half });
-            self.value += rounded / self.divisor;
+            self.value += (doubled + if doubled < 0 { -half } else { half }) / self.divisor;
         }
         self.seen = self.seen.saturating_add(1);
         Fixed::from_bits(self.value)
@@ -58,7 +56,8 @@ impl Ema {
 
     /// Goes on from a saved average; the length stays this one's.
     pub fn load(&mut self, bits: i64, seen: i64) {
-        self.value = bits;
+        let max = Fixed::INPUT_MAX << Fixed::PLACES;
+        self.value = bits.clamp(-max, max);
         self.seen = u32::try_from(seen).unwrap_or(0);
     }
 

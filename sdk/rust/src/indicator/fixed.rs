@@ -12,9 +12,9 @@ impl Fixed {
     /// 1.
     pub const ONE: Self = Self(1 << Self::PLACES);
     /// Largest size of an integer that is taken exactly.
-    pub(crate) const INPUT_MAX: i64 = 1 << 46;
+    pub(crate) const INPUT_MAX: i64 = 1 << 44;
 
-    /// From an integer; saturates beyond 2^46.
+    /// From an integer; saturates beyond 2^44.
     #[inline]
     pub const fn new(value: i64) -> Self {
         let value = if value > Self::INPUT_MAX {
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(Fixed::from_bits(3 << 15).round(), 2);
         assert_eq!(Fixed::from_bits(-(3 << 15)).round(), -1);
         assert_eq!(Fixed::from_bits(-(3 << 15)).floor(), -2);
-        assert_eq!(Fixed::new(i64::MAX).round(), 1 << 46);
+        assert_eq!(Fixed::new(i64::MAX).round(), 1 << 44);
     }
 }

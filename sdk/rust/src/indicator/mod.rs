@@ -1,6 +1,6 @@
 //! Indicators in integer arithmetic: the same result on every machine.
 //!
-//! Inputs are mantissas (of prices, of anything) up to 2^46 in size; larger ones saturate. Results
+//! Inputs are mantissas (of prices, of anything) up to 2^44 in size; larger ones saturate. Results
 //! are [`Fixed`]: the input's unit with 16 binary places. Rounding is documented with each. Every
 //! update takes constant time, amortised for [`Extremes`]; memory is taken once, in `new`.
 
