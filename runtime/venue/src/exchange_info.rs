@@ -225,10 +225,7 @@ impl Filter {
                 let value = self.notional.or(self.min_notional);
                 rules.min_notional = Some(need("notional", value)?);
             }
-            "MAX_NOTIONAL" => {
-                let value = self.max_notional.or(self.notional);
-                rules.max_notional = Some(need("maxNotional", value)?);
-            }
+            "MAX_NOTIONAL" => rules.max_notional = Some(need("maxNotional", self.max_notional)?),
             "NOTIONAL" => {
                 rules.notional = Some(NotionalRule {
                     min: need("minNotional", self.min_notional)?,

@@ -8,26 +8,9 @@ use windvane_engine::{Amount, OrderType, Surface, TimeInForce};
 use windvane_venue::symbol_rules::RulesError;
 use windvane_venue::{Assets, exchange_info};
 
-const FUTURES: &str = r#"{"timezone":"UTC","serverTime":1,"rateLimits":[],"symbols":[{
- "symbol":"BTCUSDT","pair":"BTCUSDT","contractType":"PERPETUAL","deliveryDate":4133404800000,"status":"TRADING",
- "maintMarginPercent":"2.5","baseAsset":"BTC","quoteAsset":"USDT","marginAsset":"USDT","pricePrecision":2,
- "quantityPrecision":3,"underlyingSubType":["PoW"],"triggerProtect":"0.0500","liquidationFee":"0.012500",
- "marketTakeBound":0.05,"filters":[
-  {"filterType":"PRICE_FILTER","minPrice":"556.80","maxPrice":"4529764","tickSize":"0.10"},
-  {"filterType":"LOT_SIZE","minQty":0.001,"maxQty":1000,"stepSize":0.001},
-  {"filterType":"MARKET_LOT_SIZE","minQty":"0.001","maxQty":"120.5000","stepSize":"0.0010"},
-  {"filterType":"MAX_NUM_ORDERS","limit":200},{"filterType":"MAX_NUM_ALGO_ORDERS","limit":"10"},
-  {"filterType":"MIN_NOTIONAL","notional":"100"},{"filterType":"SOMETHING_NEW","x":[1]},
-  {"filterType":"PERCENT_PRICE","multiplierUp":"1.0500","multiplierDown":"0.9500","multiplierDecimal":"4"}],
- "OrderType":["LIMIT","MARKET","TRAILING_STOP_MARKET","NEW_WORD"],"timeInForce":["GTC","GTX"]}]}"#;
+const FUTURES: &str = include_str!("exchange_info_futures.json");
 
-const SPOT: &str = r#"{"timezone":"UTC","symbols":[{"symbol":"ADAUSDC","status":"BREAK","baseAsset":"ADA","quoteAsset":"USDC",
- "filters":[{"filterType":"PRICE_FILTER","minPrice":"0.00010000","maxPrice":"1000.00000000","tickSize":"0.00010000"},
-  {"filterType":"LOT_SIZE","minQty":"0.10000000","maxQty":"900000.00000000","stepSize":"0.10000000"},
-  {"filterType":"NOTIONAL","minNotional":"5.00000000","applyMinToMarket":true,"maxNotional":"9000000.00000000","applyMaxToMarket":false,"avgPriceMins":5},
-  {"filterType":"MAX_NOTIONAL","maxNotional":"9000"},{"filterType":"MIN_NOTIONAL","minNotional":"4.5"},
-  {"filterType":"PERCENT_PRICE_BY_SIDE","bidMultiplierUp":"5","bidMultiplierDown":"0.2","askMultiplierUp":"6","askMultiplierDown":"0.3","avgPriceMins":5}],
- "orderTypes":["LIMIT"],"timeInForce":["GTC"]}]}"#;
+const SPOT: &str = include_str!("exchange_info_spot.json");
 
 fn decimal(text: &str) -> Decimal {
     text.parse().unwrap()

@@ -1,17 +1,22 @@
 //! Frames of both surfaces: what the scanner takes and what the general parser takes is the same,
 //! whatever the order of the keys, the white space and the type of the numbers.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use proptest::prelude::*;
 use windvane_engine::{Level, Surface};
 use windvane_venue::{BookLevels, Frame, FrameError, Number, decode};
 
-const FUTURES_TOP: &str = r#"{"stream":"btcusdt@bookTicker","data":{"e":"bookTicker","u":5123107839020,"s":"BTCUSDT","b":"61800.20","B":"2.507","a":"61800.30","A":"2.510","T":1723161256313,"E":1723161256314}}"#;
-const SPOT_TOP: &str = r#"{"u":50093239212,"s":"BTCUSDT","b":"61837.63000000","B":"3.78826000","a":"61837.64000000","A":"1.54698000"}"#;
-const FUTURES_TRADE: &str = r#"{"stream":"btcusdt@trade","data":{"e":"trade","E":1723161256323,"T":1723161256322,"s":"BTCUSDT","t":5266583935,"p":"61800.30","q":"0.006","X":"MARKET","m":false}}"#;
-const SPOT_TRADE: &str = r#"{"e":"trade","E":1723161255343,"s":"BTCUSDT","t":3735683259,"p":"61837.63000000","q":"0.02000000","T":1723161255342,"m":true,"M":true}"#;
-const AGGREGATE: &str = r#"{"e":"aggTrade","E":1723161255343,"s":"BTCUSDT","a":99,"p":"61837.63","q":"0.02","f":1,"l":2,"T":1723161255342,"m":true}"#;
-const FUTURES_DEPTH: &str = r#"{"stream":"btcusdt@depth@0ms","data":{"e":"depthUpdate","E":1723161256299,"T":1723161256298,"s":"BTCUSDT","U":5123107832006,"u":5123107837557,"pu":5123107831937,"b":[["58710.20","0.014"],["61510.90","0.000"]],"a":[["61801.00","1.5"]]}}"#;
-const SPOT_DEPTH: &str = r#"{"e":"depthUpdate","E":1723161255208,"s":"BTCUSDT","U":50093239189,"u":50093239202,"b":[],"a":[["61837.64000000","1.54698000"]]}"#;
+/// The recorded frame of this name.
+fn recorded(name: &str) -> &'static str {
+    let mut lines = include_str!("frames.txt")
+        .lines()
+        .filter_map(|line| line.split_once(' '));
+    lines
+        .find(|&(known, _)| known == name)
+        .map(|(_, frame)| frame)
+        .unwrap()
+}
 
 fn decoded(text: &str) -> (Option<Surface>, String, BookLevels) {
     let mut levels = BookLevels::default();
@@ -28,13 +33,13 @@ fn otherwise(text: &str) -> String {
 #[test]
 fn the_scanner_and_the_general_parser_agree_on_every_recorded_shape() {
     let all = [
-        (FUTURES_TOP, Some(Surface::Futures)),
-        (SPOT_TOP, Some(Surface::Spot)),
-        (FUTURES_TRADE, Some(Surface::Futures)),
-        (SPOT_TRADE, Some(Surface::Spot)),
-        (AGGREGATE, None),
-        (FUTURES_DEPTH, Some(Surface::Futures)),
-        (SPOT_DEPTH, Some(Surface::Spot)),
+        (recorded("futures_top"), Some(Surface::Futures)),
+        (recorded("spot_top"), Some(Surface::Spot)),
+        (recorded("futures_trade"), Some(Surface::Futures)),
+        (recorded("spot_trade"), Some(Surface::Spot)),
+        (recorded("aggregate"), None),
+        (recorded("futures_depth"), Some(Surface::Futures)),
+        (recorded("spot_depth"), Some(Surface::Spot)),
     ];
     for (text, surface) in all {
         assert_eq!(decoded(text), decoded(&otherwise(text)), "{text}");
@@ -45,7 +50,7 @@ fn the_scanner_and_the_general_parser_agree_on_every_recorded_shape() {
 #[test]
 fn a_futures_top_has_all_its_fields() {
     let mut levels = BookLevels::default();
-    let frame = decode(FUTURES_TOP.as_bytes(), &mut levels).unwrap();
+    let frame = decode(recorded("futures_top").as_bytes(), &mut levels).unwrap();
     assert_eq!(frame.stream, Some("btcusdt@bookTicker"));
     let Frame::Top(top) = frame.frame else {
         panic!("{frame:?}")
@@ -68,12 +73,12 @@ fn a_futures_top_has_all_its_fields() {
 
 #[test]
 fn levels_of_mixed_scales_come_out_at_the_finest() {
-    let (_, _, levels) = decoded(FUTURES_DEPTH);
+    let (_, _, levels) = decoded(recorded("futures_depth"));
     assert_eq!((levels.price_scale(), levels.qty_scale()), (2, 3));
     let level = |price, qty| Level { price, qty };
     assert_eq!(levels.bids(), [level(5_871_020, 14), level(6_151_090, 0)]);
     assert_eq!(levels.asks(), [level(6_180_100, 1500)]);
-    let finer = FUTURES_DEPTH.replace("61801.00", "61801.005");
+    let finer = recorded("futures_depth").replace("61801.00", "61801.005");
     let (_, _, levels) = decoded(&finer);
     assert_eq!(levels.bids()[0], level(58_710_200, 14));
     assert_eq!(decoded(&finer), decoded(&otherwise(&finer)));
@@ -98,13 +103,14 @@ fn snapshots_partial_depth_and_marks_are_told_apart() {
     };
     assert_eq!((snapshot.symbol, snapshot.partial), (Some("btcusdt"), true));
 
-    let futures = FUTURES_DEPTH.replace("@depth@0ms", "@depth20@100ms");
+    let futures = recorded("futures_depth").replace("@depth@0ms", "@depth20@100ms");
     let Frame::Snapshot(snapshot) = decode(futures.as_bytes(), &mut levels).unwrap().frame else {
         panic!()
     };
     assert!(snapshot.partial && snapshot.last_update_id == 5_123_107_837_557);
 
-    let mark = r#"{"e":"markPriceUpdate","E":1,"s":"BTCUSDT","p":"61800.1","i":"61799.12345678","r":"-0.0001","T":9}"#;
+    let mark = r#"{"e":"markPriceUpdate","E":1,"s":"BTCUSDT","p":"61800.1","i":"61799.12345678",
+        "r":"-0.0001","T":9}"#;
     for text in [
         mark.to_owned(),
         format!(r#"{{"stream":"!markPrice@arr","data":[{mark}]}}"#),
@@ -134,16 +140,22 @@ fn what_is_wrong_with_a_frame_is_said() {
     let mut error = |text: &str| decode(text.as_bytes(), &mut levels).unwrap_err();
     assert!(matches!(error("{\"e\":\"trade\","), FrameError::Json(_)));
     assert!(matches!(error("nonsense"), FrameError::Json(_)));
-    let missing = FUTURES_TRADE.replace("\"q\":\"0.006\",", "");
+    let missing = recorded("futures_trade").replace("\"q\":\"0.006\",", "");
     assert_eq!(error(&missing).to_string(), "trade without its field \"q\"");
-    let exponent = FUTURES_TRADE.replace("0.006", "6e-3");
+    let exponent = recorded("futures_trade").replace("0.006", "6e-3");
     assert!(
         error(&exponent)
             .to_string()
             .contains("field \"q\": \"6e-3\" is no plain decimal")
     );
     // Cut anywhere, a frame is never taken for a whole one.
-    for text in [FUTURES_TOP, SPOT_TOP, SPOT_TRADE, FUTURES_DEPTH, AGGREGATE] {
+    for text in [
+        recorded("futures_top"),
+        recorded("spot_top"),
+        recorded("spot_trade"),
+        recorded("futures_depth"),
+        recorded("aggregate"),
+    ] {
         for end in 0..text.len() {
             assert!(
                 decode(&text.as_bytes()[..end], &mut levels).is_err(),
@@ -196,18 +208,19 @@ proptest! {
         id in 0_i64..i64::MAX, price in decimal(), qty in decimal(), maker: bool, futures: bool,
         shift: usize, unquote: bool,
     ) {
+        let order = format!(r#""s":"BTCUSDT","t":{id},"p":"{price}","q":"{qty}""#);
         let text = if futures {
-            format!(r#"{{"e":"trade","E":7,"T":8,"s":"BTCUSDT","t":{id},"p":"{price}","q":"{qty}","X":"MARKET","m":{maker}}}"#)
+            format!(r#"{{"e":"trade","E":7,"T":8,{order},"X":"MARKET","m":{maker}}}"#)
         } else {
-            format!(r#"{{"e":"trade","E":7,"s":"BTCUSDT","t":{id},"p":"{price}","q":"{qty}","T":8,"m":{maker},"M":true}}"#)
+            format!(r#"{{"e":"trade","E":7,{order},"T":8,"m":{maker},"M":true}}"#)
         };
         prop_assert_eq!(decoded(&text), decoded(&reordered(&text, shift, unquote)));
     }
 
     #[test]
     fn tops_are_the_same_in_any_spelling(
-        id in 0_i64..i64::MAX, numbers in prop::array::uniform4(decimal()), futures: bool, shift: usize,
-        unquote: bool,
+        id in 0_i64..i64::MAX, numbers in prop::array::uniform4(decimal()), futures: bool,
+        shift: usize, unquote: bool,
     ) {
         let [b, bq, a, aq] = numbers;
         let quotes = format!(r#""u":{id},"s":"ETHUSDT","b":"{b}","B":"{bq}","a":"{a}","A":"{aq}""#);
@@ -225,7 +238,8 @@ proptest! {
         asks in prop::collection::vec((decimal(), decimal()), 0..6), futures: bool, shift: usize,
     ) {
         let list = |levels: &[(String, String)]| {
-            let levels: Vec<String> = levels.iter().map(|(p, q)| format!(r#"["{p}","{q}"]"#)).collect();
+            let level = |(p, q): &(String, String)| format!(r#"["{p}","{q}"]"#);
+            let levels: Vec<String> = levels.iter().map(level).collect();
             format!("[{}]", levels.join(","))
         };
         let (time, link) = if futures { (r#","T":2"#, r#","pu":4"#) } else { ("", "") };
@@ -238,9 +252,12 @@ proptest! {
 
     /// A byte changed anywhere: if the scanner still takes it, it means what JSON says.
     #[test]
-    fn no_typing_error_is_taken_by_the_scanner_alone(which in 0_usize..7, at: prop::sample::Index, byte in 0x20_u8..0x7f) {
-        let all = [FUTURES_TOP, SPOT_TOP, FUTURES_TRADE, SPOT_TRADE, AGGREGATE, FUTURES_DEPTH, SPOT_DEPTH];
-        let mut text = all[which].as_bytes().to_vec();
+    fn no_typing_error_is_taken_by_the_scanner_alone(
+        which in 0_usize..7, at: prop::sample::Index, byte in 0x20_u8..0x7f,
+    ) {
+        let line = include_str!("frames.txt").lines().nth(which).unwrap();
+        let frame = line.split_once(' ').unwrap().1;
+        let mut text = frame.as_bytes().to_vec();
         let at = at.index(text.len());
         text[at] = byte;
         let text = String::from_utf8(text).unwrap();

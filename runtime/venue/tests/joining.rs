@@ -77,6 +77,9 @@ fn what_waits_is_bounded_and_loses_the_oldest() {
     assert_eq!(kept, [2, 3]);
 }
 
+/// The update up to which the book is known, if there is a book.
+type Book = Option<i64>;
+
 proptest! {
     /// A stream cut into frames at random, some of them lost or doubled, with one snapshot at a
     /// random place: whatever is applied is without a hole and starts at the snapshot.
@@ -91,9 +94,8 @@ proptest! {
         let mut joiner = Joiner::new(surface);
         let mut pending = Pending::new(8);
         let mut last = 1000;
-        // The update up to which the book is known, if there is a book.
         let mut book = None;
-        let take = |joiner: &mut Joiner, pending: &mut Pending<()>, book: &mut Option<i64>, ids: DiffIds| {
+        let take = |joiner: &mut Joiner, pending: &mut Pending<()>, book: &mut Book, ids: DiffIds| {
             match joiner.on_diff(ids) {
                 DiffStep::Apply => {
                     let before = book.expect("applied without a book");

@@ -289,7 +289,9 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_and_a_cut_are_noticed(before in stored(), at: prop::sample::Index, bit in 0_u8..8) {
+        fn a_flipped_bit_and_a_cut_are_noticed(
+            before in stored(), at: prop::sample::Index, bit in 0_u8..8,
+        ) {
             let (mut out, mut bytes, mut after) = (Vec::new(), Vec::new(), Stored::default());
             write(&mut out, &before, &mut bytes).unwrap();
             let at = at.index(out.len());

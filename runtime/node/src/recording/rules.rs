@@ -43,7 +43,10 @@ impl std::fmt::Display for RulesSource {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     /// Neither configured nor recorded.
-    #[error("{name} is in no recording{}; add a recording of it to backtest.data", known(.recorded))]
+    #[error(
+        "{name} is in no recording{}; add a recording of it to backtest.data",
+        known(.recorded)
+    )]
     Unknown {
         /// The instrument.
         name: InstrumentName,

@@ -174,7 +174,7 @@ impl InstrumentSurvey {
         }
         if self.snapshots == 0 && self.depths_unused > 0 {
             notices.push(format!(
-                "no depth snapshot of {name}: its {} depth frames are not used, the book is its top",
+                "no depth snapshot of {name}: {} depth frames are not used, the book is its top",
                 self.depths_unused
             ));
         }

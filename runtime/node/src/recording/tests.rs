@@ -58,7 +58,8 @@ fn play(recordings: &[Recording], instruments: &[Instrument]) -> Vec<String> {
 fn trade(recv: i64, id: i64, price: &str) -> String {
     format!(
         "{recv} {{\"stream\":\"btcusdt@trade\",\"data\":{{\"e\":\"trade\",\"E\":{id},\"T\":{id},\
-         \"s\":\"BTCUSDT\",\"t\":{id},\"p\":\"{price}\",\"q\":\"0.010\",\"X\":\"MARKET\",\"m\":true}}}}\n"
+         \"s\":\"BTCUSDT\",\"t\":{id},\"p\":\"{price}\",\"q\":\"0.010\",\"X\":\"MARKET\",\
+         \"m\":true}}}}\n"
     )
 }
 
@@ -71,14 +72,16 @@ fn spot_trade(recv: i64, id: i64) -> String {
 
 fn diff(recv: i64, first: i64, last: i64, previous: i64) -> String {
     format!(
-        "{recv} {{\"e\":\"depthUpdate\",\"E\":1,\"T\":1,\"s\":\"BTCUSDT\",\"U\":{first},\"u\":{last},\
-         \"pu\":{previous},\"b\":[[\"100.0\",\"1.000\"]],\"a\":[[\"100.2\",\"2.500\"],[\"100.3\",\"0\"]]}}\n"
+        "{recv} {{\"e\":\"depthUpdate\",\"E\":1,\"T\":1,\"s\":\"BTCUSDT\",\"U\":{first},\
+         \"u\":{last},\"pu\":{previous},\"b\":[[\"100.0\",\"1.000\"]],\
+         \"a\":[[\"100.2\",\"2.500\"],[\"100.3\",\"0\"]]}}\n"
     )
 }
 
 fn snapshot(recv: i64, id: i64) -> String {
     format!(
-        "{recv} {{\"lastUpdateId\":{id},\"E\":1,\"T\":1,\"bids\":[[\"99.9\",\"1\"]],\"asks\":[[\"100.1\",\"1\"]]}}\n"
+        "{recv} {{\"lastUpdateId\":{id},\"E\":1,\"T\":1,\"bids\":[[\"99.9\",\"1\"]],\
+         \"asks\":[[\"100.1\",\"1\"]]}}\n"
     )
 }
 

@@ -1,9 +1,9 @@
 //! Plausible sessions out of nothing, for the demo, the tests and the benches: the same text as a
-//! recording of the real thing. Seeded; nothing but integers, so that every machine writes the same.
+//! recording of the real thing. Seeded; nothing but integers, so that all machines write the same.
 
 mod market;
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use windvane_engine::{Side, Surface, Time};
 
 use market::{Market, Print, Random, Touch};
 
-/// A session to be written. The market is described in its own module: a hidden fair value, informed
+/// A session to be written. The module `market` describes its market: a hidden fair value, informed
 /// and uninformed orders, a book of 250 levels a side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntheticSession {
@@ -73,6 +73,32 @@ impl SyntheticSession {
         let market = Market::new(Random::new(self.seed), self.mid_ticks, 5_000_000_000);
         writer.run(market)?;
         Ok(writer.lines)
+    }
+}
+
+/// A JSON object, its members in the order in which a venue writes them.
+struct Json(String);
+
+impl Json {
+    fn new() -> Self {
+        Self("{".to_owned())
+    }
+
+    /// A member in quotes.
+    fn text(self, key: &str, value: impl Display) -> Self {
+        self.plain(key, format_args!("\"{value}\""))
+    }
+
+    fn plain(mut self, key: &str, value: impl Display) -> Self {
+        let comma = if self.0.len() == 1 { "" } else { "," };
+        // Writing to a String cannot fail.
+        let _ = write!(self.0, "{comma}\"{key}\":{value}");
+        self
+    }
+
+    fn end(mut self) -> String {
+        self.0.push('}');
+        self.0
     }
 }
 
@@ -191,38 +217,43 @@ impl<'a, W: Write> Writer<'a, W> {
 
     fn trade(&mut self, now: i64, print: Print) -> io::Result<()> {
         self.trade_id += 1;
-        let (ms, id, symbol) = (self.ms(now), self.trade_id, &self.session.symbol);
-        let (price, qty) = (self.price(print.price), self.qty(print.qty));
+        let ms = self.ms(now);
         let maker = print.taker == Side::Sell;
-        let stream = &self.stream;
-        self.frame = if self.is_futures() {
-            format!(
-                r#"{{"stream":"{stream}@trade","data":{{"e":"trade","E":{ms},"T":{ms},"s":"{symbol}","t":{id},"p":"{price}","q":"{qty}","X":"MARKET","m":{maker}}}}}"#
-            )
+        let mut data = Json::new().text("e", "trade").plain("E", ms);
+        if self.is_futures() {
+            data = data.plain("T", ms);
+        }
+        data = data
+            .text("s", &self.session.symbol)
+            .plain("t", self.trade_id)
+            .text("p", self.price(print.price))
+            .text("q", self.qty(print.qty));
+        data = if self.is_futures() {
+            data.text("X", "MARKET").plain("m", maker)
         } else {
-            format!(
-                r#"{{"stream":"{stream}@trade","data":{{"e":"trade","E":{ms},"s":"{symbol}","t":{id},"p":"{price}","q":"{qty}","T":{ms},"m":{maker},"M":true}}}}"#
-            )
+            data.plain("T", ms).plain("m", maker).plain("M", true)
         };
+        self.envelope("trade", data);
         self.line(now)
     }
 
     fn top(&mut self, now: i64, touch: Touch, update: i64) -> io::Result<()> {
-        let (ms, symbol, stream) = (self.ms(now), &self.session.symbol, &self.stream);
-        let quotes = format!(
-            r#""u":{update},"s":"{symbol}","b":"{}","B":"{}","a":"{}","A":"{}""#,
-            self.price(touch.bid.0),
-            self.qty(touch.bid.1),
-            self.price(touch.ask.0),
-            self.qty(touch.ask.1),
-        );
-        self.frame = if self.is_futures() {
-            format!(
-                r#"{{"stream":"{stream}@bookTicker","data":{{"e":"bookTicker",{quotes},"T":{ms},"E":{ms}}}}}"#
-            )
-        } else {
-            format!(r#"{{"stream":"{stream}@bookTicker","data":{{{quotes}}}}}"#)
-        };
+        let ms = self.ms(now);
+        let mut data = Json::new();
+        if self.is_futures() {
+            data = data.text("e", "bookTicker");
+        }
+        data = data
+            .plain("u", update)
+            .text("s", &self.session.symbol)
+            .text("b", self.price(touch.bid.0))
+            .text("B", self.qty(touch.bid.1))
+            .text("a", self.price(touch.ask.0))
+            .text("A", self.qty(touch.ask.1));
+        if self.is_futures() {
+            data = data.plain("T", ms).plain("E", ms);
+        }
+        self.envelope("bookTicker", data);
         self.line(now)
     }
 
@@ -232,49 +263,55 @@ impl<'a, W: Write> Writer<'a, W> {
             return Ok(());
         }
         let [bids, asks] = market.changes();
-        let (ms, symbol, stream) = (self.ms(now), &self.session.symbol, &self.stream);
-        let (time, link) = if self.is_futures() {
-            (format!(r#","T":{ms}"#), format!(r#","pu":{previous}"#))
-        } else {
-            (String::new(), String::new())
-        };
-        self.frame = format!(
-            r#"{{"stream":"{stream}@depth@100ms","data":{{"e":"depthUpdate","E":{ms}{time},"s":"{symbol}","U":{first},"u":{last}{link},"b":"#
-        );
-        self.levels(&bids);
-        self.frame.push_str(r#","a":"#);
-        self.levels(&asks);
-        self.frame.push_str("}}");
+        let ms = self.ms(now);
+        let mut data = Json::new().text("e", "depthUpdate").plain("E", ms);
+        if self.is_futures() {
+            data = data.plain("T", ms);
+        }
+        data = data
+            .text("s", &self.session.symbol)
+            .plain("U", first)
+            .plain("u", last);
+        if self.is_futures() {
+            data = data.plain("pu", previous);
+        }
+        data = data
+            .plain("b", self.levels(&bids))
+            .plain("a", self.levels(&asks));
+        self.envelope("depth@100ms", data);
         self.previous_update = last;
         self.first_update = last + 1;
         self.line(now)
     }
 
     fn snapshot(&mut self, now: i64, market: &Market) -> io::Result<()> {
-        let (ms, id) = (self.ms(now), market.update_id);
+        let ms = self.ms(now);
         let [bids, asks] = market.book();
-        let times = if self.is_futures() {
-            format!(r#""E":{ms},"T":{ms},"#)
-        } else {
-            String::new()
-        };
-        self.frame = format!(r#"{{"lastUpdateId":{id},{times}"bids":"#);
-        self.levels(&bids);
-        self.frame.push_str(r#","asks":"#);
-        self.levels(&asks);
-        self.frame.push('}');
+        let mut data = Json::new().plain("lastUpdateId", market.update_id);
+        if self.is_futures() {
+            data = data.plain("E", ms).plain("T", ms);
+        }
+        let data = data
+            .plain("bids", self.levels(&bids))
+            .plain("asks", self.levels(&asks));
+        self.frame = data.end();
         self.line(now)
     }
 
-    fn levels(&mut self, levels: &[(i64, i64)]) {
-        self.frame.push('[');
-        for (at, &(price, qty)) in levels.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            let (price, qty) = (self.price(price), self.qty(qty));
-            // Writing to a String cannot fail.
-            let _ = write!(self.frame, r#"{comma}["{price}","{qty}"]"#);
-        }
-        self.frame.push(']');
+    fn levels(&self, levels: &[(i64, i64)]) -> String {
+        let level = |&(price, qty): &(i64, i64)| {
+            format!(r#"["{}","{}"]"#, self.price(price), self.qty(qty))
+        };
+        let levels: Vec<String> = levels.iter().map(level).collect();
+        format!("[{}]", levels.join(","))
+    }
+
+    fn envelope(&mut self, topic: &str, data: Json) {
+        let stream = format!("{}@{topic}", self.stream);
+        self.frame = Json::new()
+            .text("stream", stream)
+            .plain("data", data.end())
+            .end();
     }
 
     /// Mark is the average of mid and a slow index; funding pays the premium, around 0.01 %.
@@ -294,15 +331,16 @@ impl<'a, W: Write> Writer<'a, W> {
         let rate = (10_000 + premium).clamp(-75_000, 75_000);
         let sign = if rate < 0 { "-" } else { "" };
         let ms = self.ms(now);
-        let funding = (ms / FUNDING_MS + 1) * FUNDING_MS;
-        let (symbol, stream) = (&self.session.symbol, &self.stream);
-        self.frame = format!(
-            r#"{{"stream":"{stream}@markPrice@1s","data":{{"e":"markPriceUpdate","E":{ms},"s":"{symbol}","p":"{}","P":"{}","i":"{}","r":"{sign}0.{:08}","T":{funding}}}}}"#,
-            text(mark),
-            text(mark),
-            text(self.index),
-            rate.abs(),
-        );
+        let data = Json::new()
+            .text("e", "markPriceUpdate")
+            .plain("E", ms)
+            .text("s", &self.session.symbol)
+            .text("p", text(mark))
+            .text("P", text(mark))
+            .text("i", text(self.index))
+            .text("r", format!("{sign}0.{:08}", rate.abs()))
+            .plain("T", (ms / FUNDING_MS + 1) * FUNDING_MS);
+        self.envelope("markPrice@1s", data);
         self.line(now)
     }
 
@@ -310,15 +348,13 @@ impl<'a, W: Write> Writer<'a, W> {
     fn exchange_info(&mut self) {
         let symbol = &self.session.symbol;
         let base = symbol.strip_suffix("USDT").unwrap_or(symbol);
-        self.frame = if self.is_futures() {
-            format!(
-                r#"{{"timezone":"UTC","symbols":[{{"symbol":"{symbol}","pair":"{symbol}","contractType":"PERPETUAL","status":"TRADING","baseAsset":"{base}","quoteAsset":"USDT","marginAsset":"USDT","pricePrecision":2,"quantityPrecision":3,"triggerProtect":"0.0500","liquidationFee":"0.012500","marketTakeBound":"0.05","filters":[{{"filterType":"PRICE_FILTER","minPrice":"0.10","maxPrice":"4529764","tickSize":"0.10"}},{{"filterType":"LOT_SIZE","minQty":"0.001","maxQty":"1000","stepSize":"0.001"}},{{"filterType":"MARKET_LOT_SIZE","minQty":"0.001","maxQty":"120","stepSize":"0.001"}},{{"filterType":"MAX_NUM_ORDERS","limit":200}},{{"filterType":"MAX_NUM_ALGO_ORDERS","limit":10}},{{"filterType":"MIN_NOTIONAL","notional":"5"}},{{"filterType":"PERCENT_PRICE","multiplierUp":"1.0500","multiplierDown":"0.9500","multiplierDecimal":"4"}}],"OrderType":["LIMIT","MARKET","STOP","STOP_MARKET","TAKE_PROFIT","TAKE_PROFIT_MARKET","TRAILING_STOP_MARKET"],"timeInForce":["GTC","IOC","FOK","GTX","HIDDEN"]}}]}}"#
-            )
+        let text = if self.is_futures() {
+            include_str!("futures.json")
         } else {
-            format!(
-                r#"{{"timezone":"UTC","symbols":[{{"symbol":"{symbol}","status":"TRADING","baseAsset":"{base}","quoteAsset":"USDT","pricePrecision":2,"quantityPrecision":5,"filters":[{{"filterType":"PRICE_FILTER","minPrice":"0.10","maxPrice":"1000000","tickSize":"0.10"}},{{"filterType":"LOT_SIZE","minQty":"0.00001","maxQty":"9000","stepSize":"0.00001"}},{{"filterType":"MARKET_LOT_SIZE","minQty":"0.00001","maxQty":"100","stepSize":"0.00001"}},{{"filterType":"MAX_NUM_ORDERS","limit":200}},{{"filterType":"MIN_NOTIONAL","minNotional":"5"}}],"orderTypes":["LIMIT","MARKET","STOP","STOP_MARKET","TAKE_PROFIT","TAKE_PROFIT_MARKET"],"timeInForce":["GTC","IOC","FOK","GTX","HIDDEN"]}}]}}"#
-            )
+            include_str!("spot.json")
         };
+        let named = text.replace("SYMBOL", symbol).replace("BASE", base);
+        self.frame = named.lines().collect();
     }
 }
 
