@@ -164,6 +164,17 @@ impl SymbolRules {
 
     /// The instrument, with the smallest scales that hold every price and every quantity rule.
     pub fn instrument(&self, assets: &mut Assets) -> Result<Instrument, RulesError> {
+        self.instrument_for(Decimal::ZERO, Decimal::ZERO, assets)
+    }
+
+    /// The same, with scales that hold market data of these steps too: venues publish quantities
+    /// that are finer than the step of an order.
+    pub fn instrument_for(
+        &self,
+        price_step: Decimal,
+        qty_step: Decimal,
+        assets: &mut Assets,
+    ) -> Result<Instrument, RulesError> {
         let prices = self.price.map(|rule| {
             [
                 ("minPrice", rule.min),
@@ -179,8 +190,9 @@ impl SymbolRules {
                 ("stepSize", rule.step),
             ]
         });
-        let price_scale = self.scale(prices.into_iter().flatten())?;
-        let qty_scale = self.scale(qtys)?;
+        let prices = prices.into_iter().flatten();
+        let price_scale = self.scale(prices.chain([("price", price_step)]))?;
+        let qty_scale = self.scale(qtys.chain([("quantity", qty_step)]))?;
         Ok(Instrument {
             surface: self.surface,
             symbol: self.symbol.clone(),

@@ -109,6 +109,10 @@ pub fn resolve_instrument(
         Some(entry) => exchange_info::symbol_rules(entry)?,
         None => named(name, configured)?,
     };
+    let steps = |step: fn(&super::InstrumentSurvey) -> Decimal| {
+        found.iter().map(step).fold(Decimal::ZERO, divisor)
+    };
+    let (price_step, qty_step) = (steps(|s| s.price_step), steps(|s| s.qty_step));
     let source = if let Some(configured) = configured {
         configure(&mut rules, configured);
         RulesSource::Configured
@@ -121,18 +125,11 @@ pub fn resolve_instrument(
             recorded: all.map(super::InstrumentSurvey::name).collect(),
         });
     } else {
-        let steps = |step: fn(&super::InstrumentSurvey) -> Decimal| {
-            found.iter().map(step).fold(Decimal::ZERO, divisor)
-        };
-        infer(
-            &mut rules,
-            name,
-            steps(|s| s.price_step),
-            steps(|s| s.qty_step),
-        )?;
+        infer(&mut rules, name, price_step, qty_step)?;
         RulesSource::Inferred
     };
-    Ok((rules.instrument(assets)?, source))
+    let instrument = rules.instrument_for(price_step, qty_step, assets)?;
+    Ok((instrument, source))
 }
 
 /// Nothing but name and assets.
@@ -273,7 +270,9 @@ mod tests {
         assert_eq!((source, both.price_scale), (RulesSource::Configured, 2));
         assert_eq!(both.filters.price.unwrap().max_price, 100_000);
         let lot = both.filters.lot_size.unwrap();
-        assert_eq!((lot.min_qty, lot.max_qty, lot.step_size), (1, 700, 10));
+        // Quantities are recorded in thousandths, finer than the configured step of a tenth.
+        assert_eq!(both.qty_scale, 3);
+        assert_eq!((lot.min_qty, lot.max_qty, lot.step_size), (10, 7000, 100));
         assert_eq!(both.filters.min_notional, given.filters.min_notional);
         assert_eq!(
             (assets.names()[0].as_str(), assets.name(both.base)),

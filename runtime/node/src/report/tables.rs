@@ -105,10 +105,18 @@ pub(super) fn strategy_table(summary: &Summary) -> String {
     if summary.strategies.len() > 1 {
         table.total(&strategy_total(&summary.strategies));
     }
-    table.finish(&format!(
+    let title = format!(
         "Strategies <span class=\"soft\">amounts in {}</span>",
         Escaped(&summary.quote_asset)
-    ))
+    );
+    let note = match summary.strategies.len() {
+        0 | 1 => "",
+        _ => {
+            "<p class=\"soft\">Strategies share one position at the venue: what each realized and what \
+             is still open may be split otherwise than in the account; the net is the same.</p>\n"
+        }
+    };
+    table.finish(&title) + note
 }
 
 fn strategy_cells(strategy: &StrategySummary) -> [String; 13] {
