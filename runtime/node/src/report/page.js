@@ -179,15 +179,19 @@
       pen.beginPath();
       pen.rect(LEFT, TOP - 4, plotWidth, plotHeight + 8);
       pen.clip();
-      if (this.marks) this.fills(pen);
-      this.series.forEach((series, at) => { if (this.shown[at]) this.line(pen, series, css(`--s${at % 6}`)); });
+      const lines = () => this.series.forEach((series, at) => {
+        if (this.shown[at]) this.line(pen, series, css(`--s${at % 6}`));
+      });
+      // Many marks would hide the line.
+      const marks = this.visibleMarks();
+      if (marks.length > 600) { this.fills(pen, marks); lines(); } else { lines(); this.fills(pen, marks); }
       this.cursor(pen, plotHeight);
       pen.restore();
       this.readout();
     }
 
     grid(pen, low, high, plotWidth, plotHeight) {
-      const step = niceStep(high - low, Math.max(2, plotHeight / 48));
+      const step = niceStep(high - low, Math.min(7, Math.max(2, plotHeight / 28)));
       const digits = Math.max(0, Math.min(8, -Math.floor(Math.log10(step) + 1e-9) + (/^2\.5/.test(step.toExponential()) ? 1 : 0)));
       pen.lineWidth = 1;
       pen.textBaseline = 'middle';
@@ -227,7 +231,7 @@
       const first = Math.max(0, floor(t, view.from));
       const last = Math.min(t.length - 1, floor(t, view.to) + 1);
       pen.fillStyle = pen.strokeStyle = color;
-      // More values than pixels: a step chart would be a wall of lines, so only its reach is shown.
+      // About as many values as pixels: a step chart would be a wall, so its lines are faint.
       const crowded = this.style === 'step' && last - first > (this.x(view.to) - LEFT) / 3;
       if ((this.style !== 'step' || crowded) && t.length > 1) {
         pen.globalAlpha = crowded ? 0.45 : 0.22;
@@ -237,8 +241,8 @@
         pen.fill();
         pen.globalAlpha = 1;
       }
-      if (crowded) return;
-      pen.lineWidth = 1.4;
+      if (crowded) pen.globalAlpha = 0.4;
+      pen.lineWidth = crowded ? 1 : 1.4;
       pen.lineJoin = 'round';
       pen.beginPath();
       for (let i = first; i <= last; i++) {
@@ -250,6 +254,7 @@
         pen.lineTo(this.x(t[i]), this.y(v[i]));
       }
       pen.stroke();
+      pen.globalAlpha = 1;
       if (first === last) {
         pen.beginPath();
         pen.arc(this.x(t[first]), this.y(v[first]), 2.5, 0, 7);
@@ -257,8 +262,7 @@
       }
     }
 
-    fills(pen) {
-      const marks = this.visibleMarks();
+    fills(pen, marks) {
       const size = marks.length > 1500 ? 2.2 : marks.length > 600 ? 3 : marks.length > 150 ? 4 : 5.5;
       const colors = { 1: css('--good'), '-1': css('--bad') };
       pen.lineWidth = 1.2;

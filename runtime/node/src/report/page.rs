@@ -106,7 +106,7 @@ fn figures(summary: &Summary) -> String {
             "Orders".to_owned(),
             grouped(summary.orders_submitted),
             format!(
-                "{} canceled, {} rejected",
+                "{} canceled<br>{} rejected",
                 grouped(summary.orders_canceled),
                 grouped(summary.orders_rejected)
             ),
