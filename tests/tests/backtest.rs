@@ -1,0 +1,242 @@
+//! `windvane backtest` as its user calls it, proven by the checker: on generated sessions of both
+//! surfaces, and on the recordings of `../shared/data` where they are there.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use windvane_tests::binary::{root, succeed};
+use windvane_tests::checker::{self, Finding};
+use windvane_tests::recording::Recording;
+use windvane_tests::results::Results;
+
+/// Recordings and results of one test.
+struct Bench {
+    folder: TempDir,
+    runs: u32,
+}
+
+/// A finished run.
+struct Run {
+    folder: PathBuf,
+    printed: Value,
+    results: Results,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            folder: TempDir::new().unwrap(),
+            runs: 0,
+        }
+    }
+
+    /// A generated session of a surface.
+    fn session(&self, surface: &str, minutes: u32) -> PathBuf {
+        let file = self.folder.path().join(format!("{surface}.gz"));
+        let minutes = minutes.to_string();
+        let words = [
+            "data",
+            "generate",
+            "--surface",
+            surface,
+            "--minutes",
+            &minutes,
+            "--out",
+        ];
+        succeed(words.iter().map(Path::new).chain([file.as_path()]));
+        file
+    }
+
+    /// A backtest with a configuration of `configs/` on a recording.
+    fn run(&mut self, config: &str, data: &Path, set: &[&str]) -> Run {
+        self.runs += 1;
+        let folder = self.folder.path().join(format!("run-{}", self.runs));
+        let cache = self.folder.path().join("cache");
+        let mut arguments = vec!["backtest".into(), "--json".into(), "--config".into()];
+        arguments.push(root().join("configs").join(config));
+        for (flag, path) in [("--data", data), ("--out", &folder), ("--cache", &cache)] {
+            arguments.push(flag.into());
+            arguments.push(path.to_owned());
+        }
+        for set in set {
+            arguments.push("--set".into());
+            arguments.push(set.into());
+        }
+        let printed = serde_json::from_str(&succeed(arguments)).unwrap();
+        let results = Results::load(&folder).unwrap();
+        Run {
+            folder,
+            printed,
+            results,
+        }
+    }
+}
+
+impl Run {
+    fn fingerprint(&self) -> &str {
+        self.results.summary["fingerprint"].as_str().unwrap()
+    }
+
+    /// Proves the results from one another and its maker fills from the recording.
+    #[track_caller]
+    fn prove(&self, data: &Path) {
+        assert_none(&checker::check(&self.results));
+        let recording = Recording::at_maker_fills(&self.results, data).unwrap();
+        assert_none(&recording.check(&self.results));
+        assert!(self.folder.join("report.html").exists());
+    }
+
+    /// A run in which nothing happens proves nothing.
+    #[track_caller]
+    fn has_fills(&self, strategy: &str, maker: bool, at_least: usize) {
+        let fills = self.results.fills.iter();
+        let count = fills
+            .filter(|fill| fill.strategy == strategy && fill.maker == maker)
+            .count();
+        let word = if maker { "maker" } else { "taker" };
+        assert!(count >= at_least, "{count} {word} fills of {strategy}");
+    }
+
+    fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.join(name)).unwrap()
+    }
+}
+
+#[track_caller]
+fn assert_none(findings: &[Finding]) {
+    let lines: Vec<_> = findings.iter().take(20).map(ToString::to_string).collect();
+    assert!(
+        lines.is_empty(),
+        "{} findings:\n{}",
+        findings.len(),
+        lines.join("\n")
+    );
+}
+
+/// A recording of the shared folder; says so, past the capture of test output, where it is not
+/// there.
+fn shared(file: &str) -> Option<PathBuf> {
+    let path = root().join("../shared/data").join(file);
+    if path.exists() {
+        return Some(path);
+    }
+    let line = format!("SKIPPED: {} is not here\n", path.display());
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+    None
+}
+
+#[test]
+fn a_futures_market_maker_reconciles() {
+    let mut bench = Bench::new();
+    let data = bench.session("futures", 10);
+    let run = bench.run("backtest-usdm.toml", &data, &[]);
+    run.prove(&data);
+    run.has_fills("mm-btc", true, 10);
+}
+
+#[test]
+fn a_spot_market_maker_reconciles_with_and_without_a_start_holding() {
+    let mut bench = Bench::new();
+    let data = bench.session("spot", 10);
+    let run = bench.run("backtest-spot.toml", &data, &[]);
+    run.prove(&data);
+    run.has_fills("mm-spot", true, 5);
+    let holding = r#"sim.start_balance={"spot:USDT"="5000","spot:BTC"="0.25"}"#;
+    let run = bench.run("backtest-spot.toml", &data, &[holding]);
+    run.prove(&data);
+}
+
+#[test]
+fn two_strategies_on_one_account_reconcile() {
+    let mut bench = Bench::new();
+    let data = bench.session("futures", 10);
+    let run = bench.run("demo.toml", &data, &[]);
+    run.prove(&data);
+    run.has_fills("maker", true, 5);
+    run.has_fills("ema", false, 2);
+}
+
+#[test]
+fn every_queue_model_fills_only_what_the_recording_allows() {
+    let mut bench = Bench::new();
+    let data = bench.session("futures", 10);
+    let mut fills = Vec::new();
+    for model in ["risk-averse", "probabilistic", "none"] {
+        let set = format!("sim.queue={model}");
+        let run = bench.run("backtest-usdm.toml", &data, &[&set]);
+        run.prove(&data);
+        fills.push(run.results.fills.len());
+    }
+    assert!(
+        fills[2] >= fills[0],
+        "a touch fills more than a queue: {fills:?}"
+    );
+}
+
+#[test]
+fn latency_drawn_from_the_recording_reconciles() {
+    let mut bench = Bench::new();
+    let data = bench.session("futures", 5);
+    let run = bench.run(
+        "backtest-usdm.toml",
+        &data,
+        &["sim.latency_ms=0", "sim.latency=recorded"],
+    );
+    assert_none(&checker::check(&run.results));
+}
+
+#[test]
+fn equal_runs_are_equal_and_any_change_is_seen() {
+    let mut bench = Bench::new();
+    let data = bench.session("futures", 5);
+    let one = bench.run("backtest-usdm.toml", &data, &[]);
+    let two = bench.run("backtest-usdm.toml", &data, &[]);
+    assert_eq!(one.fingerprint(), two.fingerprint());
+    for file in ["fills.csv", "orders.csv", "equity.csv"] {
+        assert!(one.file(file) == two.file(file), "{file} differs");
+    }
+    assert_eq!(
+        one.printed, one.results.summary,
+        "--json prints summary.json"
+    );
+    for set in [
+        "sim.seed=2",
+        "strategy.0.params.qty=0.02",
+        "sim.fees.maker=0.0003",
+    ] {
+        let other = bench.run("backtest-usdm.toml", &data, &[set]);
+        assert_ne!(one.fingerprint(), other.fingerprint(), "{set}");
+    }
+}
+
+#[test]
+fn recorded_futures_reconcile_with_both_strategies() {
+    let Some(data) = shared("usdm-btcusdt-20240808.gz") else {
+        return;
+    };
+    let mut bench = Bench::new();
+    let run = bench.run("backtest-usdm.toml", &data, &[]);
+    run.prove(&data);
+    run.has_fills("mm-btc", true, 5);
+    let again = bench.run("backtest-usdm.toml", &data, &[]);
+    assert_eq!(run.fingerprint(), again.fingerprint());
+    let run = bench.run("demo.toml", &data, &[]);
+    run.prove(&data);
+    run.has_fills("maker", true, 5);
+    run.has_fills("ema", false, 2);
+}
+
+#[test]
+fn recorded_spot_reconciles() {
+    let Some(data) = shared("spot-btcusdt-20240808.gz") else {
+        return;
+    };
+    let mut bench = Bench::new();
+    let run = bench.run("backtest-spot.toml", &data, &[]);
+    run.prove(&data);
+    run.has_fills("mm-spot", true, 1);
+}
