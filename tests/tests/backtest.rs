@@ -13,6 +13,9 @@ use windvane_tests::checker::{self, Finding};
 use windvane_tests::recording::Recording;
 use windvane_tests::results::Results;
 
+/// Quotes at the best price, so that a short session has many fills.
+const AT_TOUCH: &str = "strategy.0.params.half_spread_ticks=0";
+
 /// Recordings and results of one test.
 struct Bench {
     folder: TempDir,
@@ -57,6 +60,7 @@ impl Bench {
         let folder = self.folder.path().join(format!("run-{}", self.runs));
         let cache = self.folder.path().join("cache");
         let mut arguments = vec!["backtest".into(), "--json".into(), "--config".into()];
+        // An absolute path stays what it is.
         arguments.push(root().join("configs").join(config));
         for (flag, path) in [("--data", data), ("--out", &folder), ("--cache", &cache)] {
             arguments.push(flag.into());
@@ -133,7 +137,7 @@ fn shared(file: &str) -> Option<PathBuf> {
 fn a_futures_market_maker_reconciles() {
     let mut bench = Bench::new();
     let data = bench.session("futures", 10);
-    let run = bench.run("backtest-usdm.toml", &data, &[]);
+    let run = bench.run("backtest-usdm.toml", &data, &[AT_TOUCH]);
     run.prove(&data);
     run.has_fills("mm-btc", true, 10);
 }
@@ -142,11 +146,11 @@ fn a_futures_market_maker_reconciles() {
 fn a_spot_market_maker_reconciles_with_and_without_a_start_holding() {
     let mut bench = Bench::new();
     let data = bench.session("spot", 10);
-    let run = bench.run("backtest-spot.toml", &data, &[]);
+    let run = bench.run("backtest-spot.toml", &data, &[AT_TOUCH]);
     run.prove(&data);
     run.has_fills("mm-spot", true, 5);
     let holding = r#"sim.start_balance={"spot:USDT"="5000","spot:BTC"="0.25"}"#;
-    let run = bench.run("backtest-spot.toml", &data, &[holding]);
+    let run = bench.run("backtest-spot.toml", &data, &[AT_TOUCH, holding]);
     run.prove(&data);
 }
 
@@ -167,7 +171,7 @@ fn every_queue_model_fills_only_what_the_recording_allows() {
     let mut fills = Vec::new();
     for model in ["risk-averse", "probabilistic", "none"] {
         let set = format!("sim.queue={model}");
-        let run = bench.run("backtest-usdm.toml", &data, &[&set]);
+        let run = bench.run("backtest-usdm.toml", &data, &[AT_TOUCH, &set]);
         run.prove(&data);
         fills.push(run.results.fills.len());
     }
@@ -181,20 +185,24 @@ fn every_queue_model_fills_only_what_the_recording_allows() {
 fn latency_drawn_from_the_recording_reconciles() {
     let mut bench = Bench::new();
     let data = bench.session("futures", 5);
-    let run = bench.run(
-        "backtest-usdm.toml",
-        &data,
-        &["sim.latency_ms=0", "sim.latency=recorded"],
-    );
+    let constant = std::fs::read_to_string(root().join("configs/backtest-usdm.toml")).unwrap();
+    let line = constant
+        .lines()
+        .find(|line| line.starts_with("latency_ms"))
+        .unwrap();
+    let config = bench.folder.path().join("recorded.toml");
+    std::fs::write(&config, constant.replace(line, "latency = \"recorded\"")).unwrap();
+    let run = bench.run(config.to_str().unwrap(), &data, &[AT_TOUCH]);
     assert_none(&checker::check(&run.results));
+    run.has_fills("mm-btc", true, 5);
 }
 
 #[test]
 fn equal_runs_are_equal_and_any_change_is_seen() {
     let mut bench = Bench::new();
     let data = bench.session("futures", 5);
-    let one = bench.run("backtest-usdm.toml", &data, &[]);
-    let two = bench.run("backtest-usdm.toml", &data, &[]);
+    let one = bench.run("backtest-usdm.toml", &data, &[AT_TOUCH]);
+    let two = bench.run("backtest-usdm.toml", &data, &[AT_TOUCH]);
     assert_eq!(one.fingerprint(), two.fingerprint());
     for file in ["fills.csv", "orders.csv", "equity.csv"] {
         assert!(one.file(file) == two.file(file), "{file} differs");
@@ -208,7 +216,7 @@ fn equal_runs_are_equal_and_any_change_is_seen() {
         "strategy.0.params.qty=0.02",
         "sim.fees.maker=0.0003",
     ] {
-        let other = bench.run("backtest-usdm.toml", &data, &[set]);
+        let other = bench.run("backtest-usdm.toml", &data, &[AT_TOUCH, set]);
         assert_ne!(one.fingerprint(), other.fingerprint(), "{set}");
     }
 }
@@ -224,6 +232,9 @@ fn recorded_futures_reconcile_with_both_strategies() {
     run.has_fills("mm-btc", true, 5);
     let again = bench.run("backtest-usdm.toml", &data, &[]);
     assert_eq!(run.fingerprint(), again.fingerprint());
+    let run = bench.run("backtest-usdm.toml", &data, &[AT_TOUCH]);
+    run.prove(&data);
+    run.has_fills("mm-btc", true, 100);
     let run = bench.run("demo.toml", &data, &[]);
     run.prove(&data);
     run.has_fills("maker", true, 5);
@@ -239,4 +250,7 @@ fn recorded_spot_reconciles() {
     let run = bench.run("backtest-spot.toml", &data, &[]);
     run.prove(&data);
     run.has_fills("mm-spot", true, 1);
+    let run = bench.run("backtest-spot.toml", &data, &[AT_TOUCH]);
+    run.prove(&data);
+    run.has_fills("mm-spot", true, 100);
 }
