@@ -9,6 +9,8 @@ mod summary;
 mod tally;
 mod transit;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -332,9 +334,14 @@ fn load_guests(config: &Config, options: &mut Options<'_>) -> Result<Vec<Guest>,
         ..HostOptions::default()
     })?;
     let mut guests = Vec::new();
+    // Strategies of one module share its build.
+    let mut modules: BTreeMap<&Path, Vec<u8>> = BTreeMap::new();
     for strategy in &config.strategies {
         let id = strategy.id.as_str().to_owned();
-        let bytes = module_bytes(strategy, &mut *options.progress)?;
+        let bytes = match modules.entry(&strategy.module) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(module_bytes(strategy, &mut *options.progress)?),
+        };
         let limits = Limits {
             fuel_per_event: strategy.limits.fuel_per_event,
             memory_bytes: strategy.limits.memory_mb as usize * 1024 * 1024,
@@ -342,7 +349,7 @@ fn load_guests(config: &Config, options: &mut Options<'_>) -> Result<Vec<Guest>,
         };
         let granted = granted(strategy);
         let loaded = host
-            .load(&bytes, limits, granted)
+            .load(bytes, limits, granted)
             .map_err(|source| BacktestError::Load {
                 strategy: id.clone(),
                 source,
