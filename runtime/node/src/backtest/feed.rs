@@ -2,13 +2,11 @@
 //! later by the engine. Only the chunks between the two are held in memory.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use windvane_engine::Time;
 
-use crate::recording::{Chunk, RecordingError, TapeEvent};
-
-/// Where chunks of events come from; `None` at the end.
-pub type ChunkSource<'a> = dyn FnMut() -> Result<Option<Chunk>, RecordingError> + 'a;
+use crate::recording::{Chunk, RecordingError, Tape, TapeEvent};
 
 /// How long a market event takes from the venue to the engine.
 #[derive(Clone, Debug)]
@@ -26,14 +24,15 @@ pub enum FeedLatency {
 }
 
 /// Both views of the market.
-pub struct Feed<'a> {
-    source: Box<ChunkSource<'a>>,
+pub struct Feed {
+    tape: Tape,
     latency: FeedLatency,
     chunks: VecDeque<Chunk>,
     ended: bool,
     venue: Cursor,
     engine: Cursor,
     last_latency_ns: i64,
+    reading: Duration,
 }
 
 /// A place in the chunks held.
@@ -45,22 +44,23 @@ struct Cursor {
     at: Time,
 }
 
-impl<'a> Feed<'a> {
-    /// Starts at the first event of a source.
-    pub fn new(source: Box<ChunkSource<'a>>, latency: FeedLatency) -> Result<Self, RecordingError> {
+impl Feed {
+    /// Starts at the first event of a tape.
+    pub fn new(tape: Tape, latency: FeedLatency) -> Result<Self, RecordingError> {
         let start = || Cursor {
             chunk: 0,
             index: 0,
             at: Time::NEVER,
         };
         let mut feed = Self {
-            source,
+            tape,
             latency,
             chunks: VecDeque::new(),
             ended: false,
             venue: start(),
             engine: start(),
             last_latency_ns: 0,
+            reading: Duration::ZERO,
         };
         feed.load()?;
         feed.settle_venue()?;
@@ -134,6 +134,16 @@ impl<'a> Feed<'a> {
         }
     }
 
+    /// Wall time spent with reading chunks.
+    pub const fn reading(&self) -> Duration {
+        self.reading
+    }
+
+    /// What the reader of the results should know of the data.
+    pub fn notices(&self) -> &[String] {
+        self.tape.notices()
+    }
+
     fn settle_venue(&mut self) -> Result<(), RecordingError> {
         loop {
             let Some(chunk) = self.chunks.get(self.venue.chunk) else {
@@ -183,7 +193,9 @@ impl<'a> Feed<'a> {
             self.engine.index = 0;
             self.engine.chunk += 1;
             if self.venue.chunk > 0 {
-                self.chunks.pop_front();
+                if let Some(chunk) = self.chunks.pop_front() {
+                    self.tape.recycle(chunk);
+                }
                 self.engine.chunk -= 1;
                 self.venue.chunk -= 1;
             }
@@ -194,10 +206,12 @@ impl<'a> Feed<'a> {
         if self.ended {
             return Ok(false);
         }
-        match (self.source)()? {
+        let began = Instant::now();
+        match self.tape.next_chunk()? {
             Some(chunk) => self.chunks.push_back(chunk),
             None => self.ended = true,
         }
+        self.reading += began.elapsed();
         Ok(!self.ended)
     }
 }

@@ -75,6 +75,8 @@ pub struct Clock {
     pub engine: Stopwatch,
     /// Time in the strategies.
     pub guests: Stopwatch,
+    /// Time with the rows and counts of the results.
+    pub results: Stopwatch,
 }
 
 /// Progress is told once in this many events.
@@ -194,7 +196,7 @@ impl<G: Guests> Session<G> {
     /// The recording could not be read on.
     pub fn run(
         mut self,
-        feed: &mut Feed<'_>,
+        feed: &mut Feed,
         progress: &mut dyn FnMut(Time),
     ) -> Result<Finished<G>, RecordingError> {
         loop {
@@ -221,7 +223,7 @@ impl<G: Guests> Session<G> {
     }
 
     #[inline]
-    fn venue_market(&mut self, feed: &Feed<'_>, now: Time) {
+    fn venue_market(&mut self, feed: &Feed, now: Time) {
         let (chunk, event) = feed.venue_event();
         let latency_ns = feed.latency_ns();
         self.latency.observe(latency_ns);
@@ -234,7 +236,7 @@ impl<G: Guests> Session<G> {
     }
 
     #[inline]
-    fn engine_market(&mut self, feed: &Feed<'_>, now: Time) {
+    fn engine_market(&mut self, feed: &Feed, now: Time) {
         let (chunk, event) = feed.engine_event();
         self.clock.next_event();
         let input = Input::Market {
@@ -319,7 +321,9 @@ impl<G: Guests> Session<G> {
         }
         if let Some(engine) = &mut self.engine {
             while let Some(notice) = engine.poll_notice() {
+                let timer = self.clock.start();
                 self.tally.notice(engine, &notice);
+                self.clock.results.stop(timer);
             }
         }
         self.refresh();
@@ -335,6 +339,7 @@ impl<G: Guests> Session<G> {
         self.clock.guests.stop(timer);
         let engine = self.engine.insert(engine);
         self.tally.delivered(strategy);
+        let timer = self.clock.start();
         match result {
             Ok(()) => {
                 let intents = self.guests.intents(strategy);
@@ -344,6 +349,7 @@ impl<G: Guests> Session<G> {
             }
             Err(kind) => engine.handle(now, Input::Fault { strategy, kind }),
         }
+        self.clock.engine.stop(timer);
         self.guests.drain_output(strategy, now, &mut self.tally);
     }
 
@@ -361,9 +367,11 @@ impl<G: Guests> Session<G> {
     }
 
     fn sample(&mut self, now: Time) {
+        let timer = self.clock.start();
         if let Some(engine) = &self.engine {
             self.tally.sample(engine, now);
         }
+        self.clock.results.stop(timer);
     }
 
     fn finish(mut self) -> Finished<G> {

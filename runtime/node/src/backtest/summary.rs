@@ -213,6 +213,7 @@ fn time_share(clock: &Clock, timing: &Timing) -> TimeShare {
         engine: sampled(&clock.engine),
         venue: sampled(&clock.venue),
         guest: sampled(&clock.guests),
+        results: sampled(&clock.results),
     }
 }
 

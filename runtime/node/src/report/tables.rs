@@ -287,6 +287,7 @@ pub(super) fn time_share(summary: &Summary) -> String {
         ("engine", share.engine),
         ("venue", share.venue),
         ("guest", share.guest),
+        ("results", share.results),
     ];
     let other = 100.0 - parts.iter().map(|(_, percent)| percent).sum::<f64>();
     let mut bar = String::new();

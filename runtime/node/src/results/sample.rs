@@ -276,6 +276,7 @@ fn summary(
             engine: 24.1,
             venue: 18.2,
             guest: 17.4,
+            results: 3.0,
         }),
     }
 }

@@ -269,6 +269,9 @@ pub struct TimeShare {
     /// The strategies, the way into WebAssembly included.
     #[serde(serialize_with = "three_digits")]
     pub guest: f64,
+    /// Rows, samples and counts of the results.
+    #[serde(serialize_with = "three_digits")]
+    pub results: f64,
 }
 
 impl Summary {
