@@ -25,7 +25,8 @@ const LOG_VARIABLE: &str = "WINDVANE_LOG";
     name = "windvane",
     version,
     about = "Runs automated trading strategies, unattended",
-    after_help = "Exit codes: 0 done, 1 failed, 2 usage or configuration. WINDVANE_LOG=debug logs more."
+    after_help = "Exit codes: 0 done, 1 failed, 2 usage or configuration. \
+                  WINDVANE_LOG=debug logs more."
 )]
 struct Arguments {
     #[command(subcommand)]

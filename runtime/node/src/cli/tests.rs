@@ -11,8 +11,8 @@ fn the_command_line_is_consistent() {
 
 #[test]
 fn a_backtest_takes_its_arguments_again_and_again() {
-    let line = "windvane backtest --config c.toml --data a.gz --data b.gz --set sim.seed=2 --set a.b=c \
-                --out dir --cache cache --json";
+    let line = "windvane backtest --config c.toml --data a.gz --data b.gz --set sim.seed=2 \
+                --set a.b=c --out dir --cache cache --json";
     let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
     let Verb::Backtest(backtest) = arguments.verb else {
         panic!("not a backtest");

@@ -150,7 +150,7 @@ impl de::Error for ReadError {
 fn must_be(expected: &dyn Expected) -> String {
     let expected = expected.to_string();
     let words = match expected.as_str() {
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative, in range",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
         "i8" | "i16" | "i32" | "i64" => "a whole number, in range",
         "a boolean" => "true or false",
         "a sequence" => "a list",

@@ -134,7 +134,8 @@ fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<(), SecretError> {
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "{ env = \"NAME\" } or { file = \"PATH\" }: secrets never stand in the configuration"
+    expecting = "{ env = \"NAME\" } or { file = \"PATH\" }: \
+                 secrets never stand in the configuration"
 )]
 struct SecretTable {
     env: Option<String>,
@@ -160,7 +161,8 @@ impl<'de> Deserialize<'de> for Secret {
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "{ env = \"NAME\" }, { file = \"PATH\" } or { keystore = \"FILE\", password = { ... } }: \
+    expecting = "{ env = \"NAME\" }, { file = \"PATH\" } or \
+                 { keystore = \"FILE\", password = { ... } }: \
                  secrets never stand in the configuration"
 )]
 struct KeyTable {

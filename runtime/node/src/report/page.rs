@@ -149,10 +149,12 @@ fn equity_sum(summary: &Summary) -> String {
 }
 
 fn chart_section() -> String {
-    "<section>\n<div class=\"head\"><h2>Course of the run</h2><span class=\"soft\" id=\"hint\">drag to \
-     zoom, double click to see all, click a name to hide it</span><button type=\"button\" id=\"reset\" \
-     hidden>See all</button></div>\n<div id=\"charts\"></div>\n<noscript><p>The charts are drawn by a \
-     script in this file; the tables below need none.</p></noscript>\n</section>\n"
+    "<section>\n<div class=\"head\"><h2>Course of the run</h2><span class=\"soft\" id=\"hint\">\
+     drag to zoom, double click to see all, click a name to hide it</span>\
+     <button type=\"button\" id=\"reset\" hidden>See all</button></div>\n\
+     <div id=\"charts\"></div>\n<noscript><p>\
+     The charts are drawn by a script in this file; the tables below need none.</p>\
+     </noscript>\n</section>\n"
         .to_owned()
 }
 

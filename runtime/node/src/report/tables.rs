@@ -112,8 +112,9 @@ pub(super) fn strategy_table(summary: &Summary) -> String {
     let note = match summary.strategies.len() {
         0 | 1 => "",
         _ => {
-            "<p class=\"soft\">Strategies share one position at the venue: what each realized and what \
-             is still open may be split otherwise than in the account; the net is the same.</p>\n"
+            "<p class=\"soft\">Strategies share one position at the venue: what each \
+             realized and what is still open may be split otherwise than in the account; \
+             the net is the same.</p>\n"
         }
     };
     table.finish(&title) + note
@@ -169,7 +170,8 @@ fn strategy_total(strategies: &[StrategySummary]) -> [String; 13] {
 /// Every rule that refused an order, with its count.
 pub(super) fn rejection_table(summary: &Summary) -> String {
     if summary.rejections.is_empty() {
-        return "<section><h2>Rejections</h2>\n<p class=\"soft\">No order was rejected.</p></section>\n"
+        return "<section><h2>Rejections</h2>\n\
+                <p class=\"soft\">No order was rejected.</p></section>\n"
             .to_owned();
     }
     let mut table = Table::new(&["<Strategy", "<Rule", "Venue's code", "Count", "Share"]);
@@ -230,8 +232,8 @@ pub(super) fn latency_table(summary: &Summary) -> String {
     );
     table.quantiles(&ahead, queue.ahead, count);
     let facts = format!(
-        "<p class=\"soft\">Latency model {}, queue model {}. {} orders rested in the book, {} of them were \
-         filled at least in part; {} fills as maker, {} as taker.</p>\n",
+        "<p class=\"soft\">Latency model {}, queue model {}. {} orders rested in the book, {} \
+         of them were filled at least in part; {} fills as maker, {} as taker.</p>\n",
         Escaped(&summary.latency.model),
         Escaped(&queue.model),
         grouped(queue.rested),
@@ -304,7 +306,8 @@ pub(super) fn time_share(summary: &Summary) -> String {
     }
     format!(
         "<section><h2>Time of the machine <span class=\"soft\">{:.2} s in all</span></h2>\n\
-         <div class=\"card\"><div class=\"bar\">{bar}</div><p class=\"keys\">{keys}</p></div></section>\n",
+         <div class=\"card\"><div class=\"bar\">{bar}</div>\
+         <p class=\"keys\">{keys}</p></div></section>\n",
         summary.wall_seconds
     )
 }
