@@ -1,7 +1,7 @@
 //! Speed of the engine: a book update, a market event from input to effects, an order from
 //! intent to its last update.
 
-#![allow(missing_docs, reason = "criterion's macros make public functions")]
+#![allow(missing_docs, clippy::expect_used, reason = "a bench: what cannot be set up ends it")]
 
 use std::hint::black_box;
 
