@@ -1,7 +1,11 @@
 //! Speed of the engine: a book update, a market event from input to effects, an order from
 //! intent to its last update.
 
-#![allow(missing_docs, clippy::expect_used, reason = "a bench: what cannot be set up ends it")]
+#![allow(
+    missing_docs,
+    clippy::expect_used,
+    reason = "a bench: what cannot be set up ends it"
+)]
 
 use std::hint::black_box;
 

@@ -11,6 +11,10 @@ use crate::timer::Timer;
 
 use super::{Engine, RunState};
 
+/// The soonest that a strategy's timer fires. Without it, a strategy that sets a timer in each
+/// timer event would stop time.
+const TIMER_DELAY_MIN_MS: i64 = 1;
+
 impl Engine {
     /// Takes all intents of one callback. They were checked by [`Callback`] against this very
     /// state; a replay brings the same ones from the journal.
@@ -51,9 +55,9 @@ impl Engine {
                 self.request_cancel_all(strategy, record, instrument);
             }
             Intent::SetTimer { time, token } => {
-                // Never in the past: a timer that is due fires with the next timeout.
                 let timer = Timer::Strategy { strategy, token };
-                self.timers.set(time.max(self.now), timer);
+                let soonest = self.now.plus_ms(TIMER_DELAY_MIN_MS);
+                self.timers.set(time.max(soonest), timer);
             }
             Intent::CancelTimer { token } => {
                 self.timers.cancel(Timer::Strategy { strategy, token });

@@ -79,11 +79,7 @@ impl Engine {
             RunState::Paused if reduces || terms.close_position => {}
             RunState::Paused => return Err(Rule::Paused.plain()),
         }
-        let order = Sized {
-            terms,
-            worst_qty,
-            reduces,
-        };
+        let order = Sized { terms, worst_qty };
         let open = self.orders.len() as u32;
         let account = Party {
             limits: &self.limits,
@@ -149,7 +145,7 @@ impl Engine {
             return Ok(());
         };
         let (before, after) = exposures(party.ledger, order, callback);
-        if order.reduces || after.worst_qty() <= before.worst_qty() {
+        if after.worst_qty() <= before.worst_qty() {
             return Ok(());
         }
         let others = self.worst_notional(party.ledger, callback, terms);
@@ -250,7 +246,6 @@ impl Engine {
 struct Sized<'a> {
     terms: &'a OrderTerms,
     worst_qty: i64,
-    reduces: bool,
 }
 
 /// Whose limits are checked: the account's or a strategy's.

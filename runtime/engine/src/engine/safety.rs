@@ -8,6 +8,7 @@ use crate::ids::{InstrumentId, StrategyId};
 use crate::input::{Command, FaultKind};
 use crate::instrument::LotSize;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use crate::risk::LossWatch;
 
 use super::{Engine, RunState};
 use crate::config::OnFault;
@@ -114,7 +115,7 @@ impl Engine {
         match command {
             Command::Pause if !self.halted() => self.enter(RunState::Paused),
             Command::Pause => {}
-            Command::Resume => self.enter(RunState::Ready),
+            Command::Resume => self.resume(),
             Command::Halt | Command::Flatten => {
                 self.notices.push_back(Notice::Halted {
                     time: self.now,
@@ -128,6 +129,19 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Whoever resumes accepts the loss so far: limits count from here.
+    fn resume(&mut self) {
+        if let Some(equity) = self.equity() {
+            self.losses = LossWatch::starting_at(equity);
+        }
+        for state in &mut self.strategies {
+            if state.fault.is_none() {
+                state.flattening = None;
+            }
+        }
+        self.enter(RunState::Ready);
     }
 
     fn halt(&mut self) {

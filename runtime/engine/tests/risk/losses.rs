@@ -137,3 +137,20 @@ fn resume_ends_a_halt() {
     account.handle(Input::Command(Command::Resume));
     assert_eq!(refusal(&mut account, MM, market(Side::Buy, 1)), None);
 }
+
+#[test]
+fn resuming_accepts_the_loss_and_counts_from_there() {
+    let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
+    hold(&mut account, MM, 100, 1);
+    account.top(890, 892);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+    account.handle(Input::Command(Command::Resume));
+    account.top(889, 891);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.top(789, 791);
+    assert_eq!(
+        halts(&account),
+        [Some(LossLimit::DailyLoss); 2],
+        "a further loss halts again"
+    );
+}

@@ -274,3 +274,20 @@ fn timers_fire_in_order_once_and_move_when_set_again() {
     assert_eq!(refusal(&mut account, OTHER, limit(Side::Buy, 900, 1)), None);
     assert_eq!(account.engine.instrument(BTC).unwrap().symbol, "BTCUSDT");
 }
+
+#[test]
+fn a_timer_set_in_every_timer_event_lets_time_go_on() {
+    let mut account = with(|_| {});
+    let set_now = |account: &mut Account| {
+        account.call(MM, |callback, engine| {
+            callback.set_timer(engine, engine.now(), 1).unwrap();
+        });
+    };
+    set_now(&mut account);
+    let (due, _) = account.engine.poll_timeout().unwrap();
+    assert_eq!(due, account.now.plus_ms(1));
+    account.now = due;
+    account.engine.handle(due, Input::Timeout);
+    set_now(&mut account);
+    assert!(account.engine.poll_timeout().unwrap().0 > due);
+}

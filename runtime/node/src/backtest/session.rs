@@ -258,6 +258,7 @@ impl<G: Guests> Session<G> {
                 let timer = self.clock.start();
                 self.venue.request(now, &request);
                 self.clock.venue.stop(timer);
+                self.note_queue(&request);
                 self.collect_messages(now);
             }
         } else if self.messages.next_arrival() <= now {
@@ -270,6 +271,19 @@ impl<G: Guests> Session<G> {
             self.refresh();
         } else {
             self.feed_engine(now, Input::Timeout);
+        }
+    }
+
+    /// Takes note of how much stands before an order that came to rest as the best of its side.
+    fn note_queue(&mut self, request: &Request) {
+        let Request::Place(order) = request else {
+            return;
+        };
+        let (instrument, side) = (order.terms.instrument, order.terms.side);
+        if let Some((price, Some(ahead))) = self.venue.queue_ahead(instrument, side)
+            && order.terms.price.is_some_and(|own| own.0 == price)
+        {
+            self.tally.queue_ahead(instrument, ahead);
         }
     }
 

@@ -81,7 +81,7 @@ pub fn summarize(
         strategies: strategies(&engine, &guests, &tally),
         rejections: tally.rejections(),
         latency: latency(config, &tally),
-        queue: queue(config, &tally),
+        queue: queue(config, &engine, &tally),
         data: data(recordings, &tally),
         time_share: Some(time_share(&clock, timing)),
     };
@@ -151,7 +151,7 @@ fn strategies(engine: &Engine, guests: &HostedGuests, tally: &Tally) -> Vec<Stra
             realized_pnl: ledger.total(|p| p.realized_pnl),
             unrealized_pnl: engine.unrealized(ledger).unwrap_or_default(),
             funding: ledger.total(|p| p.funding),
-            fuel_used: None,
+            fuel_used: Some(guest.strategy.fuel_used()),
         }
     };
     guests.guests().iter().enumerate().map(summary).collect()
@@ -168,7 +168,7 @@ fn latency(config: &Config, tally: &Tally) -> LatencySummary {
     }
 }
 
-fn queue(config: &Config, tally: &Tally) -> QueueSummary {
+fn queue(config: &Config, engine: &Engine, tally: &Tally) -> QueueSummary {
     let fills: u64 = tally.strategies.iter().map(|s| s.fills).sum();
     let maker_fills: u64 = tally.strategies.iter().map(|s| s.maker_fills).sum();
     QueueSummary {
@@ -178,8 +178,14 @@ fn queue(config: &Config, tally: &Tally) -> QueueSummary {
         maker_fills,
         taker_fills: fills - maker_fills,
         time_to_fill_ns: tally.time_to_fill.quantiles(),
-        ahead: None,
-        ahead_unit: String::new(),
+        ahead: tally.queue_ahead.quantiles(),
+        ahead_unit: engine
+            .instruments()
+            .first()
+            .map_or_else(String::new, |instrument| {
+                let base = &engine.assets()[usize::from(instrument.base.0)];
+                format!("{} {base}", instrument.qty(1))
+            }),
     }
 }
 
@@ -198,7 +204,7 @@ fn data(recordings: &[Recording], tally: &Tally) -> DataSummary {
         gaps: tally.events.gaps,
         damaged_lines: surveys().map(|survey| survey.damaged.count).sum(),
         cut: surveys().any(|survey| survey.cut.is_some()),
-        from_cache: false,
+        from_cache: recordings.iter().all(Recording::from_cache),
     }
 }
 

@@ -57,6 +57,9 @@ pub struct Tally {
     rejections: BTreeMap<(StrategyId, String, i32), u64>,
     /// From the submission of an order to its first fill, as maker.
     pub time_to_fill: Histogram,
+    /// Quantity ahead of orders of the first instrument when they came to rest, where it was
+    /// known: mantissas, since other instruments have other units.
+    pub queue_ahead: Histogram,
     /// From the venue's event to the engine.
     pub feed_latency: Histogram,
     /// From the engine's request to the venue.
@@ -109,6 +112,7 @@ impl Tally {
             external: StrategyTally::default(),
             rejections: BTreeMap::new(),
             time_to_fill: Histogram::default(),
+            queue_ahead: Histogram::default(),
             feed_latency: Histogram::default(),
             order_latency: Histogram::default(),
             rested: 0,
@@ -138,6 +142,12 @@ impl Tally {
                 MarketEvent::Mark { .. } => self.events.marks += 1,
                 MarketEvent::Gap => self.events.gaps += 1,
             }
+        }
+    }
+
+    pub(super) fn queue_ahead(&mut self, instrument: InstrumentId, qty: i64) {
+        if instrument == InstrumentId(0) {
+            self.queue_ahead.record(qty);
         }
     }
 

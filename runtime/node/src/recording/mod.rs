@@ -62,6 +62,7 @@ pub struct Recording {
     options: Options,
     cache: PathBuf,
     survey: Survey,
+    from_cache: bool,
     notices: Vec<String>,
 }
 
@@ -144,9 +145,11 @@ impl Recording {
         let key = cache::Key::of(path, options.surface)?;
         let home = cache::locate(path, options.cache_dir.as_deref())?;
         let mut notices = Vec::new();
+        let mut from_cache = true;
         let survey = match cache::read_survey(&home, &key) {
             Ok(survey) => survey,
             Err(absence) => {
+                from_cache = false;
                 if let Some(notice) = absence.notice(&home) {
                     notices.push(notice);
                 }
@@ -158,6 +161,7 @@ impl Recording {
             options: options.clone(),
             cache: home,
             survey,
+            from_cache,
             notices,
         };
         recording.refuse_damage()?;
@@ -172,6 +176,11 @@ impl Recording {
     /// The file of its decoded cache.
     pub fn cache_path(&self) -> &Path {
         &self.cache
+    }
+
+    /// Whether its decoded cache was there already.
+    pub fn from_cache(&self) -> bool {
+        self.from_cache
     }
 
     /// What is in it.
