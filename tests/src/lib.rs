@@ -7,5 +7,6 @@ pub mod binary;
 pub mod checker;
 pub mod csv;
 pub mod fixed;
+pub mod guest;
 pub mod recording;
 pub mod results;

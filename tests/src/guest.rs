@@ -1,0 +1,86 @@
+//! Small strategies written as WebAssembly text, for what no honest strategy does. They keep the
+//! contract of `sdk/wit/strategy.wit` as core modules, with nothing of the SDK.
+
+use std::path::Path;
+
+/// What `describe` of every guest answers.
+const DESCRIPTION: &str =
+    r#"{"name":"guest","version":"0.1.0","state_schema":1,"capabilities":["orders"]}"#;
+
+const SUBMIT: &str = r#"(import "windvane:strategy/orders@0.1.0" "submit"
+    (func $submit (param i32 i32 i64 i64 i64 i64 i32 i64) (result i64)))"#;
+
+/// A guest that can submit orders. Its parts are WebAssembly text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Guest<'a> {
+    /// What `init` does before it answers.
+    pub init: &'a str,
+    /// Why `init` refuses; empty if it does not.
+    pub refusal: &'a str,
+    /// What each event does, with `$count` (of events, from 1), `$kind`, `$a` (the bid of an event
+    /// of the book) and a local `$i`.
+    pub on_event: &'a str,
+    /// More imports.
+    pub imports: &'a str,
+    /// More functions and globals.
+    pub more: &'a str,
+}
+
+impl Guest<'_> {
+    /// The text of the whole module.
+    pub fn text(&self) -> String {
+        let Self {
+            init,
+            refusal,
+            on_event,
+            imports,
+            more,
+        } = self;
+        let escaped = |text: &str| text.replace('"', "\\22").replace('\n', "\\0a");
+        let (description, reason) = (escaped(DESCRIPTION), escaped(refusal));
+        let (described, refused) = (DESCRIPTION.len(), refusal.len());
+        format!(
+            r#"(module {SUBMIT} {imports}
+  (memory (export "memory") 1)
+  (data (i32.const 1024) "{description}")
+  (data (i32.const 2048) "{reason}")
+  (global $heap (mut i32) (i32.const 8192))
+  (global $count (mut i64) (i64.const 0))
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+    (local $at i32)
+    (local.set $at (global.get $heap))
+    (global.set $heap (i32.add (global.get $heap) (local.get 3)))
+    (local.get $at))
+  (func $answer (param $pointer i32) (param $length i32) (result i32)
+    (i32.store (i32.const 16) (local.get $pointer))
+    (i32.store (i32.const 20) (local.get $length))
+    (i32.const 16))
+  (func (export "describe") (result i32)
+    (call $answer (i32.const 1024) (i32.const {described})))
+  (func (export "init") (param i32 i32 i32 i32) (result i32)
+    {init}
+    (call $answer (i32.const 2048) (i32.const {refused})))
+  (func (export "save") (result i32) (call $answer (i32.const 0) (i32.const 0)))
+  (func (export "load") (param i32 i32) (result i32)
+    (call $answer (i32.const 0) (i32.const 0)))
+  (func (export "on-event")
+    (param $time i64) (param $sequence i64) (param $kind i32) (param $instrument i32)
+    (param $flags i32) (param $a i64) (param $b i64) (param $c i64) (param $d i64)
+    (param $e i64) (param $f i64) (param $id i64)
+    (local $i i32)
+    (global.set $count (i64.add (global.get $count) (i64.const 1)))
+    {on_event})
+  {more})"#
+        )
+    }
+
+    /// Writes the module to a file.
+    ///
+    /// # Panics
+    /// The text is no WebAssembly, or the file cannot be written.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn write(&self, file: &Path) {
+        let module = wat::parse_str(self.text()).expect("the text is WebAssembly");
+        std::fs::write(file, module).expect("a temporary file can be written");
+    }
+}

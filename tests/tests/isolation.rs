@@ -1,0 +1,312 @@
+//! A strategy that fails harms itself alone: beside guests that loop, allocate, trap, recurse and
+//! flood, `market_maker` does to the byte what it does without them. And what becomes of the
+//! orders and the position of a strategy that fails with some.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use windvane_tests::binary::{root, succeed};
+use windvane_tests::guest::Guest;
+use windvane_tests::results::{Order, Results};
+
+/// A buy of 0.01 BTC, post-only, more than a tenth below the bid.
+const REST: &str = "(drop (call $submit (i32.const 0) (i32.const 0x40) (i64.const 10)
+    (i64.sub (i64.sub (local.get $a) (i64.rem_s (local.get $a) (i64.const 1000)))
+      (i64.const 100000))
+    (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))";
+
+/// A buy of 0.01 BTC at market.
+const BUY: &str = "(drop (call $submit (i32.const 0) (i32.const 2) (i64.const 10) (i64.const 0)
+    (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))";
+
+/// Id, kind of its fault, and the guest.
+const FAULTY: [(&str, &str, Guest<'static>); 6] = [
+    ("loops", "fuel", on_event("(loop $again (br $again))")),
+    (
+        "grows",
+        "memory",
+        on_event(
+            "(loop $again
+               (br_if $again (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0))))",
+        ),
+    ),
+    (
+        "tenth",
+        "trap",
+        on_event("(if (i64.eq (global.get $count) (i64.const 10)) (then (unreachable)))"),
+    ),
+    (
+        "floods",
+        "intents",
+        on_event(
+            "(loop $again
+               (drop (call $submit (i32.const 0) (i32.const 0x40) (i64.const 10)
+                 (i64.const 500000) (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))
+               (local.set $i (i32.add (local.get $i) (i32.const 1)))
+               (br_if $again (i32.lt_u (local.get $i) (i32.const 10000))))",
+        ),
+    ),
+    (
+        "recurses",
+        "stack",
+        Guest {
+            on_event: "(call $deeper (i64.const 0))",
+            more: "(func $deeper (param i64)
+               (call $deeper (i64.add (local.get 0) (i64.const 1)))
+               (global.set $count (local.get 0)))",
+            ..NOTHING
+        },
+    ),
+    (
+        "no-init",
+        "trap",
+        Guest {
+            init: "(unreachable)",
+            ..NOTHING
+        },
+    ),
+];
+
+const NOTHING: Guest<'static> = Guest {
+    init: "",
+    refusal: "",
+    on_event: "",
+    imports: "",
+    more: "",
+};
+
+const fn on_event(on_event: &'static str) -> Guest<'static> {
+    Guest {
+        on_event,
+        ..NOTHING
+    }
+}
+
+/// The rules and the account of all runs here.
+const COMMON: &str = r#"
+[[instrument]]
+name = "futures:BTCUSDT"
+tick = "0.10"
+step = "0.001"
+min_qty = "0.001"
+min_notional = "5"
+
+[sim]
+start_balance = { "futures:USDT" = "100000" }
+leverage = 20
+latency_ms = { feed = 1, order = 5 }
+"#;
+
+/// A generated session and runs on it.
+struct Bench {
+    folder: TempDir,
+}
+
+/// The text and the rows of a run.
+struct Run {
+    folder: PathBuf,
+    results: Results,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self {
+            folder: TempDir::new().unwrap(),
+        };
+        let session = bench.file("session.gz");
+        let words = ["data", "generate", "--minutes", "5", "--seed", "7", "--out"];
+        succeed(words.iter().map(Path::new).chain([session.as_path()]));
+        bench
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The lines of a guest in a configuration.
+    fn guest(&self, id: &str, guest: &Guest<'_>, more: &str) -> String {
+        let module = self.file(&format!("{id}.wasm"));
+        guest.write(&module);
+        let mut text = String::new();
+        writeln!(
+            text,
+            "[[strategy]]\nid = \"{id}\"\nmodule = '{}'\ninstruments = [\"futures:BTCUSDT\"]\n\
+             streams = [\"book\"]\n{more}",
+            module.display()
+        )
+        .unwrap();
+        text
+    }
+
+    /// A run with these strategies, which must end well.
+    fn run(&self, name: &str, strategies: &str) -> Run {
+        let config = self.file(&format!("{name}.toml"));
+        std::fs::write(&config, format!("{strategies}{COMMON}")).unwrap();
+        let folder = self.file(name);
+        let mut arguments = vec![PathBuf::from("backtest")];
+        for (flag, path) in [
+            ("--config", &config),
+            ("--data", &self.file("session.gz")),
+            ("--cache", &self.file("cache")),
+            ("--out", &folder),
+        ] {
+            arguments.push(flag.into());
+            arguments.push(path.clone());
+        }
+        succeed(arguments);
+        let results = Results::load(&folder).unwrap();
+        Run { folder, results }
+    }
+}
+
+/// The lines of `market_maker`, which quotes at the touch so that it has fills.
+fn maker() -> String {
+    let module = root().join("strategies/market_maker");
+    format!(
+        "[[strategy]]\nid = \"maker\"\nmodule = '{}'\ninstruments = [\"futures:BTCUSDT\"]\n\
+         streams = [\"book\"]\n[strategy.params]\nqty = \"0.01\"\nreference = \"touch\"\n\
+         half_spread_ticks = 0\nreplace_threshold_ticks = 10\nskew_ticks_per_qty = 2\n\
+         max_position = \"0.1\"\n",
+        module.display()
+    )
+}
+
+impl Run {
+    fn text(&self, file: &str) -> String {
+        std::fs::read_to_string(self.folder.join(file)).unwrap()
+    }
+
+    fn strategy(&self, id: &str) -> &Value {
+        let all = self.results.summary["strategies"].as_array().unwrap();
+        all.iter().find(|strategy| strategy["id"] == id).unwrap()
+    }
+
+    /// All figures of the account: everything but what lists the strategies or measures the
+    /// machine.
+    fn account(&self) -> Value {
+        let mut summary = self.results.summary.clone();
+        let fields = summary.as_object_mut().unwrap();
+        for own in [
+            "config",
+            "events_per_second",
+            "fingerprint",
+            "module_sha256",
+            "strategies",
+            "time_share",
+            "wall_seconds",
+        ] {
+            fields.remove(own).unwrap();
+        }
+        summary
+    }
+
+    /// The orders of a guest, oldest first.
+    fn orders(&self, id: &str) -> Vec<&Order> {
+        let orders = self.results.orders.iter();
+        orders.filter(|order| order.strategy == id).collect()
+    }
+}
+
+#[test]
+fn a_market_maker_does_the_same_beside_strategies_that_fail() {
+    let bench = Bench::new();
+    let maker = maker();
+    let alone = bench.run("alone", &maker);
+    let fills = alone.strategy("maker")["fills"].as_u64().unwrap();
+    assert!(
+        fills >= 5,
+        "a run in which nothing happens proves nothing: {fills}"
+    );
+    let guests: Vec<_> = FAULTY
+        .iter()
+        .map(|(id, _, guest)| bench.guest(id, guest, ""))
+        .collect();
+    let guests = guests.concat();
+    for (name, strategies) in [
+        ("before", format!("{guests}{maker}")),
+        ("after", format!("{maker}{guests}")),
+    ] {
+        let run = bench.run(name, &strategies);
+        for file in ["fills.csv", "orders.csv", "equity.csv"] {
+            assert!(run.text(file) == alone.text(file), "{name}: {file} differs");
+        }
+        assert_eq!(run.strategy("maker"), alone.strategy("maker"), "{name}");
+        assert_eq!(run.account(), alone.account(), "{name}");
+        for (id, kind, _) in FAULTY {
+            let state = format!("quarantined: {kind}");
+            assert_eq!(run.strategy(id)["state"], state.as_str(), "{name}: {id}");
+            assert_eq!(run.strategy(id)["orders_submitted"], 0, "{name}: {id}");
+        }
+        assert_eq!(run.strategy("tenth")["events"], 10, "{name}");
+    }
+}
+
+/// Runs a guest that does `first` at the first top of book and traps much later.
+fn fails_later(bench: &Bench, on_fault: &str, first: &str) -> Run {
+    let body = format!(
+        "(if (i32.and (i32.eq (local.get $kind) (i32.const 2)) (i32.eqz (global.get $placed)))
+           (then (global.set $placed (i32.const 1)) {first}))
+         (if (i64.eq (global.get $count) (i64.const 500)) (then (unreachable)))"
+    );
+    let guest = Guest {
+        on_event: &body,
+        more: "(global $placed (mut i32) (i32.const 0))",
+        ..NOTHING
+    };
+    let text = bench.guest("late", &guest, &format!("on_fault = \"{on_fault}\""));
+    let run = bench.run(on_fault, &text);
+    assert_eq!(run.strategy("late")["state"], "quarantined: trap");
+    assert_eq!(run.strategy("late")["orders_rejected"], 0);
+    run
+}
+
+#[test]
+fn the_orders_of_a_strategy_that_fails_are_cancelled_or_kept() {
+    let bench = Bench::new();
+    for (on_fault, status) in [("cancel", "CANCELED"), ("keep", "NEW")] {
+        let run = fails_later(&bench, on_fault, REST);
+        let orders = run.orders("late");
+        assert_eq!(orders.len(), 1, "{on_fault}: {orders:?}");
+        assert_eq!(orders[0].status, status, "{on_fault}");
+        assert_eq!(orders[0].time_in_force, "GTX");
+        assert_eq!(orders[0].executed_qty, 0);
+    }
+}
+
+#[test]
+fn the_position_of_a_strategy_that_fails_is_kept_or_closed() {
+    let bench = Bench::new();
+    let both = format!("{BUY} {REST}");
+    let run = fails_later(&bench, "cancel", &both);
+    let statuses: Vec<_> = run
+        .orders("late")
+        .iter()
+        .map(|o| o.status.clone())
+        .collect();
+    assert_eq!(statuses, ["FILLED", "CANCELED"]);
+    assert_eq!(
+        run.results.summary["instruments"][0]["final_position"],
+        "0.01"
+    );
+
+    let run = fails_later(&bench, "flatten", &both);
+    let orders = run.orders("late");
+    let statuses: Vec<_> = orders.iter().map(|o| o.status.as_str()).collect();
+    assert_eq!(statuses, ["FILLED", "CANCELED", "FILLED"]);
+    let closing = orders[2];
+    assert!(!closing.buy, "it sells what was bought");
+    assert_eq!(closing.order_type, "MARKET");
+    assert_eq!(closing.executed_qty, orders[0].executed_qty);
+    assert_eq!(
+        run.results.summary["instruments"][0]["final_position"],
+        "0"
+    );
+    assert_eq!(
+        run.results.fills.last().unwrap().client_order_id,
+        closing.client_order_id
+    );
+}

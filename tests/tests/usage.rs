@@ -1,0 +1,275 @@
+//! What is wrong with a configuration, its data or its modules ends with exit code 2 and one
+//! sentence that says what to do.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+use windvane_tests::binary::{self, succeed};
+use windvane_tests::guest::Guest;
+
+/// A configuration without fault in a folder with a recording and a module.
+const GOOD: &str = r#"[backtest]
+data = ["session.gz"]
+cache = "cache"
+
+[[instrument]]
+name = "futures:BTCUSDT"
+tick = "0.10"
+step = "0.001"
+
+[[strategy]]
+id = "idle"
+module = "idle.wasm"
+instruments = ["futures:BTCUSDT"]
+
+[sim]
+start_balance = { "futures:USDT" = "10000" }
+seed = 1
+"#;
+
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let session = folder.path().join("session.gz");
+        let words = ["data", "generate", "--minutes", "1", "--out"];
+        succeed(words.iter().map(Path::new).chain([session.as_path()]));
+        Guest::default().write(&folder.path().join("idle.wasm"));
+        Self { folder }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs `windvane` in the folder.
+    fn windvane(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(binary::path());
+        command.current_dir(self.folder.path()).args(arguments);
+        command.output().unwrap()
+    }
+
+    fn backtest(&self, config: &str, more: &[&str]) -> Output {
+        std::fs::write(self.file("c.toml"), config).unwrap();
+        self.windvane(&[&["backtest", "--config", "c.toml"], more].concat())
+    }
+
+    /// A backtest with `from` of the good configuration replaced, which must be refused with a
+    /// sentence that holds all of `says`.
+    #[track_caller]
+    fn refuses(&self, from: &str, to: &str, says: &[&str]) {
+        assert!(GOOD.contains(from), "{from}");
+        refused(&self.backtest(&GOOD.replace(from, to), &[]), says);
+    }
+
+    /// A backtest with an argument more, which must be refused.
+    #[track_caller]
+    fn refuses_argument(&self, arguments: &[&str], says: &[&str]) {
+        refused(&self.backtest(GOOD, arguments), says);
+    }
+}
+
+/// Exit code 2, nothing on stdout, one line on stderr that holds all of `says`.
+#[track_caller]
+fn refused(output: &Output, says: &[&str]) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(output.stdout.is_empty(), "stdout is for results");
+    assert!(text.starts_with("error: "), "{text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "one sentence: {text}");
+    for says in says {
+        assert!(text.contains(says), "{says:?} is not in: {text}");
+    }
+}
+
+#[test]
+fn the_configuration_that_the_others_break_is_good() {
+    let bench = Bench::new();
+    let output = bench.backtest(GOOD, &[]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+}
+
+#[test]
+fn keys_and_values_are_named_with_their_line() {
+    let bench = Bench::new();
+    bench.refuses(
+        "seed = 1",
+        "sead = 1",
+        &["c.toml line 17", "`sim.sead`", "`sim.seed`"],
+    );
+    bench.refuses(
+        "seed = 1",
+        "seed = \"one\"",
+        &["c.toml line 17", "`sim.seed`", "\"one\""],
+    );
+    bench.refuses("seed = 1", "seed = ", &["c.toml line 17", "not valid TOML"]);
+    bench.refuses(
+        "instruments = [",
+        "instrument = [",
+        &[
+            "c.toml line 13",
+            "`strategy.0.instrument`",
+            "`strategy.0.instruments`",
+        ],
+    );
+}
+
+#[test]
+fn files_that_are_not_there_are_named_with_what_to_do() {
+    let bench = Bench::new();
+    refused(
+        &bench.windvane(&["backtest", "--config", "none.toml"]),
+        &["none.toml", "--config"],
+    );
+    bench.refuses(
+        "session.gz",
+        "none.gz",
+        &["none.gz", "windvane data generate --out none.gz"],
+    );
+    bench.refuses_argument(
+        &["--data", "other.gz"],
+        &["other.gz", "windvane data generate"],
+    );
+    bench.refuses(
+        "idle.wasm",
+        "none.wasm",
+        &["strategy idle", "none.wasm", "Cargo.toml", ".wasm"],
+    );
+    std::fs::create_dir(bench.file("hollow")).unwrap();
+    bench.refuses(
+        "idle.wasm",
+        "hollow",
+        &["strategy idle", "hollow", "Cargo.toml"],
+    );
+}
+
+#[test]
+fn strategies_are_needed_with_good_ids() {
+    let bench = Bench::new();
+    let (before, rest) = GOOD.split_once("[[strategy]]").unwrap();
+    let (strategy, after) = rest.split_once("[sim]").unwrap();
+    let none = format!("{before}[sim]{after}");
+    refused(
+        &bench.backtest(&none, &[]),
+        &["[[strategy]]", "id, module and instruments"],
+    );
+    let twice = format!("{before}[[strategy]]{strategy}[[strategy]]{strategy}[sim]{after}");
+    refused(
+        &bench.backtest(&twice, &[]),
+        &["c.toml line 16", "`strategy.1.id`", "\"idle\""],
+    );
+    for bad in ["Idle", "much-too-long", "a b", ""] {
+        bench.refuses(
+            "\"idle\"",
+            &format!("\"{bad}\""),
+            &[
+                "c.toml line 11",
+                "`strategy.0.id`",
+                "1 to 8 characters of a-z, 0-9 and -",
+            ],
+        );
+    }
+}
+
+#[test]
+fn modules_that_are_no_strategies_are_refused() {
+    let bench = Bench::new();
+    std::fs::write(bench.file("text.wasm"), "not a module\n").unwrap();
+    bench.refuses(
+        "idle.wasm",
+        "text.wasm",
+        &["strategy idle", "not a valid WebAssembly module"],
+    );
+    std::fs::write(bench.file("cut.wasm"), b"\0asm\x01\0\0\0\x01\x7f").unwrap();
+    bench.refuses(
+        "idle.wasm",
+        "cut.wasm",
+        &["strategy idle", "not a valid WebAssembly module"],
+    );
+    let foreign = Guest {
+        imports: r#"(import "wasi_snapshot_preview1" "fd_write"
+            (func (param i32 i32 i32 i32) (result i32)))"#,
+        ..Guest::default()
+    };
+    foreign.write(&bench.file("foreign.wasm"));
+    bench.refuses(
+        "idle.wasm",
+        "foreign.wasm",
+        &["strategy idle", "wasi_snapshot_preview1", "no WASI"],
+    );
+    bench.refuses(
+        "[sim]",
+        "capabilities = [\"account\"]\n[sim]",
+        &["strategy idle", "`orders`", "strategy.capabilities"],
+    );
+}
+
+#[test]
+fn params_that_init_refuses_end_the_run() {
+    let bench = Bench::new();
+    let refuses = Guest {
+        refusal: "`qty` must be positive",
+        ..Guest::default()
+    };
+    refuses.write(&bench.file("refuses.wasm"));
+    bench.refuses(
+        "idle.wasm",
+        "refuses.wasm",
+        &["strategy idle", "`qty` must be positive", "params"],
+    );
+    let verbose = Guest {
+        refusal: "two\nlines",
+        ..Guest::default()
+    };
+    verbose.write(&bench.file("verbose.wasm"));
+    bench.refuses(
+        "idle.wasm",
+        "verbose.wasm",
+        &["strategy idle", "two lines; mend"],
+    );
+}
+
+#[test]
+fn recordings_without_the_instrument_or_without_an_event_are_refused() {
+    let bench = Bench::new();
+    bench.refuses(
+        "instruments = [\"futures:BTCUSDT\"]",
+        "instruments = [\"futures:ETHUSDT\"]",
+        &["futures:ETHUSDT", "futures:BTCUSDT", "backtest.data"],
+    );
+    std::fs::write(bench.file("empty.txt"), "").unwrap();
+    bench.refuses("session.gz", "empty.txt", &["empty.txt", "no market event"]);
+}
+
+#[test]
+fn overrides_that_lead_nowhere_are_refused() {
+    let bench = Bench::new();
+    bench.refuses_argument(&["--set", "sim.sead=2"], &["--set sim.sead", "`sim.seed`"]);
+    bench.refuses_argument(&["--set", "strategy.7.id=x"], &["--set strategy.7.id"]);
+    bench.refuses_argument(&["--set", "sim.seed.x=1"], &["--set sim.seed.x"]);
+    bench.refuses_argument(&["--set", "sim.seed"], &["--set sim.seed", "="]);
+    bench.refuses_argument(&["--set", "sim.leverage=x"], &["--set sim.leverage"]);
+}
+
+#[test]
+fn help_is_no_failure() {
+    let bench = Bench::new();
+    for arguments in [
+        &["--help"][..],
+        &["backtest", "--help"],
+        &["data", "--help"],
+    ] {
+        let output = bench.windvane(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("Usage: windvane"), "{text}");
+        assert!(output.stderr.is_empty());
+    }
+}
