@@ -301,10 +301,7 @@ fn the_position_of_a_strategy_that_fails_is_kept_or_closed() {
     assert!(!closing.buy, "it sells what was bought");
     assert_eq!(closing.order_type, "MARKET");
     assert_eq!(closing.executed_qty, orders[0].executed_qty);
-    assert_eq!(
-        run.results.summary["instruments"][0]["final_position"],
-        "0"
-    );
+    assert_eq!(run.results.summary["instruments"][0]["final_position"], "0");
     assert_eq!(
         run.results.fills.last().unwrap().client_order_id,
         closing.client_order_id

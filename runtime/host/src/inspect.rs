@@ -50,9 +50,12 @@ pub(crate) struct Inspected<'a> {
 }
 
 pub(crate) fn inspect(bytes: &[u8]) -> Result<Inspected<'_>, LoadError> {
+    if !bytes.starts_with(b"\0asm") {
+        return Err(invalid("the file does not begin with `\\0asm`"));
+    }
     Validator::new_with_features(features())
         .validate_all(bytes)
-        .map_err(|e| LoadError::Invalid(e.to_string()))?;
+        .map_err(invalid)?;
     let (format, capabilities, core) = if Parser::is_component(bytes) {
         let capabilities = check_component(bytes)?;
         // A core module that does not keep the naming of the direct path is no error here.
@@ -82,12 +85,17 @@ fn features() -> WasmFeatures {
         .union(WasmFeatures::COMPONENT_MODEL)
 }
 
+/// The reader's reason on one line: some of its messages show bytes over many.
+fn invalid(reason: impl ToString) -> LoadError {
+    let reason = reason.to_string();
+    LoadError::Invalid(reason.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Checks a component's world, as its types tell it, against the contract's.
 fn check_component(bytes: &[u8]) -> Result<Capabilities, LoadError> {
-    let invalid = |reason: String| LoadError::Invalid(reason);
     let decoded = wit_component::decode(bytes).map_err(|e| invalid(format!("{e:#}")))?;
     let DecodedWasm::Component(resolve, world) = decoded else {
-        return Err(invalid("a WIT package, not a component".to_owned()));
+        return Err(invalid("a WIT package, not a component"));
     };
     let world = &resolve.worlds[world];
     let contract = Contract::get();
@@ -188,7 +196,7 @@ struct Outline {
 
 impl Outline {
     fn of(bytes: &[u8]) -> Result<Self, LoadError> {
-        Self::read(bytes).map_err(|e| LoadError::Invalid(e.to_string()))
+        Self::read(bytes).map_err(invalid)
     }
 
     fn read(bytes: &[u8]) -> wasmparser::Result<Self> {

@@ -102,7 +102,7 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
     let start = feed.engine_time();
     session
         .start(start)
-        .map_err(|(strategy, reason)| refused(config, strategy, reason))?;
+        .map_err(|(strategy, reason)| refused(config, strategy, &reason))?;
     let last = recordings.iter().map(|r| r.survey().last_recv_ns).max();
     let span = (last.unwrap_or(0) - start.0).max(1) as u64;
     let progress = &mut *options.progress;
@@ -146,13 +146,14 @@ fn tally(
     Ok(Tally::new(writer, names))
 }
 
-fn refused(config: &Config, strategy: StrategyId, reason: String) -> BacktestError {
+/// The strategy's own reason, on one line however it was written.
+fn refused(config: &Config, strategy: StrategyId, reason: &str) -> BacktestError {
     BacktestError::Refused {
         strategy: config.strategies[usize::from(strategy.0)]
             .id
             .as_str()
             .to_owned(),
-        reason,
+        reason: reason.split_whitespace().collect::<Vec<_>>().join(" "),
     }
 }
 
