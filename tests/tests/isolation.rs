@@ -201,6 +201,9 @@ impl Run {
         ] {
             fields.remove(own).unwrap();
         }
+        // The first run on a recording decodes it.
+        let data = fields["data"].as_object_mut().unwrap();
+        data.remove("from_cache").unwrap();
         summary
     }
 

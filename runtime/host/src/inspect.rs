@@ -5,6 +5,8 @@
 //! ones that fill a table with the lowered imports. Calling the module itself means the same and
 //! costs a sixth. Whatever does not look exactly so is called as a component.
 
+use std::fmt::Display;
+
 use sha2::{Digest, Sha256};
 use wasmparser::{ExternalKind, Parser, Payload, TypeRef, ValType, Validator, WasmFeatures};
 use wit_component::DecodedWasm;
@@ -51,11 +53,11 @@ pub(crate) struct Inspected<'a> {
 
 pub(crate) fn inspect(bytes: &[u8]) -> Result<Inspected<'_>, LoadError> {
     if !bytes.starts_with(b"\0asm") {
-        return Err(invalid("the file does not begin with `\\0asm`"));
+        return Err(invalid(&"the file does not begin with `\\0asm`"));
     }
     Validator::new_with_features(features())
         .validate_all(bytes)
-        .map_err(invalid)?;
+        .map_err(|e| invalid(&e))?;
     let (format, capabilities, core) = if Parser::is_component(bytes) {
         let capabilities = check_component(bytes)?;
         // A core module that does not keep the naming of the direct path is no error here.
@@ -86,16 +88,16 @@ fn features() -> WasmFeatures {
 }
 
 /// The reader's reason on one line: some of its messages show bytes over many.
-fn invalid(reason: impl ToString) -> LoadError {
+fn invalid(reason: &dyn Display) -> LoadError {
     let reason = reason.to_string();
     LoadError::Invalid(reason.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Checks a component's world, as its types tell it, against the contract's.
 fn check_component(bytes: &[u8]) -> Result<Capabilities, LoadError> {
-    let decoded = wit_component::decode(bytes).map_err(|e| invalid(format!("{e:#}")))?;
+    let decoded = wit_component::decode(bytes).map_err(|e| invalid(&format!("{e:#}")))?;
     let DecodedWasm::Component(resolve, world) = decoded else {
-        return Err(invalid("a WIT package, not a component"));
+        return Err(invalid(&"a WIT package, not a component"));
     };
     let world = &resolve.worlds[world];
     let contract = Contract::get();
@@ -196,7 +198,7 @@ struct Outline {
 
 impl Outline {
     fn of(bytes: &[u8]) -> Result<Self, LoadError> {
-        Self::read(bytes).map_err(invalid)
+        Self::read(bytes).map_err(|e| invalid(&e))
     }
 
     fn read(bytes: &[u8]) -> wasmparser::Result<Self> {
