@@ -244,8 +244,24 @@ fn recordings_without_the_instrument_or_without_an_event_are_refused() {
         "instruments = [\"futures:ETHUSDT\"]",
         &["futures:ETHUSDT", "futures:BTCUSDT", "backtest.data"],
     );
+    // Stated rules make no market.
+    let stated = GOOD.replace("BTCUSDT", "ETHUSDT");
+    refused(
+        &bench.backtest(&stated, &[]),
+        &["futures:ETHUSDT", "futures:BTCUSDT", "backtest.data"],
+    );
+    let both = "instruments = [\"futures:BTCUSDT\", \"futures:ETHUSDT\"]";
+    let both = GOOD.replace("instruments = [\"futures:BTCUSDT\"]", both);
+    refused(
+        &bench.backtest(&both, &[]),
+        &["futures:ETHUSDT is in no recording"],
+    );
     std::fs::write(bench.file("empty.txt"), "").unwrap();
-    bench.refuses("session.gz", "empty.txt", &["empty.txt", "no market event"]);
+    bench.refuses(
+        "session.gz",
+        "empty.txt",
+        &["empty.txt", "no market event", "windvane data generate"],
+    );
 }
 
 #[test]

@@ -30,7 +30,10 @@ pub enum BacktestError {
     )]
     MissingData(PathBuf),
     /// Recordings without any event.
-    #[error("the recordings hold no market event: {0}")]
+    #[error(
+        "the recordings hold no market event: {0}; name another with --data FILE, or make one with \
+         `windvane data generate --out FILE`"
+    )]
     EmptyData(String),
     /// A strategy's module is not there.
     #[error("strategy {strategy}: module {} does not exist; name a folder with Cargo.toml or a \

@@ -14,7 +14,9 @@ use super::guests::Guest;
 use super::{BacktestError, Options, Progress};
 use crate::build;
 use crate::config::{self, Config, InstrumentName, OnDamage};
-use crate::recording::{self, Recording, RecordingError, RulesSource, Tape};
+use crate::recording::{
+    self, InstrumentSurvey, Recording, RecordingError, ResolveError, RulesSource, Survey, Tape,
+};
 
 pub(super) fn open_recordings(
     config: &Config,
@@ -83,12 +85,27 @@ pub(super) fn resolve_instruments(
     };
     let surveys: Vec<_> = recordings.iter().map(Recording::survey).collect();
     for name in names {
+        recorded(name, &surveys)?;
         let rules = config.instruments.iter().find(|rules| rules.name == *name);
         let (instrument, source) = recording::resolve_instrument(name, rules, &surveys, assets)?;
         market.instruments.push(instrument);
         market.sources.push(source);
     }
     Ok(market)
+}
+
+/// An instrument without a market event could only stand still, whoever states its rules.
+fn recorded(name: &InstrumentName, surveys: &[&Survey]) -> Result<(), ResolveError> {
+    let all = surveys.iter().flat_map(|survey| &survey.instruments);
+    let live: Vec<_> = all.filter(|survey| survey.has_events()).collect();
+    let is_this = |s: &&InstrumentSurvey| s.surface == name.surface && s.symbol == name.symbol;
+    if live.iter().any(is_this) {
+        return Ok(());
+    }
+    Err(ResolveError::Unknown {
+        name: name.clone(),
+        recorded: live.iter().map(|survey| survey.name()).collect(),
+    })
 }
 
 pub(super) fn load_guests(

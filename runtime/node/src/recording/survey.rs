@@ -158,6 +158,11 @@ impl InstrumentSurvey {
         }
     }
 
+    /// Whether anything happens on its market.
+    pub const fn has_events(&self) -> bool {
+        self.trades + self.tops + self.depths + self.snapshots + self.marks > 0
+    }
+
     /// `spot:SYMBOL` or `futures:SYMBOL`.
     pub fn name(&self) -> String {
         format!("{}:{}", self.surface, self.symbol)
