@@ -56,13 +56,20 @@ impl Bench {
 
     /// A backtest with a configuration of `configs/` on a recording.
     fn run(&mut self, config: &str, data: &Path, set: &[&str]) -> Run {
+        self.play(config, &[data], set)
+    }
+
+    /// The same on several recordings at once.
+    fn play(&mut self, config: &str, data: &[&Path], set: &[&str]) -> Run {
         self.runs += 1;
         let folder = self.folder.path().join(format!("run-{}", self.runs));
         let cache = self.folder.path().join("cache");
         let mut arguments = vec!["backtest".into(), "--json".into(), "--config".into()];
         // An absolute path stays what it is.
         arguments.push(root().join("configs").join(config));
-        for (flag, path) in [("--data", data), ("--out", &folder), ("--cache", &cache)] {
+        let files = data.iter().map(|file| ("--data", *file));
+        let folders = [("--out", folder.as_path()), ("--cache", &cache)];
+        for (flag, path) in files.chain(folders) {
             arguments.push(flag.into());
             arguments.push(path.to_owned());
         }
@@ -162,6 +169,44 @@ fn two_strategies_on_one_account_reconcile() {
     run.prove(&data);
     run.has_fills("maker", true, 5);
     run.has_fills("ema", false, 2);
+}
+
+/// Both surfaces in one run: each strategy is told of its own instrument, and trades as it would
+/// alone.
+#[test]
+fn strategies_on_different_instruments_do_not_stand_in_each_others_way() {
+    let mut bench = Bench::new();
+    let (futures, spot) = (bench.session("futures", 10), bench.session("spot", 10));
+    let config = bench.folder.path().join("both.toml");
+    let maker = |id: &str, instrument: &str| {
+        format!(
+            "[[strategy]]\nid = '{id}'\nmodule = '{}'\ninstruments = ['{instrument}']\n\
+             params = {{ qty = '0.01', half_spread_ticks = 0 }}\n",
+            root().join("strategies/market_maker").display()
+        )
+    };
+    let balance = "[sim]\nstart_balance = { 'futures:USDT' = 10000, 'spot:USDT' = 10000 }\n";
+    let (first, second) = (
+        maker("fut", "futures:BTCUSDT"),
+        maker("spot", "spot:BTCUSDT"),
+    );
+    let mut fills = |strategies: &[&str]| {
+        std::fs::write(&config, [&[balance], strategies].concat().concat()).unwrap();
+        let run = bench.play(config.to_str().unwrap(), &[&futures, &spot], &[]);
+        assert_none(&checker::check(&run.results));
+        let count = |id: &str| {
+            run.results
+                .fills
+                .iter()
+                .filter(|fill| fill.strategy == id)
+                .count()
+        };
+        (count("fut"), count("spot"))
+    };
+    let alone = (fills(&[&first]).0, fills(&[&second]).1);
+    assert!(alone.0 > 5 && alone.1 > 5, "{alone:?}");
+    assert_eq!(fills(&[&first, &second]), alone);
+    assert_eq!(fills(&[&second, &first]), alone);
 }
 
 #[test]

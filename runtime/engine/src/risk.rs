@@ -43,6 +43,16 @@ pub enum LossLimit {
     Drawdown,
 }
 
+impl LossLimit {
+    /// The key of the configuration.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::DailyLoss => "max_daily_loss",
+            Self::Drawdown => "max_drawdown",
+        }
+    }
+}
+
 /// Equity against the loss limits: its peak and the start of the UTC day.
 #[derive(Clone, Debug, Default)]
 pub struct LossWatch {

@@ -16,22 +16,19 @@ pub struct Guest {
     pub name: String,
     /// `params` as JSON.
     pub params: Vec<u8>,
+    /// Its instruments and the assets as JSON.
+    pub instruments: Vec<u8>,
 }
 
 /// All strategies of a run, in the order of the configuration.
 pub struct HostedGuests {
     guests: Vec<Guest>,
-    /// The instruments and assets as JSON.
-    instruments: Vec<u8>,
 }
 
 impl HostedGuests {
     /// Strategies that have not begun.
-    pub const fn new(guests: Vec<Guest>, instruments: Vec<u8>) -> Self {
-        Self {
-            guests,
-            instruments,
-        }
+    pub const fn new(guests: Vec<Guest>) -> Self {
+        Self { guests }
     }
 
     /// The strategies.
@@ -46,7 +43,7 @@ impl Guests for HostedGuests {
         let (engine, result) =
             guest
                 .strategy
-                .init(engine, strategy, &guest.params, &self.instruments);
+                .init(engine, strategy, &guest.params, &guest.instruments);
         let result = match result {
             Ok(()) => InitResult::Ready,
             Err(fault) if fault.kind == HostFault::Refused => InitResult::Refused(fault.detail),

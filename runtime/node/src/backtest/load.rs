@@ -141,6 +141,7 @@ pub(super) fn load_guests(
             strategy: loaded,
             name: id,
             params: strategy.params.to_string().into_bytes(),
+            instruments: Vec::new(),
         });
     }
     Ok(guests)

@@ -74,12 +74,15 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
     let recordings = load::open_recordings(config, &mut *options.progress)?;
     let mut assets = Assets::default();
     let market = load::resolve_instruments(config, &names, &recordings, &mut assets)?;
-    let guests = load::load_guests(config, options)?;
+    let mut guests = load::load_guests(config, options)?;
 
     let balances = setup::balances(&config.sim, &mut assets);
     let venue_config = setup::venue_config(config, &balances);
     let venue = Venue::new(venue_config, market.instruments.clone())?;
-    let instruments_json = setup::instruments_json(&market.instruments, assets.names());
+    for (guest, strategy) in guests.iter_mut().zip(&config.strategies) {
+        guest.instruments =
+            setup::instruments_json(strategy, &names, &market.instruments, assets.names());
+    }
     let first = recordings.iter().map(|r| r.survey().first_recv_ns).min();
     let epoch = first.unwrap_or(0).div_euclid(1_000_000_000).max(1) as u64;
     let engine = Engine::new(setup::engine_config(
@@ -92,7 +95,7 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
     ))?;
 
     let tally = tally(config, &names, options.out.as_deref())?;
-    let guests = HostedGuests::new(guests, instruments_json);
+    let guests = HostedGuests::new(guests);
     let mut feed = load::open_feed(config, &recordings, &names, &market.instruments)?;
     if feed.engine_time() == Time::NEVER {
         return Err(load::empty(&recordings));

@@ -162,11 +162,20 @@ fn ppm(fraction: Decimal) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
-/// What `init` of a strategy is told of instruments and assets (`sdk/wit`).
-pub fn instruments_json(instruments: &[Instrument], assets: &[String]) -> Vec<u8> {
-    let list: Vec<_> = instruments
+/// What `init` of a strategy is told of its instruments, in the order of its own configuration,
+/// and of the assets (`sdk/wit`).
+pub fn instruments_json(
+    strategy: &Strategy,
+    names: &[InstrumentName],
+    instruments: &[Instrument],
+    assets: &[String],
+) -> Vec<u8> {
+    let place = |own: &InstrumentName| names.iter().position(|name| name == own);
+    let list: Vec<_> = strategy
+        .instruments
         .iter()
-        .enumerate()
+        .filter_map(place)
+        .map(|index| (index, &instruments[index]))
         .map(|(index, instrument)| {
             let filters = &instrument.filters;
             let price = filters.price.unwrap_or_default();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use windvane_engine::engine::RunState;
+use windvane_engine::risk::LossLimit;
 use windvane_engine::{Engine, InstrumentId, StrategyId};
 
 use super::guests::HostedGuests;
@@ -10,8 +12,8 @@ use super::tally::{StrategyTally, Tally};
 use crate::config::{Config, Latency};
 use crate::recording::{Recording, RulesSource};
 use crate::results::{
-    DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QueueSummary, ResultWriter,
-    StrategySummary, Summary, TimeShare,
+    self, DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QueueSummary,
+    ResultWriter, StrategySummary, Summary, TimeShare,
 };
 
 /// Wall times of a run.
@@ -21,6 +23,9 @@ pub struct Timing {
     /// Reading decoded chunks, within it.
     pub reading: Duration,
 }
+
+/// Shares of time are told of runs with at least as many events: of fewer, the sample says nothing.
+const TIMED_EVENTS_MIN: u64 = 50_000;
 
 /// Draws up the summary; the writer comes back to finish the files with.
 pub fn summarize(
@@ -73,6 +78,7 @@ pub fn summarize(
             wasmtime: wasmtime_version(),
         },
         fingerprint,
+        state: state(&engine, &tally),
         config: config.name.clone(),
         quote_asset: asset
             .map_or_else(String::new, |id| engine.assets()[usize::from(id.0)].clone()),
@@ -83,9 +89,22 @@ pub fn summarize(
         latency: latency(config, &tally),
         queue: queue(config, &engine, &tally),
         data: data(recordings, &tally),
-        time_share: Some(time_share(&clock, timing)),
+        time_share: (events >= TIMED_EVENTS_MIN).then(|| time_share(&clock, timing)),
     };
     (tally.into_writer(), summary)
+}
+
+/// Whether the account could trade to the end.
+fn state(engine: &Engine, tally: &Tally) -> String {
+    match (engine.run_state(), tally.halted) {
+        (RunState::Halted, Some((time, limit))) => {
+            let limit = limit.map_or("by command", LossLimit::key);
+            format!("halted: {limit} at {}", results::utc::utc_text(time))
+        }
+        (RunState::Halted, None) => "halted".to_owned(),
+        (RunState::Paused, _) => "paused".to_owned(),
+        (RunState::Ready, _) => "ready".to_owned(),
+    }
 }
 
 fn module_hashes(guests: &HostedGuests) -> std::collections::BTreeMap<String, String> {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use windvane_engine::decimal::{div_half_even, pow10};
 use windvane_engine::effect::Notice;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
 use windvane_engine::protocol::{Fill, OrderUpdate};
+use windvane_engine::risk::LossLimit;
 use windvane_engine::rules::Rejection;
 use windvane_engine::{
     Amount, Engine, Input, Instrument, InstrumentId, MarketEvent, OrderStatus, PositionSide, Side,
@@ -54,6 +56,8 @@ pub struct Tally {
     pub strategies: Vec<StrategyTally>,
     /// Fills of orders that are not ours, such as liquidations, and their volume.
     pub external: StrategyTally,
+    /// Quote amount that each running external order has filled so far.
+    external_quote: BTreeMap<i64, Amount>,
     rejections: BTreeMap<(StrategyId, String, i32), u64>,
     /// From the submission of an order to its first fill, as maker.
     pub time_to_fill: Histogram,
@@ -70,6 +74,8 @@ pub struct Tally {
     pub rested_filled: u64,
     /// Adjustments that the venue's word made necessary: none in a sound simulation.
     pub adjustments: u64,
+    /// When the account was halted last, and by which limit.
+    pub halted: Option<(Time, Option<LossLimit>)>,
     /// Funding received.
     pub funding: Amount,
     /// Time of the first event and of the last.
@@ -110,6 +116,7 @@ impl Tally {
             names,
             events: EventCounts::default(),
             external: StrategyTally::default(),
+            external_quote: BTreeMap::new(),
             rejections: BTreeMap::new(),
             time_to_fill: Histogram::default(),
             queue_ahead: Histogram::default(),
@@ -118,6 +125,7 @@ impl Tally {
             rested: 0,
             rested_filled: 0,
             adjustments: 0,
+            halted: None,
             funding: Amount::ZERO,
             start_time: Time::default(),
             end_time: Time::default(),
@@ -230,6 +238,7 @@ impl Tally {
                 tracing::warn!(time_ns = time.0, strategy = %name, kind, "quarantined");
             }
             Notice::Halted { time, limit } => {
+                self.halted = Some((*time, *limit));
                 tracing::warn!(time_ns = time.0, ?limit, "halted");
             }
             Notice::External {
@@ -249,20 +258,51 @@ impl Tally {
         }
     }
 
-    /// A fill that no strategy asked for, such as a liquidation: its strategy is empty.
+    /// An order that no strategy asked for, such as a liquidation: its strategy is empty.
     fn external(&mut self, engine: &Engine, update: &OrderUpdate, realized_pnl: Amount) {
-        let Some(fill) = &update.fill else { return };
-        self.external.count_fill(fill);
-        let instrument = &engine.instruments()[usize::from(update.instrument.0)];
-        self.writer.fill(&FillRow {
+        let index = usize::from(update.instrument.0);
+        let instrument = &engine.instruments()[index];
+        let name = &self.names.instruments[index];
+        let quote = self.external_quote.entry(update.order_id.0).or_default();
+        if let Some(fill) = &update.fill {
+            *quote += fill.quote_qty;
+            self.external.count_fill(fill);
+            self.writer.fill(&FillRow {
+                time: update.transaction_time,
+                instrument: name,
+                client_order_id: update.client_order_id.as_str(),
+                order_id: update.order_id.0,
+                side: update.side,
+                position_side: update.position_side,
+                ..fill_values(engine, instrument, fill, realized_pnl)
+            });
+        }
+        if !update.status.is_final() {
+            return;
+        }
+        let executed = update.executed_qty.0;
+        let one = i128::from(pow10(instrument.qty_scale));
+        let average = Amount(div_half_even(quote.0 * one, i128::from(executed.max(1))));
+        self.external_quote.remove(&update.order_id.0);
+        let given = |mantissa: i64| (mantissa != 0).then_some(mantissa);
+        self.writer.order(&OrderRow {
             time: update.transaction_time,
             strategy: "",
-            instrument: &self.names.instruments[usize::from(update.instrument.0)],
+            instrument: name,
             client_order_id: update.client_order_id.as_str(),
-            order_id: update.order_id.0,
+            order_id: Some(update.order_id.0),
             side: update.side,
-            position_side: update.position_side,
-            ..fill_values(engine, instrument, fill, realized_pnl)
+            order_type: update.order_type,
+            time_in_force: Some(update.time_in_force),
+            price: given(update.price.0),
+            price_scale: instrument.price_scale,
+            stop_price: given(update.stop_price.0),
+            qty: given(update.orig_qty.0),
+            qty_scale: instrument.qty_scale,
+            executed_qty: executed,
+            avg_price: (executed > 0).then_some(average),
+            status: update.status.as_str(),
+            reject_rule: None,
         });
     }
 

@@ -41,6 +41,9 @@ pub(super) fn summary_text(summary: &Summary) -> String {
             );
         }
     }
+    if summary.state != "ready" {
+        let _ = writeln!(text, "\nThe account was {}.", summary.state);
+    }
     let _ = writeln!(text, "\nfingerprint {}", summary.fingerprint);
     plain(&text)
 }

@@ -76,7 +76,7 @@ pub enum Latency {
 
 /// `[sim]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "SimTable")]
+#[serde(from = "SimTable")]
 pub struct Sim {
     /// What the account holds at the start.
     pub start_balance: BTreeMap<Holding, Decimal>,
@@ -208,13 +208,11 @@ impl Default for SimTable {
     }
 }
 
-impl TryFrom<SimTable> for Sim {
-    type Error = &'static str;
-
-    fn try_from(table: SimTable) -> Result<Self, Self::Error> {
+impl From<SimTable> for Sim {
+    fn from(table: SimTable) -> Self {
         let latency = match (table.latency, table.latency_ms) {
-            (Some(_), Some(_)) => return Err("must have latency or latency_ms, not both"),
-            (Some(LatencyWord::Recorded), None) => Latency::Recorded,
+            // Asked for by word, the constants of `latency_ms` have nothing to say.
+            (Some(LatencyWord::Recorded), _) => Latency::Recorded,
             (None, constant) => {
                 let LatencyTable { feed, order } = constant.unwrap_or_default();
                 Latency::Constant {
@@ -223,7 +221,7 @@ impl TryFrom<SimTable> for Sim {
                 }
             }
         };
-        Ok(Self {
+        Self {
             start_balance: table.start_balance,
             leverage: table.leverage,
             maintenance_rate: table.maintenance_rate,
@@ -231,7 +229,7 @@ impl TryFrom<SimTable> for Sim {
             queue: table.queue,
             fees: table.fees,
             seed: table.seed,
-        })
+        }
     }
 }
 

@@ -191,10 +191,6 @@ fn a_bad_value_is_refused_with_line_key_value_and_rule() {
             "`sim.latency_ms.feed` = -1: must be milliseconds",
         ),
         (
-            "\n[sim]\nlatency = \"recorded\"\nlatency_ms = { feed = 1 }",
-            "line 2: `sim` must have latency or latency_ms, not both",
-        ),
-        (
             "[sim]\nstart_balance = { USDT = 1 }",
             "must be spot:ASSET or futures:ASSET",
         ),

@@ -116,7 +116,10 @@ pub(super) fn locate(path: &Path, dir: Option<&Path>) -> Result<PathBuf, Recordi
         None if is_writable(beside) => return Ok(beside.join(format!("{name}.{EXTENSION}"))),
         None => user_folder(),
     };
-    fs::create_dir_all(&dir).map_err(RecordingError::io(&dir))?;
+    fs::create_dir_all(&dir).map_err(|error| RecordingError::NoCache {
+        path: dir.clone(),
+        reason: error.to_string(),
+    })?;
     // Recordings of different folders may have the same name.
     let hash = Sha256::digest(full.as_os_str().as_encoded_bytes());
     let prefix = u64::from_be_bytes(std::array::from_fn(|at| hash[at]));

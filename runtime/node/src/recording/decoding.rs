@@ -24,6 +24,12 @@ const PROBE_LINES: usize = 4096;
 /// Lines between two calls of `progress`.
 const PROGRESS_LINES: u64 = 8192;
 
+/// Receive times from here on, the year 2100, are damage.
+const RECEIVE_TIME_END: i64 = 4_102_444_800_000_000_000;
+/// The longest silence of one recording. A time further ahead is a damaged line: taken for true,
+/// it would hold back the time of every line after it.
+const SILENCE_NS_MAX: i64 = 30 * 86_400 * 1_000_000_000;
+
 /// Decodes a recording into the cache `home`.
 pub(super) fn decode(
     path: &Path,
@@ -108,7 +114,8 @@ fn split(line: &[u8]) -> Result<(i64, &[u8]), String> {
         .try_fold(0_i64, |sum, digit| {
             sum.checked_mul(10)?.checked_add(i64::from(digit - b'0'))
         })
-        .ok_or("receive time is out of range")?;
+        .filter(|recv| *recv < RECEIVE_TIME_END)
+        .ok_or("its receive time is after the year 2099")?;
     Ok((recv, &line[space + 1..]))
 }
 
@@ -162,6 +169,12 @@ impl Decoding {
         }
         let (stamp, frame) = split(line).map_err(Refused::Line)?;
         let Decoded { surface, frame, .. } = decode_frame(frame, levels)?;
+        if self.last_recv != i64::MIN && stamp - self.last_recv > SILENCE_NS_MAX {
+            let days = (stamp - self.last_recv) / 86_400_000_000_000;
+            let reason = format!("its receive time is {days} days after the line in front");
+            return Err(Refused::Line(reason));
+        }
+        check_numbers(&frame, levels).map_err(Refused::Line)?;
         if stamp < self.last_recv {
             let by = self.last_recv - stamp;
             let fault = || format!("{by} ns before the line in front");
@@ -191,6 +204,11 @@ impl Decoding {
     }
 
     fn trade(&mut self, at: At, surface: Surface, trade: &Trade<'_>) -> Result<(), Refused> {
+        if trade.price.mantissa == 0 || trade.qty.mantissa == 0 {
+            // What venues send for an execution that was no trade of the market.
+            self.survey.ignored += 1;
+            return Ok(());
+        }
         let index = self.listing.index(surface, trade.symbol);
         let time = event_time(trade.trade_ms, trade.event_ms);
         self.chunking
@@ -306,6 +324,40 @@ impl Decoding {
         }
         finished.writer.finish(key, &self.survey)?;
         Ok(self.survey)
+    }
+}
+
+/// Refuses prices and quantities that no market has.
+fn check_numbers(frame: &Frame<'_>, levels: &BookLevels) -> Result<(), String> {
+    let check = |what: &str, number: Number| {
+        if number.mantissa >= 0 {
+            return Ok(());
+        }
+        let value = windvane_engine::decimal::decimal(number.mantissa.into(), number.scale);
+        Err(format!("its {what} {value} is below 0"))
+    };
+    match frame {
+        Frame::Trade(trade) => {
+            check("price", trade.price)?;
+            check("quantity", trade.qty)
+        }
+        Frame::Top(top) => {
+            check("price", top.bid_price)?;
+            check("price", top.ask_price)?;
+            check("quantity", top.bid_qty)?;
+            check("quantity", top.ask_qty)
+        }
+        Frame::Depth(_) | Frame::Snapshot(_) => {
+            let sound = |level: &windvane_engine::Level| level.price > 0 && level.qty >= 0;
+            match levels.all().iter().find(|level| !sound(level)) {
+                Some(_) => Err("a level has a price not over 0 or a quantity below 0".to_owned()),
+                None => Ok(()),
+            }
+        }
+        Frame::Marks(marks) => marks
+            .iter()
+            .try_for_each(|mark| check("mark price", mark.mark)),
+        Frame::ExchangeInfo(_) | Frame::Other => Ok(()),
     }
 }
 

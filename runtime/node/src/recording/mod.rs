@@ -112,6 +112,18 @@ pub enum RecordingError {
         /// `tick` or `step`.
         rule: &'static str,
     },
+    /// There is no folder that a decoded cache could be written to.
+    #[error(
+        "no decoded cache can be kept in {}: {reason}; name a folder that can be written with \
+         --cache DIR",
+        path.display()
+    )]
+    NoCache {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// A cache that is damaged, could not be made again, or is not what it was.
     #[error("decoded cache {}: {reason}; remove it and try again", path.display())]
     Cache {

@@ -514,3 +514,29 @@ fn compare_books(recording: &Recording, name: &str) -> (u64, u64) {
     }
     (agreed, compared)
 }
+
+#[test]
+fn a_receive_time_far_ahead_is_damage_and_holds_nothing_back() {
+    let day = 86_400_000_000_000;
+    for far in [31 * day, i64::MAX] {
+        let text = trade(10, 1, "100.1") + &trade(far, 2, "100.2") + &trade(12, 3, "100.3");
+        let dir = tempfile::tempdir().unwrap();
+        let recording = open(&written(dir.path(), &text), dir.path());
+        let survey = recording.survey();
+        assert_eq!((survey.damaged.count, survey.backwards.count), (1, 0));
+        assert_eq!((survey.events, survey.last_recv_ns), (2, 12));
+    }
+}
+
+#[test]
+fn numbers_below_zero_are_damage_and_a_trade_of_nothing_is_none() {
+    let text = trade(10, 1, "100.1") + &trade(11, 2, "-100.1") + &trade(12, 3, "0");
+    let dir = tempfile::tempdir().unwrap();
+    let recording = open(&written(dir.path(), &text), dir.path());
+    let survey = recording.survey();
+    assert_eq!(survey.damaged.first[0].1, "its price -100.1 is below 0");
+    assert_eq!(
+        (survey.damaged.count, survey.ignored, survey.events),
+        (1, 1, 1)
+    );
+}

@@ -52,7 +52,7 @@ fn header(summary: &Summary) -> String {
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"soft\">Windvane {} backtest, instrument rules {}</p>\n\
          </header>\n<p>{} to {} UTC, {} of market time. {} events at {} per second.</p>\n\
-         <p class=\"soft\">Fingerprint <code title=\"{fingerprint}\">{fingerprint}</code></p>\n",
+         {state}<p class=\"soft\">Fingerprint <code title=\"{fingerprint}\">{fingerprint}</code></p>\n",
         Escaped(&summary.config),
         Escaped(&summary.engine.windvane),
         Escaped(summary.rules),
@@ -61,6 +61,14 @@ fn header(summary: &Summary) -> String {
         duration(end.0.saturating_sub(start.0)),
         grouped(summary.events),
         grouped(summary.events_per_second),
+        state = if summary.state == "ready" {
+            String::new()
+        } else {
+            format!(
+                "<p><strong>The account was {}.</strong></p>\n",
+                Escaped(&summary.state)
+            )
+        },
         fingerprint = Escaped(&summary.fingerprint),
     )
 }

@@ -219,6 +219,7 @@ fn summary(
             wasmtime: "48.0.2".to_owned(),
         },
         fingerprint: hash,
+        state: "ready".to_owned(),
         config: config.to_owned(),
         quote_asset: "USDT".to_owned(),
         rules: RulesSource::of_all([RulesSource::Configured]),

@@ -70,6 +70,8 @@ pub struct Summary {
     pub engine: EngineVersions,
     /// Hash over every input and every effect, in order.
     pub fingerprint: String,
+    /// `ready`, or that and why the account was halted.
+    pub state: String,
     /// Name of the configuration: its file without folder and extension.
     pub config: String,
     /// Asset of every amount here: the quote asset of the account.
