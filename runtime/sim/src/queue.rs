@@ -16,6 +16,8 @@
 //!   This is the power model of the hftbacktest documentation (order fill, probability queue
 //!   position models), here in integers: p in units of 2^-16, so every machine agrees.
 //! - *none*: `ahead = 0` from the start, so that a touch fills.
+//! - In every model, an opposite best price that reaches or passes the order's price fills it, up
+//!   to what is displayed there: whoever came with that quantity would have met the order first.
 //! - HIDDEN orders stand behind all that is displayed, whenever it came: `ahead' = d'`.
 
 use crate::config::QueueModel;
