@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use windvane_tests::binary::{root, succeed};
 use windvane_tests::checker::{self, Finding};
 use windvane_tests::recording::Recording;
-use windvane_tests::results::Results;
+use windvane_tests::results::{Fill, Results};
 
 /// Quotes at the best price, so that a short session has many fills.
 const AT_TOUCH: &str = "strategy.0.params.half_spread_ticks=0";
@@ -207,6 +207,45 @@ fn strategies_on_different_instruments_do_not_stand_in_each_others_way() {
     assert!(alone.0 > 5 && alone.1 > 5, "{alone:?}");
     assert_eq!(fills(&[&first, &second]), alone);
     assert_eq!(fills(&[&second, &first]), alone);
+}
+
+/// Maintenance above the initial margin: the first position is liquidated.
+#[test]
+fn a_liquidation_has_its_fills_and_its_order() {
+    let mut bench = Bench::new();
+    let data = bench.session("futures", 10);
+    let module = format!(
+        "strategy.0.module={}",
+        root().join("strategies/ema_cross").display()
+    );
+    let set = [
+        &module,
+        r#"strategy.0.params={qty="0.2",mode="flip_each_sign"}"#,
+        r#"strategy.0.streams=["trade"]"#,
+        "risk={}",
+        "strategy.0.limits={}",
+        "sim.leverage=125",
+        "sim.maintenance_rate=0.0088",
+        r#"sim.start_balance={"futures:USDT"="112"}"#,
+    ];
+    let run = bench.run("backtest-usdm.toml", &data, &set);
+    let results = &run.results;
+    let orders: Vec<_> = results
+        .orders
+        .iter()
+        .filter(|order| order.strategy.is_empty())
+        .collect();
+    assert!(!orders.is_empty(), "nothing was liquidated");
+    for order in orders {
+        assert!(order.client_order_id.starts_with("autoclose-"));
+        assert_eq!(order.status, "FILLED");
+        let own = |fill: &&Fill| fill.client_order_id == order.client_order_id;
+        let filled: i128 = results.fills.iter().filter(own).map(|fill| fill.qty).sum();
+        assert_eq!(filled, order.executed_qty);
+    }
+    let of_strangers = |fill: &&Fill| fill.strategy.is_empty();
+    assert!(results.fills.iter().filter(of_strangers).count() > 0);
+    assert_eq!(run.printed["fills"], results.fills.len());
 }
 
 #[test]

@@ -72,12 +72,8 @@ pub struct Tally {
     pub rested: u64,
     /// Orders that rested and filled, at least in part.
     pub rested_filled: u64,
-    /// Adjustments that the venue's word made necessary: none in a sound simulation.
-    pub adjustments: u64,
     /// When the account was halted last, and by which limit.
     pub halted: Option<(Time, Option<LossLimit>)>,
-    /// Funding received.
-    pub funding: Amount,
     /// Time of the first event and of the last.
     pub start_time: Time,
     /// Time of the last event.
@@ -124,9 +120,7 @@ impl Tally {
             order_latency: Histogram::default(),
             rested: 0,
             rested_filled: 0,
-            adjustments: 0,
             halted: None,
-            funding: Amount::ZERO,
             start_time: Time::default(),
             end_time: Time::default(),
             last_row: None,
@@ -223,9 +217,9 @@ impl Tally {
                 terms,
                 rejection,
             } => self.rejected(engine, *time, *strategy, terms, rejection),
-            Notice::Funding { amount, .. } => self.funding += *amount,
+            // The ledger has the total.
+            Notice::Funding { .. } => {}
             Notice::Adjusted { time, adjustment } => {
-                self.adjustments += 1;
                 tracing::warn!(time_ns = time.0, ?adjustment, "the venue's word differs");
             }
             Notice::Quarantined {

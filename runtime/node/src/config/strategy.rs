@@ -224,7 +224,7 @@ pub struct Risk {
     /// Largest price times quantity of one order.
     #[serde(deserialize_with = "positive_option")]
     pub max_order_notional: Option<Decimal>,
-    /// Largest worst-case position of one instrument, open orders included.
+    /// Largest worst-case position, the sum over all instruments, open orders included.
     #[serde(deserialize_with = "positive_option")]
     pub max_position_notional: Option<Decimal>,
     /// Most open orders.

@@ -82,7 +82,7 @@ impl FillRow<'_> {
 /// One order in its last state, or one that a local rule rejected.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderRow<'a> {
-    /// When it reached that state.
+    /// When it was submitted, or refused.
     pub time: Time,
     /// Id of the strategy.
     pub strategy: &'a str,
