@@ -42,6 +42,15 @@ macro_rules! words {
             }
         }
 
+        impl std::str::FromStr for $name {
+            /// The text is none of the venue's words.
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                Self::from_text(text).ok_or(())
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())

@@ -6,18 +6,22 @@
 #![forbid(unsafe_code)]
 
 pub mod assets;
+pub mod brand;
 pub mod exchange_info;
 pub mod frame;
 pub mod join;
 pub mod number;
+pub mod route;
 pub mod surface;
 pub mod symbol_rules;
+pub mod wire;
 
 mod decode;
 mod general;
 mod scan;
 
 pub use assets::Assets;
+pub use brand::Brand;
 pub use decode::decode;
 pub use frame::{
     BookLevels, BookTop, Decoded, DepthDiff, DepthSnapshot, DiffIds, Frame, FrameError, MarkPrice,

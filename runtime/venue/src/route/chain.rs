@@ -1,0 +1,5 @@
+//! Chain API (spec 3) as data.
+
+use super::Route;
+
+pub(super) const ROUTES: &[Route] = &[];

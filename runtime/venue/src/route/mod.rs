@@ -1,0 +1,373 @@
+//! The route table: every route of the documents as data. No behaviour but lookup: how a route
+//! is signed stands in [`crate::sign`], what its parameters and answers are in [`crate::wire`].
+//!
+//! Paths and names are templates: `{brand}` stands for the brand word, `{Brand}` for the word
+//! with its first letter upper-cased, `{rpc}` for the JSON-RPC prefix (spec 4, the brand object);
+//! [`crate::Brand::fill`] puts the words in.
+
+mod chain;
+mod futures;
+mod futures_market;
+mod info;
+mod spot;
+mod spot_market;
+
+use std::fmt;
+
+/// Which part of the service answers: each has base addresses of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Surface {
+    /// Spot (spec 1).
+    Spot,
+    /// Perpetual futures (spec 2).
+    Futures,
+    /// Chain API (spec 3).
+    Chain,
+    /// JSON-RPC info endpoint (spec 3).
+    Rpc,
+}
+
+/// The version in a route's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// `v1`: HMAC.
+    V1,
+    /// `v2`: HMAC; two account routes of spec 4.
+    V2,
+    /// `v3`: wallet signatures.
+    V3,
+    /// `v4`: HMAC; one account route of spec 4.
+    V4,
+}
+
+/// HTTP method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// GET.
+    Get,
+    /// POST.
+    Post,
+    /// PUT.
+    Put,
+    /// DELETE.
+    Delete,
+}
+
+/// The security label of a route, as the documents print it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Security {
+    /// No authentication; also where a route carries no label (spec 1, Authentication).
+    None,
+    /// Signed; places, changes or cancels.
+    Trade,
+    /// Signed; reads the account.
+    UserData,
+    /// API key only in v1, signed in v3 (spec 4, section 1).
+    UserStream,
+    /// API key only in v1, nothing in v3 (spec 4, section 1).
+    MarketData,
+    /// Signed; moves assets between the wallets (spec 2).
+    Transfer,
+    /// A wallet's signature over the movement (spec 3).
+    Withdraw,
+}
+
+/// How a request of one path is authenticated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Nothing is added.
+    Open,
+    /// Header `X-MBX-APIKEY`.
+    ApiKey,
+    /// API key, `timestamp`, `recvWindow`, HMAC `signature` (spec 1, Authentication).
+    Hmac,
+    /// `nonce`, `user`, `signer`, EIP-712 `Message` of the agent (spec 4, section 1).
+    Message,
+    /// `user`, `nonce`, EIP-712 `Message` of the main wallet; no `signer` (spec 4, section 3: the
+    /// chain API's transfers).
+    WalletMessage,
+    /// Typed data of this primary type by the main wallet (spec 4, section 2).
+    Typed(&'static str),
+}
+
+/// A further signature inside the business parameters, made by the main wallet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InnerSignature {
+    /// `userSignature` over the withdrawal `Action`; its nonce travels in this parameter
+    /// (`nonce` or `userNonce`; spec 4, section 3).
+    Withdrawal {
+        /// The parameter's name.
+        nonce: &'static str,
+    },
+    /// `userSignature` over the Ed25519 text of a Solana withdrawal, nonce in `userNonce`.
+    SolanaWithdrawal,
+    /// `userSignature` over the API-key sentence (EIP-191) and the nonce that `getNonce` gave.
+    Sentence,
+}
+
+/// What a request weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// Always the same.
+    Fixed(u32),
+    /// Depends on whether `symbol` is sent.
+    BySymbol {
+        /// With `symbol`.
+        with: u32,
+        /// Without.
+        without: u32,
+    },
+    /// Depends on `limit`: the first entry whose bound is not below it counts.
+    ByLimit {
+        /// `limit` where none is sent.
+        default: u32,
+        /// (largest limit, weight), ascending.
+        steps: &'static [(u32, u32)],
+    },
+    /// The documents do not show it; planned as 1.
+    NotShown,
+}
+
+/// What a request counts against beside its weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Nothing else.
+    WeightOnly,
+    /// One order of the account's ORDERS limits.
+    Order,
+    /// As many orders as the list in `batchOrders` has entries.
+    BatchOrders,
+    /// A limit of its own: requests per minute and IP.
+    PerMinute(u32),
+}
+
+/// Type of a parameter, in the documents' words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// STRING.
+    String,
+    /// LONG.
+    Long,
+    /// INT or INTEGER.
+    Int,
+    /// DECIMAL.
+    Decimal,
+    /// BOOLEAN, or a STRING that holds `true` or `false`.
+    Boolean,
+    /// ENUM with these values.
+    Enum(&'static [&'static str]),
+    /// A JSON list as text.
+    List,
+    /// A wallet address (STRING).
+    Address,
+}
+
+/// Is a parameter sent always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Must be sent.
+    Required,
+    /// May be sent.
+    Optional,
+    /// At least one of the parameters of this route with the same mark must be sent.
+    OneOf,
+}
+
+/// What the documents say of a parameter's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bounds {
+    /// Nothing, or a rule that depends on more than this parameter.
+    Any,
+    /// An integer or decimal from here to here, both included, as text.
+    Range(&'static str, &'static str),
+    /// One of these integers.
+    Values(&'static [i64]),
+    /// From so many to so many characters.
+    Length(usize, usize),
+    /// At most so many entries of a list.
+    Entries(usize),
+}
+
+/// One business parameter. What authentication adds (`timestamp`, `nonce`, `signature`, ...)
+/// follows from [`Scheme`] and is not listed, unless the caller has to choose it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Name as documented.
+    pub name: &'static str,
+    /// Type.
+    pub kind: Kind,
+    /// Required or not.
+    pub need: Need,
+    /// Bounds.
+    pub bounds: Bounds,
+    /// Only in this version; `None` in all.
+    pub only: Option<Version>,
+}
+
+/// Where a route is described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Document 1.
+    Spec1,
+    /// Document 2.
+    Spec2,
+    /// Document 3.
+    Spec3,
+    /// Document 4, section 4: from public facts, not checked against the service.
+    PublicFacts,
+}
+
+/// One version of a route: its path and how it is signed there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The version; `None` for JSON-RPC, whose path has none.
+    pub version: Option<Version>,
+    /// Path template.
+    pub path: &'static str,
+    /// Authentication.
+    pub scheme: Scheme,
+    /// Inner signature.
+    pub inner: Option<InnerSignature>,
+}
+
+/// One route in all its versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Name, equal across versions: `futures.new_order`; the method for JSON-RPC.
+    pub name: &'static str,
+    /// Surface.
+    pub surface: Surface,
+    /// Method.
+    pub method: Method,
+    /// Label.
+    pub security: Security,
+    /// Weight.
+    pub weight: Weight,
+    /// Other limits.
+    pub counted: Counted,
+    /// Parameters in the documents' order.
+    pub params: &'static [Param],
+    /// The versions, ascending.
+    pub listings: &'static [Listing],
+    /// The record that answers, in the documents' words.
+    pub answer: &'static str,
+    /// Where it is described.
+    pub source: Source,
+    /// May change the account or move assets: an unknown outcome must be settled by a query.
+    pub changes: bool,
+}
+
+/// Every route, by surface and in the order of the documents.
+pub fn all() -> impl Iterator<Item = &'static Route> {
+    [
+        spot::ROUTES,
+        spot_market::ROUTES,
+        futures::ROUTES,
+        futures_market::ROUTES,
+        chain::ROUTES,
+        info::ROUTES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The route of this name, as templates spell it (`{rpc}getBalance`) or with the brand `svc`.
+pub fn named(name: &str) -> Option<&'static Route> {
+    all().find(|route| route.name == name)
+}
+
+impl Route {
+    /// How the route is listed in a version.
+    pub fn listing(&self, version: Option<Version>) -> Option<&'static Listing> {
+        self.listings
+            .iter()
+            .find(|listing| listing.version == version)
+    }
+}
+
+impl Surface {
+    /// All four.
+    pub const ALL: [Self; 4] = [Self::Spot, Self::Futures, Self::Chain, Self::Rpc];
+
+    /// The word in the route table and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Spot => "spot",
+            Self::Futures => "futures",
+            Self::Chain => "chain",
+            Self::Rpc => "rpc",
+        }
+    }
+}
+
+impl Method {
+    /// The word in an HTTP request line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl Version {
+    /// The path segment.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+            Self::V3 => "v3",
+            Self::V4 => "v4",
+        }
+    }
+}
+
+impl Security {
+    /// The label as printed in the documents.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Trade => "TRADE",
+            Self::UserData => "USER_DATA",
+            Self::UserStream => "USER_STREAM",
+            Self::MarketData => "MARKET_DATA",
+            Self::Transfer => "TRANSFER",
+            Self::Withdraw => "WITHDRAW",
+        }
+    }
+}
+
+impl Weight {
+    /// The weight of a request with these parameters.
+    pub fn of(self, has_symbol: bool, limit: Option<u32>) -> u32 {
+        match self {
+            Self::Fixed(weight) => weight,
+            Self::BySymbol { with, without } => {
+                if has_symbol {
+                    with
+                } else {
+                    without
+                }
+            }
+            Self::ByLimit { default, steps } => {
+                let limit = limit.unwrap_or(default);
+                let step = steps.iter().find(|(largest, _)| limit <= *largest);
+                step.or(steps.last()).map_or(1, |(_, weight)| *weight)
+            }
+            Self::NotShown => 1,
+        }
+    }
+}
+
+macro_rules! display_word {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+display_word!(Surface, Method, Version, Security);

@@ -1,0 +1,5 @@
+//! Spot market data (spec 1) as data.
+
+use super::Route;
+
+pub(super) const ROUTES: &[Route] = &[];

@@ -1,0 +1,47 @@
+//! Requests and answers as types, one module per family. What is sent is a list of named texts in
+//! a fixed order ([`Parameters`]); what is received is read leniently (spec 4, section 6): numbers
+//! as numbers or text, unknown fields left out, unknown words carried.
+
+pub mod scalar;
+
+pub use scalar::{Exact, Flag, OneOrMany, Whole, Word};
+
+/// The business parameters of a request: names and plain (not yet encoded) texts, in the order in
+/// which they are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds one at the end.
+    pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.push((name.into(), value.into()));
+    }
+
+    /// The value of the first parameter of this name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// A request of one route: what is sent, and the type of what comes back.
+pub trait Request {
+    /// The route's name in the table ([`crate::route`]).
+    const ROUTE: &'static str;
+    /// The answer of a successful request.
+    type Answer: serde::de::DeserializeOwned;
+    /// Business parameters in the documents' order. Authentication is not among them.
+    fn parameters(&self) -> Parameters;
+}
