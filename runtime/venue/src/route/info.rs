@@ -1,5 +1,38 @@
-//! JSON-RPC info endpoint (spec 3) as data.
+//! JSON-RPC info endpoint (spec 3) as data. Its parameters are positional, in this order.
 
-use super::Route;
+use super::Kind::{Address, Long, String};
+use super::row::{may, must, row};
+use super::{Listing, Param, Route, Scheme, Source, Surface, Weight::Fixed};
 
-pub(super) const ROUTES: &[Route] = &[];
+const RPC: (Surface, Source) = (Surface::Rpc, Source::Spec3);
+
+/// One path for every method, without a version; no authentication (spec 4, section 3).
+const INFO: Listing = Listing {
+    version: None,
+    path: "/info",
+    scheme: Scheme::Open,
+    inner: None,
+};
+
+const ADDRESS: Param = must("address", Address);
+/// Null or an empty text stands for all symbols.
+const SYMBOL: Param = may("symbol", String);
+const BLOCK_TAG: Param = must("blockTag", String);
+
+pub(super) const ROUTES: &[Route] = &[
+    row!(RPC "{rpc}getBalance", Post [INFO], None, Fixed(1))
+        .takes(&[ADDRESS, BLOCK_TAG])
+        .answers("JSON-RPC balance result"),
+    row!(RPC "{rpc}openOrders", Post [INFO], None, Fixed(1))
+        .takes(&[ADDRESS, SYMBOL, BLOCK_TAG])
+        .answers("JSON-RPC open orders result"),
+    row!(RPC "{rpc}userFills", Post [INFO], None, Fixed(1))
+        .takes(&[
+            ADDRESS,
+            SYMBOL,
+            may("from", Long),
+            may("to", Long),
+            BLOCK_TAG,
+        ])
+        .answers("JSON-RPC fills result"),
+];

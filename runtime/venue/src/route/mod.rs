@@ -9,8 +9,10 @@ mod chain;
 mod futures;
 mod futures_market;
 mod info;
+mod row;
 mod spot;
 mod spot_market;
+mod words;
 
 use std::fmt;
 
@@ -186,10 +188,13 @@ pub enum Bounds {
     Length(usize, usize),
     /// At most so many entries of a list.
     Entries(usize),
+    /// A decimal greater than 0.
+    AboveZero,
 }
 
 /// One business parameter. What authentication adds (`timestamp`, `nonce`, `signature`, ...)
-/// follows from [`Scheme`] and is not listed, unless the caller has to choose it.
+/// follows from [`Scheme`] and is not listed, unless the caller has to choose it. An inner
+/// signature and its nonce are listed, as the documents do; they are filled where not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param {
     /// Name as documented.
@@ -200,6 +205,8 @@ pub struct Param {
     pub need: Need,
     /// Bounds.
     pub bounds: Bounds,
+    /// The value that counts where none is sent, as text.
+    pub default: Option<&'static str>,
     /// Only in this version; `None` in all.
     pub only: Option<Version>,
 }
@@ -247,7 +254,8 @@ pub struct Route {
     pub counted: Counted,
     /// Parameters in the documents' order.
     pub params: &'static [Param],
-    /// The versions, ascending.
+    /// The paths, by version; where a version has two, the one to send comes first and the
+    /// other is an earlier spelling that is accepted too.
     pub listings: &'static [Listing],
     /// The record that answers, in the documents' words.
     pub answer: &'static str,
@@ -271,9 +279,14 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
     .flatten()
 }
 
-/// The route of this name, as templates spell it (`{rpc}getBalance`) or with the brand `svc`.
+/// The route of this name, as templates spell it (`{rpc}getBalance`) or with any prefix in the
+/// template's place (`svc_getBalance`).
 pub fn named(name: &str) -> Option<&'static Route> {
-    all().find(|route| route.name == name)
+    let method = name.rsplit_once('_').map(|(_, method)| method);
+    all().find(|route| {
+        let rpc_method = route.name.strip_prefix("{rpc}");
+        route.name == name || (rpc_method.is_some() && rpc_method == method)
+    })
 }
 
 impl Route {
@@ -339,6 +352,18 @@ impl Security {
     }
 }
 
+impl Source {
+    /// The words in the printed table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Spec1 => "document 1",
+            Self::Spec2 => "document 2",
+            Self::Spec3 => "document 3",
+            Self::PublicFacts => "public facts",
+        }
+    }
+}
+
 impl Weight {
     /// The weight of a request with these parameters.
     pub fn of(self, has_symbol: bool, limit: Option<u32>) -> u32 {
@@ -370,4 +395,4 @@ macro_rules! display_word {
         }
     )*};
 }
-display_word!(Surface, Method, Version, Security);
+display_word!(Surface, Method, Version, Security, Source);
