@@ -1,0 +1,142 @@
+//! Limits as the venue states them: `rateLimits` of exchange information, and the headers that
+//! tell what was used (spec 1, Limits).
+
+use windvane_venue::route::Surface;
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// `REQUEST_WEIGHT`: sum of weights, per IP.
+    Weight,
+    /// ORDERS: orders placed, per account.
+    Orders,
+}
+
+/// One entry of `rateLimits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// What is limited.
+    pub kind: LimitKind,
+    /// Interval in milliseconds.
+    pub interval_ms: u64,
+    /// Largest sum in one interval.
+    pub limit: u32,
+}
+
+/// What the venue says was used of one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Of which kind of limit.
+    pub kind: LimitKind,
+    /// Of which interval, in milliseconds.
+    pub interval_ms: u64,
+    /// Sum in the venue's current interval.
+    pub used: u32,
+}
+
+const MINUTE_MS: u64 = 60_000;
+
+/// The limits of the documents, until exchange information was read: where they show several
+/// samples (spec 1, Limits, rule 7), the smallest.
+pub fn documented(surface: Surface) -> Vec<RateLimit> {
+    let weight = |limit| RateLimit {
+        kind: LimitKind::Weight,
+        interval_ms: MINUTE_MS,
+        limit,
+    };
+    let orders = |limit| RateLimit {
+        kind: LimitKind::Orders,
+        ..weight(limit)
+    };
+    match surface {
+        Surface::Spot => vec![weight(1_200), orders(100)],
+        // Chain API and JSON-RPC show none: the lowest of the others.
+        Surface::Chain | Surface::Rpc => vec![weight(1_200)],
+        Surface::Futures => vec![weight(2_400), orders(1_200)],
+    }
+}
+
+impl RateLimit {
+    /// From the words of a `rateLimits` entry; `None` for kinds and intervals that the documents
+    /// do not know, and for numbers that are not positive.
+    pub fn from_words(kind: &str, interval: &str, interval_num: i64, limit: i64) -> Option<Self> {
+        let kind = match kind {
+            "REQUEST_WEIGHT" => LimitKind::Weight,
+            "ORDERS" => LimitKind::Orders,
+            _ => return None,
+        };
+        let unit_ms = unit_ms(interval.chars().next()?)?;
+        let interval_num = u64::try_from(interval_num).ok().filter(|num| *num > 0)?;
+        Some(Self {
+            kind,
+            interval_ms: unit_ms.checked_mul(interval_num)?,
+            limit: u32::try_from(limit).ok().filter(|limit| *limit > 0)?,
+        })
+    }
+}
+
+impl Used {
+    /// From a header `X-MBX-USED-WEIGHT-<intervalNum><intervalLetter>` or
+    /// `X-MBX-ORDER-COUNT-...`, names in any case; `None` for every other header.
+    pub fn from_header(name: &str, value: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let weight = name.strip_prefix("x-mbx-used-weight-");
+        let orders = name.strip_prefix("x-mbx-order-count-");
+        let (kind, interval) = match (weight, orders) {
+            (Some(interval), _) => (LimitKind::Weight, interval),
+            (_, Some(interval)) => (LimitKind::Orders, interval),
+            _ => return None,
+        };
+        let letter = interval.chars().next_back()?;
+        let number = interval.strip_suffix(letter)?.parse::<u64>().ok()?;
+        Some(Self {
+            kind,
+            interval_ms: unit_ms(letter.to_ascii_uppercase())?.checked_mul(number)?,
+            used: value.trim().parse().ok()?,
+        })
+    }
+}
+
+const fn unit_ms(letter: char) -> Option<u64> {
+    match letter {
+        'S' => Some(1_000),
+        'M' => Some(MINUTE_MS),
+        'H' => Some(60 * MINUTE_MS),
+        'D' => Some(24 * 60 * MINUTE_MS),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_name_kind_and_interval_in_any_case() {
+        let used = Used::from_header("x-mbx-used-weight-1m", "37").unwrap();
+        assert_eq!(used.kind, LimitKind::Weight);
+        assert_eq!((used.interval_ms, used.used), (60_000, 37));
+        let used = Used::from_header("X-MBX-ORDER-COUNT-10S", "2").unwrap();
+        assert_eq!(used.kind, LimitKind::Orders);
+        assert_eq!((used.interval_ms, used.used), (10_000, 2));
+        for (name, value) in [
+            ("x-mbx-used-weight", "1"),
+            ("x-mbx-used-weight-", "1"),
+            ("x-mbx-used-weight-1X", "1"),
+            ("x-mbx-used-weight-1m", "many"),
+            ("content-type", "1"),
+            ("x-mbx-order-count-é", "1"),
+        ] {
+            assert_eq!(Used::from_header(name, value), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn entries_of_unknown_kind_are_left_out() {
+        let entry = RateLimit::from_words("ORDERS", "SECOND", 10, 300).unwrap();
+        assert_eq!((entry.interval_ms, entry.limit), (10_000, 300));
+        assert_eq!(RateLimit::from_words("RAW_REQUESTS", "MINUTE", 1, 5), None);
+        assert_eq!(RateLimit::from_words("ORDERS", "MINUTE", 0, 5), None);
+        assert_eq!(RateLimit::from_words("ORDERS", "MINUTE", 1, -5), None);
+    }
+}

@@ -1,0 +1,320 @@
+//! What may be sent now: weights and order counts, planned before sending and corrected by what
+//! the venue answers (spec 1, Limits). Pure: time is an argument, in milliseconds of any clock
+//! that does not go back.
+//!
+//! What may never enter here: IO, waiting, and a decision to send something again.
+
+mod lane;
+mod limit;
+pub mod polling;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+use windvane_venue::route::{Counted, Route};
+use windvane_venue::wire::Parameters;
+
+pub use lane::{Lane, Shares, SharesError};
+pub use limit::{LimitKind, RateLimit, Used, documented};
+pub use window::Window;
+
+/// Stop after a 418 without `Retry-After`: the shortest ban (spec 1, Limits, rule 6).
+const BAN_MIN_MS: u64 = 2 * 60_000;
+/// The longest ban.
+const BAN_MAX_MS: u64 = 3 * 24 * 3_600_000;
+/// Stop after a 429 without `Retry-After` and after a 403: the interval of the documents' limits.
+const STOP_MS: u64 = 60_000;
+
+/// What one request uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Weight.
+    pub weight: u32,
+    /// Orders of the account's ORDERS limits.
+    pub orders: u32,
+    /// A limit of the route's own: its name, and requests per minute.
+    pub own: Option<(&'static str, u32)>,
+}
+
+/// Why a request may not be sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// The lane's part of the weight is used up.
+    Weight,
+    /// The orders of an interval are used up.
+    Orders,
+    /// The route's own limit is used up.
+    Own,
+    /// The venue said stop (429 or 403).
+    Stopped,
+    /// The address is banned (418); whatever is sent prolongs it.
+    Banned,
+}
+
+/// A request that may not be sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.text())]
+pub struct Denied {
+    /// Why.
+    pub why: Denial,
+    /// When it may be tried again, on the clock of the budget; `None`: never, it asks for more
+    /// than the lane's part of a whole interval.
+    pub until_ms: Option<u64>,
+}
+
+/// The limits of one base address and what was used of them.
+///
+/// ```
+/// use windvane_client::budget::{Budget, Cost, Lane, Shares, documented};
+/// use windvane_venue::route::Surface;
+///
+/// let mut budget = Budget::new(&documented(Surface::Spot), Shares::default());
+/// let order = Cost { weight: 1, orders: 1, own: None };
+/// assert!(budget.acquire(0, Lane::Place, &order).is_ok());
+/// // The venue answers 429: nothing is sent until the time that it names.
+/// budget.refused(10, 429, Some(30), &order);
+/// let denied = budget.acquire(20, Lane::Cancel, &Cost::weight(1)).unwrap_err();
+/// assert_eq!(denied.until_ms, Some(30_010));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Budget {
+    shares: Shares,
+    weights: Vec<Window>,
+    orders: Vec<Window>,
+    own: Vec<(&'static str, Window)>,
+    stop: Option<(u64, Denial)>,
+    orders_stop_ms: Option<u64>,
+    bans: u32,
+}
+
+impl Cost {
+    /// A request that counts by its weight only.
+    pub const fn weight(weight: u32) -> Self {
+        Self {
+            weight,
+            orders: 0,
+            own: None,
+        }
+    }
+
+    /// The cost of a request of `route` with these parameters.
+    pub fn of(route: &Route, parameters: &Parameters) -> Self {
+        let has_symbol = ["symbol", "pair"]
+            .iter()
+            .any(|name| parameters.get(name).is_some_and(|value| !value.is_empty()));
+        let limit = parameters.get("limit").and_then(|limit| limit.parse().ok());
+        let mut cost = Self::weight(route.weight.of(has_symbol, limit));
+        match route.counted {
+            Counted::WeightOnly => {}
+            Counted::Order => cost.orders = 1,
+            Counted::BatchOrders => cost.orders = entries(parameters.get("batchOrders")),
+            Counted::PerMinute(limit) => cost.own = Some((route.name, limit)),
+        }
+        cost
+    }
+}
+
+/// Entries of a JSON list; what is no list counts as one.
+fn entries(list: Option<&str>) -> u32 {
+    let list = list.and_then(|list| serde_json::from_str::<Vec<serde::de::IgnoredAny>>(list).ok());
+    list.map_or(1, |list| u32::try_from(list.len()).unwrap_or(u32::MAX))
+}
+
+impl Budget {
+    /// Nothing used yet.
+    pub fn new(limits: &[RateLimit], shares: Shares) -> Self {
+        let mut budget = Self {
+            shares,
+            weights: Vec::new(),
+            orders: Vec::new(),
+            own: Vec::new(),
+            stop: None,
+            orders_stop_ms: None,
+            bans: 0,
+        };
+        budget.set_limits(limits);
+        budget
+    }
+
+    /// Takes the limits of `rateLimits` in place of the former ones; what was used in an interval
+    /// that stays, stays used. Kinds that are not listed keep their limits.
+    pub fn set_limits(&mut self, limits: &[RateLimit]) {
+        for kind in [LimitKind::Weight, LimitKind::Orders] {
+            let listed: Vec<_> = limits.iter().filter(|limit| limit.kind == kind).collect();
+            if listed.is_empty() {
+                continue;
+            }
+            let windows = self.windows(kind);
+            windows.retain(|window| {
+                listed
+                    .iter()
+                    .any(|limit| limit.interval_ms == window.interval_ms())
+            });
+            for limit in listed {
+                let same = |window: &&mut Window| window.interval_ms() == limit.interval_ms;
+                match windows.iter_mut().find(same) {
+                    Some(window) => window.set_limit(limit.limit),
+                    None => windows.push(Window::new(limit.limit, limit.interval_ms)),
+                }
+            }
+        }
+    }
+
+    /// Counts a request that is about to be sent, or says until when it has to wait. Nothing is
+    /// counted then.
+    pub fn acquire(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {
+        self.check_stops(now_ms, cost)?;
+        let shares = self.shares;
+        for window in &mut self.weights {
+            let free_at = window.free_at(now_ms, lane, shares, cost.weight);
+            wait_for(now_ms, free_at, Denial::Weight)?;
+        }
+        if cost.orders > 0 {
+            for window in &mut self.orders {
+                // Orders come through one lane: there is nobody to reserve them for.
+                let free_at = window.free_at(now_ms, lane, Shares::NONE, cost.orders);
+                wait_for(now_ms, free_at, Denial::Orders)?;
+            }
+        }
+        if let Some(own) = self.own(cost) {
+            let free_at = own.free_at(now_ms, lane, Shares::NONE, 1);
+            wait_for(now_ms, free_at, Denial::Own)?;
+            own.count(now_ms, lane, 1);
+        }
+        for window in &mut self.weights {
+            window.count(now_ms, lane, cost.weight);
+        }
+        for window in &mut self.orders {
+            window.count(now_ms, lane, cost.orders);
+        }
+        Ok(())
+    }
+
+    /// Corrects a count upward by a response header.
+    pub fn used(&mut self, now_ms: u64, used: &Used) {
+        for window in self.windows(used.kind) {
+            if window.interval_ms() == used.interval_ms {
+                window.correct(now_ms, used.used);
+            }
+        }
+    }
+
+    /// The venue answered with a status that says stop: 429, 418 or 403; others change nothing.
+    /// `retry_after_s` is the header in seconds.
+    ///
+    /// A 429 without the header, on a request that places orders, is the order limit (spec 1,
+    /// Limits, rule 5): only orders stop. Every other one stops everything, cancels too.
+    pub fn refused(&mut self, now_ms: u64, status: u16, retry_after_s: Option<u64>, cost: &Cost) {
+        let after = retry_after_s.map(|after| after.saturating_mul(1_000));
+        match status {
+            429 if after.is_none() && cost.orders > 0 => {
+                let interval = self.orders.iter().map(Window::interval_ms).min();
+                let until_ms = now_ms.saturating_add(interval.unwrap_or(STOP_MS));
+                self.orders_stop_ms = self.orders_stop_ms.max(Some(until_ms));
+            }
+            429 | 403 => {
+                let until_ms = now_ms.saturating_add(after.unwrap_or(STOP_MS));
+                self.stop_until(until_ms, Denial::Stopped);
+            }
+            418 => {
+                let grown = BAN_MIN_MS.saturating_mul(1 << self.bans.min(16));
+                let length = after.unwrap_or(grown.min(BAN_MAX_MS));
+                self.bans = self.bans.saturating_add(1);
+                self.stop_until(now_ms.saturating_add(length), Denial::Banned);
+            }
+            _ => {}
+        }
+    }
+
+    /// Until when nothing may be sent at all, if something said so.
+    pub fn stopped_until(&self, now_ms: u64) -> Option<u64> {
+        let until = self.stop.map(|(until_ms, _)| until_ms);
+        until.filter(|until_ms| *until_ms > now_ms)
+    }
+
+    /// Used and allowed weight of every interval: for status pages and metrics.
+    pub fn weights(&mut self, now_ms: u64) -> impl Iterator<Item = (u64, u32, u32)> {
+        self.weights.iter_mut().map(move |window| {
+            let used = window.used(now_ms);
+            (window.interval_ms(), used, window.limit())
+        })
+    }
+
+    /// The weight per minute that `lane` may count on for itself when every more urgent lane
+    /// keeps its reserve.
+    pub fn steady_weight(&self, lane: Lane) -> u32 {
+        let per_minute = |window: &Window| {
+            let held = self.shares.held_back(lane, window.limit(), &[0; 5]);
+            let free = u64::from(window.limit().saturating_sub(held));
+            u32::try_from(free * 60_000 / window.interval_ms()).unwrap_or(u32::MAX)
+        };
+        self.weights.iter().map(per_minute).min().unwrap_or(0)
+    }
+
+    fn check_stops(&mut self, now_ms: u64, cost: &Cost) -> Result<(), Denied> {
+        if let Some((until_ms, why)) = self.stop {
+            if until_ms > now_ms {
+                let until_ms = Some(until_ms);
+                return Err(Denied { why, until_ms });
+            }
+            self.stop = None;
+        }
+        let stop = self.orders_stop_ms.filter(|until_ms| *until_ms > now_ms);
+        if cost.orders > 0 && stop.is_some() {
+            let why = Denial::Orders;
+            return Err(Denied {
+                why,
+                until_ms: stop,
+            });
+        }
+        Ok(())
+    }
+
+    /// A stop is never shortened by a later one.
+    fn stop_until(&mut self, until_ms: u64, why: Denial) {
+        if self.stop.is_none_or(|(before_ms, _)| before_ms < until_ms) {
+            self.stop = Some((until_ms, why));
+        }
+    }
+
+    const fn windows(&mut self, kind: LimitKind) -> &mut Vec<Window> {
+        match kind {
+            LimitKind::Weight => &mut self.weights,
+            LimitKind::Orders => &mut self.orders,
+        }
+    }
+
+    fn own(&mut self, cost: &Cost) -> Option<&mut Window> {
+        let (name, limit) = cost.own?;
+        let known = self.own.iter().position(|(known, _)| *known == name);
+        let at = known.unwrap_or_else(|| {
+            self.own.push((name, Window::new(limit, 60_000)));
+            self.own.len() - 1
+        });
+        Some(&mut self.own[at].1)
+    }
+}
+
+impl Denied {
+    fn text(&self) -> String {
+        let why = match self.why {
+            Denial::Weight => "the weight of this interval is used up",
+            Denial::Orders => "the orders of this interval are used up",
+            Denial::Own => "the route's own limit is used up",
+            Denial::Stopped => "the venue said stop",
+            Denial::Banned => "the address is banned",
+        };
+        match self.until_ms {
+            Some(_) => format!("{why}: wait"),
+            None => format!("{why}: it asks for more than a whole interval gives, send less"),
+        }
+    }
+}
+
+fn wait_for(now_ms: u64, free_at: Option<u64>, why: Denial) -> Result<(), Denied> {
+    match free_at {
+        Some(at_ms) if at_ms <= now_ms => Ok(()),
+        until_ms => Err(Denied { why, until_ms }),
+    }
+}

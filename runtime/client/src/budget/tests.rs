@@ -1,0 +1,194 @@
+//! The promises of a budget, over random requests.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MINUTE: RateLimit = RateLimit {
+    kind: LimitKind::Weight,
+    interval_ms: 60_000,
+    limit: 100,
+};
+const ORDERS: RateLimit = RateLimit {
+    kind: LimitKind::Orders,
+    interval_ms: 10_000,
+    limit: 6,
+};
+
+fn lane() -> impl Strategy<Value = Lane> {
+    (0..5_usize).prop_map(|at| Lane::ALL[at])
+}
+
+/// Time passed, lane, weight, orders.
+fn requests() -> impl Strategy<Value = Vec<(u64, Lane, u32, u32)>> {
+    proptest::collection::vec((0_u64..4_000, lane(), 1_u32..12, 0_u32..3), 1..400)
+}
+
+fn sum(log: &[(u64, u32)], from_ms: u64, interval_ms: u64) -> u32 {
+    let within = log
+        .iter()
+        .filter(|(at, _)| *at >= from_ms && *at < from_ms + interval_ms);
+    within.map(|(_, cost)| cost).sum()
+}
+
+proptest! {
+    #[test]
+    fn no_interval_ever_holds_more_than_its_limit(requests in requests()) {
+        let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::default());
+        let (mut weights, mut orders, mut now) = (Vec::new(), Vec::new(), 0);
+        for (passed, lane, weight, count) in requests {
+            now += passed;
+            let cost = Cost { weight, orders: count, own: None };
+            if budget.acquire(now, lane, &cost).is_ok() {
+                weights.push((now, weight));
+                orders.push((now, count));
+            }
+        }
+        for (at, _) in &weights {
+            prop_assert!(sum(&weights, *at, 60_000) <= 100);
+            prop_assert!(sum(&orders, *at, 10_000) <= 6);
+        }
+    }
+
+    #[test]
+    fn cancels_and_heartbeats_always_have_their_reserve(requests in requests()) {
+        let shares = Shares::default();
+        let mut budget = Budget::new(&[MINUTE], shares);
+        let mut logs = [Vec::new(), Vec::new()];
+        let mut now = 0;
+        for (passed, lane, weight, _) in requests {
+            now += passed;
+            let granted = budget.acquire(now, lane, &Cost::weight(weight)).is_ok();
+            let Some(log) = logs.get_mut(lane as usize) else { continue };
+            // One step of a window longer than the interval: that long a use may be held.
+            let before = sum(log, now.saturating_sub(61_000), 61_001);
+            if before + weight <= shares.reserve(lane, 100) {
+                prop_assert!(granted, "{lane:?} of {weight} after {before}");
+            }
+            if granted {
+                log.push((now, weight));
+            }
+        }
+    }
+
+    #[test]
+    fn a_denied_request_fits_at_the_time_named_and_not_before(
+        requests in requests(), lane in lane(), weight in 1_u32..30
+    ) {
+        let mut budget = Budget::new(&[MINUTE], Shares::default());
+        let mut now = 0;
+        for (passed, lane, weight, _) in requests {
+            now += passed / 8;
+            let _ = budget.acquire(now, lane, &Cost::weight(weight));
+        }
+        let cost = Cost::weight(weight);
+        if let Err(denied) = budget.clone().acquire(now, lane, &cost) {
+            let until = denied.until_ms.expect("less than every lane's part");
+            prop_assert!(budget.clone().acquire(until - 1, lane, &cost).is_err());
+            prop_assert!(budget.acquire(until, lane, &cost).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_ban_is_neither_prolonged_nor_shortened(
+        ban_s in 1_u64..10_000, stop_s in 1_u64..10_000, lane in lane()
+    ) {
+        let mut budget = Budget::new(&[MINUTE], Shares::default());
+        budget.refused(0, 418, Some(ban_s), &Cost::weight(1));
+        // An answer to a request that was under way when the ban began.
+        budget.refused(5, 429, Some(stop_s), &Cost::weight(1));
+        let end = (ban_s * 1_000).max(5 + stop_s * 1_000);
+        for now in [6, end / 2, end - 1] {
+            let denied = budget.acquire(now, lane, &Cost::weight(1)).unwrap_err();
+            prop_assert_eq!(denied.until_ms, Some(end));
+        }
+        prop_assert!(budget.acquire(end, lane, &Cost::weight(1)).is_ok());
+    }
+}
+
+#[test]
+fn an_order_limit_stops_orders_only() {
+    let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::default());
+    let order = Cost {
+        weight: 1,
+        orders: 1,
+        own: None,
+    };
+    budget.refused(0, 429, None, &order);
+    let denied = budget.acquire(1, Lane::Place, &order).unwrap_err();
+    assert_eq!(denied.until_ms, Some(10_000));
+    assert_eq!(denied.why, Denial::Orders);
+    assert!(budget.acquire(1, Lane::Cancel, &Cost::weight(1)).is_ok());
+}
+
+#[test]
+fn a_429_without_retry_after_elsewhere_stops_everything() {
+    let mut budget = Budget::new(&[MINUTE], Shares::default());
+    budget.refused(0, 429, None, &Cost::weight(1));
+    let denied = budget.acquire(1, Lane::Cancel, &Cost::weight(1));
+    assert_eq!(denied.unwrap_err().until_ms, Some(60_000));
+}
+
+#[test]
+fn bans_without_retry_after_grow_from_two_minutes() {
+    let mut budget = Budget::new(&[MINUTE], Shares::default());
+    budget.refused(0, 418, None, &Cost::weight(1));
+    assert_eq!(budget.stopped_until(0), Some(120_000));
+    budget.refused(120_000, 418, None, &Cost::weight(1));
+    assert_eq!(budget.stopped_until(120_000), Some(360_000));
+}
+
+#[test]
+fn headers_correct_upward_and_leave_the_reserves_alone() {
+    let mut budget = Budget::new(&[MINUTE], Shares::default());
+    let used = Used {
+        kind: LimitKind::Weight,
+        interval_ms: 60_000,
+        used: 70,
+    };
+    budget.used(0, &used);
+    let one = Cost::weight(1);
+    assert!(budget.acquire(0, Lane::Query, &one).is_err());
+    assert!(budget.acquire(0, Lane::Cancel, &Cost::weight(15)).is_ok());
+    assert!(
+        budget
+            .acquire(0, Lane::Heartbeat, &Cost::weight(10))
+            .is_ok()
+    );
+}
+
+#[test]
+fn limits_of_the_venue_replace_the_documents_and_keep_what_was_used() {
+    let mut budget = Budget::new(&[MINUTE], Shares::NONE);
+    budget.acquire(0, Lane::Query, &Cost::weight(90)).unwrap();
+    budget.set_limits(&[
+        RateLimit {
+            limit: 95,
+            ..MINUTE
+        },
+        ORDERS,
+    ]);
+    assert!(budget.acquire(1, Lane::Query, &Cost::weight(6)).is_err());
+    assert!(budget.acquire(1, Lane::Query, &Cost::weight(5)).is_ok());
+}
+
+#[test]
+fn a_limit_of_the_routes_own_is_kept() {
+    let mut budget = Budget::new(&[MINUTE], Shares::NONE);
+    let cost = Cost {
+        weight: 1,
+        orders: 0,
+        own: Some(("spot.create_api_key", 2)),
+    };
+    assert!(budget.acquire(0, Lane::Place, &cost).is_ok());
+    assert!(budget.acquire(0, Lane::Place, &cost).is_ok());
+    let denied = budget.acquire(0, Lane::Place, &cost).unwrap_err();
+    assert_eq!(denied.why, Denial::Own);
+}
+
+#[test]
+fn batches_count_each_of_their_orders() {
+    assert_eq!(entries(Some(r#"[{"a":1},{"b":[2,3]}]"#)), 2);
+    assert_eq!(entries(Some("no list")), 1);
+    assert_eq!(entries(None), 1);
+}

@@ -1,0 +1,99 @@
+//! Nonces of v3 requests (spec 4, section 1): microseconds, strictly rising, used once.
+//!
+//! What may never enter here: a clock. The caller says what the venue's time is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static PROCESS: Nonces = Nonces::new();
+
+/// A source of nonces. One source must serve everything that signs for the same user: the venue
+/// refuses a nonce that it has seen (spec 4, section 1: -4225).
+///
+/// ```
+/// use windvane_client::nonce::Nonces;
+///
+/// let nonces = Nonces::new();
+/// assert_eq!(nonces.next(1_000), 1_000);
+/// assert_eq!(nonces.next(1_000), 1_001); // the same microsecond
+/// assert_eq!(nonces.next(900), 1_002); // a clock that was set back
+/// ```
+#[derive(Debug, Default)]
+pub struct Nonces {
+    last: AtomicU64,
+}
+
+impl Nonces {
+    /// A source that has given none yet.
+    pub const fn new() -> Self {
+        Self {
+            last: AtomicU64::new(0),
+        }
+    }
+
+    /// The source that all clients of this process share unless told otherwise.
+    pub fn of_process() -> &'static Self {
+        &PROCESS
+    }
+
+    /// The next nonce: `server_us`, the estimate of the venue's time in microseconds, or one more
+    /// than the last if that is not below it. Never behind the estimate, so that the venue's
+    /// window of time (10 s by default) is kept; ahead of it only by as many as were drawn in the
+    /// same microsecond, or by as much as the estimate was set back.
+    pub fn next(&self, server_us: u64) -> u64 {
+        let mut last = self.last.load(Ordering::Relaxed);
+        loop {
+            let nonce = server_us.max(last.saturating_add(1));
+            let swapped =
+                self.last
+                    .compare_exchange_weak(last, nonce, Ordering::Relaxed, Ordering::Relaxed);
+            match swapped {
+                Ok(_) => return nonce,
+                Err(seen) => last = seen,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn threads_never_share_a_nonce() {
+        let nonces = Arc::new(Nonces::new());
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let nonces = Arc::clone(&nonces);
+                std::thread::spawn(move || (0..5_000).map(|_| nonces.next(7)).collect::<Vec<_>>())
+            })
+            .collect();
+        let mut seen = BTreeSet::new();
+        for thread in threads {
+            let drawn = thread.join().unwrap();
+            assert!(drawn.windows(2).all(|pair| pair[0] < pair[1]));
+            seen.extend(drawn);
+        }
+        assert_eq!(seen.len(), 20_000);
+    }
+
+    proptest! {
+        #[test]
+        fn nonces_rise_and_never_lag_the_estimate(
+            estimates in proptest::collection::vec(0_u64..1_000_000, 1..200)
+        ) {
+            let nonces = Nonces::new();
+            let mut last = 0;
+            for estimate in estimates {
+                let nonce = nonces.next(estimate);
+                prop_assert!(nonce > last || last == 0);
+                prop_assert!(nonce >= estimate);
+                last = nonce;
+            }
+        }
+    }
+}
