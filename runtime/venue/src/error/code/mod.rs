@@ -1,0 +1,206 @@
+//! Every error code of the documents as data: name, meaning, class, advice. No judgement of whole
+//! answers here: that is [`super::judge`].
+
+mod filters;
+mod general;
+mod processing;
+mod request;
+
+pub use filters::*;
+pub use general::*;
+pub use processing::*;
+pub use request::*;
+
+/// What a failure means for whoever sent the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// The request was refused and changed nothing; another request may well pass.
+    Definite,
+    /// The request may or may not have been carried out: ask, never send it again blindly.
+    Unknown,
+    /// The request was refused because of a limit: nothing may be sent until it is over.
+    Wait,
+    /// The request was refused, and so will be every other of its kind until a person changes
+    /// keys, permissions or configuration.
+    Fatal,
+}
+
+impl Class {
+    /// The word in logs and answers of the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Definite => "definite",
+            Self::Unknown => "unknown",
+            Self::Wait => "wait",
+            Self::Fatal => "fatal",
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// The number, negative.
+    pub code: i64,
+    /// The name as the documents spell it, their slips of the pen included.
+    pub name: &'static str,
+    /// What the documents say of it.
+    pub meaning: &'static str,
+    /// What it means for whoever sent the request.
+    pub class: Class,
+    /// What a person should do next.
+    pub advice: &'static str,
+}
+
+/// The whole table in the order of the documents: from -1000 downwards.
+pub fn all() -> impl Iterator<Item = &'static ErrorCode> {
+    [
+        general::TABLE,
+        request::TABLE,
+        processing::TABLE,
+        filters::TABLE,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The row of this number.
+pub fn lookup(code: i64) -> Option<&'static ErrorCode> {
+    all().find(|row| row.code == code)
+}
+
+/// The class of a code, listed or not. An unlisted code of the 10xx range (general server or
+/// network issues) proves nothing about what was carried out; any other is a refusal.
+pub fn class_of(code: i64) -> Class {
+    match lookup(code) {
+        Some(row) => row.class,
+        None if (-1099..=-1000).contains(&code) => Class::Unknown,
+        None => Class::Definite,
+    }
+}
+
+/// Rows `code NAME Class: meaning; advice`, each as a constant of its name, and all in `TABLE`.
+macro_rules! codes {
+    ($($code:literal $name:ident $class:ident: $meaning:literal; $advice:literal)*) => {
+        use super::{Class, ErrorCode};
+
+        $(
+            #[doc = concat!("`", stringify!($code), "`: ", $meaning, ".")]
+            pub const $name: ErrorCode = ErrorCode {
+                code: $code,
+                name: stringify!($name),
+                meaning: $meaning,
+                class: Class::$class,
+                advice: $advice,
+            };
+        )*
+
+        pub(super) const TABLE: &[ErrorCode] = &[$($name),*];
+    };
+}
+use codes;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_descends_without_a_row_twice() {
+        let codes: Vec<i64> = all().map(|row| row.code).collect();
+        assert!(codes.windows(2).all(|pair| pair[0] > pair[1]), "{codes:?}");
+    }
+
+    /// The numbers in the tables of document 1, then those that document 4 adds.
+    #[test]
+    fn every_code_of_the_documents_has_a_row_and_no_other() {
+        let first = [
+            1000..=1007,
+            1014..=1016,
+            1020..=1020,
+            1022..=1023,
+            1100..=1106,
+            1111..=1112,
+            1114..=1121,
+            1125..=1125,
+            1127..=1128,
+            1130..=1130,
+            1136..=1136,
+            2010..=2011,
+            2013..=2016,
+            2018..=2018,
+            2020..=2022,
+            2024..=2026,
+            4000..=4027,
+            4029..=4032,
+            4044..=4045,
+            4055..=4058,
+            4060..=4062,
+            4084..=4084,
+            4086..=4088,
+            4114..=4115,
+            4118..=4118,
+            4131..=4131,
+            4135..=4135,
+            4137..=4142,
+            4164..=4165,
+            4183..=4184,
+        ];
+        let further = [
+            1013..=1013,
+            1021..=1021,
+            1108..=1110,
+            1113..=1113,
+            2019..=2019,
+            2023..=2023,
+            2027..=2028,
+            4028..=4028,
+            4046..=4048,
+            4059..=4059,
+            4116..=4116,
+            4161..=4161,
+            4225..=4225,
+        ];
+        let mut documented: Vec<i64> = first.into_iter().chain(further).flatten().collect();
+        documented.sort_unstable();
+        let listed: Vec<i64> = all().map(|row| -row.code).collect();
+        assert_eq!(listed, documented);
+    }
+
+    #[test]
+    fn every_row_says_what_it_means_and_what_to_do_next() {
+        for row in all() {
+            assert!(
+                !row.meaning.is_empty() && !row.meaning.ends_with('.'),
+                "{row:?}"
+            );
+            assert!(
+                row.advice.len() > 10 && row.advice.ends_with('.'),
+                "{row:?}"
+            );
+            assert_eq!(lookup(row.code), Some(row));
+        }
+    }
+
+    #[test]
+    fn only_outcomes_that_the_documents_call_unknown_are_unknown() {
+        let of = |class| {
+            let rows = all().filter(move |row| row.class == class);
+            rows.map(|row| row.code).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Class::Unknown), [-1000, -1001, -1006, -1007]);
+        assert_eq!(of(Class::Wait), [-1003, -1015, -1016]);
+        assert_eq!(
+            of(Class::Fatal),
+            [-1002, -1005, -1022, -2014, -2015, -4056, -4057, -4088]
+        );
+    }
+
+    #[test]
+    fn unlisted_codes_are_refusals_but_in_the_range_of_server_trouble() {
+        assert_eq!(class_of(-1008), Class::Unknown);
+        assert_eq!(class_of(-1099), Class::Unknown);
+        assert_eq!(class_of(-5021), Class::Definite);
+        assert_eq!(class_of(-32601), Class::Definite);
+        assert_eq!(class_of(NO_SUCH_ORDER.code), Class::Definite);
+    }
+}

@@ -1,0 +1,80 @@
+//! What the venue says when it does not do what was asked: the table of codes ([`code`]), the
+//! error payload, and the judgement of whole answers ([`judge`]). No retry, no waiting: those who
+//! send decide that.
+
+pub mod code;
+mod judgement;
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use crate::wire::Whole;
+pub use code::{Class, ErrorCode};
+pub use judgement::{Complaint, Judgement, Limit, Pause, judge};
+
+/// The error payload of any route: `{code, msg}` (spec 1, Errors). The code is standardized, the
+/// text is not.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct VenueError {
+    /// Negative; read from a number or from text.
+    #[serde(deserialize_with = "whole")]
+    pub code: i64,
+    /// The venue's words; empty where there are none.
+    #[serde(default)]
+    pub msg: String,
+}
+
+fn whole<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    Whole::deserialize(deserializer).map(|whole| whole.0)
+}
+
+impl VenueError {
+    /// The row of the table, if the documents list the code.
+    pub fn row(&self) -> Option<&'static ErrorCode> {
+        code::lookup(self.code)
+    }
+
+    /// What the code by itself means for whoever sent the request.
+    pub fn class(&self) -> Class {
+        code::class_of(self.code)
+    }
+
+    /// What a person should do next.
+    pub fn advice(&self) -> &'static str {
+        match (self.row(), self.class()) {
+            (Some(row), _) => row.advice,
+            (None, Class::Unknown) => "Ask for the order by its client order id first.",
+            (None, _) => "The documents do not list this code: read the venue's own words.",
+        }
+    }
+}
+
+impl fmt::Display for VenueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.row().map_or("not listed", |row| row.name);
+        write!(f, "{} {name}: {}", self.code, self.msg)
+    }
+}
+
+impl std::error::Error for VenueError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_read_as_number_and_as_text() {
+        for text in [
+            r#"{"code":-1121,"msg":"Invalid symbol."}"#,
+            r#"{"msg":"Invalid symbol.","code":"-1121","data":[1]}"#,
+        ] {
+            let error: VenueError = serde_json::from_str(text).unwrap();
+            assert_eq!(error.row(), Some(&code::BAD_SYMBOL));
+            assert_eq!(error.to_string(), "-1121 BAD_SYMBOL: Invalid symbol.");
+        }
+        let silent: VenueError = serde_json::from_str(r#"{"code":-9}"#).unwrap();
+        assert_eq!(silent.to_string(), "-9 not listed: ");
+        assert!(silent.advice().contains("do not list"));
+    }
+}
