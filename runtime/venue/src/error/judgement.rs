@@ -118,11 +118,9 @@ pub fn judge(status: u16, retry_after: Option<&str>, body: &str) -> Judgement {
             Class::Fatal => refused(true),
         },
         (200..=299, Reading::Json | Reading::Empty) => Judgement::Success,
-        (200..=299, Reading::Foreign) => Judgement::Unknown(complain()),
         (403, _) => pause(Limit::Firewall),
         (401, _) => refused(true),
-        (408, _) => Judgement::Unknown(complain()),
-        (400..=499, _) => refused(false),
+        (400..=499, _) if status != 408 => refused(false),
         _ => Judgement::Unknown(complain()),
     }
 }
