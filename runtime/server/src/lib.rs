@@ -2,5 +2,32 @@
 //!
 //! What may never enter this crate: code of the client or the engine's state. It reads the
 //! documents for itself: raw bytes in, raw bytes out.
+//!
+//! # Shape
+//! One [`state`] behind one mutex, without IO and without a clock: the time is an argument.
+//! Around it: [`http`] takes requests off the wire and gives them to [`http::dispatch`], which
+//! asks [`limits`], [`auth`] and then the family's handler (`orders`, `market_routes`, `wallet`);
+//! `stream` carries events and frames to WebSocket connections; `control` breaks things on
+//! request; a ticker lets time pass.
 
 #![forbid(unsafe_code)]
+// The rooms are being furnished: their doors are made before their users.
+#![allow(dead_code)]
+
+mod auth;
+mod control;
+mod http;
+mod limits;
+mod market;
+mod market_routes;
+mod orders;
+mod settings;
+mod start;
+mod state;
+mod stream;
+mod wallet;
+
+pub use market::Source;
+pub use settings::Settings;
+pub use start::{Addresses, Running, StartError, start};
+pub use state::AccountKeys;

@@ -1,0 +1,97 @@
+//! What a handler answers, and what of it goes on the wire. Spec 1, Errors: `{code, msg}`.
+
+use serde::Serialize;
+
+/// A handler's answer.
+pub(crate) type Answer = Result<Body, Refusal>;
+
+/// The body of a success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Body(pub(crate) String);
+
+impl Body {
+    /// A record as JSON.
+    pub(crate) fn json(record: &impl Serialize) -> Self {
+        // Records are maps with text keys; nothing in them can fail to serialize.
+        Self(serde_json::to_string(record).unwrap_or_default())
+    }
+}
+
+/// A definite refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// HTTP status.
+    pub(crate) status: u16,
+    /// Code of the table (spec 1, Errors).
+    pub(crate) code: i32,
+    /// Words.
+    pub(crate) msg: String,
+    /// `Retry-After` in seconds.
+    pub(crate) retry_after_s: Option<u64>,
+}
+
+impl Refusal {
+    /// Status 400.
+    pub(crate) fn new(code: i32, msg: impl Into<String>) -> Self {
+        Self {
+            status: 400,
+            code,
+            msg: msg.into(),
+            retry_after_s: None,
+        }
+    }
+
+    /// The same with another status.
+    #[must_use]
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// A route of the documents that this venue does not do (-1020).
+    pub(crate) fn not_built(route: &str) -> Self {
+        Self::new(-1020, format!("{route} is not built in this venue."))
+    }
+
+    /// `{code, msg}`.
+    pub(crate) fn body(&self) -> String {
+        error_body(self.code, &self.msg)
+    }
+}
+
+/// `{code, msg}` as text.
+pub(crate) fn error_body(code: i32, msg: &str) -> String {
+    serde_json::json!({ "code": code, "msg": msg }).to_string()
+}
+
+/// A response as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: String,
+}
+
+impl Sent {
+    /// The answer with the headers that it needs by itself.
+    pub(crate) fn new(answer: Answer) -> Self {
+        let mut headers = vec![("content-type", "application/json;charset=UTF-8".to_owned())];
+        match answer {
+            Ok(Body(body)) => Self {
+                status: 200,
+                headers,
+                body,
+            },
+            Err(refusal) => {
+                if let Some(seconds) = refusal.retry_after_s {
+                    headers.push(("retry-after", seconds.to_string()));
+                }
+                Self {
+                    status: refusal.status,
+                    headers,
+                    body: refusal.body(),
+                }
+            }
+        }
+    }
+}

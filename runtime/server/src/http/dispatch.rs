@@ -1,0 +1,140 @@
+//! From raw bytes to the handler of a route, and back: the route table is the router.
+//!
+//! Order of checks: ban, path and method, weight, parameters, authentication, parameters against
+//! the table, order counts, then the handler. The first that fails is the answer.
+
+use std::net::IpAddr;
+
+use hyper::HeaderMap;
+use windvane_engine::Time;
+use windvane_venue::route::{self, Listing, Route, Surface};
+
+use super::answer::Sent;
+use super::{Answer, Params, Port, Refusal};
+use crate::state::{AccountId, State};
+use crate::{auth, limits, market_routes, orders, wallet};
+
+/// A request as it came off the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received<'a> {
+    pub(crate) port: Port,
+    pub(crate) ip: IpAddr,
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    /// Without the question mark, still encoded.
+    pub(crate) query: &'a str,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a [u8],
+}
+
+/// What a handler is given: a request that has passed every general check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) route: &'static Route,
+    pub(crate) listing: &'static Listing,
+    pub(crate) params: &'a Params,
+    /// The body as received: JSON-RPC.
+    pub(crate) body: &'a [u8],
+    /// The time of the call.
+    pub(crate) now: Time,
+    /// The venue's clock, with the skew of a fault switch.
+    pub(crate) now_ms: i64,
+    /// Who sent it; `None` where nothing is signed.
+    pub(crate) account: Option<AccountId>,
+    pub(crate) ip: IpAddr,
+}
+
+impl Call<'_> {
+    /// The account of a signed route.
+    pub(crate) fn account(&self) -> Result<AccountId, Refusal> {
+        let unauthorized = || Refusal::new(-1002, "You are not authorized for this request.");
+        self.account.ok_or_else(unauthorized)
+    }
+}
+
+/// Answers a request of any port but the control port.
+pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
+    state.advance(now);
+    let mut headers = Vec::new();
+    let answer = route_and_handle(state, received, now, &mut headers);
+    let mut sent = Sent::new(answer);
+    sent.headers.append(&mut headers);
+    sent
+}
+
+fn route_and_handle(
+    state: &mut State,
+    received: &Received<'_>,
+    now: Time,
+    headers: &mut Vec<(&'static str, String)>,
+) -> Answer {
+    let (route, listing) = find(state, received)?;
+    let body = match route.surface {
+        Surface::Rpc => "",
+        _ => std::str::from_utf8(received.body).map_err(|_| {
+            Refusal::new(
+                -1100,
+                "Illegal characters found in the body: it is not UTF-8.",
+            )
+        })?,
+    };
+    let params = Params::parse(route.surface, received.query, body)?;
+    limits::charge(state, route, &params, received, now, headers)?;
+    let account = auth::authenticate(state, route, listing, received, &params, now)?;
+    let call = Call {
+        route,
+        listing,
+        params: &params,
+        body: received.body,
+        now,
+        now_ms: state.clock_ms(now),
+        account,
+        ip: received.ip,
+    };
+    handle(state, &call)
+}
+
+/// The route of a path and a method: 404 for a path that no route has, 405 for one that none has
+/// with this method. A JSON-RPC request is found by its `method`.
+fn find(
+    state: &State,
+    received: &Received<'_>,
+) -> Result<(&'static Route, &'static Listing), Refusal> {
+    let brand = &state.settings.brand;
+    let rpc_method = received
+        .port
+        .surfaces()
+        .contains(&Surface::Rpc)
+        .then(|| wallet::rpc_method(received.body))
+        .flatten();
+    let mut path_known = false;
+    let served = route::all().filter(|route| received.port.surfaces().contains(&route.surface));
+    for route in served {
+        let at = |listing: &&Listing| brand.fill(listing.path) == received.path;
+        let Some(listing) = route.listings.iter().find(at) else {
+            continue;
+        };
+        path_known = true;
+        let named = route.surface != Surface::Rpc
+            || rpc_method.as_deref() == Some(brand.fill(route.name).as_str());
+        if named && route.method.as_str() == received.method {
+            return Ok((route, listing));
+        }
+    }
+    let (method, path) = (received.method, received.path);
+    let status = if path_known { 405 } else { 404 };
+    let msg = format!("Path {path}, Method {method} is invalid.");
+    Err(Refusal::new(-1020, msg).with_status(status))
+}
+
+/// The room of a route: market data is what needs no account and moves nothing; the rest by
+/// family.
+fn handle(state: &mut State, call: &Call<'_>) -> Answer {
+    if market_routes::owns(call.route.name) {
+        market_routes::handle(state, call)
+    } else if wallet::owns(call.route.name) {
+        wallet::handle(state, call)
+    } else {
+        orders::handle(state, call)
+    }
+}

@@ -1,0 +1,90 @@
+//! One request and its response: reads the body, asks [`dispatch`](super::dispatch) under the
+//! lock, and carries out what the fault plan says of the answer.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+
+use super::answer::Sent;
+use super::dispatch::{self, Received};
+use super::{Cut, Port, Refusal, Shared, now};
+use crate::control::{self, Ending};
+use crate::stream;
+
+/// The longest body of a request, in bytes.
+const BODY_MAX: usize = 64 * 1024;
+/// How long a half-open connection is kept.
+const HALF_OPEN: Duration = Duration::from_secs(600);
+
+pub(crate) async fn exchange(
+    shared: Arc<Shared>,
+    port: Port,
+    ip: IpAddr,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Cut> {
+    if port != Port::Control && stream::is_upgrade(&request) {
+        return stream::accept(&shared, port, ip, request);
+    }
+    let (head, body) = request.into_parts();
+    let body = match Limited::new(body, BODY_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            let msg = format!("The request body is over {BODY_MAX} bytes.");
+            return response(Sent::new(Err(Refusal::new(-1130, msg).with_status(413))));
+        }
+        Err(_) => return Err(Cut),
+    };
+    let received = Received {
+        port,
+        ip,
+        method: head.method.as_str(),
+        path: head.uri.path(),
+        query: head.uri.query().unwrap_or_default(),
+        headers: &head.headers,
+        body: &body,
+    };
+    if port == Port::Control {
+        return response(control::answer(&mut shared.state(), &received, now()));
+    }
+    let plan = control::plan(&mut shared.state(), &received, now());
+    wait(plan.before_ms).await;
+    let sent = if plan.handled {
+        Some(dispatch::answer(&mut shared.state(), &received, now()))
+    } else {
+        None
+    };
+    wait(plan.after_ms).await;
+    match (plan.ending, sent) {
+        (Ending::AsIs, Some(sent)) => response(sent),
+        (Ending::Instead(sent), _) => response(sent),
+        (Ending::Cut, _) | (Ending::AsIs, None) => Err(Cut),
+        (Ending::HalfOpen, _) => {
+            tokio::time::sleep(HALF_OPEN).await;
+            Err(Cut)
+        }
+    }
+}
+
+async fn wait(ms: u64) {
+    if ms > 0 {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+}
+
+fn response(sent: Sent) -> Result<Response<Full<Bytes>>, Cut> {
+    let mut builder = Response::builder().status(sent.status);
+    for (name, value) in sent.headers {
+        builder = builder.header(name, value);
+    }
+    builder
+        .body(Full::new(Bytes::from(sent.body)))
+        .map_err(|error| {
+            tracing::error!(%error, "a response that is none");
+            Cut
+        })
+}

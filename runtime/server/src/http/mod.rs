@@ -1,0 +1,133 @@
+//! The listeners: one per port, HTTP/1 with keep-alive and upgrades. Bytes in, bytes out; what
+//! they mean is [`dispatch`]'s.
+
+mod answer;
+pub(crate) mod dispatch;
+mod exchange;
+mod params;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use windvane_engine::Time;
+use windvane_venue::route::Surface;
+
+#[expect(
+    unused_imports,
+    reason = "the handlers that answer a body are not built yet"
+)]
+pub(crate) use answer::Body;
+pub(crate) use answer::{Answer, Refusal, Sent};
+pub(crate) use dispatch::Call;
+pub(crate) use params::Params;
+
+use crate::state::State;
+
+/// Open connections of one port; further ones wait.
+const CONNECTIONS_MAX: usize = 4_096;
+/// How long a client may take to send the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// What a port is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    Spot,
+    Futures,
+    Chain,
+    Rpc,
+    Control,
+}
+
+impl Port {
+    /// In the order of their numbers.
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::Spot,
+        Self::Futures,
+        Self::Chain,
+        Self::Rpc,
+        Self::Control,
+    ];
+
+    /// The surfaces that it answers. Futures answers the chain's and the info endpoint's too: the
+    /// paths differ, and configurations often name one base address for the three.
+    pub(crate) const fn surfaces(self) -> &'static [Surface] {
+        match self {
+            Self::Spot => &[Surface::Spot],
+            Self::Futures => &[Surface::Futures, Surface::Chain, Surface::Rpc],
+            Self::Chain => &[Surface::Chain],
+            Self::Rpc => &[Surface::Rpc],
+            Self::Control => &[],
+        }
+    }
+}
+
+/// What the tasks share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+}
+
+impl Shared {
+    pub(crate) const fn new(state: State) -> Self {
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The state, locked. Never held across an await.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The wall clock: the venue's time is never sped up.
+pub(crate) fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let nanos = since.unwrap_or_default().as_nanos();
+    Time(i64::try_from(nanos).unwrap_or(i64::MAX))
+}
+
+/// Answers the connections of one port, for ever.
+pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+            return;
+        };
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of descriptors, most likely: wait until some are closed.
+                tracing::warn!(%error, ?port, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                exchange::exchange(Arc::clone(&shared), port, peer.ip(), request)
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), service)
+                .with_upgrades();
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, ?port, "a connection ended");
+            }
+            drop(slot);
+        });
+    }
+}
+
+/// No answer is sent: the connection is cut.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is cut without an answer")]
+pub(crate) struct Cut;

@@ -1,0 +1,125 @@
+//! Binds the ports, starts the tasks, and answers with where everything is. No venue logic.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::http::{self, Port, Shared};
+use crate::settings::Settings;
+use crate::state::{AccountKeys, State};
+
+/// How often time is let pass: countdowns are looked at about every 10 ms (spec 2,
+/// Auto-cancel all open orders).
+const TICK: Duration = Duration::from_millis(10);
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A port cannot be had.
+    #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another --port, or 0")]
+    Bind {
+        /// The port.
+        port: u16,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// More ports than numbers.
+    #[error("port = {0} leaves no room for five ports; choose one up to 65531, or 0")]
+    Port(u16),
+    /// Too few or too many accounts.
+    #[error("accounts = {0} must lie between 2 and {max}", max = Settings::ACCOUNTS_MAX)]
+    Accounts(u16),
+}
+
+/// Where the server listens, as `host:port`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// Spot: REST and WebSocket.
+    pub spot: SocketAddr,
+    /// Futures: REST and WebSocket. It answers the chain API and the info endpoint too.
+    pub futures: SocketAddr,
+    /// Chain API.
+    pub chain: SocketAddr,
+    /// JSON-RPC info endpoint.
+    pub rpc: SocketAddr,
+    /// Fault switches and the full truth.
+    pub control: SocketAddr,
+}
+
+/// A running server; dropping it ends it.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it listens.
+    pub addresses: Addresses,
+    /// The accounts that it made up.
+    pub accounts: Vec<AccountKeys>,
+    tasks: JoinSet<()>,
+}
+
+impl Running {
+    /// Runs until the tasks end, which they do not by themselves.
+    pub async fn wait(mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Starts a server on loopback. Must be called inside a tokio runtime.
+pub async fn start(settings: Settings) -> Result<Running, StartError> {
+    if !(2..=Settings::ACCOUNTS_MAX).contains(&settings.accounts) {
+        return Err(StartError::Accounts(settings.accounts));
+    }
+    let mut listeners = Vec::with_capacity(Port::ALL.len());
+    for (offset, port) in (0_u16..).zip(Port::ALL) {
+        listeners.push((*port, bind(settings.port, offset).await?));
+    }
+    let address = |wanted: Port| {
+        let found = listeners.iter().find(|(port, _)| *port == wanted);
+        found.map_or((Ipv4Addr::LOCALHOST, 0).into(), |(_, (_, address))| {
+            *address
+        })
+    };
+    let addresses = Addresses {
+        spot: address(Port::Spot),
+        futures: address(Port::Futures),
+        chain: address(Port::Chain),
+        rpc: address(Port::Rpc),
+        control: address(Port::Control),
+    };
+    let (state, accounts) = State::new(settings, http::now());
+    let shared = Arc::new(Shared::new(state));
+    let mut tasks = JoinSet::new();
+    for (port, (listener, _)) in listeners {
+        tasks.spawn(http::serve(listener, port, Arc::clone(&shared)));
+    }
+    tasks.spawn(tick(shared));
+    Ok(Running {
+        addresses,
+        accounts,
+        tasks,
+    })
+}
+
+async fn bind(first: u16, offset: u16) -> Result<(TcpListener, SocketAddr), StartError> {
+    let port = match first {
+        0 => 0,
+        _ => first.checked_add(offset).ok_or(StartError::Port(first))?,
+    };
+    let failed = |source| StartError::Bind { port, source };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+async fn tick(shared: Arc<Shared>) {
+    let mut interval = tokio::time::interval(TICK);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        shared.state().advance(http::now());
+    }
+}
