@@ -33,6 +33,10 @@ impl Account {
             .resize(len.max(self.wallets.len()), Amount::ZERO);
     }
 
+    pub(crate) fn knows(&self, asset: AssetId) -> bool {
+        usize::from(asset.0) < self.spot.len()
+    }
+
     pub(crate) fn spot(&self, asset: AssetId) -> Balance {
         self.spot[usize::from(asset.0)]
     }

@@ -37,7 +37,9 @@ codes! {
     ReduceOnly = -2022, "ReduceOnly Order is rejected.";
     PositionNotSufficient = -2024, "Position is not sufficient.";
     MaxOpenOrders = -2025, "Reach max open order limit.";
+    PositionLimit = -2027, "Exceeded the maximum allowable position at current leverage.";
     LeverageTooSmall = -2028, "Leverage is smaller than permitted: insufficient margin balance.";
+    InvalidOrderStatus = -4000, "Invalid order status.";
     PriceNotPositive = -4001, "Price must be greater than 0.";
     PriceOverMax = -4002, "Price greater than max price.";
     QtyNotPositive = -4003, "Quantity must be greater than 0.";
@@ -54,6 +56,7 @@ codes! {
     InvalidLeverage = -4028, "Leverage is not valid.";
     TooManyCancels = -4032, "Exceed maximum cancel order size.";
     MaxStopOrders = -4045, "Reach max stop order limit.";
+    NoMarginTypeChange = -4046, "No need to change margin type.";
     OpenOrdersExist = -4047, "The mode cannot be changed while there are open orders.";
     PositionExists = -4048, "The mode cannot be changed while there is a position.";
     AmountNotPositive = -4055, "Amount must be positive.";
@@ -63,6 +66,7 @@ codes! {
     MarketReject = -4131, "The counterparty's best price does not meet the price bound.";
     ActivationNotPositive = -4135, "Invalid activation price.";
     QtyWithClosePosition = -4137, "Quantity must be zero with closePosition equals true.";
+    IsolatedLeverage = -4161, "Leverage cannot be lowered in isolated margin with open positions.";
     MinNotional = -4164, "Order's notional must not be smaller than the minimum.";
     StopOverMultiplier = -4183, "Price is higher than stop price multiplier cap.";
     StopUnderMultiplier = -4184, "Price is lower than stop price multiplier floor.";

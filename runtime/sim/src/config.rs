@@ -78,6 +78,22 @@ pub enum VenueConfigError {
         /// The largest.
         max: u8,
     },
+    /// Leverage brackets that do not follow one another.
+    #[error("{instrument}: leverage brackets: {rule}")]
+    Brackets {
+        /// The instrument's name.
+        instrument: String,
+        /// The rule that they break.
+        rule: &'static str,
+    },
+    /// New rules of an instrument that change what its integers mean.
+    #[error("{instrument}: {field} cannot change while the venue runs")]
+    Fixed {
+        /// The instrument's name.
+        instrument: String,
+        /// The field.
+        field: &'static str,
+    },
     /// A filter's fraction that does not fit 8 decimals.
     #[error("{instrument}: {field} = {value} must be positive and have at most 8 decimals")]
     Filter {

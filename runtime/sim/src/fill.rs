@@ -6,12 +6,13 @@
 //! `ORDER_TRADE_UPDATE`, and lists the position that changed even when it is closed now, as such
 //! services do.
 
-use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill, OrderUpdate, UserEvent};
+use windvane_engine::protocol::{Fill, OrderUpdate};
 use windvane_engine::{
     Amount, AssetId, ExecutionType, InstrumentId, OrderStatus, Price, Qty, Side, Surface, TradeId,
 };
 
 use crate::order::{OrderKey, Stage};
+use crate::stream::Cause;
 use crate::venue::Venue;
 
 impl Venue {
@@ -94,6 +95,12 @@ impl Venue {
         let position = &mut market.positions[slot];
         let held = position.qty;
         let realized = position.apply(signed, quote_qty, |part| rules.notional(price, part));
+        market.realized[slot] += realized;
+        market.touched[slot] = self.now;
+        if market.isolated {
+            market.isolate(slot, held, signed, price);
+        }
+        let position = &market.positions[slot];
         if held != 0 && position.qty.signum() != held.signum() {
             self.closed = Some(market.id);
         }
@@ -194,7 +201,7 @@ impl Venue {
             event_time: self.now,
             fill,
         };
-        self.tell(UserEvent::Order(update));
+        self.tell_update(update);
     }
 
     /// The balances and the position that an order touches.
@@ -203,23 +210,16 @@ impl Venue {
         let (instrument, surface) = (order.terms.instrument, order.surface);
         let position_side = order.terms.position_side;
         let (base, quote) = self.pair(instrument);
-        let (balances, positions) = match surface {
+        let none = Amount::ZERO;
+        match surface {
             Surface::Spot => {
-                let of = |asset| self.balance(surface, asset);
-                (vec![of(base), of(quote)], Vec::new())
+                self.tell_change(surface, Cause::Order, &[(base, none), (quote, none)], &[]);
             }
-            Surface::Futures => (
-                vec![self.balance(surface, quote)],
-                vec![self.position(instrument, position_side)],
-            ),
-        };
-        self.tell(UserEvent::Account(AccountUpdate {
-            surface,
-            reason: AccountReason::Order,
-            balances,
-            positions,
-            transaction_time: self.now,
-        }));
+            Surface::Futures => {
+                let held = [(instrument, position_side)];
+                self.tell_change(surface, Cause::Order, &[(quote, none)], &held);
+            }
+        }
     }
 
     pub(crate) fn pair(&self, instrument: InstrumentId) -> (AssetId, AssetId) {

@@ -1,9 +1,10 @@
-//! A hash index from client order id to order, whose hash is the same on every machine and whose
-//! iteration order nobody can see: it can only be asked for one id.
+//! A hash index from client order id, or from the venue's order id, to order, whose hash is the
+//! same on every machine and whose iteration order nobody can see: it can only be asked for one
+//! id.
 
 use std::hash::{Hash, Hasher};
 
-use windvane_engine::ClientOrderId;
+use windvane_engine::{ClientOrderId, VenueOrderId};
 
 use crate::order::OrderKey;
 
@@ -110,6 +111,13 @@ pub(crate) fn hash(surface: u8, id: &ClientOrderId) -> u64 {
     let mut mixer = Mixer(u64::from(surface) + 1);
     id.hash(&mut mixer);
     mixer.finish()
+}
+
+/// The hash of an order id of the venue's.
+pub(crate) const fn hash_id(id: VenueOrderId) -> u64 {
+    let mut mixer = Mixer(0);
+    mixer.mix(id.0.cast_unsigned());
+    mixer.0
 }
 
 /// Multiply and fold, eight bytes at a time (the multiplier is 2^64 over the golden ratio).

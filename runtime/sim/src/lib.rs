@@ -7,21 +7,32 @@
 //! are written a second time here, from the documents, so that agreement means something.
 //!
 //! [`Venue`] is all that is called. The public modules hold no more than the pages that say what
-//! it does and why: [`matching`] and [`queue`] the fill models, [`margin`] liquidation,
-//! [`trigger`] conditional orders, [`timer`] the countdown and funding, [`filter`] and [`place`]
-//! what is refused, [`fill`] fees and events. [`latency`] is for the driver.
+//! it does and why: [`matching`] and [`queue`] the fill models, [`margin`], [`isolated`] and
+//! [`bracket`] what margin a position needs, [`liquidation`] what happens without it, [`mode`] the
+//! account's settings, [`trigger`] conditional orders, [`timer`] the countdown and funding,
+//! [`filter`] and [`place`] what is refused, [`fill`] fees and events. [`latency`] is for the
+//! driver.
+//!
+//! A server that speaks the venue's own form finds more: [`view`] what REST routes show,
+//! [`stream`] user events in full, [`funds`] deposits and withdrawals, [`force`] what tests make
+//! happen.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
 mod account;
 mod book;
+pub mod bracket;
 mod code;
 mod config;
 pub mod fill;
 pub mod filter;
+pub mod force;
+pub mod funds;
 mod index;
+pub mod isolated;
 pub mod latency;
+pub mod liquidation;
 pub mod margin;
 mod market;
 pub mod matching;
@@ -29,11 +40,16 @@ pub mod mode;
 mod order;
 pub mod place;
 pub mod queue;
+pub mod stream;
 pub mod timer;
 pub mod trigger;
 mod venue;
+pub mod view;
 
+pub use bracket::Bracket;
 pub use config::{QueueModel, VenueConfig, VenueConfigError};
 pub use latency::{Latency, LatencyModel};
 pub use order::FINISHED_MAX;
+pub use stream::{Cause, OrderEvent, StreamEvent};
 pub use venue::{Venue, VenueMessage};
+pub use view::{FuturesBalance, OrderView, PositionView, SpotBalance};

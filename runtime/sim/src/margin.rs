@@ -1,30 +1,26 @@
-//! Margin of the futures account: what an order needs, when a position is in danger, liquidation.
+//! Margin of the futures account: what an order needs, and when a position is in danger.
 //!
-//! Cross margin per margin asset. Equity is the wallet plus unrealized profit at the mark price.
+//! Cross margin per margin asset. Equity is the wallet, less what isolated positions hold (see
+//! [`crate::isolated`]), plus the unrealized profit of crossed positions at the mark price.
 //! - Initial margin of a position side with position P, open buys B and open sells S (notionals):
-//!   `max(|P + B|, |P - S|) / leverage`. An order that raises the sum over equity is refused.
-//! - Maintenance margin: `maintenance_rate * |P|`. `MARGIN_CALL` is sent once when equity falls
-//!   below 5/4 of it, and again only after equity recovered.
-//! - Equity below the maintenance margin: every open futures order of the margin asset ends
-//!   EXPIRED, then each position is closed by an order `autoclose-<digits>` of type LIQUIDATION
-//!   with executions CALCULATED, against the book and for what the book lacks against the
-//!   insurance fund at the mark price; in the latter case the order starts as `NEW_INSURANCE`, else
-//!   as NEW. The fee is the symbol's liquidationFee, or the taker fee. A wallet that ends below
-//!   zero stays there: a shortfall is shown, not forgiven.
+//!   `max(|P + B|, |P - S|) / leverage`. An order that raises the sum over equity is refused, as is
+//!   one that raises the notional over the bracket that the leverage allows (-2027).
+//! - Maintenance margin: by the brackets of the instrument (see [`crate::bracket`]), in the plain
+//!   case `maintenance_rate * |P|`. `MARGIN_CALL` is sent once when equity falls below 5/4 of it,
+//!   and again only after equity recovered.
+//! - Equity below the maintenance margin: liquidation (see [`crate::liquidation`]).
 //!
 //! Marks move with every quote, so each market keeps a price range inside which the account is
 //! safe whatever the other markets do inside theirs: the slack is shared evenly between them.
 
-use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
-use windvane_engine::protocol::UserEvent;
-use windvane_engine::{
-    Amount, AssetId, ClientOrderId, ExecutionType, InstrumentId, OrderStatus, OrderTerms,
-    OrderType, PositionSide, Side, Surface, TimeInForce, VenueOrderId,
-};
+use windvane_engine::decimal::{div_half_even, pow10};
+use windvane_engine::{Amount, AssetId, InstrumentId, Side};
 
+use crate::account::Position;
+use crate::code::Code;
 use crate::config::Rate;
 use crate::market::{Market, SAFE};
-use crate::order::{Order, Stage};
+use crate::order::Order;
 use crate::venue::Venue;
 
 /// What is watched between fills.
@@ -38,9 +34,9 @@ pub(crate) struct Watch {
 
 /// Sums over the positions of one margin asset.
 #[derive(Clone, Copy, Debug, Default)]
-struct Standing {
-    equity: Amount,
-    maintenance: Amount,
+pub(crate) struct Standing {
+    pub(crate) equity: Amount,
+    pub(crate) maintenance: Amount,
     markets: i128,
 }
 
@@ -50,38 +46,99 @@ impl Market {
         self.initial_margin_with(0, Side::Buy, Amount::ZERO)
     }
 
+    /// What of it the cross balance has to carry: an isolated position carries its own.
+    fn carried_margin(&self) -> Amount {
+        let own = || self.positions.iter().map(|held| self.position_margin(held));
+        let isolated: Amount = if self.isolated {
+            own().sum()
+        } else {
+            Amount::ZERO
+        };
+        self.initial_margin() - isolated
+    }
+
+    /// Initial margin of a position alone.
+    pub(crate) fn position_margin(&self, position: &Position) -> Amount {
+        let notional = position.notional(self.mark_price(), self.instrument.qty_scale);
+        self.at_leverage(notional.abs())
+    }
+
+    /// Initial margin of one position side with its open orders.
+    pub(crate) fn side_margin(&self, slot: usize) -> Amount {
+        self.at_leverage(self.exposure(slot, self.open_notional[slot].0))
+    }
+
+    pub(crate) fn at_leverage(&self, notional: Amount) -> Amount {
+        Amount(div_half_even(notional.0, i128::from(self.leverage)))
+    }
+
+    /// `max(|P + B|, |P - S|)`.
+    fn exposure(&self, slot: usize, open: [Amount; 2]) -> Amount {
+        let position = &self.positions[slot];
+        if position.qty == 0 && open == [Amount::ZERO; 2] {
+            return Amount::ZERO;
+        }
+        let held = position.notional(self.mark_price(), self.instrument.qty_scale);
+        (held + open[0]).abs().max((held - open[1]).abs())
+    }
+
     /// The same with `added` open notional on one side.
     fn initial_margin_with(&self, slot: usize, side: Side, added: Amount) -> Amount {
-        let mark = self.mark_price();
         let mut total = Amount::ZERO;
-        for (n, (position, open)) in self.positions.iter().zip(&self.open_notional).enumerate() {
+        for (n, open) in self.open_notional.iter().enumerate() {
             let mut open = open.0;
             if n == slot {
                 open[side as usize] += added;
             }
-            if position.qty == 0 && open == [Amount::ZERO; 2] {
-                continue;
-            }
-            let held = position.notional(mark, self.instrument.qty_scale);
-            let exposure = (held + open[0]).abs().max((held - open[1]).abs());
-            total += Amount(div_half_even(exposure.0, i128::from(self.leverage)));
+            total += self.at_leverage(self.exposure(n, open));
         }
         total
     }
 
-    fn has_position(&self) -> bool {
+    /// Whether the bracket of the leverage has room for `added` open notional.
+    fn bracket_allows(&self, slot: usize, side: Side, added: Amount) -> bool {
+        let mut open = self.open_notional[slot].0;
+        open[side as usize] += added;
+        self.exposure(slot, open) <= self.brackets.notional_max(self.leverage)
+    }
+
+    /// Whether position and open orders fit the bracket of a leverage.
+    pub(crate) fn within_bracket(&self, leverage: u32) -> bool {
+        let max = self.brackets.notional_max(leverage);
+        let mut sides = self.open_notional.iter().enumerate();
+        sides.all(|(slot, open)| self.exposure(slot, open.0) <= max)
+    }
+
+    pub(crate) fn has_position(&self) -> bool {
         self.positions.iter().any(|position| position.qty != 0)
     }
 
-    fn margins(&self, asset: AssetId) -> bool {
+    pub(crate) fn margins(&self, asset: AssetId) -> bool {
         self.is_futures() && self.instrument.quote == asset
+    }
+
+    /// Marks that a share of the slack covers.
+    fn safe_range(&self, slack: Amount, sharers: i128) -> (i64, i64) {
+        let qty = |position: &Position| i128::from(position.qty.abs());
+        let held: i128 = self.positions.iter().map(qty).sum();
+        if held == 0 {
+            return SAFE;
+        }
+        // Equity moves by q per unit of price; the level that it is held against by at most 5/4
+        // of the maintenance rate, taken as twice the rate here.
+        let scale = i128::from(pow10(self.instrument.qty_scale));
+        let per_unit = held * i128::from(Rate::ONE + 2 * self.brackets.steepest().0);
+        let room = (slack.0 / sharers).saturating_mul(scale * i128::from(Rate::ONE)) / per_unit;
+        let room = i64::try_from(room).unwrap_or(i64::MAX);
+        let mark = self.mark_price();
+        (mark.saturating_sub(room), mark.saturating_add(room))
     }
 }
 
 impl Venue {
-    /// Whether equity carries the initial margins with this order among them. An order that does
-    /// not raise them always passes.
-    pub(crate) fn margin_allows(&self, order: &Order) -> bool {
+    /// Whether equity carries the initial margins with this order among them, and the bracket has
+    /// room for it. An order that does not raise the margins always passes.
+    pub(crate) fn check_margin_of(&self, order: &Order) -> Result<(), Code> {
         let terms = &order.terms;
         let market = self.at(terms.instrument);
         let notional = match order.limit() {
@@ -92,7 +149,17 @@ impl Venue {
         let raise =
             market.initial_margin_with(slot, terms.side, notional) - market.initial_margin();
         let asset = market.instrument.quote;
-        raise.0 <= 0 || self.initial_margins(asset) + raise <= self.standing(asset).equity
+        if raise.0 <= 0 {
+            return Ok(());
+        }
+        if self.initial_margins(asset) + raise > self.standing(asset).equity {
+            return Err(Code::MarginNotSufficient);
+        }
+        if market.bracket_allows(slot, terms.side, notional) {
+            Ok(())
+        } else {
+            Err(Code::PositionLimit)
+        }
     }
 
     /// Whether equity carries the initial margins as they are.
@@ -100,12 +167,14 @@ impl Venue {
         self.initial_margins(asset) <= self.standing(asset).equity
     }
 
-    fn initial_margins(&self, asset: AssetId) -> Amount {
+    /// What the cross balance of a margin asset has to carry.
+    pub(crate) fn initial_margins(&self, asset: AssetId) -> Amount {
         let markets = self.markets.iter().filter(|market| market.margins(asset));
-        markets.map(Market::initial_margin).sum()
+        markets.map(Market::carried_margin).sum()
     }
 
-    fn standing(&self, asset: AssetId) -> Standing {
+    /// Equity and maintenance margin of the crossed positions.
+    pub(crate) fn standing(&self, asset: AssetId) -> Standing {
         let mut standing = Standing {
             equity: self.account.wallet(asset),
             ..Standing::default()
@@ -114,12 +183,16 @@ impl Venue {
             if !market.margins(asset) || !market.has_position() {
                 continue;
             }
+            if market.isolated {
+                standing.equity -= market.isolated_wallet.iter().copied().sum();
+                continue;
+            }
             standing.markets += 1;
             let (mark, scale) = (market.mark_price(), market.instrument.qty_scale);
             for position in &market.positions {
                 standing.equity += position.unrealized(mark, scale);
                 let notional = position.notional(mark, scale).abs();
-                standing.maintenance += self.rates.maintenance.of(notional);
+                standing.maintenance += market.brackets.maintenance(notional);
             }
         }
         standing
@@ -133,12 +206,16 @@ impl Venue {
                 self.liquidate(asset);
                 continue;
             }
+            if self.check_isolated(asset) {
+                self.margin.dirty = Some(asset);
+                continue;
+            }
             let called = self.margin.called.contains(&asset);
             let call_level = Amount(standing.maintenance.0 * 5 / 4);
             let in_danger = standing.markets > 0 && standing.equity < call_level;
             if in_danger && !called {
                 self.margin.called.push(asset);
-                self.tell(UserEvent::MarginCall);
+                self.tell_margin_call(asset, None);
             } else if called && !in_danger {
                 self.margin.called.retain(|other| *other != asset);
             }
@@ -152,28 +229,14 @@ impl Venue {
     }
 
     fn watch_margin(&mut self, asset: AssetId, slack: Amount, sharers: i128) {
-        let rate = self.rates.maintenance;
         for market in &mut self.markets {
             if !market.margins(asset) {
                 continue;
             }
-            let held: i128 = market
-                .positions
-                .iter()
-                .map(|position| i128::from(position.qty.abs()))
-                .sum();
-            market.safe = if held == 0 {
-                SAFE
+            market.safe = if market.isolated {
+                market.safe_range(market.isolated_slack(), 1)
             } else {
-                // Equity moves by q per unit of price; the level that it is held against by at
-                // most 5/4 of the maintenance rate, taken as twice the rate here.
-                let scale = i128::from(pow10(market.instrument.qty_scale));
-                let per_unit = held * i128::from(Rate::ONE + 2 * rate.0);
-                let room =
-                    (slack.0 / sharers).saturating_mul(scale * i128::from(Rate::ONE)) / per_unit;
-                let room = i64::try_from(room).unwrap_or(i64::MAX);
-                let mark = market.mark_price();
-                (mark.saturating_sub(room), mark.saturating_add(room))
+                market.safe_range(slack, sharers)
             };
             market.watch_mid();
         }
@@ -190,81 +253,4 @@ impl Venue {
             }
         }
     }
-
-    fn liquidate(&mut self, asset: AssetId) {
-        let affected: Vec<InstrumentId> = self
-            .markets
-            .iter()
-            .filter(|market| market.margins(asset))
-            .map(|market| market.id)
-            .collect();
-        for instrument in &affected {
-            self.close_all(*instrument, OrderStatus::Expired);
-        }
-        for instrument in affected {
-            for side in PositionSide::ALL {
-                if self.at(instrument).position(*side).qty != 0 {
-                    self.close_out(instrument, *side);
-                }
-            }
-        }
-    }
-
-    fn close_out(&mut self, instrument: InstrumentId, position_side: PositionSide) {
-        let market = self.at(instrument);
-        let held = market.position(position_side).qty;
-        let side = if held > 0 { Side::Sell } else { Side::Buy };
-        let insured_price = market.mark_in_ticks();
-        self.order_id += 1;
-        let mut terms = OrderTerms::new(instrument, side, OrderType::Liquidation);
-        terms.position_side = position_side;
-        let key = self.orders.insert(Order {
-            id: VenueOrderId(self.order_id),
-            client_order_id: autoclose_id(self.order_id),
-            surface: Surface::Futures,
-            terms,
-            time_in_force: TimeInForce::Ioc,
-            stage: Stage::Active,
-            status: OrderStatus::New,
-            qty: held.abs(),
-            executed: 0,
-            cum_quote: Amount::ZERO,
-            reserved: Amount::ZERO,
-            closing: true,
-            activation: 0,
-            extreme: 0,
-            updated: self.now,
-        });
-        if self.reachable(key, held.abs()) < held.abs() {
-            self.orders.at_mut(key).status = OrderStatus::NewInsurance;
-        }
-        self.tell_order(key, ExecutionType::New, None);
-        self.take(key);
-        let rest = self.orders.at(key).remaining();
-        if rest > 0 {
-            self.fill(key, insured_price, rest, false);
-        }
-    }
-}
-
-impl Market {
-    /// The mark price as a price mantissa, half to even.
-    fn mark_in_ticks(&self) -> i64 {
-        let (mark, scale) = (i128::from(self.mark_price()), self.instrument.price_scale);
-        let price = if scale <= MARK_SCALE {
-            div_half_even(mark, i128::from(pow10(MARK_SCALE - scale)))
-        } else {
-            mark * i128::from(pow10(scale - MARK_SCALE))
-        };
-        price as i64
-    }
-}
-
-/// `autoclose-<digits>` (spec 2, `ORDER_TRADE_UPDATE`).
-#[expect(
-    clippy::expect_used,
-    reason = "a prefix of 10 letters and a hyphen, and at most 19 digits, all of them allowed"
-)]
-fn autoclose_id(order_id: i64) -> ClientOrderId {
-    ClientOrderId::new(&format!("autoclose-{order_id}")).expect("an allowed id")
 }

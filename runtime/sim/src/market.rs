@@ -6,6 +6,7 @@ use windvane_engine::{Amount, Instrument, InstrumentId, PositionSide, Side, Surf
 
 use crate::account::Position;
 use crate::book::Book;
+use crate::bracket::Brackets;
 use crate::config::{Rate, VenueConfigError};
 use crate::filter::Fractions;
 use crate::order::OrderKey;
@@ -60,7 +61,17 @@ pub(crate) struct Market {
     /// By position side.
     pub(crate) positions: [Position; 3],
     pub(crate) open_notional: [OpenNotional; 3],
+    /// Profit before fees that each position side has realized so far.
+    pub(crate) realized: [Amount; 3],
+    /// When each position side changed last.
+    pub(crate) touched: [Time; 3],
     pub(crate) leverage: u32,
+    pub(crate) brackets: Brackets,
+    /// Isolated margin, and what each position side holds of it; 0 in cross margin.
+    pub(crate) isolated: bool,
+    pub(crate) isolated_wallet: [Amount; 3],
+    /// An isolated position with a margin call that it has not recovered from.
+    pub(crate) called: bool,
     /// Mark price range, scale 8, inside which the account is safe as far as this market goes.
     pub(crate) safe: (i64, i64),
     /// Twice the stop prices that the mark may trigger, below and above.
@@ -79,6 +90,7 @@ impl Market {
         id: InstrumentId,
         instrument: Instrument,
         leverage: u32,
+        brackets: Brackets,
     ) -> Result<Self, VenueConfigError> {
         let scales = [
             ("price_scale", instrument.price_scale),
@@ -106,7 +118,13 @@ impl Market {
             countdown: Time::NEVER,
             positions: [Position::default(); 3],
             open_notional: [OpenNotional::default(); 3],
+            realized: [Amount::ZERO; 3],
+            touched: [Time::default(); 3],
             leverage,
+            brackets,
+            isolated: false,
+            isolated_wallet: [Amount::ZERO; 3],
+            called: false,
             safe: SAFE,
             by_mark: Alert::QUIET.mid_twice,
             trade_id: 0,

@@ -1,35 +1,65 @@
-//! Account settings: position mode and leverage.
+//! Account settings: position mode, assets mode, leverage.
 //!
-//! The documents give no code for a position mode change that open orders or positions forbid;
-//! this venue answers with those that they give for the margin type (-4047, -4048).
+//! - The documents give no code for a position mode change that open orders or positions forbid;
+//!   this venue answers with those that they give for the margin type (-4047, -4048).
+//! - Multi-assets mode is a setting: margin stays per margin asset. It does not go with isolated
+//!   symbols (-1020 from both sides), and does not change with open orders or positions (-4047,
+//!   -4048). Setting what is set already: -4059, the only code of the documents that says so.
+//! - Leverage: at most that of the first bracket (-4028), and not more than the notional of
+//!   position and open orders allows (-2027). Lower leverage needs more margin: -2028 where equity
+//!   does not carry it, -4161 with an isolated position, whose margin is fixed.
 
-use windvane_engine::InstrumentId;
-use windvane_engine::protocol::{Outcome, Reply, UserEvent};
+use windvane_engine::protocol::{Outcome, Refusal, Reply};
+use windvane_engine::{InstrumentId, Time};
 
 use crate::code::Code;
+use crate::market::Market;
 use crate::venue::{Venue, refused};
 
 impl Venue {
     pub(crate) fn set_position_mode(&mut self, hedge: bool) {
-        let mut futures = self.markets.iter().filter(|market| market.is_futures());
-        let outcome = if hedge == self.hedge {
-            refused(Code::NoModeChange)
-        } else if futures.clone().any(|market| market.open_orders() > 0) {
-            refused(Code::OpenOrdersExist)
-        } else if futures.any(|market| market.positions.iter().any(|p| p.qty != 0)) {
-            refused(Code::PositionExists)
-        } else {
-            Outcome::Done(())
+        let outcome = match self.check_mode(hedge == self.hedge) {
+            Ok(()) => Outcome::Done(()),
+            Err(code) => refused(code),
         };
         let done = outcome == Outcome::Done(());
         self.reply(Reply::PositionMode { outcome });
         if done {
             self.hedge = hedge;
-            self.tell(UserEvent::PositionMode { hedge });
+            self.tell_config(true);
         }
     }
 
-    /// Lower leverage needs more margin: -2028 where equity does not carry it.
+    /// A mode of the futures account changes only while it has neither order nor position.
+    fn check_mode(&self, same: bool) -> Result<(), Code> {
+        let mut futures = self.markets.iter().filter(|market| market.is_futures());
+        if same {
+            Err(Code::NoModeChange)
+        } else if futures.clone().any(|market| market.open_orders() > 0) {
+            Err(Code::OpenOrdersExist)
+        } else if futures.any(Market::has_position) {
+            Err(Code::PositionExists)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Changes the assets mode (spec 2, Change multi-assets mode).
+    ///
+    /// # Errors
+    /// The refusals of [`crate::mode`].
+    pub fn set_multi_assets(&mut self, now: Time, on: bool) -> Result<(), Refusal> {
+        self.advance(now);
+        self.check_mode(on == self.multi_assets)
+            .map_err(Code::refusal)?;
+        if on && self.markets.iter().any(|market| market.isolated) {
+            return Err(Code::Unsupported.refusal());
+        }
+        self.multi_assets = on;
+        self.tell_config(false);
+        Ok(())
+    }
+
     pub(crate) fn set_leverage(&mut self, instrument: InstrumentId, leverage: u32) {
         let result = self.change_leverage(instrument, leverage);
         let outcome = match result {
@@ -41,10 +71,7 @@ impl Venue {
             outcome,
         });
         if result.is_ok() {
-            self.tell(UserEvent::Leverage {
-                instrument,
-                leverage,
-            });
+            self.tell_leverage(instrument, leverage);
         }
     }
 
@@ -53,10 +80,16 @@ impl Venue {
         if !market.is_futures() {
             return Err(Code::Unsupported);
         }
-        if !(1..=125).contains(&leverage) {
+        if !(1..=market.brackets.leverage_max()).contains(&leverage) {
             return Err(Code::InvalidLeverage);
         }
         let (before, asset) = (market.leverage, market.instrument.quote);
+        if leverage < before && market.isolated && market.has_position() {
+            return Err(Code::IsolatedLeverage);
+        }
+        if !market.within_bracket(leverage) {
+            return Err(Code::PositionLimit);
+        }
         self.at_mut(instrument).leverage = leverage;
         if leverage < before && !self.margin_suffices(asset) {
             self.at_mut(instrument).leverage = before;

@@ -1,6 +1,7 @@
-//! The venue's own record of every order, and how it is found: by key, by client order id.
-//! Finished orders are remembered until [`FINISHED_MAX`] later ones have finished, so that memory
-//! does not grow with the length of a recording.
+//! The venue's own record of every order, and how it is found: by key, by client order id, by the
+//! venue's id. Finished orders are remembered until [`FINISHED_MAX`] later ones (or as many as
+//! [`crate::Venue::remember_finished`] says) have finished, so that memory does not grow with the
+//! length of a recording.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use windvane_engine::{
 
 use crate::index::Index;
 
-/// Finished orders that can still be queried.
+/// Finished orders that can still be queried, where nothing else is said.
 pub const FINISHED_MAX: usize = 1024;
 
 /// Place of an order in the store.
@@ -50,6 +51,9 @@ pub(crate) struct Order {
     /// Trailing stop: the activation price, and the extreme since placement.
     pub(crate) activation: i64,
     pub(crate) extreme: i64,
+    /// A conditional order whose condition has held.
+    pub(crate) triggered: bool,
+    pub(crate) created: Time,
     pub(crate) updated: Time,
 }
 
@@ -94,7 +98,9 @@ pub(crate) struct Orders {
     slots: Vec<Order>,
     free: Vec<OrderKey>,
     finished: VecDeque<OrderKey>,
+    finished_max: usize,
     index: Index,
+    by_id: Index,
 }
 
 impl Orders {
@@ -103,7 +109,9 @@ impl Orders {
             slots: Vec::new(),
             free: Vec::new(),
             finished: VecDeque::with_capacity(FINISHED_MAX + 1),
+            finished_max: FINISHED_MAX,
             index: Index::new(),
+            by_id: Index::new(),
         }
     }
 
@@ -115,7 +123,32 @@ impl Orders {
         })
     }
 
+    /// The order with this id of the venue's.
+    pub(crate) fn find_id(&self, id: VenueOrderId) -> Option<OrderKey> {
+        let hash = crate::index::hash_id(id);
+        self.by_id.find(hash, |key| self.at(key).id == id)
+    }
+
+    /// Remembers this many finished orders from now on.
+    pub(crate) fn remember_finished(&mut self, max: usize) {
+        self.finished_max = max;
+        while self.finished.len() > max {
+            self.forget_oldest();
+        }
+    }
+
+    /// Every order that is remembered, in no order that means anything.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Order> {
+        let mut free = vec![false; self.slots.len()];
+        for key in &self.free {
+            free[key.0 as usize] = true;
+        }
+        let used = self.slots.iter().zip(free);
+        used.filter(|(_, free)| !free).map(|(order, _)| order)
+    }
+
     pub(crate) fn insert(&mut self, order: Order) -> OrderKey {
+        let id = crate::index::hash_id(order.id);
         let older = self.find(order.surface, &order.client_order_id);
         let hash = hash(order.surface, &order.client_order_id);
         if let Some(older) = older {
@@ -129,6 +162,7 @@ impl Orders {
             OrderKey(self.slots.len() as u32 - 1)
         };
         self.index.insert(hash, key);
+        self.by_id.insert(id, key);
         key
     }
 
@@ -136,12 +170,18 @@ impl Orders {
     pub(crate) fn finish(&mut self, key: OrderKey) {
         self.at_mut(key).stage = Stage::Finished;
         self.finished.push_back(key);
-        if self.finished.len() > FINISHED_MAX
-            && let Some(oldest) = self.finished.pop_front()
-        {
+        if self.finished.len() > self.finished_max {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.finished.pop_front() {
             let order = self.at(oldest);
-            self.index
-                .remove(hash(order.surface, &order.client_order_id), oldest);
+            let hash = hash(order.surface, &order.client_order_id);
+            let id = crate::index::hash_id(order.id);
+            self.index.remove(hash, oldest);
+            self.by_id.remove(id, oldest);
             self.free.push(oldest);
         }
     }

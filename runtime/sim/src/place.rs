@@ -111,6 +111,8 @@ impl Venue {
             closing,
             activation: 0,
             extreme: 0,
+            triggered: false,
+            created: self.now,
             updated: self.now,
         };
         if terms.order_type.is_conditional() {
@@ -199,10 +201,10 @@ impl Venue {
         let (terms, surface) = (&order.terms, order.surface);
         let market = self.at(terms.instrument);
         if surface == Surface::Futures {
-            if order.closing || self.margin_allows(order) {
+            if order.closing {
                 return Ok(());
             }
-            return Err(Code::MarginNotSufficient);
+            return self.check_margin_of(order);
         }
         let (base, quote) = self.pair(terms.instrument);
         let (asset, needed) = match terms.side {

@@ -4,16 +4,18 @@
 //! A countdown ends on the first multiple of 10 ms at or after its time, as the service checks
 //! about that often. Funding pays `- position * mark * rate` at the recorded time of the next
 //! payment, by the last recorded mark and rate, half to even at 8 decimals; longs pay a positive
-//! rate. Its account update lists the balance only (spec 2, `ACCOUNT_UPDATE`).
+//! rate. Its account update lists the balance only, in isolated margin the position too (spec 2,
+//! `ACCOUNT_UPDATE`).
 
-use windvane_engine::protocol::{
-    AccountReason, AccountUpdate, BalanceUpdate, Outcome, Reply, UserEvent,
+use windvane_engine::protocol::{Outcome, Reply};
+use windvane_engine::{
+    Amount, InstrumentId, MarketEvent, OrderStatus, PositionSide, Surface, Time, WorkingType,
 };
-use windvane_engine::{Amount, InstrumentId, MarketEvent, OrderStatus, Surface, Time, WorkingType};
 
 use crate::code::Code;
 use crate::config::Rate;
 use crate::market::Mark;
+use crate::stream::Cause;
 use crate::venue::{Venue, refused};
 
 /// How often the service looks at countdowns.
@@ -123,30 +125,40 @@ impl Venue {
     }
 
     fn pay_funding(&mut self, instrument: InstrumentId) {
-        let market = self.at(instrument);
-        let Some(mark) = market.mark else { return };
+        if let Some(mark) = self.at(instrument).mark {
+            self.pay_funding_at(instrument, mark.price, mark.funding_rate);
+        }
+    }
+
+    /// Funding of every position of an instrument, by this mark price and rate.
+    pub(crate) fn pay_funding_at(&mut self, instrument: InstrumentId, mark: i64, rate: i64) {
+        let market = self.at_mut(instrument);
         let (asset, scale) = (market.instrument.quote, market.instrument.qty_scale);
-        let owed = |position: &crate::account::Position| {
-            Rate(mark.funding_rate).of(position.notional(mark.price, scale))
-        };
-        let held = market.positions.iter().filter(|p| p.qty != 0);
-        let payments: Vec<Amount> = held.map(owed).collect();
-        if payments.is_empty() {
+        let mut change = Amount::ZERO;
+        let mut held = Vec::new();
+        for side in PositionSide::ALL {
+            let position = market.position(*side);
+            if position.qty == 0 {
+                continue;
+            }
+            let paid = Rate(rate).of(position.notional(mark, scale));
+            change -= paid;
+            held.push((instrument, *side));
+            if market.isolated {
+                market.isolated_wallet[*side as usize] -= paid;
+            }
+        }
+        if held.is_empty() {
             return;
         }
-        let change = -payments.into_iter().sum::<Amount>();
-        *self.account.wallet_mut(asset) += change;
-        let balance = BalanceUpdate {
-            change,
-            ..self.balance(Surface::Futures, asset)
+        let listed = if market.isolated {
+            held.as_slice()
+        } else {
+            &[]
         };
-        self.tell(UserEvent::Account(AccountUpdate {
-            surface: Surface::Futures,
-            reason: AccountReason::FundingFee,
-            balances: vec![balance],
-            positions: Vec::new(),
-            transaction_time: self.now,
-        }));
+        *self.account.wallet_mut(asset) += change;
+        let (surface, cause) = (Surface::Futures, Cause::FundingFee);
+        self.tell_change(surface, cause, &[(asset, change)], listed);
         self.margin.dirty = Some(asset);
         self.settle();
     }

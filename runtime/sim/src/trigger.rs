@@ -167,6 +167,7 @@ impl Venue {
         let unprotected = terms.price_protect && market.is_dislocated();
         let order = self.orders.at_mut(key);
         order.stage = Stage::Active;
+        order.triggered = true;
         if terms.close_position {
             order.qty = closable;
         }

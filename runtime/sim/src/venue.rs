@@ -22,11 +22,13 @@ use windvane_engine::{
 };
 
 use crate::account::Account;
+use crate::bracket::Brackets;
 use crate::code::Code;
 use crate::config::{QueueModel, Rates, VenueConfig, VenueConfigError};
 use crate::margin::Watch;
 use crate::market::Market;
 use crate::order::Orders;
+use crate::stream::StreamEvent;
 
 /// What the venue says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +51,14 @@ pub struct Venue {
     pub(crate) rates: Rates,
     pub(crate) queue: QueueModel,
     pub(crate) hedge: bool,
+    pub(crate) multi_assets: bool,
     pub(crate) margin: Watch,
     /// An instrument whose position was closed or turned round.
     pub(crate) closed: Option<InstrumentId>,
     pub(crate) order_id: i64,
     pub(crate) out: VecDeque<VenueMessage>,
+    /// User events in full, where they are asked for.
+    pub(crate) stream: Option<VecDeque<StreamEvent>>,
 }
 
 impl Venue {
@@ -69,7 +74,8 @@ impl Venue {
             account.admit(instrument.base);
             account.admit(instrument.quote);
             let id = InstrumentId(n as u16);
-            markets.push(Market::new(id, instrument, config.leverage)?);
+            let brackets = Brackets::single(rates.maintenance);
+            markets.push(Market::new(id, instrument, config.leverage, brackets)?);
         }
         for (surface, asset, amount) in config.start_balance {
             if amount.0 < 0 {
@@ -94,10 +100,12 @@ impl Venue {
             rates,
             queue: config.queue,
             hedge: config.hedge_mode,
+            multi_assets: false,
             margin: Watch::default(),
             closed: None,
             order_id: 0,
             out: VecDeque::new(),
+            stream: None,
         })
     }
 

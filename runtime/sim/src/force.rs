@@ -1,0 +1,224 @@
+//! What a test makes happen: fills, ends, liquidations, funding, new rules. Each goes the way
+//! that the market would have gone, so that events and sums are the usual ones.
+//!
+//! Forced fills are maker fills at the order's own price. They take nothing of the recorded book.
+
+use windvane_engine::protocol::Refusal;
+use windvane_engine::{
+    Instrument, InstrumentId, OrderStatus, PositionSide, Qty, Surface, Time, VenueOrderId,
+};
+
+use crate::bracket::{Bracket, Brackets};
+use crate::code::Code;
+use crate::config::VenueConfigError;
+use crate::filter::Fractions;
+use crate::order::{OrderKey, Stage};
+use crate::venue::Venue;
+
+/// Orders.
+impl Venue {
+    /// Fills at most `qty` of an order that rests in the book; answers how much it was.
+    ///
+    /// # Errors
+    /// -2013 for an unknown order, -4000 for one that is not in the book.
+    pub fn fill_order(&mut self, now: Time, id: VenueOrderId, qty: Qty) -> Result<Qty, Refusal> {
+        self.advance(now);
+        let key = self.open_key(id)?;
+        let order = self.orders.at(key);
+        let (Stage::Active, Some(price)) = (order.stage, order.limit()) else {
+            return Err(Code::InvalidOrderStatus.refusal());
+        };
+        let filled = self.executable(key).min(qty.0).max(0);
+        if filled > 0 {
+            self.fill(key, price, filled, true);
+            if self.orders.at(key).stage == Stage::Finished {
+                self.withdraw(key);
+            }
+        }
+        self.settle();
+        Ok(Qty(filled))
+    }
+
+    /// Cancels an open order by the venue's id.
+    ///
+    /// # Errors
+    /// -2011 where it is not open.
+    pub fn cancel_order(&mut self, now: Time, id: VenueOrderId) -> Result<(), Refusal> {
+        self.end_order(now, id, OrderStatus::Canceled)
+    }
+
+    /// Ends an open order as the matching engine would (`EXPIRED`), for example in maintenance.
+    ///
+    /// # Errors
+    /// -2011 where it is not open.
+    pub fn expire_order(&mut self, now: Time, id: VenueOrderId) -> Result<(), Refusal> {
+        self.end_order(now, id, OrderStatus::Expired)
+    }
+
+    fn end_order(
+        &mut self,
+        now: Time,
+        id: VenueOrderId,
+        status: OrderStatus,
+    ) -> Result<(), Refusal> {
+        self.advance(now);
+        let key = self
+            .open_key(id)
+            .map_err(|_| Code::CancelRejected.refusal())?;
+        self.close(key, status);
+        self.settle();
+        Ok(())
+    }
+
+    fn open_key(&self, id: VenueOrderId) -> Result<OrderKey, Refusal> {
+        let key = self.orders.find_id(id);
+        key.filter(|key| self.orders.at(*key).stage != Stage::Finished)
+            .ok_or_else(|| Code::NoSuchOrder.refusal())
+    }
+}
+
+/// Positions.
+impl Venue {
+    /// Liquidates now: all crossed positions of the symbol's margin asset, or in isolated margin
+    /// the positions of the symbol.
+    ///
+    /// # Errors
+    /// -2024 without a position, -1020 on spot.
+    pub fn liquidate_now(&mut self, now: Time, instrument: InstrumentId) -> Result<(), Refusal> {
+        self.advance(now);
+        let market = self.futures_mut(instrument).map_err(Code::refusal)?;
+        let (asset, isolated) = (market.instrument.quote, market.isolated);
+        if !market.has_position() {
+            return Err(Code::PositionNotSufficient.refusal());
+        }
+        if isolated {
+            for side in PositionSide::ALL {
+                if self.at(instrument).position(*side).qty != 0 {
+                    self.liquidate_isolated(instrument, *side);
+                }
+            }
+        } else {
+            self.liquidate(asset);
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Auto-deleverages at most `qty` of a position at the mark price; answers how much it was.
+    ///
+    /// # Errors
+    /// -2024 without a position, -1020 on spot.
+    pub fn deleverage(
+        &mut self,
+        now: Time,
+        instrument: InstrumentId,
+        side: PositionSide,
+        qty: Qty,
+    ) -> Result<Qty, Refusal> {
+        self.advance(now);
+        let market = self.futures_mut(instrument).map_err(Code::refusal)?;
+        let closed = market.position(side).qty.abs().min(qty.0).max(0);
+        if closed == 0 {
+            return Err(Code::PositionNotSufficient.refusal());
+        }
+        self.close_by_adl(instrument, side, closed);
+        self.settle();
+        Ok(Qty(closed))
+    }
+
+    /// Pays funding now, at `rate` (scale 8) of the value at the mark price.
+    ///
+    /// # Errors
+    /// -1020 on spot, -1121 for an unknown instrument.
+    pub fn fund_now(
+        &mut self,
+        now: Time,
+        instrument: InstrumentId,
+        rate: i64,
+    ) -> Result<(), Refusal> {
+        self.advance(now);
+        self.futures_mut(instrument).map_err(Code::refusal)?;
+        let mark = self.at(instrument).mark_price();
+        self.pay_funding_at(instrument, mark, rate);
+        Ok(())
+    }
+}
+
+/// Terms.
+impl Venue {
+    /// Gives an instrument new rules: status, filters, precisions, fractions. Open orders stay.
+    ///
+    /// # Errors
+    /// Names the field that cannot change (surface, symbol, assets, scales), or a fraction that
+    /// does not fit.
+    pub fn set_rules(
+        &mut self,
+        instrument: InstrumentId,
+        rules: Instrument,
+    ) -> Result<(), VenueConfigError> {
+        let Some(market) = self.markets.get_mut(usize::from(instrument.0)) else {
+            return Err(VenueConfigError::Fixed {
+                instrument: rules.name(),
+                field: "instrument",
+            });
+        };
+        let old = &market.instrument;
+        let fixed = [
+            ("surface", old.surface == rules.surface),
+            ("symbol", old.symbol == rules.symbol),
+            ("base", old.base == rules.base),
+            ("quote", old.quote == rules.quote),
+            ("price_scale", old.price_scale == rules.price_scale),
+            ("qty_scale", old.qty_scale == rules.qty_scale),
+        ];
+        if let Some((field, _)) = fixed.iter().find(|(_, same)| !same) {
+            return Err(VenueConfigError::Fixed {
+                instrument: rules.name(),
+                field,
+            });
+        }
+        market.fractions = Fractions::new(&rules)?;
+        market.instrument = rules;
+        Ok(())
+    }
+
+    /// Gives a futures instrument leverage brackets. A leverage over the first is lowered to it.
+    ///
+    /// # Errors
+    /// Names the rule that the brackets break, or that the instrument is none of futures.
+    pub fn set_brackets(
+        &mut self,
+        instrument: InstrumentId,
+        brackets: &[Bracket],
+    ) -> Result<(), VenueConfigError> {
+        let market = self.markets.get_mut(usize::from(instrument.0));
+        let futures = market.filter(|market| market.instrument.surface == Surface::Futures);
+        let Some(market) = futures else {
+            return Err(VenueConfigError::Fixed {
+                instrument: format!("instrument {}", instrument.0),
+                field: "brackets",
+            });
+        };
+        market.brackets = Brackets::new(&market.instrument.name(), brackets)?;
+        market.leverage = market.leverage.min(market.brackets.leverage_max());
+        self.margin.dirty = Some(self.at(instrument).instrument.quote);
+        self.settle();
+        Ok(())
+    }
+
+    /// The next order gets the id after this one, if that is more than what was given so far: so
+    /// that several accounts can share one sequence.
+    pub fn order_ids_after(&mut self, id: VenueOrderId) {
+        self.order_id = self.order_id.max(id.0);
+    }
+
+    /// The newest order id that was given.
+    pub const fn newest_order_id(&self) -> VenueOrderId {
+        VenueOrderId(self.order_id)
+    }
+
+    /// How many finished orders are remembered from now on, [`crate::FINISHED_MAX`] at first.
+    pub fn remember_finished(&mut self, max: usize) {
+        self.orders.remember_finished(max.max(1));
+    }
+}

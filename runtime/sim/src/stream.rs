@@ -1,0 +1,269 @@
+//! User events with all that their form on the wire needs (spec 1 and 2, Events), for whoever
+//! speaks that form. The engine's [`UserEvent`] says less: what a strategy's runtime uses.
+//!
+//! A venue made with [`Venue::with_stream`] says every user event this way, through
+//! [`Venue::poll_stream`], and none through [`Venue::poll`], which is left with the answers.
+//! Their order among themselves is the same.
+
+use std::collections::VecDeque;
+
+use windvane_engine::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, UserEvent,
+};
+use windvane_engine::{Amount, AssetId, InstrumentId, PositionSide, Surface, Time};
+
+use crate::venue::Venue;
+use crate::view::{FuturesBalance, OrderView, PositionView, SpotBalance};
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        /// Why balances or positions changed: `m` of an account update (spec 2,
+        /// `ACCOUNT_UPDATE`).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Cause { $($(#[$doc])* $name,)* }
+
+        impl Cause {
+            /// Every cause.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The word as the venue spells it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+causes! {
+    /// A deposit.
+    Deposit = "DEPOSIT";
+    /// A withdrawal.
+    Withdraw = "WITHDRAW";
+    /// A fill, or an order that locks or frees balance.
+    Order = "ORDER";
+    /// A funding payment.
+    FundingFee = "FUNDING_FEE";
+    /// A withdrawal that came back.
+    WithdrawReject = "WITHDRAW_REJECT";
+    /// A correction by the venue.
+    Adjustment = "ADJUSTMENT";
+    /// What the insurance fund paid.
+    InsuranceClear = "INSURANCE_CLEAR";
+    /// A deposit by the venue.
+    AdminDeposit = "ADMIN_DEPOSIT";
+    /// A withdrawal by the venue.
+    AdminWithdraw = "ADMIN_WITHDRAW";
+    /// Margin of an isolated position was added or reduced.
+    MarginTransfer = "MARGIN_TRANSFER";
+    /// The margin type of a symbol changed.
+    MarginTypeChange = "MARGIN_TYPE_CHANGE";
+    /// A transfer between the surfaces, or to another account.
+    AssetTransfer = "ASSET_TRANSFER";
+    /// An exchange of assets in multi-assets mode.
+    AutoExchange = "AUTO_EXCHANGE";
+}
+
+impl Cause {
+    const fn reason(self) -> AccountReason {
+        match self {
+            Self::Order => AccountReason::Order,
+            Self::FundingFee => AccountReason::FundingFee,
+            _ => AccountReason::Other,
+        }
+    }
+}
+
+/// One user event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamEvent {
+    /// `executionReport` or `ORDER_TRADE_UPDATE`.
+    Order(Box<OrderEvent>),
+    /// `outboundAccountPosition`.
+    Spot {
+        /// `m`.
+        cause: Cause,
+        /// `B`.
+        balances: Vec<SpotBalance>,
+        /// `T`.
+        time: Time,
+    },
+    /// `ACCOUNT_UPDATE`.
+    Futures {
+        /// `m`.
+        cause: Cause,
+        /// `B`: the balance, and `bc`.
+        balances: Vec<(FuturesBalance, Amount)>,
+        /// `P`.
+        positions: Vec<PositionView>,
+        /// `T`.
+        time: Time,
+    },
+    /// `MARGIN_CALL`.
+    MarginCall {
+        /// `cw`; `None` where an isolated position is called.
+        cross_wallet: Option<Amount>,
+        /// `p`: the positions in danger.
+        positions: Vec<PositionView>,
+        /// When.
+        time: Time,
+    },
+    /// `ACCOUNT_CONFIG_UPDATE` with `ac`.
+    Leverage {
+        /// `s`.
+        instrument: InstrumentId,
+        /// `l`.
+        leverage: u32,
+        /// `T`.
+        time: Time,
+    },
+    /// `ACCOUNT_CONFIG_UPDATE` with `ai`.
+    Config {
+        /// `j`.
+        multi_assets: bool,
+        /// `d`.
+        hedge: bool,
+        /// `T`.
+        time: Time,
+    },
+}
+
+/// An order update and the order as it left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderEvent {
+    /// What happened.
+    pub update: OrderUpdate,
+    /// The order after it.
+    pub order: OrderView,
+    /// Notional of the open buys and sells of its position side: `b` and `a`. Futures only.
+    pub open_notional: [Amount; 2],
+}
+
+impl Venue {
+    /// This venue with [`Venue::poll_stream`] in place of the user events of [`Venue::poll`].
+    #[must_use]
+    pub fn with_stream(mut self) -> Self {
+        self.stream = Some(VecDeque::new());
+        self
+    }
+
+    /// The next user event in full, until there is none.
+    pub fn poll_stream(&mut self) -> Option<StreamEvent> {
+        self.stream.as_mut()?.pop_front()
+    }
+
+    fn stream(&mut self, event: StreamEvent) {
+        if let Some(stream) = &mut self.stream {
+            stream.push_back(event);
+        }
+    }
+
+    pub(crate) fn tell_update(&mut self, update: OrderUpdate) {
+        if self.stream.is_none() {
+            return self.tell(UserEvent::Order(update));
+        }
+        let Some(key) = self.orders.find_id(update.order_id) else {
+            return;
+        };
+        let open = &self.at(update.instrument).open_notional;
+        let event = OrderEvent {
+            update,
+            order: self.view_of(self.orders.at(key)),
+            open_notional: open[update.position_side as usize].0,
+        };
+        self.stream(StreamEvent::Order(Box::new(event)));
+    }
+
+    /// Says that balances (with `bc`) and positions changed.
+    pub(crate) fn tell_change(
+        &mut self,
+        surface: Surface,
+        cause: Cause,
+        balances: &[(AssetId, Amount)],
+        positions: &[(InstrumentId, PositionSide)],
+    ) {
+        let time = self.now;
+        if self.stream.is_none() {
+            let of = |(asset, change): &(AssetId, Amount)| BalanceUpdate {
+                change: *change,
+                ..self.balance(surface, *asset)
+            };
+            let held = positions.iter().map(|(i, side)| self.position(*i, *side));
+            let update = AccountUpdate {
+                surface,
+                reason: cause.reason(),
+                balances: balances.iter().map(of).collect(),
+                positions: held.collect(),
+                transaction_time: time,
+            };
+            return self.tell(UserEvent::Account(update));
+        }
+        let event = match surface {
+            Surface::Spot => StreamEvent::Spot {
+                cause,
+                balances: balances
+                    .iter()
+                    .map(|(a, _)| self.spot_balance(*a))
+                    .collect(),
+                time,
+            },
+            Surface::Futures => {
+                let of =
+                    |(asset, change): &(AssetId, Amount)| (self.futures_balance(*asset), *change);
+                let held = positions.iter();
+                StreamEvent::Futures {
+                    cause,
+                    balances: balances.iter().map(of).collect(),
+                    positions: held.map(|(i, side)| self.position_of(*i, *side)).collect(),
+                    time,
+                }
+            }
+        };
+        self.stream(event);
+    }
+
+    /// A margin call of the crossed positions of an asset, or of one isolated symbol.
+    pub(crate) fn tell_margin_call(&mut self, asset: AssetId, isolated: Option<InstrumentId>) {
+        if self.stream.is_none() {
+            return self.tell(UserEvent::MarginCall);
+        }
+        let called = |view: &PositionView| match isolated {
+            Some(instrument) => view.instrument == instrument,
+            None => !view.isolated && self.at(view.instrument).instrument.quote == asset,
+        };
+        let cross_wallet = self.futures_balance(asset).cross_wallet;
+        let event = StreamEvent::MarginCall {
+            cross_wallet: isolated.is_none().then_some(cross_wallet),
+            positions: self.position_views().filter(called).collect(),
+            time: self.now,
+        };
+        self.stream(event);
+    }
+
+    pub(crate) fn tell_leverage(&mut self, instrument: InstrumentId, leverage: u32) {
+        if self.stream.is_none() {
+            return self.tell(UserEvent::Leverage {
+                instrument,
+                leverage,
+            });
+        }
+        self.stream(StreamEvent::Leverage {
+            instrument,
+            leverage,
+            time: self.now,
+        });
+    }
+
+    /// The position mode or the assets mode changed. The engine's protocol has no word for the
+    /// latter.
+    pub(crate) fn tell_config(&mut self, position_mode: bool) {
+        let hedge = self.hedge;
+        if self.stream.is_none() && position_mode {
+            return self.tell(UserEvent::PositionMode { hedge });
+        }
+        self.stream(StreamEvent::Config {
+            multi_assets: self.multi_assets,
+            hedge,
+            time: self.now,
+        });
+    }
+}

@@ -1,0 +1,383 @@
+//! What can be seen of the account: orders, balances, positions and margin, as REST routes show
+//! them. Copies only; nothing here changes anything.
+
+use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
+use windvane_engine::{
+    Amount, AssetId, ClientOrderId, InstrumentId, OrderStatus, OrderTerms, OrderType, PositionSide,
+    Price, Qty, Surface, Time, TimeInForce, VenueOrderId,
+};
+
+use crate::bracket::Bracket;
+use crate::config::Rate;
+use crate::order::Order;
+use crate::venue::Venue;
+
+/// An order, open or finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderView {
+    /// `clientOrderId`.
+    pub client_order_id: ClientOrderId,
+    /// `orderId`.
+    pub order_id: VenueOrderId,
+    /// Surface.
+    pub surface: Surface,
+    /// Its terms as sent; `origType` is their type.
+    pub terms: OrderTerms,
+    /// `type`: LIMIT or MARKET once a condition has held, else the type as sent.
+    pub order_type: OrderType,
+    /// `timeInForce`.
+    pub time_in_force: TimeInForce,
+    /// `status`.
+    pub status: OrderStatus,
+    /// `origQty`.
+    pub qty: Qty,
+    /// `executedQty`.
+    pub executed: Qty,
+    /// `cumQuote`.
+    pub cum_quote: Amount,
+    /// `avgPrice`, scale 8; 0 without a fill.
+    pub average_price: i64,
+    /// `activatePrice` of a trailing stop.
+    pub activation_price: Option<Price>,
+    /// `time`.
+    pub created: Time,
+    /// `updateTime`.
+    pub updated: Time,
+}
+
+/// One spot balance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpotBalance {
+    /// The asset.
+    pub asset: AssetId,
+    /// `free`.
+    pub free: Amount,
+    /// `locked`.
+    pub locked: Amount,
+}
+
+/// The futures account of one margin asset (spec 4, GET balance and GET account).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FuturesBalance {
+    /// The asset.
+    pub asset: AssetId,
+    /// `walletBalance`: isolated wallets are part of it.
+    pub wallet: Amount,
+    /// `crossWalletBalance`: without the isolated wallets.
+    pub cross_wallet: Amount,
+    /// `crossUnPnl`: unrealized profit of crossed positions.
+    pub cross_unrealized: Amount,
+    /// `unrealizedProfit` of all positions.
+    pub unrealized: Amount,
+    /// `positionInitialMargin`.
+    pub position_margin: Amount,
+    /// `openOrderInitialMargin`.
+    pub open_order_margin: Amount,
+    /// `maintMargin`.
+    pub maintenance_margin: Amount,
+    /// `availableBalance`, not negative.
+    pub available: Amount,
+    /// `maxWithdrawAmount`: available without unrealized profit.
+    pub max_withdraw: Amount,
+}
+
+/// A position side of a futures symbol (spec 4, GET positionRisk), held or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositionView {
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// `positionSide`.
+    pub position_side: PositionSide,
+    /// `positionAmt`, negative when short.
+    pub qty: Qty,
+    /// Entry price times quantity, signed like it.
+    pub cost: Amount,
+    /// `entryPrice`, scale 8; 0 without a position.
+    pub entry_price: i64,
+    /// `markPrice`, scale 8; 0 where unknown.
+    pub mark_price: i64,
+    /// `liquidationPrice`, scale 8, if prices of other symbols stood still; 0 if there is none.
+    pub liquidation_price: i64,
+    /// Value at the mark price, signed like the quantity.
+    pub notional: Amount,
+    /// `unRealizedProfit`.
+    pub unrealized: Amount,
+    /// `cr`: profit before fees that was realized so far.
+    pub realized: Amount,
+    /// `leverage`.
+    pub leverage: u32,
+    /// `maxNotionalValue` at that leverage.
+    pub notional_max: Amount,
+    /// `marginType`.
+    pub isolated: bool,
+    /// `isolatedWallet`: 0 in cross margin.
+    pub isolated_wallet: Amount,
+    /// `positionInitialMargin`.
+    pub position_margin: Amount,
+    /// `openOrderInitialMargin`.
+    pub open_order_margin: Amount,
+    /// `maintMargin`.
+    pub maintenance_margin: Amount,
+    /// `adlQuantile`: 0 without profit, else 1 to 4 by profit over initial margin.
+    pub adl_quantile: u8,
+    /// `updateTime`.
+    pub updated: Time,
+}
+
+/// Orders.
+impl Venue {
+    /// The order with this id of the venue's, as long as it is remembered.
+    pub fn order(&self, id: VenueOrderId) -> Option<OrderView> {
+        let key = self.orders.find_id(id)?;
+        Some(self.view_of(self.orders.at(key)))
+    }
+
+    /// The newest order with this client order id.
+    pub fn order_by_client(
+        &self,
+        instrument: InstrumentId,
+        id: &ClientOrderId,
+    ) -> Option<OrderView> {
+        let key = self.find(instrument, id)?;
+        Some(self.view_of(self.orders.at(key)))
+    }
+
+    /// Every open order of an instrument, or of all, oldest first.
+    pub fn open(&self, instrument: Option<InstrumentId>) -> Vec<OrderView> {
+        let of = |market: &&crate::market::Market| instrument.is_none_or(|id| market.id == id);
+        let markets = self.markets.iter().filter(of);
+        let keys = markets.flat_map(|market| {
+            let resting = market.own.iter().flatten().map(|own| own.key);
+            resting.chain(market.waiting.iter().copied())
+        });
+        let mut open: Vec<_> = keys.map(|key| self.view_of(self.orders.at(key))).collect();
+        open.sort_unstable_by_key(|order| order.order_id);
+        open
+    }
+
+    /// Every order that is remembered, open or finished, oldest first.
+    pub fn orders(&self) -> Vec<OrderView> {
+        let mut all: Vec<_> = self.orders.all().map(|order| self.view_of(order)).collect();
+        all.sort_unstable_by_key(|order| order.order_id);
+        all
+    }
+
+    pub(crate) fn view_of(&self, order: &Order) -> OrderView {
+        let market = self.at(order.terms.instrument);
+        let order_type = match order.terms.order_type {
+            sent if !order.triggered => sent,
+            OrderType::Stop | OrderType::TakeProfit => OrderType::Limit,
+            _ => OrderType::Market,
+        };
+        let trails = order.terms.order_type == OrderType::TrailingStopMarket;
+        OrderView {
+            client_order_id: order.client_order_id,
+            order_id: order.id,
+            surface: order.surface,
+            terms: order.terms,
+            order_type,
+            time_in_force: order.time_in_force,
+            status: order.status,
+            qty: Qty(order.qty),
+            executed: Qty(order.executed),
+            cum_quote: order.cum_quote,
+            average_price: per_unit(order.cum_quote, order.executed, market.instrument.qty_scale),
+            activation_price: trails.then(|| Price(market.in_ticks(order.activation))),
+            created: order.created,
+            updated: order.updated,
+        }
+    }
+}
+
+/// Balances, positions and settings.
+impl Venue {
+    /// Free and locked spot balance of an asset.
+    pub fn spot_balance(&self, asset: AssetId) -> SpotBalance {
+        let balance = self.account.spot(asset);
+        SpotBalance {
+            asset,
+            free: balance.free,
+            locked: balance.locked,
+        }
+    }
+
+    /// Every asset that the account knows.
+    pub fn assets(&self) -> impl Iterator<Item = AssetId> + use<> {
+        self.account.assets()
+    }
+
+    /// The futures account of one margin asset.
+    pub fn futures_balance(&self, asset: AssetId) -> FuturesBalance {
+        let mut balance = FuturesBalance {
+            asset,
+            wallet: self.account.wallet(asset),
+            cross_wallet: self.account.wallet(asset),
+            cross_unrealized: Amount::ZERO,
+            unrealized: Amount::ZERO,
+            position_margin: Amount::ZERO,
+            open_order_margin: Amount::ZERO,
+            maintenance_margin: Amount::ZERO,
+            available: Amount::ZERO,
+            max_withdraw: Amount::ZERO,
+        };
+        for market in self.markets.iter().filter(|m| m.margins(asset)) {
+            let (mark, scale) = (market.mark_price(), market.instrument.qty_scale);
+            for (slot, position) in market.positions.iter().enumerate() {
+                let unrealized = position.unrealized(mark, scale);
+                let own = market.position_margin(position);
+                balance.unrealized += unrealized;
+                balance.cross_wallet -= market.isolated_wallet[slot];
+                balance.position_margin += own;
+                balance.open_order_margin += market.side_margin(slot) - own;
+                let notional = position.notional(mark, scale).abs();
+                balance.maintenance_margin += market.brackets.maintenance(notional);
+                if !market.isolated {
+                    balance.cross_unrealized += unrealized;
+                }
+            }
+        }
+        let spare = balance.cross_wallet - self.initial_margins(asset);
+        let losses = balance.cross_unrealized.min(Amount::ZERO);
+        balance.available = (spare + balance.cross_unrealized).max(Amount::ZERO);
+        balance.max_withdraw = (spare + losses).max(Amount::ZERO);
+        balance
+    }
+
+    /// `availableBalance` of a margin asset.
+    pub(crate) fn available(&self, asset: AssetId) -> Amount {
+        let equity = self.standing(asset).equity;
+        (equity - self.initial_margins(asset)).max(Amount::ZERO)
+    }
+
+    /// Every position side of every futures symbol that the position mode has, held or not.
+    pub fn position_views(&self) -> impl Iterator<Item = PositionView> + '_ {
+        let sides = || {
+            let sides = PositionSide::ALL.iter().copied();
+            sides.filter(|side| (*side == PositionSide::Both) != self.hedge)
+        };
+        let futures = self.markets.iter().filter(|market| market.is_futures());
+        futures.flat_map(move |market| sides().map(|side| self.position_of(market.id, side)))
+    }
+
+    /// One position side; `None` if there is no such futures symbol.
+    pub fn position_view(
+        &self,
+        instrument: InstrumentId,
+        position_side: PositionSide,
+    ) -> Option<PositionView> {
+        let market = self.known(instrument).filter(|m| m.is_futures())?;
+        Some(self.position_of(market.id, position_side))
+    }
+
+    pub(crate) fn position_of(
+        &self,
+        instrument: InstrumentId,
+        position_side: PositionSide,
+    ) -> PositionView {
+        let market = self.at(instrument);
+        let (mark, scale) = (market.mark_price(), market.instrument.qty_scale);
+        let (slot, position) = (position_side as usize, market.position(position_side));
+        let notional = position.notional(mark, scale);
+        let unrealized = position.unrealized(mark, scale);
+        let own = market.position_margin(position);
+        PositionView {
+            instrument,
+            position_side,
+            qty: Qty(position.qty),
+            cost: position.cost,
+            entry_price: per_unit(position.cost, position.qty, scale),
+            mark_price: mark,
+            liquidation_price: self.liquidation_price(instrument, position_side),
+            notional,
+            unrealized,
+            realized: market.realized[slot],
+            leverage: market.leverage,
+            notional_max: market.brackets.notional_max(market.leverage),
+            isolated: market.isolated,
+            isolated_wallet: market.isolated_wallet[slot],
+            position_margin: own,
+            open_order_margin: market.side_margin(slot) - own,
+            maintenance_margin: market.brackets.maintenance(notional.abs()),
+            adl_quantile: adl_quantile(unrealized, own),
+            updated: market.touched[slot],
+        }
+    }
+
+    /// The mark price p at which equity meets the maintenance margin:
+    /// `E + q (p - mark) = M + r |q| p - cum`, with E the equity and M the maintenance margin of
+    /// the other positions now.
+    fn liquidation_price(&self, instrument: InstrumentId, position_side: PositionSide) -> i64 {
+        let market = self.at(instrument);
+        let (mark, scale) = (market.mark_price(), market.instrument.qty_scale);
+        let position = market.position(position_side);
+        if position.qty == 0 || mark == 0 {
+            return 0;
+        }
+        let notional = position.notional(mark, scale);
+        let (rate, cum) = market.brackets.terms(notional.abs());
+        let (equity, others) = if market.isolated {
+            let own = market.isolated_wallet[position_side as usize];
+            (own + position.unrealized(mark, scale), Amount::ZERO)
+        } else {
+            let standing = self.standing(market.instrument.quote);
+            let own = market.brackets.maintenance(notional.abs());
+            (standing.equity, standing.maintenance - own)
+        };
+        let q = i128::from(position.qty);
+        let net = q * i128::from(Rate::ONE) - q.abs() * i128::from(rate.0);
+        let owed = notional + others - cum - equity;
+        // owed is in 1e-8 of the quote asset, net in 1e-8 of a quantity unit.
+        let unit = i128::from(pow10(scale)) * i128::from(Rate::ONE);
+        let price = owed.0.checked_mul(unit).map(|owed| owed / net);
+        price
+            .and_then(|p| i64::try_from(p).ok())
+            .unwrap_or(0)
+            .max(0)
+    }
+
+    /// Hedge mode is on.
+    pub const fn hedge_mode(&self) -> bool {
+        self.hedge
+    }
+
+    /// Multi-assets mode is on.
+    pub const fn multi_assets_mode(&self) -> bool {
+        self.multi_assets
+    }
+
+    /// When the countdown of an instrument ends; [`Time::NEVER`] if none is armed.
+    pub fn countdown(&self, instrument: InstrumentId) -> Time {
+        self.known(instrument).map_or(Time::NEVER, |m| m.countdown)
+    }
+
+    /// The leverage brackets of an instrument.
+    pub fn brackets(&self, instrument: InstrumentId) -> Vec<Bracket> {
+        let market = self.known(instrument);
+        market.map_or_else(Vec::new, |m| m.brackets.list().collect())
+    }
+
+    /// The rules of an instrument as they are now.
+    pub fn instrument(&self, instrument: InstrumentId) -> Option<&windvane_engine::Instrument> {
+        self.known(instrument).map(|market| &market.instrument)
+    }
+}
+
+/// `amount / qty` as a price of scale 8, half to even; 0 where the quantity is.
+fn per_unit(amount: Amount, qty: i64, qty_scale: u8) -> i64 {
+    if qty == 0 {
+        return 0;
+    }
+    let scaled = amount.0 * i128::from(pow10(qty_scale)) * i128::from(qty.signum());
+    let price = div_half_even(scaled, i128::from(qty.abs()));
+    i64::try_from(price).unwrap_or(i64::MAX)
+}
+
+/// Amounts and prices share their scale, which [`per_unit`] relies on.
+const _: () = assert!(MARK_SCALE == windvane_engine::decimal::AMOUNT_SCALE);
+
+fn adl_quantile(unrealized: Amount, margin: Amount) -> u8 {
+    if unrealized.0 <= 0 || margin.0 <= 0 {
+        return 0;
+    }
+    (1 + unrealized.0 / margin.0).min(4) as u8
+}
