@@ -13,6 +13,7 @@ pub mod frame;
 pub mod join;
 pub mod number;
 pub mod route;
+pub mod sign;
 pub mod surface;
 pub mod symbol_rules;
 pub mod wire;

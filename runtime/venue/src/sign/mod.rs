@@ -1,0 +1,61 @@
+//! Everything that is signed: HMAC, EIP-712, EIP-191 and Ed25519, and the exact bytes of a signed
+//! request ([`prepare`]). What may not enter: sending, reading key files, a clock; the caller
+//! brings keys, time and nonce.
+//!
+//! One rule holds everywhere (spec 4, sections 1 and 6, point 8): what is signed is what stands
+//! on the wire, percent-encoded and in the order sent.
+
+pub mod hmac;
+pub mod key;
+pub mod prepare;
+pub mod recover;
+pub mod sentence;
+pub mod solana;
+pub mod typed;
+
+mod encode;
+mod inner;
+
+pub use encode::percent_encoded;
+pub use key::{ApiKey, KeyError, SolanaKey, Wallet};
+pub use prepare::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
+pub use recover::{RecoverError, signer_of};
+pub use typed::{MessageDomain, TypedData, TypedError};
+
+/// Which environment of the service is spoken to (spec 4, sections 1 to 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Network {
+    /// Production.
+    #[default]
+    Mainnet,
+    /// The separate test environment.
+    Testnet,
+}
+
+impl Network {
+    /// Chain id in the domain of the v3 `Message` (spec 4, section 1).
+    pub const fn signing_chain(self) -> u64 {
+        match self {
+            Self::Mainnet => 1666,
+            Self::Testnet => 714,
+        }
+    }
+
+    /// The label in `<brand>Chain` and in withdrawals (spec 4, sections 2 and 3).
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Mainnet => "Mainnet",
+            Self::Testnet => "Testnet",
+        }
+    }
+}
+
+/// Short name of a chain in withdrawals (spec 4, section 3); none for other chains.
+pub const fn chain_name(chain_id: u64) -> Option<&'static str> {
+    match chain_id {
+        1 => Some("ETH"),
+        56 => Some("BSC"),
+        42161 => Some("Arbitrum"),
+        _ => None,
+    }
+}

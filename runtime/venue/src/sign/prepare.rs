@@ -1,0 +1,456 @@
+//! A request as the exact bytes of the wire: parameters, what authentication adds, signature
+//! last. No sending, no clock: time and nonce come in a [`Stamp`].
+
+use std::borrow::Cow;
+
+use alloy_primitives::Address;
+use serde_json::{Map, Value};
+
+use crate::Brand;
+use crate::route::{Kind, Listing, Method, Need, Param, Route, Scheme, Surface, Version};
+use crate::sign::encode::{compact_json, push_pair};
+use crate::sign::{ApiKey, MessageDomain, Network, SolanaKey, TypedError, Wallet, hmac, typed};
+use crate::wire::Parameters;
+
+/// Header that carries the API key (spec 1, Authentication, rule 1).
+pub const API_KEY_HEADER: &str = "X-MBX-APIKEY";
+
+/// Chain id of the management routes' typed data where none is given (spec 4, section 2: 56 is
+/// common).
+pub const SIGNATURE_CHAIN: u64 = 56;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// What a service and its user agree on for all requests.
+#[derive(Clone, Debug)]
+pub struct Dialect {
+    /// The brand word and its spellings.
+    pub brand: Brand,
+    /// Production or test environment.
+    pub network: Network,
+    /// `recvWindow` of HMAC requests in milliseconds; not sent where there is none.
+    pub recv_window_ms: Option<u32>,
+}
+
+/// The keys at hand. A request asks only for those that it needs.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    /// For v1 routes.
+    pub api_key: Option<ApiKey>,
+    /// The main address; that of `wallet` where it is not given.
+    pub user: Option<Address>,
+    /// The agent's key for v3 routes; the main wallet signs where there is no agent (spec 4,
+    /// section 1).
+    pub signer: Option<Wallet>,
+    /// The main wallet's key.
+    pub wallet: Option<Wallet>,
+    /// The Solana wallet's key.
+    pub solana: Option<SolanaKey>,
+}
+
+/// The moment of a request, from the caller's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Unix time in milliseconds, as the service's clock has it.
+    pub timestamp_ms: i64,
+    /// Microseconds, strictly rising. For `createApiKey` the number that `getNonce` gave.
+    pub nonce_us: u64,
+}
+
+/// The bytes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// Method.
+    pub method: Method,
+    /// Path with the brand.
+    pub path: String,
+    /// Query string without `?`.
+    pub query: Option<String>,
+    /// Headers.
+    pub headers: Vec<(&'static str, String)>,
+    /// Body.
+    pub body: Option<String>,
+    /// What was signed: the text of the HMAC or of the `Message`, or the typed data in JSON. For
+    /// a request that is signed in its parameters only, the text of that signature.
+    pub signed: Option<String>,
+}
+
+/// A request that cannot be made from what the caller gave.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum PrepareError {
+    #[error("{route} is not listed in version {version}; `routes` prints the versions it has")]
+    NoVersion {
+        route: &'static str,
+        version: String,
+    },
+    #[error("{route} needs an API key (header X-MBX-APIKEY); configure one")]
+    NoApiKey { route: &'static str },
+    #[error("{route} needs a signature by an agent or by the main wallet; configure a key")]
+    NoSigner { route: &'static str },
+    #[error("{route} needs a signature by the main wallet; configure its key")]
+    NoWallet { route: &'static str },
+    #[error("{route} needs a signature by a Solana wallet; configure its key")]
+    NoSolanaKey { route: &'static str },
+    #[error(
+        "spot.create_api_key signs a sentence that is part of the brand and has no default; set it"
+    )]
+    NoSentence,
+    #[error(
+        "network = SOL: how a Solana wallet signs the sentence is not documented; give userSignature"
+    )]
+    SolanaSentence,
+    #[error("{route} signs {name}, which is missing; give it")]
+    NoParameter {
+        route: &'static str,
+        name: &'static str,
+    },
+    #[error("{name} = {value:?} must be a chain id, a positive integer")]
+    ChainId { name: &'static str, value: String },
+    #[error(
+        "chainId = {chain_id} has no known short name to sign (1, 56 and 42161 have); give userSignature"
+    )]
+    UnknownChain { chain_id: u64 },
+    #[error(transparent)]
+    Typed(#[from] TypedError),
+}
+
+/// The bytes of a request. Every authentication or typed-data field among the parameters is kept
+/// as given, every other is filled; `signature` stands last.
+///
+/// GET sends a query string. In v1 POST and PUT send a form body and DELETE a query string; in v3
+/// all three send a form body (spec 4, section 1). JSON-RPC sends a JSON body.
+pub fn prepare(
+    route: &'static Route,
+    version: Option<Version>,
+    parameters: &Parameters,
+    dialect: &Dialect,
+    credentials: &Credentials,
+    stamp: Stamp,
+) -> Result<Prepared, PrepareError> {
+    let listing = route
+        .listing(version)
+        .ok_or_else(|| PrepareError::NoVersion {
+            route: route.name,
+            version: version.map_or_else(|| "none".to_owned(), |version| version.to_string()),
+        })?;
+    if route.surface == Surface::Rpc {
+        return Ok(prepare_rpc(route, listing, parameters, dialect));
+    }
+    let mut draft = Draft::new(route, parameters, dialect, credentials, stamp);
+    if let Some(inner) = listing.inner {
+        draft.sign_inner(inner)?;
+    }
+    draft.fill_listed_timestamp();
+    draft.sign(listing.scheme)?;
+    Ok(draft.finish(listing, version))
+}
+
+/// A request in the making.
+pub(super) struct Draft<'a> {
+    pub(super) route: &'static Route,
+    pub(super) dialect: &'a Dialect,
+    pub(super) credentials: &'a Credentials,
+    pub(super) stamp: Stamp,
+    /// What the inner signature covers.
+    pub(super) inner_signed: Option<String>,
+    fields: Vec<(&'a str, Cow<'a, str>)>,
+    /// A signature that the caller brought.
+    given: Option<&'a str>,
+    headers: Vec<(&'static str, String)>,
+    /// Encoded text, signature included once there is one.
+    text: String,
+    signed: Option<String>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(
+        route: &'static Route,
+        parameters: &'a Parameters,
+        dialect: &'a Dialect,
+        credentials: &'a Credentials,
+        stamp: Stamp,
+    ) -> Self {
+        let mut fields = Vec::with_capacity(16);
+        for (name, value) in parameters.iter().filter(|(name, _)| *name != "signature") {
+            let is_list = |param: &Param| param.kind == Kind::List && param.name == name;
+            let value = if route.params.iter().any(is_list) {
+                Cow::Owned(compact_json(value))
+            } else {
+                Cow::Borrowed(value)
+            };
+            fields.push((name, value));
+        }
+        Self {
+            route,
+            dialect,
+            credentials,
+            stamp,
+            inner_signed: None,
+            fields,
+            given: parameters.get("signature"),
+            headers: Vec::with_capacity(2),
+            text: String::new(),
+            signed: None,
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| value.as_ref())
+    }
+
+    pub(super) fn needed(&self, name: &'static str) -> Result<&str, PrepareError> {
+        self.get(name).ok_or(PrepareError::NoParameter {
+            route: self.route.name,
+            name,
+        })
+    }
+
+    pub(super) fn whole(&self, name: &'static str) -> Result<u64, PrepareError> {
+        let value = self.needed(name)?;
+        value.parse().map_err(|_| PrepareError::ChainId {
+            name,
+            value: value.to_owned(),
+        })
+    }
+
+    pub(super) fn wallet(&self) -> Result<&'a Wallet, PrepareError> {
+        let wallet = self.credentials.wallet.as_ref();
+        wallet.ok_or(PrepareError::NoWallet {
+            route: self.route.name,
+        })
+    }
+
+    pub(super) fn push(&mut self, name: &'static str, value: String) {
+        self.fields.push((name, Cow::Owned(value)));
+    }
+
+    /// Adds a field that was not given.
+    pub(super) fn fill(&mut self, name: &'a str, value: impl FnOnce() -> String) {
+        if self.get(name).is_none() {
+            self.fields.push((name, Cow::Owned(value())));
+        }
+    }
+
+    /// `createApiKey` lists a timestamp although nothing signs it (spec 1).
+    fn fill_listed_timestamp(&mut self) {
+        let listed = |param: &Param| param.name == "timestamp" && param.need == Need::Required;
+        if self.route.params.iter().any(listed) {
+            let now = self.stamp.timestamp_ms;
+            self.fill("timestamp", || now.to_string());
+        }
+    }
+
+    fn sign(&mut self, scheme: Scheme) -> Result<(), PrepareError> {
+        match scheme {
+            Scheme::Open => {
+                self.write(self.given.map(str::to_owned));
+                self.signed = self.inner_signed.take();
+                Ok(())
+            }
+            Scheme::ApiKey => {
+                self.api_key()?;
+                self.write(self.given.map(str::to_owned));
+                Ok(())
+            }
+            Scheme::Hmac => self.sign_hmac(),
+            Scheme::Message => self.sign_message(),
+            Scheme::WalletMessage => self.sign_wallet_message(),
+            Scheme::Typed(primary) => self.sign_typed(primary),
+        }
+    }
+
+    fn api_key(&mut self) -> Result<&'a ApiKey, PrepareError> {
+        let key = self.credentials.api_key.as_ref();
+        let key = key.ok_or(PrepareError::NoApiKey {
+            route: self.route.name,
+        })?;
+        self.headers.push((API_KEY_HEADER, key.key.clone()));
+        Ok(key)
+    }
+
+    /// Spec 1, Authentication, rules 2 and 3.
+    fn sign_hmac(&mut self) -> Result<(), PrepareError> {
+        let key = self.api_key()?;
+        if let Some(window) = self.dialect.recv_window_ms {
+            self.fill("recvWindow", || window.to_string());
+        }
+        let now = self.stamp.timestamp_ms;
+        self.fill("timestamp", || now.to_string());
+        self.write(None);
+        let signature = self.given.map_or_else(
+            || hmac::hex_hmac(&key.secret, &[self.text.as_bytes()]),
+            str::to_owned,
+        );
+        self.seal(&signature);
+        Ok(())
+    }
+
+    /// Spec 4, section 1: `nonce`, `user`, `signer`, signature of the agent.
+    fn sign_message(&mut self) -> Result<(), PrepareError> {
+        let agent = self
+            .credentials
+            .signer
+            .as_ref()
+            .or(self.credentials.wallet.as_ref());
+        self.fill_nonce("nonce");
+        self.fill_user();
+        if let Some(agent) = agent {
+            self.fill("signer", || agent.address().to_string());
+        }
+        self.write(None);
+        self.seal_message(
+            agent,
+            PrepareError::NoSigner {
+                route: self.route.name,
+            },
+        )
+    }
+
+    /// Spec 4, section 3: `nonce`, `user`, signature of the main wallet, no `signer`.
+    fn sign_wallet_message(&mut self) -> Result<(), PrepareError> {
+        self.fill_nonce("nonce");
+        self.fill_user();
+        self.write(None);
+        let missing = PrepareError::NoWallet {
+            route: self.route.name,
+        };
+        self.seal_message(self.credentials.wallet.as_ref(), missing)
+    }
+
+    /// Spec 4, section 2.
+    fn sign_typed(&mut self, primary: &str) -> Result<(), PrepareError> {
+        let dialect = self.dialect;
+        self.fill(&dialect.brand.chain_parameter, || {
+            dialect.network.label().to_owned()
+        });
+        self.fill_user();
+        self.fill_nonce("nonce");
+        self.fill("signatureChainId", || SIGNATURE_CHAIN.to_string());
+        let chain = self.whole("signatureChainId")?;
+        let sent = self
+            .fields
+            .iter()
+            .map(|(name, value)| (*name, value.as_ref()));
+        let data = typed::management(&dialect.brand, self.route, primary, sent, chain)?;
+        let signature = match self.given {
+            Some(given) => given.to_owned(),
+            None => self.wallet()?.sign(&data.digest()),
+        };
+        self.write(Some(signature));
+        self.signed = Some(data.json().to_owned());
+        Ok(())
+    }
+
+    pub(super) fn fill_nonce(&mut self, name: &'static str) {
+        let nonce = self.stamp.nonce_us;
+        self.fill(name, || nonce.to_string());
+    }
+
+    fn fill_user(&mut self) {
+        let wallet = self.credentials.wallet.as_ref();
+        if let Some(user) = self.credentials.user.or(wallet.map(Wallet::address)) {
+            self.fill("user", || user.to_string());
+        }
+    }
+
+    fn seal_message(
+        &mut self,
+        key: Option<&Wallet>,
+        missing: PrepareError,
+    ) -> Result<(), PrepareError> {
+        let signature = match (self.given, key) {
+            (Some(given), _) => given.to_owned(),
+            (None, Some(key)) => {
+                let domain = MessageDomain::new(&self.dialect.brand, self.dialect.network);
+                key.sign(&domain.digest(self.text.as_bytes()))
+            }
+            (None, None) => return Err(missing),
+        };
+        self.seal(&signature);
+        Ok(())
+    }
+
+    /// Encodes the fields, with a signature that does not cover the text.
+    fn write(&mut self, signature: Option<String>) {
+        let raw = self
+            .fields
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 2);
+        self.text.reserve_exact(raw.sum::<usize>() + 160);
+        for (name, value) in &self.fields {
+            push_pair(&mut self.text, name, value);
+        }
+        if let Some(signature) = signature {
+            push_pair(&mut self.text, "signature", &signature);
+        }
+    }
+
+    /// Adds the signature that covers the text.
+    fn seal(&mut self, signature: &str) {
+        self.signed = Some(self.text.clone());
+        push_pair(&mut self.text, "signature", signature);
+    }
+
+    fn finish(mut self, listing: &Listing, version: Option<Version>) -> Prepared {
+        let in_query = match self.route.method {
+            Method::Get => true,
+            Method::Delete => version != Some(Version::V3),
+            Method::Post | Method::Put => false,
+        };
+        let text = (!self.text.is_empty()).then_some(self.text);
+        let (query, body) = if in_query { (text, None) } else { (None, text) };
+        if body.is_some() {
+            self.headers.push(("Content-Type", FORM.to_owned()));
+        }
+        Prepared {
+            method: self.route.method,
+            path: self.dialect.brand.fill(listing.path),
+            query,
+            headers: self.headers,
+            body,
+            signed: self.signed,
+        }
+    }
+}
+
+/// Spec 3, JSON-RPC info endpoint: positional parameters in the documents' order, `null` where
+/// one is not given. An `id` among the parameters is kept, as JSON where it is JSON.
+fn prepare_rpc(
+    route: &Route,
+    listing: &Listing,
+    parameters: &Parameters,
+    dialect: &Dialect,
+) -> Prepared {
+    let positional = route
+        .params
+        .iter()
+        .map(|param| match parameters.get(param.name) {
+            None => Value::Null,
+            Some(text) if matches!(param.kind, Kind::Long | Kind::Int) => text
+                .parse::<i64>()
+                .map_or_else(|_| Value::from(text), Value::from),
+            Some(text) => Value::from(text),
+        });
+    let id = parameters.get("id").map_or_else(
+        || Value::from(1),
+        |id| serde_json::from_str(id).unwrap_or_else(|_| Value::from(id)),
+    );
+    let mut body = Map::new();
+    body.insert("id".to_owned(), id);
+    body.insert("jsonrpc".to_owned(), Value::from("2.0"));
+    body.insert(
+        "method".to_owned(),
+        Value::from(dialect.brand.fill(route.name)),
+    );
+    body.insert("params".to_owned(), positional.collect());
+    Prepared {
+        method: route.method,
+        path: dialect.brand.fill(listing.path),
+        query: None,
+        headers: vec![("Content-Type", "application/json".to_owned())],
+        body: Some(Value::Object(body).to_string()),
+        signed: None,
+    }
+}

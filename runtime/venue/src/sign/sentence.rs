@@ -1,0 +1,17 @@
+//! The sentence that is signed to get an API key (spec 1, Authentication, rule 5). The sentence
+//! carries the brand word and has no default; it is part of [`Brand`].
+
+use alloy_primitives::{B256, eip191_hash_message};
+
+use crate::Brand;
+
+/// The sentence with a space and the nonce at its end; none where the brand has no sentence.
+pub fn text(brand: &Brand, nonce: &str) -> Option<String> {
+    let sentence = brand.login_sentence.as_ref()?;
+    Some(format!("{sentence} {nonce}"))
+}
+
+/// What the wallet signs: the digest of the EVM message-signing method (EIP-191).
+pub fn digest(text: &str) -> B256 {
+    eip191_hash_message(text)
+}
