@@ -2,9 +2,16 @@
 //! a fixed order ([`Parameters`]); what is received is read leniently (spec 4, section 6): numbers
 //! as numbers or text, unknown fields left out, unknown words carried.
 
+pub mod common;
+pub mod futures;
 pub mod scalar;
+pub mod spot;
+pub mod words;
 
-pub use scalar::{Exact, Flag, OneOrMany, Whole, Word};
+mod fields;
+
+pub use common::{Empty, SimpleResult};
+pub use scalar::{Exact, Flag, Json, List, OneOrMany, Text, UpperFlag, Whole, Word};
 
 /// The business parameters of a request: names and plain (not yet encoded) texts, in the order in
 /// which they are sent.
@@ -36,11 +43,32 @@ impl Parameters {
     }
 }
 
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Parameters {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        let pairs = pairs.into_iter();
+        Self(
+            pairs
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
+    }
+}
+
+/// Reads the body of a successful answer. An empty body is read as `null`, which the records of
+/// routes that may answer nothing ([`SimpleResult`], [`Empty`]) take for success (spec 4,
+/// section 6, point 11).
+pub fn read<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, serde_json::Error> {
+    let body = body.trim();
+    serde_json::from_str(if body.is_empty() { "null" } else { body })
+}
+
 /// A request of one route: what is sent, and the type of what comes back.
 pub trait Request {
     /// The route's name in the table ([`crate::route`]).
     const ROUTE: &'static str;
-    /// The answer of a successful request.
+    /// Names of all parameters that it can send, in the documents' order.
+    const NAMES: &'static [&'static str];
+    /// The answer of a successful request; [`read`] decodes it.
     type Answer: serde::de::DeserializeOwned;
     /// Business parameters in the documents' order. Authentication is not among them.
     fn parameters(&self) -> Parameters;

@@ -32,6 +32,23 @@ pub enum Word<T> {
     Other(String),
 }
 
+/// An identifier or note that is a text in one place and a number in another; both are kept as
+/// text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Text(pub String);
+
+/// Any JSON value, as its text: what the documents leave undefined, and what is only given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Json(pub String);
+
+/// A list that is sent as compact JSON text: `[1,2]`, `["a","b"]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List<T>(pub Vec<T>);
+
+/// A boolean that is sent as `TRUE` or `FALSE` (`priceProtect`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpperFlag(pub bool);
+
 /// An answer that is an object for one symbol and an array for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OneOrMany<T> {
@@ -55,15 +72,41 @@ impl<'de> Deserialize<'de> for Exact {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let value = if text.contains(['e', 'E']) {
-            Decimal::from_scientific(text)
-        } else {
-            Decimal::from_str_exact(text)
-        };
-        value
-            .map(Self)
-            .map_err(|error| D::Error::custom(format!("{text:?} is no decimal: {error}")))
+        let value = exact(text).ok_or_else(|| {
+            D::Error::custom(format!(
+                "{text:?} is no decimal, or has more digits than 96 bits hold"
+            ))
+        });
+        value.map(Self)
     }
+}
+
+/// The decimal of a text, with its exponent if it has one; `None` where it is none or would have
+/// to be rounded. Zeros at the end that do not fit are no digits.
+fn exact(text: &str) -> Option<Decimal> {
+    let (digits, exponent) = match text.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, i32::from_str(exponent).ok()?),
+        None => (text, 0),
+    };
+    let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.');
+    if !digits.bytes().all(is_plain) {
+        return None;
+    }
+    let trimmed = || {
+        let whole = digits.contains('.').then(|| digits.trim_end_matches('0'));
+        Decimal::from_str_exact(whole?).ok()
+    };
+    let value = Decimal::from_str_exact(digits).ok().or_else(trimmed)?;
+    if exponent == 0 || value.is_zero() {
+        return Some(value);
+    }
+    let value = value.normalize();
+    let scale = i64::from(value.scale()) - i64::from(exponent);
+    if let Ok(scale) = u32::try_from(scale) {
+        return Decimal::try_from_i128_with_scale(value.mantissa(), scale).ok();
+    }
+    let power = 10_i128.checked_pow(u32::try_from(-scale).ok()?)?;
+    Decimal::try_from_i128_with_scale(value.mantissa().checked_mul(power)?, 0).ok()
 }
 
 impl Serialize for Exact {
@@ -143,6 +186,85 @@ impl Serialize for Flag {
     }
 }
 
+impl Deref for Flag {
+    type Target = bool;
+
+    fn deref(&self) -> &bool {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        if raw.starts_with('"') {
+            let text = serde_json::from_str(raw).map_err(D::Error::custom)?;
+            return Ok(Self(text));
+        }
+        let is_number = raw.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        if is_number {
+            Ok(Self(raw.to_owned()))
+        } else {
+            Err(D::Error::custom(format!(
+                "{raw} is neither text nor number"
+            )))
+        }
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        Ok(Self(raw.get().to_owned()))
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.0.clone()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<T> From<Vec<T>> for List<T> {
+    fn from(entries: Vec<T>) -> Self {
+        Self(entries)
+    }
+}
+
+impl<T: Serialize> fmt::Display for List<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Integers and texts always serialize.
+        f.write_str(&serde_json::to_string(&self.0).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl From<bool> for UpperFlag {
+    fn from(value: bool) -> Self {
+        Self(value)
+    }
+}
+
+impl fmt::Display for UpperFlag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 { "TRUE" } else { "FALSE" })
+    }
+}
+
 impl<'de, T: FromStr> Deserialize<'de> for Word<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -174,5 +296,34 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
             serde_json::from_str(raw).map(Self::One)
         };
         answer.map_err(D::Error::custom)
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrMany<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::One(record) => record.serialize(serializer),
+            Self::Many(records) => records.serialize(serializer),
+        }
+    }
+}
+
+impl<T> OneOrMany<T> {
+    /// As a list, of one entry for an object.
+    pub fn into_vec(self) -> Vec<T> {
+        match self {
+            Self::One(record) => vec![record],
+            Self::Many(records) => records,
+        }
+    }
+}
+
+impl<T> Word<T> {
+    /// The word, if it is in the set.
+    pub const fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(word) => Some(word),
+            Self::Other(_) => None,
+        }
     }
 }

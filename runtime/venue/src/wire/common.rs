@@ -1,0 +1,92 @@
+//! Records that routes of several families answer with.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::fields::record;
+use super::scalar::{Exact, Whole};
+
+/// An answer that says nothing: `{}`, or an empty body. What else it may hold is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Empty {}
+
+impl<'de> Deserialize<'de> for Empty {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Object {}
+        Option::<Object>::deserialize(deserializer).map(|_| Self {})
+    }
+}
+
+/// Simple result (spec 2, Other records): `{code: 200, msg}`, `code` as number or as text. An
+/// empty body, with which some routes answer (spec 4, section 2), is a success without a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SimpleResult {
+    /// `code`: 200.
+    pub code: Whole,
+    /// `msg`.
+    pub msg: String,
+}
+
+impl<'de> Deserialize<'de> for SimpleResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Object {
+            code: Option<Whole>,
+            msg: Option<String>,
+        }
+        let object = Option::<Object>::deserialize(deserializer)?;
+        let (code, msg) = object.map_or((None, None), |object| (object.code, object.msg));
+        Ok(Self {
+            code: code.unwrap_or(Whole(200)),
+            msg: msg.unwrap_or_default(),
+        })
+    }
+}
+
+record! {
+    /// Error payload (spec 1, Errors), as an answer and as an entry of a batch answer.
+    ErrorPayload {
+        code: Whole = "code",
+        msg: String = "msg",
+    }
+}
+
+record! {
+    /// Transfer result (spec 1 and 2, Other records; spec 3, Wallet transfer result).
+    TransferResult {
+        tran_id: Whole = "tranId",
+        status: String = "status",
+    }
+}
+
+record! {
+    /// Withdraw result (spec 1, Other records; spec 3).
+    WithdrawResult {
+        withdraw_id: String = "withdrawId",
+        hash?: String = "hash",
+    }
+}
+
+record! {
+    /// Listen key (spec 1, Other records).
+    ListenKey {
+        listen_key: String = "listenKey",
+    }
+}
+
+record! {
+    /// Server time.
+    ServerTime {
+        /// Milliseconds.
+        server_time: Whole = "serverTime",
+    }
+}
+
+record! {
+    /// Symbol fees (spec 1, Other records; spec 4, section 4).
+    CommissionRate {
+        symbol: String = "symbol",
+        maker: Exact = "makerCommissionRate",
+        taker: Exact = "takerCommissionRate",
+    }
+}

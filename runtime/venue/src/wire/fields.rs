@@ -1,0 +1,101 @@
+//! How requests and records are written down: one line per field with its Rust name, its type and
+//! its name on the wire; `?:` marks what may be left out. No behaviour of a single route.
+
+/// A request of a route: documentation, name, route and answer, then its parameters in the
+/// documents' order. Required ones are arguments of `new`, the others have a setter each.
+macro_rules! request {
+    ($(#[$meta:meta])* $name:ident = $route:literal -> $answer:ty { $($fields:tt)* }) => {
+        $crate::wire::fields::parameters! {
+            $(#[$meta])*
+            #[doc = ""]
+            #[doc = concat!("Route `", $route, "`.")]
+            $name { $($fields)* }
+        }
+
+        impl $crate::wire::Request for $name {
+            const ROUTE: &'static str = $route;
+            const NAMES: &'static [&'static str] = $name::NAMES;
+            type Answer = $answer;
+
+            fn parameters(&self) -> $crate::wire::Parameters {
+                $name::parameters(self)
+            }
+        }
+    };
+}
+
+/// A set of parameters: of a request, or of one order of a batch.
+macro_rules! parameters {
+    ($(#[$meta:meta])* $name:ident {
+        $($(#[$note:meta])* $field:ident $(?: $opt:ty)? $(: $ty:ty)? = $wire:literal,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name {$(
+            #[doc = concat!("`", $wire, "`.")]
+            $(#[$note])*
+            $(pub $field: $ty,)?
+            $(pub $field: Option<$opt>,)?
+        )*}
+
+        impl $name {
+            /// Names on the wire, in the documents' order.
+            pub const NAMES: &'static [&'static str] = &[$($wire),*];
+
+            /// With what is required and nothing else.
+            #[allow(clippy::new_without_default, reason = "only some of them need nothing")]
+            pub fn new($($($field: impl Into<$ty>,)?)*) -> Self {
+                Self {$(
+                    $($field: Into::<$ty>::into($field),)?
+                    $($field: None::<$opt>,)?
+                )*}
+            }
+
+            $($(
+                #[doc = concat!("Sends `", $wire, "`.")]
+                #[must_use]
+                pub fn $field(mut self, value: impl Into<$opt>) -> Self {
+                    self.$field = Some(value.into());
+                    self
+                }
+            )?)*
+
+            /// What is sent, in the documents' order.
+            #[allow(unused_mut, reason = "some have no parameters")]
+            pub fn parameters(&self) -> $crate::wire::Parameters {
+                let mut sent = $crate::wire::Parameters::new();
+                $(
+                    $(sent.push($wire, <$ty as ToString>::to_string(&self.$field));)?
+                    $(if let Some(value) = &self.$field {
+                        sent.push($wire, <$opt as ToString>::to_string(value));
+                    })?
+                )*
+                sent
+            }
+        }
+    };
+}
+
+/// A record of an answer. Fields that it does not know are left out on reading.
+macro_rules! record {
+    ($(#[$meta:meta])* $name:ident {
+        $($(#[$note:meta])* $field:ident $(?: $opt:ty)? $(: $ty:ty)? = $wire:literal,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+        pub struct $name {$(
+            #[doc = concat!("`", $wire, "`.")]
+            $(#[$note])*
+            $(
+                #[serde(rename = $wire)]
+                pub $field: $ty,
+            )?
+            $(
+                #[serde(rename = $wire, skip_serializing_if = "Option::is_none")]
+                pub $field: Option<$opt>,
+            )?
+        )*}
+    };
+}
+
+pub(crate) use {parameters, record, request};

@@ -1,0 +1,12 @@
+//! Requests and answers of the futures surface (spec 2; account routes after the open orders:
+//! spec 4, section 4).
+
+mod account;
+mod batch;
+mod orders;
+mod positions;
+
+pub use account::*;
+pub use batch::*;
+pub use orders::*;
+pub use positions::*;

@@ -1,0 +1,107 @@
+//! Words of the documents that the engine has no use for. Those that it knows (side, order type,
+//! time in force, ...) are its own.
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($item:ident = $text:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {$(
+            #[doc = concat!("`", $text, "`.")]
+            $item,
+        )*}
+
+        impl $name {
+            /// Every word of the set.
+            pub const ALL: &'static [Self] = &[$(Self::$item,)*];
+
+            /// The word as the documents spell it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$item => $text,)* }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            /// The text is not in the set.
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                match text { $($text => Ok(Self::$item),)* _ => Err(()) }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+
+words! {
+    /// `newOrderRespType` (spec 1 and 2, Enumerations); futures have no `FULL`.
+    ResponseType { Ack = "ACK", Result = "RESULT", Full = "FULL", }
+
+    /// `kindType` of a transfer between the own wallets (spec 1 and 2, Enumerations).
+    TransferKind { FutureToSpot = "FUTURE_SPOT", SpotToFuture = "SPOT_FUTURE", }
+
+    /// Kline interval (spec 1 and 2, Enumerations).
+    Interval {
+        Minute1 = "1m", Minute3 = "3m", Minute5 = "5m", Minute15 = "15m", Minute30 = "30m",
+        Hour1 = "1h", Hour2 = "2h", Hour4 = "4h", Hour6 = "6h", Hour8 = "8h", Hour12 = "12h",
+        Day1 = "1d", Day3 = "3d", Week1 = "1w", Month1 = "1M",
+    }
+
+    /// `rateLimitType` (spec 1 and 2, Enumerations).
+    RateLimitType { RequestWeight = "REQUEST_WEIGHT", Orders = "ORDERS", }
+
+    /// `interval` of a rate limit: the documents list `MINUTE`, a sample carries `SECOND`
+    /// (spec 1, Enumerations).
+    RateLimitInterval { Second = "SECOND", Minute = "MINUTE", Hour = "HOUR", Day = "DAY", }
+
+    /// `userOperationType` (spec 1, Enumerations).
+    UserOperation { CreateApiKey = "CREATE_API_KEY", }
+
+    /// `contractType` (spec 2, Enumerations).
+    ContractType { Perpetual = "PERPETUAL", }
+
+    /// Status of a symbol or contract (spec 1 and 2, Enumerations); spot has `TRADING` alone.
+    ContractStatus {
+        PendingTrading = "PENDING_TRADING", Trading = "TRADING", PreSettle = "PRE_SETTLE",
+        Settling = "SETTLING", Close = "CLOSE",
+    }
+
+    /// `marginType` of a request (spec 4, section 4).
+    MarginType { Isolated = "ISOLATED", Crossed = "CROSSED", }
+
+    /// `marginType` of a position (spec 4, section 4).
+    MarginMode { Isolated = "isolated", Cross = "cross", }
+
+    /// `incomeType` (spec 4, section 4, which does not list all).
+    IncomeType {
+        Transfer = "TRANSFER", WelcomeBonus = "WELCOME_BONUS", RealizedPnl = "REALIZED_PNL",
+        FundingFee = "FUNDING_FEE", Commission = "COMMISSION", InsuranceClear = "INSURANCE_CLEAR",
+    }
+
+    /// `autoCloseType` (spec 4, section 4).
+    AutoCloseType { Liquidation = "LIQUIDATION", Adl = "ADL", }
+
+    /// Privacy status of an account (spec 3, Account status).
+    PrivacyStatus { Public = "PUBLIC", Private = "PRIVATE", }
+
+    /// `accountPrivacy` (spec 3, JSON-RPC balance result).
+    AccountPrivacy { Disabled = "disabled", Enabled = "enabled", }
+
+    /// `status` of a transfer to an address (spec 3).
+    TransferStatus { Success = "SUCCESS", Pending = "PENDING", }
+
+    /// `type` of an entry of the deposit and withdrawal history (spec 3).
+    MovementType { Deposit = "DEPOSIT", Withdraw = "WITHDRAW", }
+
+    /// `state` of an entry of the deposit and withdrawal history (spec 4, section 3).
+    MovementState {
+        Processing = "PROCESSING", Success = "SUCCESS", Failed = "FAILED", Completed = "COMPLETED",
+    }
+
+    /// `signatureType` of a withdrawal (spec 3, Withdraw).
+    SignatureType { Eoa = "EOA", SafeWallet = "SafeWallet", }
+}
