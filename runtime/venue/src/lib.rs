@@ -16,6 +16,7 @@ pub mod route;
 pub mod sign;
 pub mod surface;
 pub mod symbol_rules;
+pub mod user_stream;
 pub mod wire;
 
 mod decode;

@@ -107,8 +107,7 @@ pub fn judge(status: u16, retry_after: Option<&str>, body: &str) -> Judgement {
     match (status, &reading) {
         (418, _) => pause(Limit::Ban),
         (429, _) => pause(broken_limit(reading.error(), retry_after.is_some())),
-        (503, _) => Judgement::Unknown(complain()),
-        (_, Reading::Error(error)) => match error.class() {
+        (_, Reading::Error(error)) if status != 503 => match error.class() {
             Class::Wait => pause(limit_of(error.code)),
             Class::Unknown => Judgement::Unknown(complain()),
             Class::Definite if status >= 500 && error.row().is_none() => {
