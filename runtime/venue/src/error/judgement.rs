@@ -64,7 +64,7 @@ pub struct Pause {
 /// Why to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
-    /// REQUEST_WEIGHT of the IP: nothing may be sent.
+    /// `REQUEST_WEIGHT` of the IP: nothing may be sent.
     Weight,
     /// ORDERS of the account: no order may be placed; `Retry-After` is not sent with it.
     Orders,
