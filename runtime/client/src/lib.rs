@@ -1,9 +1,28 @@
 //! A typed client of the venue: transport, budget, clock and streams.
 //!
+//! - [`Client`] sends one request once and says what became of it as an [`Outcome`]: done,
+//!   refused, unknown, or wait. It never sends anything again by itself.
+//! - [`budget`] plans what may be sent, [`clock`] knows the venue's time, [`nonce`] never gives
+//!   the same number twice.
+//!
 //! What may never enter this crate: orders, positions, and decisions to send something again.
 
 #![forbid(unsafe_code)]
 
 pub mod budget;
 pub mod clock;
+pub mod methods;
 pub mod nonce;
+pub mod outcome;
+pub mod settings;
+pub mod streams;
+
+mod client;
+mod gate;
+mod tls;
+mod transport;
+
+pub use client::Client;
+pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
+pub use settings::{AddressError, Addresses, Api, MarketData, Settings, Timeouts};
+pub use transport::{RawAnswer, Ready, TransportError};

@@ -12,6 +12,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+use windvane_venue::error::Limit;
 use windvane_venue::route::{Counted, Route};
 use windvane_venue::wire::Parameters;
 
@@ -23,7 +24,7 @@ pub use window::Window;
 const BAN_MIN_MS: u64 = 2 * 60_000;
 /// The longest ban.
 const BAN_MAX_MS: u64 = 3 * 24 * 3_600_000;
-/// Stop after a 429 without `Retry-After` and after a 403: the interval of the documents' limits.
+/// Stop where the venue does not say how long: the interval of the documents' limits.
 const STOP_MS: u64 = 60_000;
 
 /// What one request uses.
@@ -46,7 +47,7 @@ pub enum Denial {
     Orders,
     /// The route's own limit is used up.
     Own,
-    /// The venue said stop (429 or 403).
+    /// The venue said stop (429, 403, or it is shutting down).
     Stopped,
     /// The address is banned (418); whatever is sent prolongs it.
     Banned,
@@ -67,13 +68,14 @@ pub struct Denied {
 ///
 /// ```
 /// use windvane_client::budget::{Budget, Cost, Lane, Shares, documented};
+/// use windvane_venue::error::Limit;
 /// use windvane_venue::route::Surface;
 ///
 /// let mut budget = Budget::new(&documented(Surface::Spot), Shares::default());
 /// let order = Cost { weight: 1, orders: 1, own: None };
 /// assert!(budget.acquire(0, Lane::Place, &order).is_ok());
-/// // The venue answers 429: nothing is sent until the time that it names.
-/// budget.refused(10, 429, Some(30), &order);
+/// // The venue answers 429 with Retry-After: nothing is sent until then.
+/// budget.refused(10, Limit::Weight, Some(30_000), &order);
 /// let denied = budget.acquire(20, Lane::Cancel, &Cost::weight(1)).unwrap_err();
 /// assert_eq!(denied.until_ms, Some(30_010));
 /// ```
@@ -200,30 +202,29 @@ impl Budget {
         }
     }
 
-    /// The venue answered with a status that says stop: 429, 418 or 403; others change nothing.
-    /// `retry_after_s` is the header in seconds.
+    /// The venue refused a request because of a limit; `after_ms` is how long it says to wait.
     ///
-    /// A 429 without the header, on a request that places orders, is the order limit (spec 1,
-    /// Limits, rule 5): only orders stop. Every other one stops everything, cancels too.
-    pub fn refused(&mut self, now_ms: u64, status: u16, retry_after_s: Option<u64>, cost: &Cost) {
-        let after = retry_after_s.map(|after| after.saturating_mul(1_000));
-        match status {
-            429 if after.is_none() && cost.orders > 0 => {
+    /// The order limit stops orders only, and only if the request placed some: the 429 of the
+    /// order limit is told by what it lacks (`Retry-After`; spec 1, Limits, rule 5), which on any
+    /// other request says nothing. All else stops everything, cancels too.
+    pub fn refused(&mut self, now_ms: u64, limit: Limit, after_ms: Option<u64>, cost: &Cost) {
+        match limit {
+            Limit::Orders if cost.orders > 0 => {
                 let interval = self.orders.iter().map(Window::interval_ms).min();
-                let until_ms = now_ms.saturating_add(interval.unwrap_or(STOP_MS));
+                let length = after_ms.or(interval).unwrap_or(STOP_MS);
+                let until_ms = now_ms.saturating_add(length);
                 self.orders_stop_ms = self.orders_stop_ms.max(Some(until_ms));
             }
-            429 | 403 => {
-                let until_ms = now_ms.saturating_add(after.unwrap_or(STOP_MS));
-                self.stop_until(until_ms, Denial::Stopped);
-            }
-            418 => {
+            Limit::Ban => {
                 let grown = BAN_MIN_MS.saturating_mul(1 << self.bans.min(16));
-                let length = after.unwrap_or(grown.min(BAN_MAX_MS));
+                let length = after_ms.unwrap_or(grown.min(BAN_MAX_MS));
                 self.bans = self.bans.saturating_add(1);
                 self.stop_until(now_ms.saturating_add(length), Denial::Banned);
             }
-            _ => {}
+            Limit::Orders | Limit::Weight | Limit::Firewall | Limit::Closed => {
+                let until_ms = now_ms.saturating_add(after_ms.unwrap_or(STOP_MS));
+                self.stop_until(until_ms, Denial::Stopped);
+            }
         }
     }
 

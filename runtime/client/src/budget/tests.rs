@@ -94,9 +94,9 @@ proptest! {
         ban_s in 1_u64..10_000, stop_s in 1_u64..10_000, lane in lane()
     ) {
         let mut budget = Budget::new(&[MINUTE], Shares::default());
-        budget.refused(0, 418, Some(ban_s), &Cost::weight(1));
+        budget.refused(0, Limit::Ban, Some(ban_s * 1_000), &Cost::weight(1));
         // An answer to a request that was under way when the ban began.
-        budget.refused(5, 429, Some(stop_s), &Cost::weight(1));
+        budget.refused(5, Limit::Weight, Some(stop_s * 1_000), &Cost::weight(1));
         let end = (ban_s * 1_000).max(5 + stop_s * 1_000);
         for now in [6, end / 2, end - 1] {
             let denied = budget.acquire(now, lane, &Cost::weight(1)).unwrap_err();
@@ -114,7 +114,7 @@ fn an_order_limit_stops_orders_only() {
         orders: 1,
         own: None,
     };
-    budget.refused(0, 429, None, &order);
+    budget.refused(0, Limit::Orders, None, &order);
     let denied = budget.acquire(1, Lane::Place, &order).unwrap_err();
     assert_eq!(denied.until_ms, Some(10_000));
     assert_eq!(denied.why, Denial::Orders);
@@ -124,7 +124,7 @@ fn an_order_limit_stops_orders_only() {
 #[test]
 fn a_429_without_retry_after_elsewhere_stops_everything() {
     let mut budget = Budget::new(&[MINUTE], Shares::default());
-    budget.refused(0, 429, None, &Cost::weight(1));
+    budget.refused(0, Limit::Orders, None, &Cost::weight(1));
     let denied = budget.acquire(1, Lane::Cancel, &Cost::weight(1));
     assert_eq!(denied.unwrap_err().until_ms, Some(60_000));
 }
@@ -132,9 +132,9 @@ fn a_429_without_retry_after_elsewhere_stops_everything() {
 #[test]
 fn bans_without_retry_after_grow_from_two_minutes() {
     let mut budget = Budget::new(&[MINUTE], Shares::default());
-    budget.refused(0, 418, None, &Cost::weight(1));
+    budget.refused(0, Limit::Ban, None, &Cost::weight(1));
     assert_eq!(budget.stopped_until(0), Some(120_000));
-    budget.refused(120_000, 418, None, &Cost::weight(1));
+    budget.refused(120_000, Limit::Ban, None, &Cost::weight(1));
     assert_eq!(budget.stopped_until(120_000), Some(360_000));
 }
 

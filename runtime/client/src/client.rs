@@ -1,0 +1,410 @@
+//! The client: one request in, one outcome out. It holds connections, budget, clock and nonces.
+//!
+//! What may never enter here: sending a request again, and knowledge of orders and positions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use windvane_venue::error::{Judgement, Pause, judge};
+use windvane_venue::route::{self, Route, Surface, Version};
+use windvane_venue::sign::{Stamp, prepare};
+use windvane_venue::wire::{Parameters, Request, Whole};
+
+use crate::budget::{Budget, Cost, Denied, Lane, RateLimit, Used, documented};
+use crate::clock::{Clock, Offset, Sample, estimate};
+use crate::gate::Gate;
+use crate::nonce::Nonces;
+use crate::outcome::{Doubt, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
+use crate::settings::Settings;
+use crate::transport::{Failure, RawAnswer, Ready, Transport, TransportError};
+
+/// After a question without an answer, and after a connection that failed.
+const BREATH: Duration = Duration::from_secs(1);
+
+/// A typed client of the venue. Cloning is cheap; clones share connections, budget and clock.
+///
+/// ```no_run
+/// use secrecy::SecretString;
+/// use windvane_client::{Addresses, Client, Outcome, Settings};
+/// use windvane_venue::Brand;
+/// use windvane_venue::route::{self, Surface};
+/// use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
+/// use windvane_venue::wire::Parameters;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let addresses = Addresses::default().rest(Surface::Spot, "http://127.0.0.1:18080")?;
+/// let dialect = Dialect {
+///     brand: Brand::new("svc")?,
+///     network: Network::Mainnet,
+///     recv_window_ms: Some(5_000),
+/// };
+/// let credentials = Credentials {
+///     api_key: Some(ApiKey::new("key", SecretString::from("secret"))),
+///     ..Credentials::default()
+/// };
+/// let client = Client::new(Settings::new(addresses, dialect, credentials))?;
+/// client.sync_clock(Surface::Spot, 5).await?;
+///
+/// let account = route::named("spot.account").ok_or("a route of the table")?;
+/// match client.call(account, None, &Parameters::new()).await {
+///     Outcome::Done(answer) => println!("{}", answer.text),
+///     Outcome::Refused(refusal) => println!("no: {refusal}"),
+///     Outcome::Unknown(doubt) => println!("perhaps: {doubt}"),
+///     Outcome::Wait(wait) => println!("later: {wait}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+    lane: Option<Lane>,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    transport: Transport,
+    gates: [Arc<Gate>; 4],
+    clock: Clock,
+    nonces: &'static Nonces,
+}
+
+impl Client {
+    /// A client; nothing is sent yet.
+    pub fn new(settings: Settings) -> Result<Self, TransportError> {
+        let transport = Transport::new(&settings.timeouts)?;
+        let shared = Shared {
+            transport,
+            gates: gates(&settings),
+            clock: Clock::new(settings.local_time.clone()),
+            nonces: Nonces::of_process(),
+            settings,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            lane: None,
+            patience: Duration::ZERO,
+        })
+    }
+
+    /// The same client, every request of which goes through `lane` of the budget rather than
+    /// through that of its route ([`Lane::of`]).
+    #[must_use]
+    pub fn in_lane(&self, lane: Lane) -> Self {
+        Self {
+            lane: Some(lane),
+            ..self.clone()
+        }
+    }
+
+    /// The same client, which waits at most so long for the budget. Without it a request that
+    /// does not fit is answered at once by [`Outcome::Wait`].
+    #[must_use]
+    pub fn with_patience(&self, patience: Duration) -> Self {
+        Self {
+            patience,
+            ..self.clone()
+        }
+    }
+
+    /// What it was made of.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// The venue's clock, as far as it is known.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// Looks at, or changes, the budget of a surface; the second argument is its time.
+    pub fn with_budget<T>(&self, surface: Surface, work: impl FnOnce(&mut Budget, u64) -> T) -> T {
+        self.gate(surface).with(work)
+    }
+
+    /// Sends a typed request once, in the version that the settings choose for its route.
+    pub async fn send<R: Request>(&self, request: &R) -> Outcome<R::Answer> {
+        let Some(route) = route::named(R::ROUTE) else {
+            return RequestError::NoRoute(R::ROUTE.to_owned()).into();
+        };
+        let answer = self.call(route, None, &request.parameters()).await;
+        let raw = match answer {
+            Outcome::Done(raw) => raw,
+            Outcome::Refused(refusal) => return Outcome::Refused(refusal),
+            Outcome::Unknown(doubt) => return Outcome::Unknown(doubt),
+            Outcome::Wait(wait) => return Outcome::Wait(wait),
+        };
+        // An empty body is a success without news (spec 4, section 2).
+        let text = match raw.text.trim() {
+            "" => "{}",
+            text => text,
+        };
+        match serde_json::from_str(text) {
+            Ok(answer) => Outcome::Done(answer),
+            Err(error) => unreadable(route, &error, text),
+        }
+    }
+
+    /// Sends any route once with any parameters; `version` where the settings' choice is not
+    /// wanted.
+    pub async fn call(
+        &self,
+        route: &'static Route,
+        version: Option<Version>,
+        parameters: &Parameters,
+    ) -> Outcome<RawAnswer> {
+        let gate = self.gate(route.surface);
+        let lane = self.lane.unwrap_or_else(|| Lane::of(route));
+        let cost = Cost::of(route, parameters);
+        if let Err(denied) = gate.pass(lane, &cost, self.patience).await {
+            return Outcome::Wait(wait_for(gate, denied));
+        }
+        // Signed after waiting: a timestamp must be fresh.
+        let ready = match self.prepare(route, version, parameters, None) {
+            Ok(ready) => ready,
+            Err(error) => return error.into(),
+        };
+        let answer = self.shared.transport.exchange(ready).await;
+        self.outcome(route, &cost, answer)
+    }
+
+    /// The exact bytes that [`Self::call`] would send now; nothing is sent. `stamp` where time
+    /// and nonce are not to be the client's.
+    pub fn prepare(
+        &self,
+        route: &'static Route,
+        version: Option<Version>,
+        parameters: &Parameters,
+        stamp: Option<Stamp>,
+    ) -> Result<Ready, RequestError> {
+        let settings = &self.shared.settings;
+        let base = settings.addresses.rest_of(route.surface);
+        let base = base.ok_or(RequestError::NoAddress(route.surface))?;
+        let version = version.or_else(|| settings.version(route));
+        let stamp = stamp.unwrap_or_else(|| self.stamp(route.surface));
+        let prepared = prepare(
+            route,
+            version,
+            parameters,
+            &settings.dialect,
+            &settings.credentials,
+            stamp,
+        )?;
+        Ready::new(base, prepared)
+    }
+
+    /// The venue's time and a nonce that was never used.
+    pub fn stamp(&self, surface: Surface) -> Stamp {
+        let venue_us = self.shared.clock.venue_us(surface);
+        Stamp {
+            timestamp_ms: venue_us.div_euclid(1_000),
+            nonce_us: self
+                .shared
+                .nonces
+                .next(u64::try_from(venue_us).unwrap_or(0)),
+        }
+    }
+
+    /// Asks the time route of a surface `samples` times and keeps the offset of the shortest
+    /// round trip. The first question also pays for the connection.
+    pub async fn sync_clock(&self, surface: Surface, samples: u8) -> Result<Offset, NotDone> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Time {
+            server_time: Whole,
+        }
+        let name = match surface {
+            Surface::Spot => "spot.time",
+            Surface::Futures | Surface::Chain | Surface::Rpc => "futures.time",
+        };
+        let missing = || RequestError::NoRoute(name.to_owned());
+        let route = route::named(name).ok_or_else(missing);
+        let route = route.map_err(|error| NotDone::Refused(error.into()))?;
+        let mut taken = Vec::new();
+        for _ in 0..samples.max(1) {
+            let sent_us = self.shared.clock.local_us();
+            let raw = self.call(route, None, &Parameters::new()).await;
+            let raw = raw.into_result()?;
+            let received_us = self.shared.clock.local_us();
+            let time: Time = serde_json::from_str(&raw.text).map_err(|error| {
+                NotDone::Refused(Refusal::Unreadable {
+                    error: error.to_string(),
+                    excerpt: excerpt(&raw.text),
+                })
+            })?;
+            taken.push(Sample {
+                sent_us,
+                received_us,
+                server_ms: time.server_time.0,
+            });
+        }
+        let offset = estimate(&taken).ok_or(NotDone::Wait(Wait {
+            why: WaitReason::NoConnection("the local clock was set back meanwhile".to_owned()),
+            after: BREATH,
+        }))?;
+        self.shared.clock.set(route.surface, offset);
+        Ok(offset)
+    }
+
+    fn gate(&self, surface: Surface) -> &Gate {
+        &self.shared.gates[surface as usize]
+    }
+
+    fn outcome(
+        &self,
+        route: &Route,
+        cost: &Cost,
+        answer: Result<RawAnswer, Failure>,
+    ) -> Outcome<RawAnswer> {
+        let raw = match answer {
+            Ok(raw) => raw,
+            Err(failure) => return failed(route, failure),
+        };
+        self.count(route.surface, &raw);
+        let judgement = judge(raw.status, raw.header("retry-after"), &raw.text);
+        match judgement {
+            Judgement::Success => {
+                if route.name.ends_with(".exchange_info") {
+                    self.learn_limits(route.surface, &raw.text);
+                }
+                Outcome::Done(raw)
+            }
+            Judgement::Refused {
+                complaint,
+                is_fatal,
+            } => Outcome::Refused(Refusal::Venue {
+                complaint,
+                is_fatal,
+            }),
+            Judgement::Unknown(complaint) if route.changes => {
+                Outcome::Unknown(Doubt::Venue(complaint))
+            }
+            Judgement::Unknown(complaint) => Outcome::Wait(Wait {
+                why: WaitReason::Busy(complaint),
+                after: BREATH,
+            }),
+            Judgement::Wait(pause) => Outcome::Wait(self.stop(route.surface, cost, pause)),
+        }
+    }
+
+    /// Corrects the budget by the headers of any answer.
+    fn count(&self, surface: Surface, raw: &RawAnswer) {
+        let used = raw.headers.iter().filter_map(|(name, value)| {
+            let value = value.to_str().ok()?;
+            Used::from_header(name.as_str(), value)
+        });
+        let used: Vec<Used> = used.collect();
+        self.gate(surface).with(|budget, now_ms| {
+            for used in &used {
+                budget.used(now_ms, used);
+            }
+        });
+    }
+
+    fn stop(&self, surface: Surface, cost: &Cost, pause: Pause) -> Wait {
+        let named_ms = pause.retry_after_s.map(|after| after.saturating_mul(1_000));
+        let ban_ms = pause.until_ms.map(|until_ms| {
+            let now_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);
+            u64::try_from(until_ms - now_ms).unwrap_or(0)
+        });
+        let gate = self.gate(surface);
+        let lane = Lane::Cancel;
+        let denied = gate.with(|budget, now_ms| {
+            budget.refused(now_ms, pause.limit, named_ms.max(ban_ms), cost);
+            // Asked of a copy: what it would count is not sent.
+            budget.clone().acquire(now_ms, lane, cost).err()
+        });
+        let until_ms = denied.and_then(|denied| denied.until_ms);
+        Wait {
+            after: until_ms.map_or(BREATH, |until_ms| gate.time_to(until_ms)),
+            why: WaitReason::Venue(pause),
+        }
+    }
+
+    /// Exchange information states the limits in force: whoever asks for it, the budget learns.
+    fn learn_limits(&self, surface: Surface, text: &str) {
+        let limits = stated_limits(text);
+        if !limits.is_empty() {
+            self.gate(surface)
+                .with(|budget, _| budget.set_limits(&limits));
+        }
+    }
+}
+
+/// One budget per base address: limits are counted per IP, and what shares a host shares them.
+fn gates(settings: &Settings) -> [Arc<Gate>; 4] {
+    let mut gates: Vec<(Option<String>, Arc<Gate>)> = Vec::new();
+    Surface::ALL.map(|surface| {
+        let host = settings.addresses.rest_of(surface);
+        let host = host.map(|url| url.authority().to_owned());
+        let same = gates
+            .iter()
+            .find(|(known, _)| host.is_some() && *known == host);
+        if let Some((_, gate)) = same {
+            return Arc::clone(gate);
+        }
+        let budget = Budget::new(&documented(surface), settings.shares);
+        let gate = Arc::new(Gate::new(budget));
+        gates.push((host, Arc::clone(&gate)));
+        gate
+    })
+}
+
+fn wait_for(gate: &Gate, denied: Denied) -> Wait {
+    let after = denied.until_ms.map(|until_ms| gate.time_to(until_ms));
+    Wait {
+        why: WaitReason::Budget(denied),
+        after: after.unwrap_or(Duration::MAX),
+    }
+}
+
+fn failed<T>(route: &Route, failure: Failure) -> Outcome<T> {
+    let why = match failure {
+        Failure::NotMade(error) => return error.into(),
+        Failure::NoConnection(error) => WaitReason::NoConnection(error),
+        Failure::Lost(lost) if route.changes => return Outcome::Unknown(Doubt::NoAnswer(lost)),
+        Failure::Lost(lost) => WaitReason::NoAnswer(lost),
+    };
+    Outcome::Wait(Wait { why, after: BREATH })
+}
+
+fn unreadable<T>(route: &Route, error: &serde_json::Error, text: &str) -> Outcome<T> {
+    let (error, excerpt) = (error.to_string(), excerpt(text));
+    if route.changes {
+        Outcome::Unknown(Doubt::Unreadable { error, excerpt })
+    } else {
+        Outcome::Refused(Refusal::Unreadable { error, excerpt })
+    }
+}
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// The entries of `rateLimits` that a budget can keep.
+fn stated_limits(exchange_info: &str) -> Vec<RateLimit> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Info {
+        rate_limits: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        rate_limit_type: String,
+        interval: String,
+        interval_num: Whole,
+        limit: Whole,
+    }
+    let info: Option<Info> = serde_json::from_str(exchange_info).ok();
+    let entries = info.map(|info| info.rate_limits).unwrap_or_default();
+    let limits = entries.iter().filter_map(|entry| {
+        let (kind, interval) = (&entry.rate_limit_type, &entry.interval);
+        RateLimit::from_words(kind, interval, entry.interval_num.0, entry.limit.0)
+    });
+    limits.collect()
+}

@@ -1,0 +1,292 @@
+//! The one outcome type: what became of a request, by what the caller must do next.
+//!
+//! What may never enter here: sending it again. That is the caller's decision.
+
+use std::fmt;
+use std::time::Duration;
+
+use windvane_venue::error::{Complaint, Limit, Pause, VenueError};
+use windvane_venue::sign::PrepareError;
+
+use crate::budget::{Denial, Denied};
+
+/// What became of a request.
+///
+/// | outcome | did it take effect? | next |
+/// |---|---|---|
+/// | [`Done`](Self::Done) | yes | use the answer |
+/// | [`Refused`](Self::Refused) | no | the same request would be refused again: change something |
+/// | [`Unknown`](Self::Unknown) | perhaps | ask what became of it before anything else |
+/// | [`Wait`](Self::Wait) | no | it may be sent again, not before the time named |
+///
+/// A request that only reads is never `Unknown`: whatever was lost with its answer, nothing was
+/// changed, so it may be asked again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome<T> {
+    /// It was carried out and answered.
+    Done(T),
+    /// It was not carried out, and would not be if it were sent again.
+    Refused(Refusal),
+    /// It may or may not have been carried out.
+    Unknown(Doubt),
+    /// It was not carried out, and may be sent again later.
+    Wait(Wait),
+}
+
+/// Why a request was definitely not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It never left: it cannot be made of what was given.
+    #[error(transparent)]
+    NotMade(#[from] RequestError),
+    /// The venue refused it.
+    #[error("the venue refused: {}", Words(.complaint))]
+    Venue {
+        /// What was answered.
+        complaint: Complaint,
+        /// Nothing of this kind will pass until a person changes something.
+        is_fatal: bool,
+    },
+    /// A question was answered, but not with the record that the documents describe.
+    #[error("the answer cannot be read: {error}; it begins with {excerpt:?}")]
+    Unreadable {
+        /// What is wrong with it.
+        error: String,
+        /// Its beginning.
+        excerpt: String,
+    },
+}
+
+/// Why it is not known whether a request was carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Doubt {
+    /// No answer, or not all of it.
+    #[error("no answer: {0}")]
+    NoAnswer(Lost),
+    /// The venue says that it does not know, or its answer is none of the venue's.
+    #[error("the venue does not say: {}", Words(.0))]
+    Venue(Complaint),
+    /// It was answered as carried out, but not with the record that the documents describe.
+    #[error("carried out, but the answer cannot be read: {error}; it begins with {excerpt:?}")]
+    Unreadable {
+        /// What is wrong with it.
+        error: String,
+        /// Its beginning.
+        excerpt: String,
+    },
+}
+
+/// Why to wait, and how long.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}; not before {} ms have passed", .after.as_millis())]
+pub struct Wait {
+    /// Why.
+    pub why: WaitReason,
+    /// Not to be sent again before this time has passed.
+    pub after: Duration,
+}
+
+/// Why a request may be sent again later.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WaitReason {
+    /// The budget did not let it out.
+    #[error("{0}")]
+    Budget(Denied),
+    /// The venue refused it because of a limit.
+    #[error("the venue says wait ({:?}): {}", .0.limit, Words(&.0.complaint))]
+    Venue(Pause),
+    /// No connection: not a byte of it was written.
+    #[error("no connection: {0}")]
+    NoConnection(String),
+    /// A question without an answer; nothing can have changed.
+    #[error("a question without an answer: {0}")]
+    NoAnswer(Lost),
+    /// A question that the venue could not answer; nothing can have changed.
+    #[error("the venue could not answer: {}", Words(.0))]
+    Busy(Complaint),
+}
+
+/// How an answer was lost after the request may have been written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// It did not come in time.
+    #[error("nothing came within {} ms", .0.as_millis())]
+    Timeout(Duration),
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Cut(String),
+    /// It is longer than any answer of the documents.
+    #[error("the answer is longer than {0} bytes")]
+    TooLong(usize),
+}
+
+/// A request that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// No route of this name.
+    #[error("route {0:?} is not in the table; `windvane routes` prints it")]
+    NoRoute(String),
+    /// The settings hold no base address for the surface.
+    #[error("no REST address of {0} is configured")]
+    NoAddress(windvane_venue::route::Surface),
+    /// A key is missing, or a parameter that is signed.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// What would be sent is not what was signed.
+    #[error("the URL would not carry the signed bytes from {near:?} on: not sent")]
+    OtherBytes {
+        /// A few signed characters around the first difference.
+        near: String,
+    },
+    /// Base address and path make no URL.
+    #[error("{url:?} is no URL: {error}")]
+    Url {
+        /// The text.
+        url: String,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// A header that HTTP cannot carry; its value is withheld.
+    #[error("the value of header {0} has characters that no header may have; check the API key")]
+    Header(&'static str),
+}
+
+impl<T> Outcome<T> {
+    /// The answer, if it was carried out.
+    pub fn done(self) -> Option<T> {
+        match self {
+            Self::Done(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// Changes the answer.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Done(answer) => Outcome::Done(change(answer)),
+            Self::Refused(refusal) => Outcome::Refused(refusal),
+            Self::Unknown(doubt) => Outcome::Unknown(doubt),
+            Self::Wait(wait) => Outcome::Wait(wait),
+        }
+    }
+
+    /// As a `Result`, for callers who treat everything but success alike. Whoever places orders
+    /// must not.
+    pub fn into_result(self) -> Result<T, NotDone> {
+        match self {
+            Self::Done(answer) => Ok(answer),
+            Self::Refused(refusal) => Err(NotDone::Refused(refusal)),
+            Self::Unknown(doubt) => Err(NotDone::Unknown(doubt)),
+            Self::Wait(wait) => Err(NotDone::Wait(wait)),
+        }
+    }
+}
+
+impl<T> From<RequestError> for Outcome<T> {
+    fn from(error: RequestError) -> Self {
+        Self::Refused(Refusal::NotMade(error))
+    }
+}
+
+/// Everything but [`Outcome::Done`], as an error that prints with its advice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotDone {
+    /// Definitely not carried out.
+    Refused(Refusal),
+    /// Perhaps carried out.
+    Unknown(Doubt),
+    /// Not carried out; may be sent again later.
+    Wait(Wait),
+}
+
+impl fmt::Display for NotDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => write!(f, "{refusal}. {}", refusal.advice()),
+            Self::Unknown(doubt) => write!(f, "{doubt}. {}", doubt.advice()),
+            Self::Wait(wait) => write!(f, "{wait}. {}", wait.advice()),
+        }
+    }
+}
+
+impl std::error::Error for NotDone {}
+
+impl Refusal {
+    /// The venue's error code, if it gave one.
+    pub fn code(&self) -> Option<i64> {
+        match self {
+            Self::Venue { complaint, .. } => complaint.error.as_ref().map(|error| error.code),
+            _ => None,
+        }
+    }
+
+    /// What to do next.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::NotMade(_) => "Nothing was sent: correct the request or the settings.",
+            Self::Venue { complaint, .. } => advice_of(complaint)
+                .unwrap_or("Nothing was changed: read the venue's own words before sending more."),
+            Self::Unreadable { .. } => {
+                "The venue speaks otherwise than its documents: compare the answer with them."
+            }
+        }
+    }
+}
+
+impl Doubt {
+    /// What to do next.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::NoAnswer(_) => {
+                "It may have been carried out: query it by the client's own id, and never send \
+                 it again under another one."
+            }
+            Self::Venue(complaint) => advice_of(complaint).unwrap_or(
+                "It may have been carried out: query it by the client's own id before anything \
+                 else.",
+            ),
+            Self::Unreadable { .. } => {
+                "It was most likely carried out: query the state that it was to change."
+            }
+        }
+    }
+}
+
+impl Wait {
+    /// What to do next.
+    pub const fn advice(&self) -> &'static str {
+        match &self.why {
+            WaitReason::Budget(denied) => match denied.why {
+                Denial::Banned => "Send nothing at all: every request makes the ban longer.",
+                Denial::Stopped => "Send nothing before that: going on leads to a ban.",
+                _ => "Nothing was sent: send it later, or less of it.",
+            },
+            WaitReason::Venue(pause) => match pause.limit {
+                Limit::Ban => "Send nothing at all: every request makes the ban longer.",
+                Limit::Orders => "Place no order before that; cancels may be sent.",
+                _ => "Send nothing before that: going on leads to a ban.",
+            },
+            WaitReason::NoConnection(_) => "Nothing was sent: check address and network.",
+            WaitReason::NoAnswer(_) | WaitReason::Busy(_) => "Nothing was changed: ask again.",
+        }
+    }
+}
+
+fn advice_of(complaint: &Complaint) -> Option<&'static str> {
+    complaint.error.as_ref().map(VenueError::advice)
+}
+
+/// Status and words of a complaint on one line.
+struct Words<'a>(&'a Complaint);
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HTTP {}", self.0.status)?;
+        match &self.0.error {
+            Some(error) => write!(f, ", {error}"),
+            None if self.0.excerpt.is_empty() => write!(f, ", no body"),
+            None => write!(f, ", {:?}", self.0.excerpt),
+        }
+    }
+}

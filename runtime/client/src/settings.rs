@@ -1,0 +1,260 @@
+//! What a client is made of: addresses, keys, dialect, timeouts. No file and no environment is
+//! read here.
+
+use std::time::Duration;
+
+use url::Url;
+use windvane_venue::route::{Method, Route, Security, Surface, Version};
+use windvane_venue::sign::{Credentials, Dialect};
+
+use crate::budget::Shares;
+use crate::clock::LocalTime;
+use crate::streams::StreamSettings;
+
+/// Everything that a [`crate::Client`] has to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Base addresses.
+    pub addresses: Addresses,
+    /// Brand, network, `recvWindow`.
+    pub dialect: Dialect,
+    /// Keys; a client without any may use what needs none.
+    pub credentials: Credentials,
+    /// How requests of the spot surface are signed where the caller does not say.
+    pub spot_api: Api,
+    /// How requests of the futures surface are signed where the caller does not say.
+    pub futures_api: Api,
+    /// Where market data comes from.
+    pub market_data: MarketData,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// Reserved parts of the limits.
+    pub shares: Shares,
+    /// The local clock.
+    pub local_time: LocalTime,
+    /// Pings, reconnects and renewals of streams.
+    pub streams: StreamSettings,
+}
+
+impl Settings {
+    /// Settings with the defaults for everything but addresses, dialect and keys.
+    pub fn new(addresses: Addresses, dialect: Dialect, credentials: Credentials) -> Self {
+        Self {
+            addresses,
+            dialect,
+            credentials,
+            spot_api: Api::V1,
+            futures_api: Api::V1,
+            market_data: MarketData::Auto,
+            timeouts: Timeouts::default(),
+            shares: Shares::default(),
+            local_time: LocalTime::system(),
+            streams: StreamSettings::default(),
+        }
+    }
+
+    /// The version in which a route is called unless the caller names one: see
+    /// [`default_version`].
+    pub fn version(&self, route: &Route) -> Option<Version> {
+        let api = match route.surface {
+            Surface::Spot => self.spot_api,
+            Surface::Futures | Surface::Chain | Surface::Rpc => self.futures_api,
+        };
+        default_version(route, api)
+    }
+}
+
+/// How signed requests are made where a route has more than one version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Api {
+    /// HMAC.
+    #[default]
+    V1,
+    /// Wallet signatures.
+    V3,
+}
+
+/// Where market data comes from (`market_data` in the configuration).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarketData {
+    /// Nothing outside documents 1 to 3: `tradepro`, and budgeted polling.
+    Documented,
+    /// The public streams of spec 4, section 5.
+    Streams,
+    /// Streams, falling back per topic.
+    #[default]
+    Auto,
+}
+
+/// The version of a route for a way of signing.
+///
+/// Futures market data is always the version that the documents show, `v1`; routes that have no
+/// version of the wanted kind are called in the one they have. JSON-RPC has none.
+pub fn default_version(route: &Route, api: Api) -> Option<Version> {
+    let listed = |version| {
+        let found = route.listings.iter().find(|row| row.version == version);
+        found.map(|row| row.version)
+    };
+    let is_market_data = route.method == Method::Get
+        && matches!(route.security, Security::None | Security::MarketData);
+    let wanted: &[Version] = match api {
+        Api::V3 if route.surface == Surface::Futures && is_market_data => &[Version::V1],
+        Api::V3 => &[Version::V3],
+        Api::V1 => &[Version::V1, Version::V2, Version::V4],
+    };
+    let found = wanted.iter().find_map(|version| listed(Some(*version)));
+    found.unwrap_or_else(|| route.listings.first().and_then(|row| row.version))
+}
+
+/// Base addresses of the surfaces. Those that are not set cannot be used.
+///
+/// ```
+/// use windvane_client::Addresses;
+/// use windvane_venue::route::Surface;
+///
+/// let addresses = Addresses::default()
+///     .rest(Surface::Spot, "http://127.0.0.1:18080")?
+///     .ws(Surface::Spot, "ws://127.0.0.1:18080")?;
+/// assert!(addresses.rest(Surface::Futures, "127.0.0.1").is_err());
+/// # Ok::<(), windvane_client::AddressError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    rest: [Option<Url>; 4],
+    ws: [Option<Url>; 4],
+}
+
+/// A base address that cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{surface}.{part} = {value:?} must be {schemes} and a host, without query: {reason}")]
+pub struct AddressError {
+    surface: Surface,
+    part: &'static str,
+    value: String,
+    schemes: &'static str,
+    reason: String,
+}
+
+impl Addresses {
+    /// Sets the REST address of a surface: `http` or `https`, a path before every route's is
+    /// allowed.
+    pub fn rest(mut self, surface: Surface, address: &str) -> Result<Self, AddressError> {
+        self.rest[surface as usize] = Some(base(surface, "rest", address, ["http", "https"])?);
+        Ok(self)
+    }
+
+    /// Sets the WebSocket address of a surface: `ws` or `wss`.
+    pub fn ws(mut self, surface: Surface, address: &str) -> Result<Self, AddressError> {
+        self.ws[surface as usize] = Some(base(surface, "ws", address, ["ws", "wss"])?);
+        Ok(self)
+    }
+
+    /// The REST address of a surface.
+    pub const fn rest_of(&self, surface: Surface) -> Option<&Url> {
+        self.rest[surface as usize].as_ref()
+    }
+
+    /// The WebSocket address of a surface.
+    pub const fn ws_of(&self, surface: Surface) -> Option<&Url> {
+        self.ws[surface as usize].as_ref()
+    }
+}
+
+fn base(
+    surface: Surface,
+    part: &'static str,
+    address: &str,
+    schemes: [&'static str; 2],
+) -> Result<Url, AddressError> {
+    let refuse = |reason: String| AddressError {
+        surface,
+        part,
+        value: address.to_owned(),
+        schemes: if part == "ws" {
+            "ws:// or wss://"
+        } else {
+            "http:// or https://"
+        },
+        reason,
+    };
+    let url = Url::parse(address).map_err(|error| refuse(error.to_string()))?;
+    if !schemes.contains(&url.scheme()) {
+        return Err(refuse(format!("the scheme is {:?}", url.scheme())));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(refuse("it has a query or a fragment".to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refuse("it names a user".to_owned()));
+    }
+    Ok(url)
+}
+
+/// How long to wait for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection, TLS included.
+    pub connect: Duration,
+    /// For a whole answer, from the call on.
+    pub request: Duration,
+    /// Unused connections are kept so long.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    /// 5 seconds, 10 seconds, 50 seconds.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            request: Duration::from_secs(10),
+            idle: Duration::from_secs(50),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_venue::route;
+
+    use super::*;
+
+    fn version(name: &str, api: Api) -> Option<Version> {
+        default_version(route::named(name).unwrap(), api)
+    }
+
+    #[test]
+    fn market_data_is_called_in_the_documented_version() {
+        for api in [Api::V1, Api::V3] {
+            assert_eq!(version("spot.depth", api), Some(Version::V3));
+            assert_eq!(version("futures.depth", api), Some(Version::V1));
+            assert_eq!(version("futures.funding_info", api), Some(Version::V1));
+        }
+    }
+
+    #[test]
+    fn signed_routes_follow_the_api_as_far_as_they_are_listed() {
+        assert_eq!(version("spot.new_order", Api::V1), Some(Version::V1));
+        assert_eq!(version("spot.new_order", Api::V3), Some(Version::V3));
+        assert_eq!(version("futures.balance", Api::V1), Some(Version::V2));
+        assert_eq!(version("futures.balance", Api::V3), Some(Version::V3));
+        assert_eq!(version("futures.account", Api::V1), Some(Version::V4));
+        assert_eq!(version("futures.approve_agent", Api::V1), Some(Version::V3));
+        assert_eq!(version("spot.create_api_key", Api::V3), Some(Version::V1));
+        assert_eq!(version("chain.transfer", Api::V1), Some(Version::V3));
+        assert_eq!(version("{rpc}getBalance", Api::V3), None);
+    }
+
+    #[test]
+    fn addresses_are_checked_when_they_are_set() {
+        for bad in [
+            "ftp://host",
+            "http://host/?a=1",
+            "http://user@host",
+            "host",
+            "ws://host",
+        ] {
+            let refused = Addresses::default().rest(Surface::Spot, bad).unwrap_err();
+            assert!(refused.to_string().starts_with("spot.rest = "), "{refused}");
+        }
+    }
+}

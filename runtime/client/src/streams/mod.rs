@@ -1,0 +1,5 @@
+//! User and market streams as event iterators.
+
+mod settings;
+
+pub use settings::StreamSettings;

@@ -1,0 +1,49 @@
+//! How streams are kept alive.
+
+use std::time::Duration;
+
+/// Pings, reconnects, renewals. The defaults keep the rules of the documents (spec 1, Limits,
+/// rule 8; spec 4, section 5) with room to spare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamSettings {
+    /// A PING of our own goes out so often.
+    pub ping_every: Duration,
+    /// A connection whose PONG takes longer is given up.
+    pub pong_within: Duration,
+    /// Public streams only: a connection that carries no frame for so long is given up although
+    /// it answers PINGs. For topics that must be talking; `None` for topics that may be silent.
+    pub silence_max: Option<Duration>,
+    /// First and longest pause before a new connection; between them it doubles, and half of it
+    /// is random.
+    pub backoff: (Duration, Duration),
+    /// A connection is replaced when it is so old; the venue ends it at 24 hours.
+    pub age_max: Duration,
+    /// Old and new connection run side by side so long when one replaces the other.
+    pub overlap: Duration,
+    /// Listen keys are renewed after this time, and up to a quarter of it later; they live 60
+    /// minutes.
+    pub renew_every: Duration,
+    /// A connection, its handshake included, must stand within this time.
+    pub connect_within: Duration,
+    /// Items that wait for the consumer; what comes on top is dropped and reported as a gap.
+    pub capacity: usize,
+    /// Seed of the random part of pauses.
+    pub seed: u64,
+}
+
+impl Default for StreamSettings {
+    fn default() -> Self {
+        Self {
+            ping_every: Duration::from_secs(10),
+            pong_within: Duration::from_secs(10),
+            silence_max: None,
+            backoff: (Duration::from_millis(500), Duration::from_secs(30)),
+            age_max: Duration::from_mins(23 * 60 + 30),
+            overlap: Duration::from_secs(3),
+            renew_every: Duration::from_mins(20),
+            connect_within: Duration::from_secs(10),
+            capacity: 65_536,
+            seed: 0x5eed,
+        }
+    }
+}

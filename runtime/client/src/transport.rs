@@ -1,0 +1,277 @@
+//! HTTP: one prepared request out, one answer in. Nothing is sent twice, no redirect is followed,
+//! no proxy of the system is used.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::header::HeaderMap;
+use http::{HeaderName, HeaderValue};
+use url::Url;
+use windvane_venue::route::Method;
+use windvane_venue::sign::Prepared;
+
+use crate::outcome::{Lost, RequestError};
+use crate::settings::Timeouts;
+use crate::tls;
+
+/// No answer of the documents comes near this length.
+const ANSWER_MAX: usize = 64 << 20;
+
+/// An answer as it came: nothing decoded, nothing judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawAnswer {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body; bytes that are no UTF-8 are replaced.
+    pub text: String,
+}
+
+impl RawAnswer {
+    /// A header's value, if it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// A request that is ready to be written: exactly these bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// Method.
+    pub method: Method,
+    /// The whole address; its query is what was signed.
+    pub url: Url,
+    /// Headers. They may hold an API key.
+    pub headers: Vec<(&'static str, String)>,
+    /// Body.
+    pub body: Option<String>,
+    /// What was signed: the text of the HMAC or `Message`, or typed data as JSON.
+    pub signed: Option<String>,
+}
+
+impl Ready {
+    /// Puts base address and prepared request together, and refuses if the URL would carry other
+    /// bytes than those that were signed.
+    pub fn new(base: &Url, prepared: Prepared) -> Result<Self, RequestError> {
+        let base = base.as_str();
+        let base = base.strip_suffix('/').unwrap_or(base);
+        let query = prepared.query.as_deref();
+        let mut text =
+            String::with_capacity(base.len() + prepared.path.len() + query.map_or(0, str::len) + 1);
+        text.push_str(base);
+        text.push_str(&prepared.path);
+        if let Some(query) = query {
+            text.push('?');
+            text.push_str(query);
+        }
+        let url = Url::parse(&text).map_err(|error| RequestError::Url {
+            url: text,
+            error: error.to_string(),
+        })?;
+        if url.query() != query || !url.path().ends_with(&prepared.path) || url.fragment().is_some()
+        {
+            let signed = query.unwrap_or(&prepared.path);
+            return Err(RequestError::OtherBytes {
+                near: difference(signed, url.query().unwrap_or_default()),
+            });
+        }
+        Ok(Self {
+            method: prepared.method,
+            url,
+            headers: prepared.headers,
+            body: prepared.body,
+            signed: prepared.signed,
+        })
+    }
+
+    /// As the HTTP library takes it.
+    fn into_request(self) -> Result<reqwest::Request, RequestError> {
+        let method = match self.method {
+            Method::Get => http::Method::GET,
+            Method::Post => http::Method::POST,
+            Method::Put => http::Method::PUT,
+            Method::Delete => http::Method::DELETE,
+        };
+        let mut request = reqwest::Request::new(method, self.url);
+        let headers = request.headers_mut();
+        for (name, value) in self.headers {
+            let key = HeaderName::from_bytes(name.as_bytes());
+            let key = key.map_err(|_| RequestError::Header(name))?;
+            let mut value =
+                HeaderValue::from_str(&value).map_err(|_| RequestError::Header(name))?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        if let Some(body) = self.body {
+            *request.body_mut() = Some(body.into());
+        }
+        Ok(request)
+    }
+}
+
+impl fmt::Debug for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Neither key nor signature: a log is not the place for them.
+        write!(f, "{} {}", self.method, self.url.path())
+    }
+}
+
+/// A few characters of `signed` around the first that `url` has otherwise.
+fn difference(signed: &str, url: &str) -> String {
+    let same = signed.chars().zip(url.chars());
+    let same = same.take_while(|(signed, url)| signed == url).count();
+    signed
+        .chars()
+        .skip(same.saturating_sub(8))
+        .take(24)
+        .collect()
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It cannot be written.
+    NotMade(RequestError),
+    /// There was no connection to write it to.
+    NoConnection(String),
+    /// It was written, or may have been.
+    Lost(Lost),
+}
+
+/// The connections of a client: HTTP/1.1, kept alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Transport {
+    http: reqwest::Client,
+    timeout: Duration,
+}
+
+/// The HTTP library refused its settings.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// TLS.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
+    /// HTTP.
+    #[error("HTTP cannot be set up: {0}")]
+    Http(#[from] reqwest::Error),
+}
+
+impl Transport {
+    pub(crate) fn new(timeouts: &Timeouts) -> Result<Self, TransportError> {
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::config()?)
+            .retry(reqwest::retry::never())
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .referer(false)
+            .http1_only()
+            .tcp_nodelay(true)
+            .connect_timeout(timeouts.connect)
+            .pool_idle_timeout(timeouts.idle)
+            .build()?;
+        Ok(Self {
+            http,
+            timeout: timeouts.request,
+        })
+    }
+
+    /// Writes a request once and reads the whole answer.
+    pub(crate) async fn exchange(&self, ready: Ready) -> Result<RawAnswer, Failure> {
+        let request = ready.into_request().map_err(Failure::NotMade)?;
+        match tokio::time::timeout(self.timeout, self.answer(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::Lost(Lost::Timeout(self.timeout))),
+        }
+    }
+
+    async fn answer(&self, request: reqwest::Request) -> Result<RawAnswer, Failure> {
+        let mut response = match self.http.execute(request).await {
+            Ok(response) => response,
+            Err(error) if error.is_connect() => return Err(Failure::NoConnection(chain(error))),
+            Err(error) => return Err(Failure::Lost(Lost::Cut(chain(error)))),
+        };
+        let status = response.status().as_u16();
+        let headers = std::mem::take(response.headers_mut());
+        let mut body = Vec::new();
+        loop {
+            match response.chunk().await {
+                Ok(Some(part)) if body.len() + part.len() > ANSWER_MAX => {
+                    return Err(Failure::Lost(Lost::TooLong(ANSWER_MAX)));
+                }
+                Ok(Some(part)) => body.extend_from_slice(&part),
+                Ok(None) => break,
+                Err(error) => return Err(Failure::Lost(Lost::Cut(chain(error)))),
+            }
+        }
+        let text = String::from_utf8(body)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Ok(RawAnswer {
+            status,
+            headers,
+            text,
+        })
+    }
+}
+
+/// An error with its causes, without the URL, which may hold a signature.
+fn chain(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(path: &str, query: Option<&str>) -> Prepared {
+        Prepared {
+            method: Method::Get,
+            path: path.to_owned(),
+            query: query.map(str::to_owned),
+            headers: vec![("X-MBX-APIKEY", "sesame".to_owned())],
+            body: None,
+            signed: None,
+        }
+    }
+
+    fn ready(query: &str) -> Result<Ready, RequestError> {
+        let base = Url::parse("http://127.0.0.1:1/base/").unwrap();
+        Ready::new(&base, prepared("/api/v1/order", Some(query)))
+    }
+
+    #[test]
+    fn the_query_is_what_was_signed() {
+        let query = "symbol=BTCUSDT&newClientOrderId=mm%3A1&x=%20%27";
+        let ready = ready(query).unwrap();
+        assert_eq!(ready.url.query(), Some(query));
+        assert_eq!(ready.url.path(), "/base/api/v1/order");
+    }
+
+    #[test]
+    fn bytes_that_the_url_would_change_are_not_sent() {
+        for query in ["a=1&b='", "a=1&b=\"", "a=1&b=é", "a=1#b", "a=1&b=\n2", "a=<"] {
+            let refused = ready(query).unwrap_err();
+            assert!(
+                matches!(refused, RequestError::OtherBytes { .. }),
+                "{query}: {refused}"
+            );
+        }
+        let base = Url::parse("http://127.0.0.1:1").unwrap();
+        let dots = Ready::new(&base, prepared("/api/../v1/order", None));
+        assert!(matches!(dots, Err(RequestError::OtherBytes { .. })));
+    }
+
+    #[test]
+    fn debug_shows_neither_key_nor_query() {
+        let text = format!("{:?}", ready("signature=abc").unwrap());
+        assert_eq!(text, "GET /base/api/v1/order");
+    }
+}

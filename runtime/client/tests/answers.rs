@@ -1,0 +1,297 @@
+//! What the client makes of answers that real services give: good ones, limits, HTML, nothing,
+//! half of it. Each test also counts the requests, because none may ever be sent twice.
+
+mod common;
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use common::{Scripted, Step, answer, settings};
+use windvane_client::budget::{Denial, Lane};
+use windvane_client::clock::LocalTime;
+use windvane_client::{Client, Doubt, Lost, Outcome, RawAnswer, Refusal, WaitReason};
+use windvane_venue::error::Limit;
+use windvane_venue::route::{self, Route, Surface};
+use windvane_venue::wire::Parameters;
+
+fn order() -> (&'static Route, Parameters) {
+    let mut parameters = Parameters::new();
+    for (name, value) in [
+        ("symbol", "BTCUSDT"),
+        ("side", "BUY"),
+        ("type", "LIMIT"),
+        ("timeInForce", "GTC"),
+        ("quantity", "1"),
+        ("price", "9000"),
+        ("newClientOrderId", "mm:1"),
+    ] {
+        parameters.push(name, value);
+    }
+    (route::named("spot.new_order").unwrap(), parameters)
+}
+
+fn depth() -> (&'static Route, Parameters) {
+    let mut parameters = Parameters::new();
+    parameters.push("symbol", "BTCUSDT");
+    (route::named("spot.depth").unwrap(), parameters)
+}
+
+async fn send(client: &Client, what: (&'static Route, Parameters)) -> Outcome<RawAnswer> {
+    client.call(what.0, None, &what.1).await
+}
+
+/// Both outcomes of one answer: for an order, and for a question.
+async fn both(step: impl Fn() -> Step) -> (Outcome<RawAnswer>, Outcome<RawAnswer>) {
+    let mut outcomes = Vec::new();
+    for what in [order(), depth()] {
+        let server = Scripted::start(vec![step()]).await;
+        let mut settings = server.settings();
+        settings.timeouts.request = Duration::from_secs(5);
+        let client = Client::new(settings).unwrap();
+        outcomes.push(send(&client, what).await);
+        assert_eq!(server.requests().len(), 1, "sent once");
+    }
+    let question = outcomes.pop().unwrap();
+    (outcomes.pop().unwrap(), question)
+}
+
+#[tokio::test]
+async fn what_was_prepared_is_what_stands_on_the_wire() {
+    let server = Scripted::start(vec![answer(200, "", "{}"), answer(200, "", "{}")]).await;
+    let client = Client::new(server.settings()).unwrap();
+    assert!(matches!(send(&client, order()).await, Outcome::Done(_)));
+    let account = route::named("spot.account").unwrap();
+    let done = client.call(account, None, &Parameters::new()).await;
+    assert!(matches!(done, Outcome::Done(_)));
+
+    let requests = server.requests();
+    let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /api/v1/order HTTP/1.1\r\n"), "{head}");
+    let head = head.to_ascii_lowercase();
+    assert!(head.contains("\r\nx-mbx-apikey: key"), "{head}");
+    assert!(head.contains("\r\ncontent-type: application/x-www-form-urlencoded"));
+    let start = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=9000\
+                 &newClientOrderId=mm%3A1&recvWindow=5000&timestamp=";
+    let rest = body.strip_prefix(start).unwrap();
+    let (timestamp, signature) = rest.split_once("&signature=").unwrap();
+    assert!(timestamp.parse::<u64>().is_ok());
+    assert_eq!(signature.len(), 64);
+    assert!(requests[1].starts_with("GET /api/v1/account?recvWindow=5000&timestamp="));
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_leaves_an_order_unknown() {
+    let (order, question) = both(|| Step::WriteAndCut(String::new())).await;
+    assert!(matches!(
+        order,
+        Outcome::Unknown(Doubt::NoAnswer(Lost::Cut(_)))
+    ));
+    let Outcome::Wait(wait) = question else {
+        panic!("{question:?}")
+    };
+    assert!(matches!(wait.why, WaitReason::NoAnswer(Lost::Cut(_))));
+}
+
+#[tokio::test]
+async fn half_an_answer_is_no_answer() {
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"orderId\":";
+    let (order, question) = both(|| Step::WriteAndCut(half.to_owned())).await;
+    assert!(matches!(
+        order,
+        Outcome::Unknown(Doubt::NoAnswer(Lost::Cut(_)))
+    ));
+    assert!(matches!(question, Outcome::Wait(_)));
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_no_answer() {
+    let (order, question) = both(|| Step::WriteAndCut("garbage\r\n\r\n".to_owned())).await;
+    assert!(matches!(order, Outcome::Unknown(Doubt::NoAnswer(_))));
+    assert!(matches!(question, Outcome::Wait(_)));
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_in_time_leaves_an_order_unknown() {
+    let server = Scripted::start(vec![Step::Silence]).await;
+    let mut settings = server.settings();
+    settings.timeouts.request = Duration::from_millis(200);
+    let client = Client::new(settings).unwrap();
+    let outcome = send(&client, order()).await;
+    let Outcome::Unknown(Doubt::NoAnswer(Lost::Timeout(after))) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(after, Duration::from_millis(200));
+}
+
+#[tokio::test]
+async fn without_a_connection_nothing_was_sent() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let client = Client::new(settings(address)).unwrap();
+    let outcome = send(&client, order()).await;
+    let Outcome::Wait(wait) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(matches!(wait.why, WaitReason::NoConnection(_)), "{wait}");
+}
+
+#[tokio::test]
+async fn html_with_5xx_leaves_an_order_unknown() {
+    let html = "<html><body>502 Bad Gateway</body></html>";
+    let (order, question) = both(|| answer(502, "Content-Type: text/html\r\n", html)).await;
+    let Outcome::Unknown(Doubt::Venue(complaint)) = order else {
+        panic!("{order:?}")
+    };
+    assert_eq!(complaint.status, 502);
+    assert!(complaint.excerpt.contains("Bad Gateway"));
+    assert!(matches!(question, Outcome::Wait(_)));
+}
+
+#[tokio::test]
+async fn a_503_leaves_an_order_unknown_whatever_its_body_says() {
+    let body = r#"{"code":-2010,"msg":"rejected"}"#;
+    let (order, question) = both(|| answer(503, "", body)).await;
+    assert!(matches!(order, Outcome::Unknown(Doubt::Venue(_))));
+    assert!(matches!(question, Outcome::Wait(_)));
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let (order, question) = both(|| answer(302, "Location: /elsewhere\r\n", "")).await;
+    assert!(matches!(order, Outcome::Unknown(_)), "{order:?}");
+    assert!(matches!(question, Outcome::Wait(_)));
+}
+
+#[tokio::test]
+async fn an_error_payload_is_a_definite_refusal() {
+    let body = r#"{"code":"-1121","msg":"Invalid symbol."}"#;
+    let (order, question) = both(|| answer(400, "", body)).await;
+    for outcome in [order, question] {
+        let Outcome::Refused(refusal) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(refusal.code(), Some(-1121));
+        assert!(matches!(refusal, Refusal::Venue { .. }));
+    }
+}
+
+#[tokio::test]
+async fn after_429_nothing_is_sent_until_the_time_named() {
+    let limited = answer(429, "Retry-After: 30\r\n", r#"{"code":-1003,"msg":"slow"}"#);
+    let server = Scripted::start(vec![limited]).await;
+    let client = Client::new(server.settings()).unwrap();
+    let Outcome::Wait(wait) = send(&client, depth()).await else {
+        panic!("no wait")
+    };
+    assert!(wait.after > Duration::from_secs(29) && wait.after <= Duration::from_secs(30));
+    // A cancel, and a request of the other surface on the same address, do not pass either.
+    for name in ["spot.cancel_order", "futures.ping"] {
+        let outcome = client
+            .call(route::named(name).unwrap(), None, &Parameters::new())
+            .await;
+        let Outcome::Wait(wait) = outcome else {
+            panic!("{outcome:?}")
+        };
+        let WaitReason::Budget(denied) = wait.why else {
+            panic!("{wait}")
+        };
+        assert_eq!(denied.why, Denial::Stopped);
+    }
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_order_limit_stops_orders_and_lets_cancels_pass() {
+    let limited = answer(429, "", r#"{"code":-1015,"msg":"too many orders"}"#);
+    let server = Scripted::start(vec![limited, answer(200, "", "{}")]).await;
+    let client = Client::new(server.settings()).unwrap();
+    let Outcome::Wait(wait) = send(&client, order()).await else {
+        panic!("no wait")
+    };
+    let WaitReason::Venue(pause) = &wait.why else {
+        panic!("{wait}")
+    };
+    assert_eq!(pause.limit, Limit::Orders);
+    assert!(matches!(send(&client, order()).await, Outcome::Wait(_)));
+    let cancel = route::named("spot.cancel_order").unwrap();
+    let done = client.call(cancel, None, &Parameters::new()).await;
+    assert!(matches!(done, Outcome::Done(_)));
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn during_a_ban_nothing_leaves() {
+    let banned = answer(418, "Retry-After: 259200\r\n", "");
+    let server = Scripted::start(vec![banned]).await;
+    let client = Client::new(server.settings()).unwrap();
+    let Outcome::Wait(wait) = send(&client, depth()).await else {
+        panic!("no wait")
+    };
+    assert!(wait.after > Duration::from_hours(71));
+    // Patience does not help: the end of the ban is further away.
+    let patient = client.with_patience(Duration::from_mins(1));
+    let Outcome::Wait(wait) = send(&patient, depth()).await else {
+        panic!("no wait")
+    };
+    assert!(wait.advice().contains("ban"));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn headers_and_exchange_information_correct_the_budget() {
+    let used = answer(200, "X-MBX-USED-WEIGHT-1M: 700\r\n", "{}");
+    let info = r#"{"rateLimits":[
+        {"rateLimitType":"REQUEST_WEIGHT","interval":"MINUTE","intervalNum":1,"limit":6000},
+        {"rateLimitType":"ORDERS","interval":"SECOND","intervalNum":10,"limit":1}]}"#;
+    let server = Scripted::start(vec![used, answer(200, "", info), answer(200, "", "{}")]).await;
+    let client = Client::new(server.settings()).unwrap();
+    let weight = |client: &Client| {
+        client.with_budget(Surface::Spot, |budget, now_ms| {
+            budget.weights(now_ms).next().unwrap()
+        })
+    };
+    assert!(matches!(send(&client, depth()).await, Outcome::Done(_)));
+    assert_eq!(weight(&client), (60_000, 700, 1_200));
+    // 700 and the reserves leave nothing for questions; reconciliation still passes.
+    assert!(matches!(send(&client, depth()).await, Outcome::Wait(_)));
+    let info = (route::named("spot.exchange_info").unwrap(), Parameters::new());
+    let reconcile = client.in_lane(Lane::Reconcile);
+    assert!(matches!(send(&reconcile, info).await, Outcome::Done(_)));
+    assert_eq!(weight(&client), (60_000, 701, 6_000));
+    // One order per ten seconds, says the venue.
+    assert!(matches!(send(&client, order()).await, Outcome::Done(_)));
+    let Outcome::Wait(wait) = send(&client, order()).await else {
+        panic!("no wait")
+    };
+    assert!(matches!(wait.why, WaitReason::Budget(denied) if denied.why == Denial::Orders));
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_patient_client_waits_for_the_budget() {
+    let limited = answer(429, "Retry-After: 1\r\n", "");
+    let server = Scripted::start(vec![limited, answer(200, "", "{}")]).await;
+    let client = Client::new(server.settings()).unwrap();
+    assert!(matches!(send(&client, depth()).await, Outcome::Wait(_)));
+    let patient = client.with_patience(Duration::from_secs(5));
+    assert!(matches!(send(&patient, depth()).await, Outcome::Done(_)));
+}
+
+#[tokio::test]
+async fn the_clock_is_estimated_from_the_time_route() {
+    let time = || answer(200, "", r#"{"serverTime":5010}"#);
+    let server = Scripted::start(vec![time()]).await;
+    let mut settings = server.settings();
+    // Each reading is 10 ms after the one before; a question reads it when it is sent, when it is
+    // stamped, and when it is answered.
+    let now_us = AtomicI64::new(0);
+    settings.local_time = LocalTime::from_fn(move || now_us.fetch_add(10_000, Ordering::Relaxed));
+    let client = Client::new(settings).unwrap();
+    let offset = client.sync_clock(Surface::Spot, 1).await.unwrap();
+    assert_eq!(offset.round_trip_us, 20_000);
+    assert!((offset.offset_us - 5_000_000).abs() <= offset.error_us);
+    let stamp = client.stamp(Surface::Spot);
+    assert_eq!(stamp.timestamp_ms, (30_000 + offset.offset_us) / 1_000);
+    assert!(stamp.nonce_us >= 5_030_000);
+}

@@ -1,0 +1,124 @@
+//! A scripted HTTP server on loopback: it reads one request per step of its script, remembers it,
+//! and does what the step says.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use secrecy::SecretString;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use windvane_client::{Addresses, Settings};
+use windvane_venue::Brand;
+use windvane_venue::route::Surface;
+use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
+
+/// What is done with a request.
+pub enum Step {
+    /// These bytes are written; the connection stays open.
+    Write(String),
+    /// These bytes are written, then the connection is closed.
+    WriteAndCut(String),
+    /// Nothing is written; the connection stays open.
+    Silence,
+}
+
+/// An answer with a body.
+pub fn answer(status: u16, headers: &str, body: &str) -> Step {
+    let length = body.len();
+    Step::Write(format!(
+        "HTTP/1.1 {status} Word\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    ))
+}
+
+/// The server: where it listens, and the requests that it has read.
+pub struct Scripted {
+    pub address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scripted {
+    /// Starts it. After the last step connections are accepted and requests remembered, but not
+    /// answered.
+    pub async fn start(steps: Vec<Step>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let steps = Arc::new(Mutex::new(steps.into_iter()));
+        let remembered = Arc::clone(&requests);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (steps, requests) = (Arc::clone(&steps), Arc::clone(&remembered));
+                tokio::spawn(serve(stream, steps, requests));
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// Requests read so far.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// Settings of a client of this server, with an HMAC key.
+    pub fn settings(&self) -> Settings {
+        settings(self.address)
+    }
+}
+
+/// Settings of a client of an address: spot and futures are told apart by the path before theirs.
+pub fn settings(address: SocketAddr) -> Settings {
+    let addresses = Addresses::default()
+        .rest(Surface::Spot, &format!("http://{address}"))
+        .and_then(|addresses| addresses.rest(Surface::Futures, &format!("http://{address}")))
+        .unwrap();
+    let dialect = Dialect {
+        brand: Brand::new("svc").unwrap(),
+        network: Network::Mainnet,
+        recv_window_ms: Some(5_000),
+    };
+    let credentials = Credentials {
+        api_key: Some(ApiKey::new("key", SecretString::from("secret"))),
+        ..Credentials::default()
+    };
+    Settings::new(addresses, dialect, credentials)
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    steps: Arc<Mutex<std::vec::IntoIter<Step>>>,
+    requests: Arc<Mutex<Vec<String>>>,
+) {
+    while let Some(request) = read_request(&mut stream).await {
+        requests.lock().unwrap().push(request);
+        let step = steps.lock().unwrap().next();
+        match step {
+            Some(Step::Write(text)) => stream.write_all(text.as_bytes()).await.unwrap(),
+            Some(Step::WriteAndCut(text)) => {
+                stream.write_all(text.as_bytes()).await.unwrap();
+                return;
+            }
+            Some(Step::Silence) | None => {}
+        }
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> Option<String> {
+    let mut text = Vec::new();
+    loop {
+        let read = stream.read_buf(&mut text).await.ok()?;
+        let so_far = String::from_utf8_lossy(&text).into_owned();
+        if let Some((head, body)) = so_far.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("content-length")
+                    .then(|| value.parse().unwrap())
+            });
+            if body.len() >= length.unwrap_or(0) {
+                return Some(so_far);
+            }
+        }
+        if read == 0 {
+            return None;
+        }
+    }
+}
