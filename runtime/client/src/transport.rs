@@ -257,7 +257,14 @@ mod tests {
 
     #[test]
     fn bytes_that_the_url_would_change_are_not_sent() {
-        for query in ["a=1&b='", "a=1&b=\"", "a=1&b=é", "a=1#b", "a=1&b=\n2", "a=<"] {
+        for query in [
+            "a=1&b='",
+            "a=1&b=\"",
+            "a=1&b=é",
+            "a=1#b",
+            "a=1&b=\n2",
+            "a=<",
+        ] {
             let refused = ready(query).unwrap_err();
             assert!(
                 matches!(refused, RequestError::OtherBytes { .. }),

@@ -66,7 +66,10 @@ async fn what_was_prepared_is_what_stands_on_the_wire() {
 
     let requests = server.requests();
     let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("POST /api/v1/order HTTP/1.1\r\n"), "{head}");
+    assert!(
+        head.starts_with("POST /api/v1/order HTTP/1.1\r\n"),
+        "{head}"
+    );
     let head = head.to_ascii_lowercase();
     assert!(head.contains("\r\nx-mbx-apikey: key"), "{head}");
     assert!(head.contains("\r\ncontent-type: application/x-www-form-urlencoded"));
@@ -255,7 +258,10 @@ async fn headers_and_exchange_information_correct_the_budget() {
     assert_eq!(weight(&client), (60_000, 700, 1_200));
     // 700 and the reserves leave nothing for questions; reconciliation still passes.
     assert!(matches!(send(&client, depth()).await, Outcome::Wait(_)));
-    let info = (route::named("spot.exchange_info").unwrap(), Parameters::new());
+    let info = (
+        route::named("spot.exchange_info").unwrap(),
+        Parameters::new(),
+    );
     let reconcile = client.in_lane(Lane::Reconcile);
     assert!(matches!(send(&reconcile, info).await, Outcome::Done(_)));
     assert_eq!(weight(&client), (60_000, 701, 6_000));
