@@ -1,39 +1,27 @@
 //! The public market: symbols, books, trades, klines, tickers, marks and funding, and where they
-//! come from.
+//! come from. Sans-IO: time is an argument, everything is integers, and every list is bounded.
+//!
+//! Orders of the accounts are not in the public book and their fills print no public trade: each
+//! account's `sim::Venue` matches against the public market as if it were alone with it.
 
-use windvane_engine::{Instrument, Time};
-use windvane_venue::Assets;
+mod board;
+pub(crate) mod book;
+pub(crate) mod fixed;
+pub(crate) mod funding;
+pub(crate) mod interval;
+pub(crate) mod kline;
+mod listing;
+mod past;
+mod random;
+mod recorded;
+mod seeded;
+mod sink;
+pub(crate) mod symbol;
+pub(crate) mod ticker;
+pub(crate) mod trades;
 
-use crate::settings::Settings;
-use crate::state::State;
-
-/// Where the market comes from.
-#[derive(Debug, Default)]
-pub enum Source {
-    /// A market of the server's own, drawn from the seed.
-    #[default]
-    Seeded,
-}
-
-/// Everything public that the venue knows.
-#[derive(Debug)]
-pub(crate) struct Board {}
-
-impl Board {
-    pub(crate) fn new(_settings: &Settings, _now: Time) -> Self {
-        Self {}
-    }
-
-    /// The instruments of both surfaces; the place in the list is the id.
-    pub(crate) fn instruments(&self) -> Vec<Instrument> {
-        Vec::new()
-    }
-
-    /// The names of the assets that instruments speak of.
-    pub(crate) fn assets(&self) -> Assets {
-        Assets::default()
-    }
-}
-
-/// Takes every market event up to `now` to the board, the accounts and the streams.
-pub(crate) fn advance(_state: &mut State, _now: Time) {}
+pub(crate) use board::Board;
+pub use board::Source;
+pub use recorded::{Recorded, RecordedEvent, RecordedEvents, Recording};
+pub(crate) use sink::{Sink, Update};
+pub(crate) use symbol::Symbol;

@@ -1,0 +1,246 @@
+//! All symbols of both surfaces, driven by a source and by time. No IO, no clock.
+
+use std::collections::BTreeMap;
+
+use windvane_engine::{Instrument, InstrumentId, MarketEvent, Side, Surface, Time};
+use windvane_venue::Assets;
+
+use super::listing;
+use super::past;
+use super::random::Random;
+use super::recorded::{Playback, Recording};
+use super::seeded::{Action, Flow};
+use super::sink::{GRID_MS, Nobody, Sink};
+use super::symbol::Symbol;
+
+/// The longest time that is caught up event by event. After a longer one, of a machine that slept,
+/// the market goes on from where it was.
+const CATCH_UP_NS: i64 = 5_000_000_000;
+
+/// Where the market comes from.
+#[derive(Debug)]
+pub enum Source {
+    /// A market of the server's own, drawn from the seed.
+    Seeded {
+        /// Mean number of market actions per second and symbol: about a fifth are market orders.
+        per_second: u32,
+    },
+    /// A recording.
+    Recorded(Recording),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Seeded { per_second: 20 }
+    }
+}
+
+#[derive(Debug)]
+enum Feed {
+    /// One flow per symbol, and when each acts next.
+    Seeded(Vec<Flow>),
+    Recorded(Playback),
+}
+
+/// Everything public that the venue knows.
+#[derive(Debug)]
+pub(crate) struct Board {
+    symbols: Vec<Symbol>,
+    names: BTreeMap<(Surface, String), InstrumentId>,
+    assets: Assets,
+    feed: Feed,
+    /// The next multiple of the grid.
+    grid: Time,
+}
+
+impl Board {
+    /// A board that begins now, with a seeded past.
+    pub(crate) fn new(source: Source, seed: u64, now: Time) -> Self {
+        let mut random = Random::new(seed);
+        let mut assets = Assets::default();
+        let (instruments, feed) = match source {
+            Source::Seeded { per_second } => {
+                let mut flows = Vec::new();
+                let mut instruments = Vec::new();
+                for listed in listing::own(&mut assets) {
+                    let flow = Flow::new(random.bits(), listed.character, now, per_second);
+                    flows.push(flow);
+                    instruments.push((listed.instrument, Some(listed.character)));
+                }
+                (instruments, Feed::Seeded(flows))
+            }
+            Source::Recorded(recording) => {
+                assets = recording.assets.clone();
+                let instruments = recording.instruments.iter().cloned();
+                let instruments = instruments.map(|instrument| (instrument, None)).collect();
+                (instruments, Feed::Recorded(Playback::new(recording, now)))
+            }
+        };
+        let mut symbols = Vec::with_capacity(instruments.len());
+        for (n, (instrument, character)) in instruments.into_iter().enumerate() {
+            let mut symbol = Symbol::new(InstrumentId(n as u16), instrument);
+            if let Some(character) = character {
+                past::fill(&mut symbol, Random::new(random.bits()), &character, now);
+            }
+            symbols.push(symbol);
+        }
+        let names = symbols.iter().map(|symbol| {
+            let Instrument {
+                surface,
+                symbol: name,
+                ..
+            } = &symbol.instrument;
+            ((*surface, name.clone()), symbol.id)
+        });
+        let mut board = Self {
+            names: names.collect(),
+            symbols,
+            assets,
+            feed,
+            grid: Time::from_millis((now.millis().div_euclid(GRID_MS) + 1) * GRID_MS),
+        };
+        // The first events show the books.
+        board.advance(now, &mut Nobody);
+        board
+    }
+
+    /// The instruments of both surfaces; the place in the list is the id.
+    pub(crate) fn instruments(&self) -> Vec<Instrument> {
+        let symbols = self.symbols.iter();
+        symbols.map(|symbol| symbol.instrument.clone()).collect()
+    }
+
+    /// The names of the assets that instruments speak of.
+    pub(crate) fn assets(&self) -> &Assets {
+        &self.assets
+    }
+
+    /// All symbols; the place in the list is the id.
+    pub(crate) fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// The symbols of a surface.
+    pub(crate) fn of(&self, surface: Surface) -> impl Iterator<Item = &Symbol> {
+        let symbols = self.symbols.iter();
+        symbols.filter(move |symbol| symbol.instrument.surface == surface)
+    }
+
+    /// The symbol with this name, upper case.
+    pub(crate) fn find(&self, surface: Surface, name: &str) -> Option<&Symbol> {
+        let id = self.names.get(&(surface, name.to_owned()))?;
+        self.symbols.get(usize::from(id.0))
+    }
+
+    /// A symbol by its id.
+    pub(crate) fn symbol(&self, id: InstrumentId) -> Option<&Symbol> {
+        self.symbols.get(usize::from(id.0))
+    }
+
+    /// The rules of a symbol, to be changed: open orders stay as they are.
+    pub(crate) fn instrument_mut(&mut self, id: InstrumentId) -> Option<&mut Instrument> {
+        let symbol = self.symbols.get_mut(usize::from(id.0))?;
+        Some(&mut symbol.instrument)
+    }
+
+    /// Takes an event from outside the source, as if it had happened now.
+    pub(crate) fn inject(
+        &mut self,
+        now: Time,
+        id: InstrumentId,
+        event: &MarketEvent<'_>,
+        sink: &mut impl Sink,
+    ) {
+        if let Some(symbol) = self.symbols.get_mut(usize::from(id.0)) {
+            symbol.take(now, event, sink);
+        }
+    }
+
+    /// Lets time pass: events of the source and timers, in their order, up to `now`.
+    pub(crate) fn advance(&mut self, now: Time, sink: &mut impl Sink) {
+        self.skip_to(now.plus_ns(-CATCH_UP_NS));
+        loop {
+            let due = self.feed.due();
+            if due.min(self.grid) > now {
+                return;
+            }
+            if self.grid <= due {
+                self.pass_grid(sink);
+            } else {
+                self.act(due, sink);
+            }
+        }
+    }
+
+    fn skip_to(&mut self, start: Time) {
+        if self.grid < start {
+            self.grid = Time::from_millis((start.millis().div_euclid(GRID_MS) + 1) * GRID_MS);
+            match &mut self.feed {
+                Feed::Seeded(flows) => flows.iter_mut().for_each(|flow| flow.skip_to(start)),
+                Feed::Recorded(playback) => playback.skip_to(start),
+            }
+        }
+    }
+
+    fn pass_grid(&mut self, sink: &mut impl Sink) {
+        let now = self.grid;
+        for symbol in &mut self.symbols {
+            symbol.pass(now, sink);
+        }
+        if now.millis() % 1000 == 0 {
+            sink.second(now, &self.symbols);
+        }
+        self.grid = now.plus_ms(GRID_MS);
+    }
+
+    fn act(&mut self, now: Time, sink: &mut impl Sink) {
+        match &mut self.feed {
+            Feed::Seeded(flows) => {
+                let both = flows.iter_mut().zip(&mut self.symbols);
+                for (flow, symbol) in both.filter(|(flow, _)| flow.next() <= now) {
+                    take_action(now, &flow.act(), symbol, sink);
+                }
+            }
+            Feed::Recorded(playback) => {
+                if let Some(recorded) = playback.take()
+                    && let Some(symbol) = self.symbols.get_mut(usize::from(recorded.instrument.0))
+                {
+                    symbol.take(now, &recorded.event.market(), sink);
+                }
+            }
+        }
+    }
+}
+
+fn take_action(now: Time, action: &Action, symbol: &mut Symbol, sink: &mut impl Sink) {
+    for print in &action.prints {
+        let event = MarketEvent::Trade {
+            price: print.price,
+            qty: print.qty,
+            trade_id: 0,
+            buyer_is_maker: print.taker == Side::Sell,
+        };
+        symbol.take(now, &event, sink);
+    }
+    if !(action.bids.is_empty() && action.asks.is_empty()) {
+        let event = MarketEvent::Depth {
+            update_id: i64::MAX,
+            snapshot: false,
+            bids: &action.bids,
+            asks: &action.asks,
+        };
+        symbol.take(now, &event, sink);
+    }
+}
+
+impl Feed {
+    fn due(&self) -> Time {
+        match self {
+            Self::Seeded(flows) => flows.iter().map(Flow::next).min().unwrap_or(Time::NEVER),
+            Self::Recorded(playback) => playback.due(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Mark and index price and the funding of one futures symbol: an 8-hour cycle, the running rate,
+//! and what was paid before (spec 2, Futures market data). Prices and rates at scale 8.
+
+use std::collections::VecDeque;
+
+use super::interval::HOUR_MS;
+
+/// Time between two fundings.
+pub(crate) const FUNDING_MS: i64 = 8 * HOUR_MS;
+/// Fundings kept: the largest `limit` of the route.
+pub(crate) const FUNDINGS_KEPT: usize = 1_000;
+/// `interestRate` of 8 hours: 0.0001.
+pub(crate) const INTEREST: i64 = 10_000;
+/// `fundingFeeCap`: 0.02.
+pub(crate) const RATE_CAP: i64 = 2_000_000;
+
+/// One paid funding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Funding {
+    /// When, ms.
+    pub(crate) time_ms: i64,
+    /// Rate.
+    pub(crate) rate: i64,
+}
+
+/// Mark price and funding terms of one symbol.
+#[derive(Clone, Debug)]
+pub(crate) struct Funded {
+    /// Mark price.
+    pub(crate) mark: i64,
+    /// Index price.
+    pub(crate) index: i64,
+    /// Rate of the running interval.
+    pub(crate) rate: i64,
+    /// When it is paid.
+    pub(crate) next_ms: i64,
+    /// When mark and index were last computed, ms.
+    pub(crate) time_ms: i64,
+    paid: VecDeque<Funding>,
+}
+
+impl Funded {
+    /// Starts with a price; the next funding is at 0, 8 or 16 o'clock UTC.
+    pub(crate) fn new(now_ms: i64, price: i64) -> Self {
+        Self {
+            mark: price,
+            index: price,
+            rate: INTEREST,
+            next_ms: now_ms.div_euclid(FUNDING_MS) * FUNDING_MS + FUNDING_MS,
+            time_ms: now_ms,
+            paid: VecDeque::new(),
+        }
+    }
+
+    /// Mark, index and rate out of the mid price, once a second: the index follows the mid slowly,
+    /// the mark lies between them, and the rate grows with the mark's premium.
+    pub(crate) fn follow(&mut self, now_ms: i64, mid: i64) {
+        self.index += (mid - self.index) / 64;
+        self.mark = self.index + (mid - self.index) / 2;
+        let premium = if self.index > 0 {
+            i128::from(self.mark - self.index) * 100_000_000 / i128::from(self.index)
+        } else {
+            0
+        };
+        let rate = i128::from(INTEREST) + premium;
+        let cap = i128::from(RATE_CAP);
+        self.rate = rate.clamp(-cap, cap) as i64;
+        self.time_ms = now_ms;
+    }
+
+    /// Takes what a source states.
+    pub(crate) fn state(&mut self, now_ms: i64, mark: i64, index: i64, rate: i64) {
+        self.mark = mark;
+        self.index = if index > 0 { index } else { mark };
+        self.rate = rate;
+        self.time_ms = now_ms;
+    }
+
+    /// Pays what is due; answers whether anything was.
+    pub(crate) fn pay(&mut self, now_ms: i64) -> bool {
+        let due = self.next_ms <= now_ms;
+        while self.next_ms <= now_ms {
+            self.record(self.next_ms, self.rate);
+            self.next_ms += FUNDING_MS;
+        }
+        due
+    }
+
+    /// Notes a paid funding.
+    pub(crate) fn record(&mut self, time_ms: i64, rate: i64) {
+        if self.paid.len() == FUNDINGS_KEPT {
+            self.paid.pop_front();
+        }
+        self.paid.push_back(Funding { time_ms, rate });
+    }
+
+    /// Paid fundings within the bounds, oldest first: the first ones from a start time, else the
+    /// last ones.
+    pub(crate) fn select(
+        &self,
+        start_ms: Option<i64>,
+        end_ms: Option<i64>,
+        limit: usize,
+    ) -> impl Iterator<Item = &Funding> {
+        let after = |bound: i64| self.paid.partition_point(|f| f.time_ms <= bound);
+        let from = start_ms.map_or(0, |start| after(start - 1));
+        let to = end_ms.map_or(self.paid.len(), after).max(from);
+        let from = match (start_ms, end_ms) {
+            (Some(_), _) => from,
+            (None, _) => to.saturating_sub(limit),
+        };
+        self.paid.range(from..to).take(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn funding_is_paid_every_eight_hours_and_remembered() {
+        let mut funded = Funded::new(FUNDING_MS * 5 + 1, 100);
+        assert_eq!(funded.next_ms, FUNDING_MS * 6);
+        assert!(!funded.pay(FUNDING_MS * 6 - 1));
+        assert!(funded.pay(FUNDING_MS * 7));
+        assert_eq!(funded.next_ms, FUNDING_MS * 8);
+        let times = |start, end, limit| -> Vec<i64> {
+            let fundings = funded.select(start, end, limit);
+            fundings.map(|f| f.time_ms / FUNDING_MS).collect()
+        };
+        assert_eq!(times(None, None, 1), [7]);
+        assert_eq!(times(Some(FUNDING_MS * 6), None, 1), [6]);
+        assert_eq!(times(None, Some(FUNDING_MS * 6), 5), [6]);
+        assert!(times(Some(FUNDING_MS * 8), None, 5).is_empty());
+    }
+
+    #[test]
+    fn the_mark_lies_between_index_and_mid_and_the_rate_is_capped() {
+        let mut funded = Funded::new(0, 1_000_000);
+        funded.follow(1000, 1_064_000);
+        assert_eq!((funded.index, funded.mark), (1_001_000, 1_032_500));
+        assert_eq!(funded.rate, RATE_CAP);
+    }
+}

@@ -1,0 +1,32 @@
+//! Seeded randomness: the same numbers on every machine. Nothing that draws from elsewhere.
+
+/// `SplitMix64`: 64 bits of state, full period.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Starts at a seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits.
+    pub const fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 to `below - 1`.
+    pub const fn below(&mut self, below: i64) -> i64 {
+        let product = self.bits() as u128 * below.unsigned_abs() as u128;
+        (product >> 64) as i64
+    }
+
+    /// How many coins in a row show heads, at most `most`.
+    pub fn heads(&mut self, most: u32) -> u32 {
+        self.bits().trailing_zeros().min(most)
+    }
+}

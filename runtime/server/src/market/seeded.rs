@@ -1,0 +1,264 @@
+//! The order flow of the server's own market: seeded, integers only, the same on every machine
+//! for the same time steps.
+//!
+//! A hidden fair value makes a random walk with rare jumps. Orders arrive at random times; who
+//! knows the fair value trades towards it, so that the price follows it with a lag. Of all actions
+//! a fifth are market orders, half add and the rest cancel. Sizes double with probability one half
+//! each. A market order walks the book and prints one trade per level, so that trades are always
+//! consistent with the book.
+
+use std::collections::BTreeMap;
+
+use windvane_engine::{Level, Side, Time};
+
+use super::listing::Character;
+use super::random::Random;
+
+/// Fair value counts in this part of a tick.
+const FINE: i64 = 16;
+/// Levels that each side keeps.
+const LEVELS: usize = 250;
+
+/// A trade of the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Print {
+    pub(crate) price: i64,
+    pub(crate) qty: i64,
+    pub(crate) taker: Side,
+}
+
+/// What one action did: trades, then the levels as they are now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) prints: Vec<Print>,
+    pub(crate) bids: Vec<Level>,
+    pub(crate) asks: Vec<Level>,
+}
+
+/// Book and order flow of one symbol; inside, prices count ticks and quantities units.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    random: Random,
+    character: Character,
+    fair: i64,
+    sides: [BTreeMap<i64, i64>; 2],
+    action: Action,
+    /// When the next action happens.
+    next: Time,
+    /// Mean time between two actions, ns.
+    pause_ns: i64,
+}
+
+impl Flow {
+    /// Starts with a full book around the character's price.
+    pub(crate) fn new(seed: u64, character: Character, now: Time, per_second: u32) -> Self {
+        let mid = character.price / character.tick;
+        let mut flow = Self {
+            random: Random::new(seed),
+            character,
+            fair: mid * FINE,
+            sides: [BTreeMap::new(), BTreeMap::new()],
+            action: Action::default(),
+            next: now,
+            pause_ns: 1_000_000_000 / i64::from(per_second.max(1)),
+        };
+        flow.set(Side::Buy, mid - 1, 900);
+        flow.set(Side::Sell, mid, 900);
+        flow.refill();
+        flow
+    }
+
+    /// When the next action happens.
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Lets a time pass without actions.
+    pub(crate) fn skip_to(&mut self, now: Time) {
+        self.next = self.next.max(now);
+    }
+
+    /// One action. The first one shows the whole book.
+    pub(crate) fn act(&mut self) -> Action {
+        self.next = self.next.plus_ns(1 + self.random.below(2 * self.pause_ns));
+        self.drift();
+        match self.random.below(10) {
+            0 | 1 => self.market_order(),
+            2..=6 => self.add(),
+            _ => self.cancel(),
+        }
+        self.refill();
+        std::mem::take(&mut self.action)
+    }
+
+    fn drift(&mut self) {
+        let walk = self.random.below(41) + self.random.below(41) - 40;
+        let jump = if self.random.below(1000) == 0 {
+            (self.random.below(81) - 40) * FINE
+        } else {
+            0
+        };
+        let floor = (LEVELS as i64 * 8) * FINE;
+        self.fair = (self.fair + walk + jump).max(floor);
+    }
+
+    fn touch(&self) -> [(i64, i64); 2] {
+        let level = |level: Option<(&i64, &i64)>| level.map_or((0, 0), |(&p, &q)| (p, q));
+        let [bids, asks] = &self.sides;
+        [level(bids.last_key_value()), level(asks.first_key_value())]
+    }
+
+    /// Towards the fair value more often than away from it: 50 % at it, at most 95 %.
+    fn taker(&mut self) -> Side {
+        let [bid, ask] = self.touch();
+        let mid = (bid.0 + ask.0) * FINE / 2;
+        let edge = ((self.fair - mid) / 2).clamp(-45, 45);
+        if self.random.below(100) < 50 + edge {
+            Side::Buy
+        } else {
+            Side::Sell
+        }
+    }
+
+    fn market_order(&mut self) {
+        let taker = self.taker();
+        let mut left = (self.random.below(30) + 1) << self.random.heads(7);
+        let maker = taker.opposite();
+        // The last level stays, so that there is always a price.
+        while left > 0 && self.sides[maker as usize].len() > 1 {
+            let (price, there) = self.touch()[maker as usize];
+            let qty = left.min(there);
+            self.set(maker, price, there - qty);
+            self.action.prints.push(Print {
+                price: price * self.character.tick,
+                qty: qty * self.character.unit,
+                taker,
+            });
+            left -= qty;
+        }
+    }
+
+    fn add(&mut self) {
+        // Makers lean with the fair value too.
+        let side = self.taker();
+        let [bid, ask] = self.touch();
+        let depth = self.random.below(4) << self.random.heads(5);
+        let improves = ask.0 - bid.0 > 1 && self.random.below(3) == 0;
+        let away = if improves { -1 } else { depth };
+        let price = match side {
+            Side::Buy => bid.0 - away,
+            Side::Sell => ask.0 + away,
+        };
+        let there = self.sides[side as usize].get(&price).copied();
+        let size = (self.random.below(200) + 1) << self.random.heads(3);
+        self.set(side, price, there.unwrap_or(0) + size);
+    }
+
+    fn cancel(&mut self) {
+        let side = self.taker().opposite();
+        let nth = (self.random.below(3) << self.random.heads(4)) as usize;
+        let levels = &self.sides[side as usize];
+        if levels.len() < 3 {
+            return;
+        }
+        let nth = nth.min(levels.len() - 1);
+        let level = match side {
+            Side::Buy => levels.iter().rev().nth(nth),
+            Side::Sell => levels.iter().nth(nth),
+        };
+        let Some((&price, &there)) = level else {
+            return;
+        };
+        let gone = if self.random.below(3) == 0 {
+            there
+        } else {
+            self.random.below(there) + 1
+        };
+        self.set(side, price, there - gone);
+    }
+
+    /// Deep levels come and go so that each side stays as deep as it was.
+    fn refill(&mut self) {
+        for side in [Side::Buy, Side::Sell] {
+            while self.sides[side as usize].len() < LEVELS {
+                let size = (self.random.below(900) + 100) << self.random.heads(3);
+                let gap = self.random.below(3) + 1;
+                let levels = &self.sides[side as usize];
+                let price = match side {
+                    Side::Buy => levels.first_key_value().map_or(1, |(p, _)| p - gap),
+                    Side::Sell => levels.last_key_value().map_or(1, |(p, _)| p + gap),
+                };
+                self.set(side, price, size);
+            }
+            while self.sides[side as usize].len() > LEVELS {
+                let levels = &self.sides[side as usize];
+                let deepest = match side {
+                    Side::Buy => levels.first_key_value(),
+                    Side::Sell => levels.last_key_value(),
+                };
+                let Some((&price, _)) = deepest else { break };
+                self.set(side, price, 0);
+            }
+        }
+    }
+
+    fn set(&mut self, side: Side, price: i64, qty: i64) {
+        let levels = &mut self.sides[side as usize];
+        if qty == 0 {
+            levels.remove(&price);
+        } else {
+            levels.insert(price, qty);
+        }
+        let changed = match side {
+            Side::Buy => &mut self.action.bids,
+            Side::Sell => &mut self.action.asks,
+        };
+        changed.push(Level {
+            price: price * self.character.tick,
+            qty: qty * self.character.unit,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHARACTER: Character = Character {
+        price: 6_000_000,
+        tick: 10,
+        unit: 5,
+    };
+
+    #[test]
+    fn the_book_never_crosses_and_trades_are_at_the_touch_or_behind_it() {
+        let mut flow = Flow::new(7, CHARACTER, Time(0), 100);
+        let mut prints = 0;
+        for _ in 0..50_000 {
+            let [bid, ask] = flow.touch();
+            for print in flow.act().prints {
+                match print.taker {
+                    Side::Buy => assert!(print.price >= ask.0 * 10),
+                    Side::Sell => assert!(print.price <= bid.0 * 10),
+                }
+                prints += 1;
+            }
+            let [bid, ask] = flow.touch();
+            assert!(bid.0 < ask.0 && bid.1 > 0 && ask.1 > 0);
+        }
+        assert!(prints > 5_000, "{prints}");
+    }
+
+    #[test]
+    fn a_seed_is_a_market_and_its_rate_is_kept() {
+        let run = |seed| {
+            let mut flow = Flow::new(seed, CHARACTER, Time(0), 100);
+            let actions: Vec<_> = (0..5_000).map(|_| flow.act()).collect();
+            (actions, flow.next())
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+        let seconds = run(1).1.0 / 1_000_000_000;
+        assert!((45..55).contains(&seconds), "{seconds}");
+    }
+}

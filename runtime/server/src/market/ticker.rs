@@ -1,0 +1,86 @@
+//! The 24-hour rolling ticker of a symbol, out of its minute bars: the window starts at a whole
+//! minute.
+
+use super::interval::{DAY_MS, Interval, MINUTE_MS};
+use super::symbol::Symbol;
+
+/// Statistics of the last 24 hours. Price and quantity mantissas of the symbol's scales; quote
+/// amounts have the sum of both scales.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ticker {
+    /// Start of the window, ms.
+    pub(crate) open_ms: i64,
+    /// End of the window, ms.
+    pub(crate) close_ms: i64,
+    pub(crate) open: i64,
+    pub(crate) high: i64,
+    pub(crate) low: i64,
+    pub(crate) last: i64,
+    pub(crate) last_qty: i64,
+    /// The price before the window.
+    pub(crate) previous_close: i64,
+    pub(crate) volume: i128,
+    pub(crate) quote_volume: i128,
+    /// First and last trade id; -1 without trades.
+    pub(crate) first_id: i64,
+    pub(crate) last_id: i64,
+    pub(crate) count: i64,
+}
+
+impl Ticker {
+    /// The ticker at a time.
+    pub(crate) fn of(symbol: &Symbol, now_ms: i64) -> Self {
+        let open_ms = (now_ms - DAY_MS).div_euclid(MINUTE_MS) * MINUTE_MS;
+        let bars = symbol.klines.of(Interval::M1).bars();
+        let from = bars.partition_point(|bar| bar.open_ms < open_ms);
+        let last = symbol.last_price();
+        let before = from.checked_sub(1).and_then(|n| bars.get(n));
+        let mut ticker = Self {
+            open_ms,
+            close_ms: now_ms,
+            last,
+            last_qty: symbol.trades.singles().back().map_or(0, |trade| trade.qty),
+            first_id: -1,
+            last_id: -1,
+            ..Self::default()
+        };
+        for bar in bars.range(from..).filter(|bar| bar.count > 0) {
+            if ticker.count == 0 {
+                (ticker.open, ticker.high, ticker.low) = (bar.open, bar.high, bar.low);
+                ticker.first_id = bar.first_id;
+            }
+            ticker.high = ticker.high.max(bar.high);
+            ticker.low = ticker.low.min(bar.low);
+            ticker.last_id = bar.last_id;
+            ticker.volume += bar.volume;
+            ticker.quote_volume += bar.quote_volume;
+            ticker.count += bar.count;
+        }
+        if ticker.count == 0 {
+            (ticker.open, ticker.high, ticker.low) = (last, last, last);
+        }
+        ticker.previous_close = before.map_or(ticker.open, |bar| bar.close);
+        ticker
+    }
+
+    /// `priceChange`.
+    pub(crate) fn change(&self) -> i64 {
+        self.last - self.open
+    }
+
+    /// `priceChangePercent`, at scale 3.
+    pub(crate) fn change_percent(&self) -> i128 {
+        if self.open == 0 {
+            return 0;
+        }
+        i128::from(self.change()) * 100_000 / i128::from(self.open)
+    }
+
+    /// `weightedAvgPrice`, a price mantissa.
+    pub(crate) fn weighted_average(&self) -> i128 {
+        if self.volume == 0 {
+            return i128::from(self.last);
+        }
+        self.quote_volume / self.volume
+    }
+}

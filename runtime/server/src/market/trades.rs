@@ -1,0 +1,231 @@
+//! Recent public trades of one symbol, single and aggregated. Bounded: the oldest go first.
+
+use std::collections::VecDeque;
+
+/// Trades kept, and aggregate trades kept, per symbol.
+pub const TRADES_KEPT: usize = 20_000;
+
+/// A public trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trade {
+    /// Id, rising by one per symbol.
+    pub id: i64,
+    /// Price mantissa.
+    pub price: i64,
+    /// Quantity mantissa.
+    pub qty: i64,
+    /// When, ms.
+    pub time_ms: i64,
+    /// The buyer was the maker.
+    pub buyer_is_maker: bool,
+}
+
+/// Trades of one taker: same time, price and side (spec 1, Spot market data).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggTrade {
+    /// Id, rising by one per symbol.
+    pub id: i64,
+    /// Price mantissa.
+    pub price: i64,
+    /// Quantity mantissa of all of them.
+    pub qty: i64,
+    /// First trade id.
+    pub first_id: i64,
+    /// Last trade id.
+    pub last_id: i64,
+    /// When, ms.
+    pub time_ms: i64,
+    /// The buyer was the maker.
+    pub buyer_is_maker: bool,
+}
+
+/// The trades of one symbol.
+#[derive(Clone, Debug)]
+pub struct Trades {
+    singles: VecDeque<Trade>,
+    aggregates: VecDeque<AggTrade>,
+    open: Option<AggTrade>,
+    next_id: i64,
+    next_aggregate_id: i64,
+}
+
+impl Trades {
+    /// Empty; ids start here.
+    pub fn new(first_id: i64, first_aggregate_id: i64) -> Self {
+        Self {
+            singles: VecDeque::new(),
+            aggregates: VecDeque::new(),
+            open: None,
+            next_id: first_id,
+            next_aggregate_id: first_aggregate_id,
+        }
+    }
+
+    /// Trades, oldest first; their ids have no holes.
+    pub fn singles(&self) -> &VecDeque<Trade> {
+        &self.singles
+    }
+
+    /// Complete aggregate trades, oldest first; their ids have no holes.
+    pub fn aggregates(&self) -> &VecDeque<AggTrade> {
+        &self.aggregates
+    }
+
+    /// Adds a trade, whose id is given here. Answers it, and the aggregate that it completed by
+    /// not belonging to it.
+    pub fn add(
+        &mut self,
+        time_ms: i64,
+        price: i64,
+        qty: i64,
+        buyer_is_maker: bool,
+    ) -> (Trade, Option<AggTrade>) {
+        let trade = Trade {
+            id: self.next_id,
+            price,
+            qty,
+            time_ms,
+            buyer_is_maker,
+        };
+        self.next_id += 1;
+        keep(&mut self.singles, trade);
+        if let Some(open) = &mut self.open
+            && (open.time_ms, open.price, open.buyer_is_maker) == (time_ms, price, buyer_is_maker)
+        {
+            open.qty += qty;
+            open.last_id = trade.id;
+            return (trade, None);
+        }
+        let complete = self.complete();
+        self.open = Some(AggTrade {
+            id: self.next_aggregate_id,
+            price,
+            qty,
+            first_id: trade.id,
+            last_id: trade.id,
+            time_ms,
+            buyer_is_maker,
+        });
+        self.next_aggregate_id += 1;
+        (trade, complete)
+    }
+
+    /// Completes the running aggregate once its millisecond is over.
+    pub fn complete_before(&mut self, now_ms: i64) -> Option<AggTrade> {
+        if self.open?.time_ms < now_ms {
+            self.complete()
+        } else {
+            None
+        }
+    }
+
+    fn complete(&mut self) -> Option<AggTrade> {
+        let complete = self.open.take()?;
+        keep(&mut self.aggregates, complete);
+        Some(complete)
+    }
+
+    /// Trades from an id on, else the last ones; at most `limit`, oldest first.
+    pub fn from_id(&self, from_id: Option<i64>, limit: usize) -> impl Iterator<Item = &Trade> {
+        let first = self.singles.front().map_or(0, |trade| trade.id);
+        let from = match from_id {
+            Some(id) => index(id, first, self.singles.len()),
+            None => self.singles.len().saturating_sub(limit),
+        };
+        self.singles.range(from..).take(limit)
+    }
+
+    /// Aggregate trades: from an id on, else within times (both included), else the last ones; at
+    /// most `limit`, oldest first.
+    pub fn select_aggregates(
+        &self,
+        from_id: Option<i64>,
+        start_ms: Option<i64>,
+        end_ms: Option<i64>,
+        limit: usize,
+    ) -> impl Iterator<Item = &AggTrade> {
+        let all = &self.aggregates;
+        let first = all.front().map_or(0, |aggregate| aggregate.id);
+        let end = end_ms.map_or(all.len(), |end| all.partition_point(|a| a.time_ms <= end));
+        let from = match (from_id, start_ms) {
+            (Some(id), _) => index(id, first, all.len()),
+            (None, Some(start)) => all.partition_point(|a| a.time_ms < start),
+            (None, None) => end.saturating_sub(limit),
+        };
+        all.range(from.min(end)..end).take(limit)
+    }
+}
+
+fn index(id: i64, first: i64, len: usize) -> usize {
+    usize::try_from(id.saturating_sub(first))
+        .unwrap_or(0)
+        .min(len)
+}
+
+fn keep<T>(ring: &mut VecDeque<T>, item: T) {
+    if ring.len() == TRADES_KEPT {
+        ring.pop_front();
+    }
+    ring.push_back(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trades_of_one_taker_are_one_aggregate() {
+        let mut trades = Trades::new(10, 5);
+        assert_eq!(trades.add(1, 100, 2, false).1, None);
+        assert_eq!(trades.add(1, 100, 3, false).1, None);
+        let first = trades.add(1, 101, 1, false).1.unwrap();
+        assert_eq!(
+            (first.id, first.qty, first.first_id, first.last_id),
+            (5, 5, 10, 11)
+        );
+        assert_eq!(trades.complete_before(1), None);
+        let second = trades.complete_before(2).unwrap();
+        assert_eq!((second.id, second.first_id, second.last_id), (6, 12, 12));
+        assert_eq!(trades.complete_before(3), None);
+        // Same price and time, other side.
+        assert_eq!(trades.add(3, 100, 1, false).1, None);
+        assert!(trades.add(3, 100, 1, true).1.is_some());
+    }
+
+    #[test]
+    fn memory_is_bounded_and_ids_go_on() {
+        let mut trades = Trades::new(1, 1);
+        for n in 0..TRADES_KEPT as i64 + 50 {
+            trades.add(n, 100, 1, false);
+        }
+        assert_eq!(trades.singles().len(), TRADES_KEPT);
+        assert_eq!(
+            trades.from_id(Some(0), 2).map(|t| t.id).collect::<Vec<_>>(),
+            [51, 52]
+        );
+        let last = TRADES_KEPT as i64 + 50;
+        assert_eq!(
+            trades.from_id(None, 1).map(|t| t.id).collect::<Vec<_>>(),
+            [last]
+        );
+        assert_eq!(trades.from_id(Some(last + 1), 5).count(), 0);
+    }
+
+    #[test]
+    fn aggregates_are_selected_by_id_or_time() {
+        let mut trades = Trades::new(1, 1);
+        for n in 0..10 {
+            trades.add(n * 10, 100, 1, false);
+        }
+        trades.complete_before(1000);
+        let ids = |from, start, end, limit| -> Vec<i64> {
+            let selected = trades.select_aggregates(from, start, end, limit);
+            selected.map(|aggregate| aggregate.id).collect()
+        };
+        assert_eq!(ids(None, None, None, 2), [9, 10]);
+        assert_eq!(ids(Some(3), None, None, 2), [3, 4]);
+        assert_eq!(ids(None, Some(20), Some(40), 9), [3, 4, 5]);
+        assert_eq!(ids(None, None, Some(40), 2), [4, 5]);
+        assert!(ids(None, Some(50), Some(40), 2).is_empty());
+    }
+}
