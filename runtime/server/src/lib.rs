@@ -17,6 +17,7 @@
 mod auth;
 mod control;
 mod http;
+mod json;
 mod limits;
 mod market;
 mod market_routes;
@@ -27,7 +28,7 @@ mod state;
 mod stream;
 mod wallet;
 
-pub use market::Source;
+pub use market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 pub use settings::Settings;
 pub use start::{Addresses, Running, StartError, start};
 pub use state::AccountKeys;

@@ -42,7 +42,7 @@ impl Default for Settings {
             seed: 1,
             accounts: 2,
             port: 0,
-            source: Source::Seeded,
+            source: Source::default(),
             nonce_window_ms: 10_000,
         }
     }

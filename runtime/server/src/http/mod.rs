@@ -17,12 +17,7 @@ use tokio::sync::Semaphore;
 use windvane_engine::Time;
 use windvane_venue::route::Surface;
 
-#[expect(
-    unused_imports,
-    reason = "the handlers that answer a body are not built yet"
-)]
-pub(crate) use answer::Body;
-pub(crate) use answer::{Answer, Refusal, Sent};
+pub(crate) use answer::{Answer, Body, Refusal, Sent};
 pub(crate) use dispatch::Call;
 pub(crate) use params::Params;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::{Instrument, InstrumentId, MarketEvent, Side, Surface, Time};
+use windvane_engine::{AssetId, Instrument, InstrumentId, MarketEvent, Side, Surface, Time};
 use windvane_venue::Assets;
 
 use super::listing;
@@ -111,8 +111,13 @@ impl Board {
     }
 
     /// The names of the assets that instruments speak of.
-    pub(crate) fn assets(&self) -> &Assets {
-        &self.assets
+    pub(crate) fn assets(&self) -> Assets {
+        self.assets.clone()
+    }
+
+    /// The name of an asset.
+    pub(crate) fn asset(&self, id: AssetId) -> &str {
+        self.assets.name(id)
     }
 
     /// All symbols; the place in the list is the id.

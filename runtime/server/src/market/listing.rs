@@ -213,9 +213,11 @@ const fn lot_size(max_qty: i64) -> LotSize {
 /// The order types of a surface (specs 1 and 2, Enumerations).
 pub(crate) fn order_types(surface: Surface) -> Vec<OrderType> {
     let all = OrderType::ALL.iter().copied();
-    all.filter(|kind| match surface {
-        Surface::Futures => true,
-        Surface::Spot => *kind != OrderType::TrailingStopMarket,
+    all.filter(|kind| match kind {
+        // Only the venue itself makes these.
+        OrderType::Liquidation => false,
+        OrderType::TrailingStopMarket => surface == Surface::Futures,
+        _ => true,
     })
     .collect()
 }

@@ -5,6 +5,7 @@ use windvane_engine::decimal::{MARK_SCALE, pow10};
 use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
 
 use super::book::{Book, Speed};
+use super::fixed::Fixed;
 use super::funding::Funded;
 use super::kline::{KlineTable, Point};
 use super::sink::{REFRESH_MS, Sink, Update, is_due};
@@ -79,6 +80,24 @@ impl Symbol {
         } else {
             price / pow10(scale - MARK_SCALE)
         }
+    }
+
+    /// A price as the wire shows it: with all decimals that `pricePrecision` promises.
+    pub(crate) fn price(&self, mantissa: i64) -> Fixed {
+        let scale = self.instrument.price_scale;
+        let shown = self.instrument.price_precision.unwrap_or(scale).max(scale);
+        Fixed(i128::from(mantissa), scale).at(shown)
+    }
+
+    /// A quantity, or a sum of quantities.
+    pub(crate) fn qty(&self, mantissa: i128) -> Fixed {
+        Fixed(mantissa, self.instrument.qty_scale)
+    }
+
+    /// Price times quantity, at most 8 decimals.
+    pub(crate) fn quote(&self, mantissa: i128) -> Fixed {
+        let scale = self.instrument.price_scale + self.instrument.qty_scale;
+        Fixed(mantissa, scale).at(scale.min(8))
     }
 
     /// Takes an event of the source.

@@ -37,9 +37,10 @@ pub(crate) struct State {
 
 impl State {
     /// A venue that begins now, and the keys of its accounts.
-    pub(crate) fn new(settings: Settings, now: Time) -> (Self, Vec<AccountKeys>) {
+    pub(crate) fn new(mut settings: Settings, now: Time) -> (Self, Vec<AccountKeys>) {
         let keys = Vec::new();
-        let board = Board::new(&settings, now);
+        let source = std::mem::take(&mut settings.source);
+        let board = Board::new(source, settings.seed, now);
         let state = Self {
             now,
             accounts: Vec::new(),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use windvane_engine::Surface;
+use windvane_engine::{Surface, Time};
+
+use crate::market::{Symbol, Update};
 
 /// A user event as text, on its way to the connections of a listen key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,15 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
+    /// A change of a symbol.
+    pub(crate) fn update(&mut self, _now: Time, _symbol: &Symbol, _update: &Update) {}
+
+    /// A quarter of a second is over: open klines.
+    pub(crate) fn refresh(&mut self, _now: Time, _symbol: &Symbol) {}
+
+    /// A second is over: tickers and marks.
+    pub(crate) fn second(&mut self, _now: Time, _symbols: &[Symbol]) {}
+
     /// Sends a user event to every connection of its listen key. One whose queue is full is let
     /// go: its task ends as the queue closes.
     pub(crate) fn tell_user(&mut self, frame: &UserFrame) {

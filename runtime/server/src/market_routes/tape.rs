@@ -1,0 +1,105 @@
+//! Book and trades: depth, trades, historicalTrades, aggTrades.
+
+use windvane_engine::{Level, Side, Surface};
+
+use super::{Request, Text};
+use crate::http::Refusal;
+use crate::json::{Json, Quoted, list};
+use crate::market::Symbol;
+use crate::market::interval::HOUR_MS;
+use crate::market::trades::{AggTrade, Trade};
+
+/// The limits of `depth` (spec 1 and 2).
+const DEPTH_LIMITS: [i64; 7] = [5, 10, 20, 50, 100, 500, 1000];
+
+pub(super) fn depth(request: &Request<'_>) -> Text {
+    let symbol = request.symbol()?;
+    let default = match request.surface {
+        Surface::Spot => 100,
+        Surface::Futures => 500,
+    };
+    let limit = request.call.params.integer("limit")?.unwrap_or(default);
+    if !DEPTH_LIMITS.contains(&limit) {
+        let msg = format!("{limit} is not valid depth limit.");
+        return Err(Refusal::new(-4021, msg));
+    }
+    let side = |side| levels(symbol, symbol.book.levels(side).take(limit as usize));
+    Ok(Json::with_capacity(64 * limit as usize)
+        .plain("lastUpdateId", symbol.book.update_id())
+        .plain("E", request.call.now_ms)
+        .plain("T", symbol.book_ms)
+        .plain("bids", side(Side::Buy))
+        .plain("asks", side(Side::Sell))
+        .end())
+}
+
+/// `[[price, qty], ...]`.
+pub(crate) fn levels(symbol: &Symbol, levels: impl Iterator<Item = Level>) -> String {
+    list(levels.map(|level| {
+        let price = symbol.price(level.price);
+        format!("[\"{price}\",\"{}\"]", symbol.qty(level.qty.into()))
+    }))
+}
+
+pub(super) fn trades(request: &Request<'_>) -> Text {
+    let symbol = request.symbol()?;
+    let limit = request.limit(500, 1000)?;
+    let trades = symbol.trades.from_id(None, limit);
+    Ok(list(trades.map(|trade| record(symbol, trade))))
+}
+
+pub(super) fn historical_trades(request: &Request<'_>) -> Text {
+    let symbol = request.symbol()?;
+    let limit = request.limit(500, 1000)?;
+    let from_id = request.call.params.integer("fromId")?;
+    let trades = symbol.trades.from_id(from_id, limit);
+    Ok(list(trades.map(|trade| record(symbol, trade))))
+}
+
+/// Spot names the base quantity beside the quantity, futures the quote quantity (spec 1, spec 2).
+fn record(symbol: &Symbol, trade: &Trade) -> String {
+    let qty = symbol.qty(trade.qty.into());
+    let json = Json::with_capacity(160)
+        .plain("id", trade.id)
+        .text("price", symbol.price(trade.price))
+        .text("qty", qty);
+    let json = match symbol.instrument.surface {
+        Surface::Spot => json.text("baseQty", qty),
+        Surface::Futures => {
+            let quote = i128::from(trade.price) * i128::from(trade.qty);
+            json.text("quoteQty", symbol.quote(quote))
+        }
+    };
+    json.plain("time", trade.time_ms)
+        .plain("isBuyerMaker", trade.buyer_is_maker)
+        .end()
+}
+
+pub(super) fn agg_trades(request: &Request<'_>) -> Text {
+    let symbol = request.symbol()?;
+    let limit = request.limit(500, 1000)?;
+    let from_id = request.call.params.integer("fromId")?;
+    let (start, end) = request.times()?;
+    if let (Some(start), Some(end)) = (start, end)
+        && end.saturating_sub(start) >= HOUR_MS
+    {
+        let msg = "More than 1 hours between startTime and endTime.";
+        return Err(Refusal::new(-1127, msg));
+    }
+    let aggregates = symbol.trades.select_aggregates(from_id, start, end, limit);
+    Ok(list(
+        aggregates.map(|aggregate| aggregate_record(symbol, aggregate)),
+    ))
+}
+
+fn aggregate_record(symbol: &Symbol, aggregate: &AggTrade) -> String {
+    Json::with_capacity(128)
+        .plain("a", aggregate.id)
+        .plain("p", Quoted(symbol.price(aggregate.price)))
+        .plain("q", Quoted(symbol.qty(aggregate.qty.into())))
+        .plain("f", aggregate.first_id)
+        .plain("l", aggregate.last_id)
+        .plain("T", aggregate.time_ms)
+        .plain("m", aggregate.buyer_is_maker)
+        .end()
+}
