@@ -110,35 +110,29 @@ impl Interval {
 
     /// When the bar that holds this time opens, ms.
     pub const fn open_ms(self, time_ms: i64) -> i64 {
-        match self.fixed_ms() {
-            Some(length) => {
-                // 1970-01-01 was a Thursday, so the first Monday is day 4.
-                let shift = if matches!(self, Self::W1) {
-                    4 * DAY_MS
-                } else {
-                    0
-                };
-                (time_ms - shift).div_euclid(length) * length + shift
-            }
-            None => {
-                let (year, month) = year_and_month(time_ms.div_euclid(DAY_MS));
-                first_day(year, month) * DAY_MS
-            }
-        }
+        let Some(length) = self.fixed_ms() else {
+            let (year, month) = year_and_month(time_ms.div_euclid(DAY_MS));
+            return first_day(year, month) * DAY_MS;
+        };
+        // 1970-01-01 was a Thursday, so the first Monday is day 4.
+        let shift = if matches!(self, Self::W1) {
+            4 * DAY_MS
+        } else {
+            0
+        };
+        (time_ms - shift).div_euclid(length) * length + shift
     }
 
     /// When the bar after the one that opens at `open_ms` opens, ms.
     pub const fn next_ms(self, open_ms: i64) -> i64 {
-        match self.fixed_ms() {
-            Some(length) => open_ms + length,
-            None => {
-                let (year, month) = year_and_month(open_ms.div_euclid(DAY_MS));
-                if month == 12 {
-                    first_day(year + 1, 1) * DAY_MS
-                } else {
-                    first_day(year, month + 1) * DAY_MS
-                }
-            }
+        if let Some(length) = self.fixed_ms() {
+            return open_ms + length;
+        }
+        let (year, month) = year_and_month(open_ms.div_euclid(DAY_MS));
+        if month == 12 {
+            first_day(year + 1, 1) * DAY_MS
+        } else {
+            first_day(year, month + 1) * DAY_MS
         }
     }
 }

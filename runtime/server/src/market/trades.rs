@@ -126,7 +126,7 @@ impl Trades {
     }
 
     /// Trades from an id on, else the last ones; at most `limit`, oldest first.
-    pub fn from_id(&self, from_id: Option<i64>, limit: usize) -> impl Iterator<Item = &Trade> {
+    pub fn since(&self, from_id: Option<i64>, limit: usize) -> impl Iterator<Item = &Trade> {
         let first = self.singles.front().map_or(0, |trade| trade.id);
         let from = match from_id {
             Some(id) => index(id, first, self.singles.len()),
@@ -200,15 +200,15 @@ mod tests {
         }
         assert_eq!(trades.singles().len(), TRADES_KEPT);
         assert_eq!(
-            trades.from_id(Some(0), 2).map(|t| t.id).collect::<Vec<_>>(),
+            trades.since(Some(0), 2).map(|t| t.id).collect::<Vec<_>>(),
             [51, 52]
         );
         let last = TRADES_KEPT as i64 + 50;
         assert_eq!(
-            trades.from_id(None, 1).map(|t| t.id).collect::<Vec<_>>(),
+            trades.since(None, 1).map(|t| t.id).collect::<Vec<_>>(),
             [last]
         );
-        assert_eq!(trades.from_id(Some(last + 1), 5).count(), 0);
+        assert_eq!(trades.since(Some(last + 1), 5).count(), 0);
     }
 
     #[test]

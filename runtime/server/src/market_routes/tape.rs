@@ -44,7 +44,7 @@ pub(crate) fn levels(symbol: &Symbol, levels: impl Iterator<Item = Level>) -> St
 pub(super) fn trades(request: &Request<'_>) -> Text {
     let symbol = request.symbol()?;
     let limit = request.limit(500, 1000)?;
-    let trades = symbol.trades.from_id(None, limit);
+    let trades = symbol.trades.since(None, limit);
     Ok(list(trades.map(|trade| record(symbol, trade))))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn historical_trades(request: &Request<'_>) -> Text {
     let symbol = request.symbol()?;
     let limit = request.limit(500, 1000)?;
     let from_id = request.call.params.integer("fromId")?;
-    let trades = symbol.trades.from_id(from_id, limit);
+    let trades = symbol.trades.since(from_id, limit);
     Ok(list(trades.map(|trade| record(symbol, trade))))
 }
 
