@@ -7,7 +7,7 @@ mod judgement;
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::wire::Whole;
 pub use code::{Class, ErrorCode};
@@ -15,7 +15,7 @@ pub use judgement::{Complaint, Judgement, Limit, Pause, judge};
 
 /// The error payload of any route: `{code, msg}` (spec 1, Errors). The code is standardized, the
 /// text is not.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct VenueError {
     /// Negative; read from a number or from text.
     #[serde(deserialize_with = "whole")]

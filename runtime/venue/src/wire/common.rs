@@ -44,14 +44,6 @@ impl<'de> Deserialize<'de> for SimpleResult {
 }
 
 record! {
-    /// Error payload (spec 1, Errors), as an answer and as an entry of a batch answer.
-    ErrorPayload {
-        code: Whole = "code",
-        msg: String = "msg",
-    }
-}
-
-record! {
     /// Transfer result (spec 1 and 2, Other records; spec 3, Wallet transfer result).
     TransferResult {
         tran_id: Whole = "tranId",

@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use windvane_engine::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 use super::Order;
-use crate::wire::common::ErrorPayload;
+use crate::error::VenueError;
 use crate::wire::fields::{parameters, request};
 use crate::wire::scalar::{List, UpperFlag};
 use crate::wire::words::ResponseType;
 
 /// One entry of a batch answer, with HTTP status 200 either way (spec 4, section 6, point 9).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BatchEntry(pub Result<Order, ErrorPayload>);
+pub struct BatchEntry(pub Result<Order, VenueError>);
 
 impl<'de> Deserialize<'de> for BatchEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,11 +2,15 @@
 //! spec 4, section 4).
 
 mod account;
+mod agents;
 mod batch;
+mod market;
 mod orders;
 mod positions;
 
 pub use account::*;
+pub use agents::*;
 pub use batch::*;
+pub use market::*;
 pub use orders::*;
 pub use positions::*;

@@ -1,7 +1,11 @@
 //! Requests and answers of the spot surface (spec 1).
 
 mod account;
+mod market;
 mod orders;
+mod wallet;
 
 pub use account::*;
+pub use market::*;
 pub use orders::*;
+pub use wallet::*;

@@ -1,0 +1,119 @@
+//! Agents and builders, and the transfer between futures and spot (spec 2). The main wallet signs
+//! all but the queries; [`crate::sign`] adds what belongs to the signature.
+
+use rust_decimal::Decimal;
+
+use crate::wire::common::{SimpleResult, TransferResult};
+use crate::wire::fields::{record, request};
+use crate::wire::scalar::{Exact, Flag, Whole};
+use crate::wire::words::TransferKind;
+
+request! {
+    /// Transfer between futures and spot (spec 2).
+    WalletTransfer = "futures.wallet_transfer" -> TransferResult {
+        amount: Decimal = "amount",
+        asset: String = "asset",
+        /// Under 64 characters, unique within 7 days.
+        client_tran_id: String = "clientTranId",
+        kind: TransferKind = "kindType",
+    }
+}
+
+request! {
+    /// Lets an agent trade for the user; with `builder`, `maxFeeRate` and `builderName` a builder
+    /// is approved at the same time.
+    ApproveAgent = "futures.approve_agent" -> SimpleResult {
+        agent_name: String = "agentName",
+        agent_address: String = "agentAddress",
+        ip_whitelist?: String = "ipWhitelist",
+        /// When the approval ends, milliseconds.
+        expired: i64 = "expired",
+        can_spot_trade: bool = "canSpotTrade",
+        can_perp_trade: bool = "canPerpTrade",
+        /// `false` is recommended.
+        can_withdraw: bool = "canWithdraw",
+        builder?: String = "builder",
+        max_fee_rate?: Decimal = "maxFeeRate",
+        builder_name?: String = "builderName",
+    }
+}
+
+request! {
+    /// Changes what an agent may do and from where.
+    UpdateAgent = "futures.update_agent" -> SimpleResult {
+        agent_address: String = "agentAddress",
+        /// May be empty.
+        ip_whitelist?: String = "ipWhitelist",
+        can_spot_trade: bool = "canSpotTrade",
+        can_perp_trade: bool = "canPerpTrade",
+        can_withdraw: bool = "canWithdraw",
+    }
+}
+
+request! {
+    /// Revokes an agent.
+    DeleteAgent = "futures.delete_agent" -> SimpleResult {
+        agent_address: String = "agentAddress",
+    }
+}
+
+record! {
+    /// Agent (spec 2, Other records).
+    Agent {
+        agent_address: String = "agentAddress",
+        agent_name?: String = "agentName",
+        ip_whitelist?: String = "ipWhitelist",
+        /// Milliseconds.
+        expired?: Whole = "expired",
+        source?: String = "source",
+        can_read?: Flag = "canRead",
+        can_spot_trade: Flag = "canSpotTrade",
+        can_perp_trade: Flag = "canPerpTrade",
+        can_withdraw: Flag = "canWithdraw",
+    }
+}
+
+request! {
+    /// The user's agents.
+    GetAgents = "futures.agents" -> Vec<Agent> {}
+}
+
+request! {
+    /// Lets a builder take a fee of at most `maxFeeRate`.
+    ApproveBuilder = "futures.approve_builder" -> SimpleResult {
+        builder: String = "builder",
+        max_fee_rate: Decimal = "maxFeeRate",
+        /// Required by one description, absent from another.
+        builder_name?: String = "builderName",
+    }
+}
+
+request! {
+    /// Changes the cap of a builder's fee.
+    UpdateBuilder = "futures.update_builder" -> SimpleResult {
+        builder: String = "builder",
+        max_fee_rate: Decimal = "maxFeeRate",
+    }
+}
+
+request! {
+    /// Revokes a builder.
+    DeleteBuilder = "futures.delete_builder" -> SimpleResult {
+        builder: String = "builder",
+    }
+}
+
+record! {
+    /// Builder approval (spec 2, Other records).
+    Builder {
+        user_address?: String = "userAddress",
+        builder_address: String = "builderAddress",
+        max_fee_rate: Exact = "maxFeeRate",
+        builder_name?: String = "builderName",
+    }
+}
+
+request! {
+    /// The builders that the user has approved.
+    GetBuilders = "futures.builders" -> Vec<Builder> {}
+}

@@ -1,0 +1,233 @@
+//! Market data of the futures surface (spec 2, Futures market data).
+
+use crate::wire::common::{Empty, ServerTime};
+use crate::wire::exchange::ExchangeInfo;
+use crate::wire::fields::{record, request};
+use crate::wire::market::{AggTrade, BookTicker, Depth, Kline, PriceKline, PriceTicker};
+use crate::wire::scalar::{Exact, Flag, OneOrMany, Whole};
+use crate::wire::words::Interval;
+
+request! {
+    /// Is the service there?
+    Ping = "futures.ping" -> Empty {}
+}
+
+request! {
+    /// Server time.
+    GetTime = "futures.time" -> ServerTime {}
+}
+
+request! {
+    /// Exchange information.
+    GetExchangeInfo = "futures.exchange_info" -> ExchangeInfo {}
+}
+
+request! {
+    /// Order book.
+    GetDepth = "futures.depth" -> Depth {
+        symbol: String = "symbol",
+        /// 5, 10, 20, 50, 100, 500 or 1000; default 500.
+        limit?: i64 = "limit",
+    }
+}
+
+record! {
+    /// Trade of the market.
+    MarketTrade {
+        id: Whole = "id",
+        price: Exact = "price",
+        qty: Exact = "qty",
+        quote_qty?: Exact = "quoteQty",
+        /// Milliseconds.
+        time: Whole = "time",
+        is_buyer_maker: Flag = "isBuyerMaker",
+    }
+}
+
+request! {
+    /// Recent trades, without those of the insurance fund and of ADL.
+    GetTrades = "futures.trades" -> Vec<MarketTrade> {
+        symbol: String = "symbol",
+        /// At most 1000; default 500.
+        limit?: i64 = "limit",
+    }
+}
+
+request! {
+    /// Older trades, the most recent ones without `fromId`.
+    GetHistoricalTrades = "futures.historical_trades" -> Vec<MarketTrade> {
+        symbol: String = "symbol",
+        /// At most 1000; default 500.
+        limit?: i64 = "limit",
+        from_id?: i64 = "fromId",
+    }
+}
+
+request! {
+    /// Aggregated trades; the span between both times is under one hour.
+    GetAggTrades = "futures.agg_trades" -> Vec<AggTrade> {
+        symbol: String = "symbol",
+        from_id?: i64 = "fromId",
+        /// Milliseconds, included.
+        start_time?: i64 = "startTime",
+        /// Milliseconds, included.
+        end_time?: i64 = "endTime",
+        /// At most 1000; default 500.
+        limit?: i64 = "limit",
+    }
+}
+
+request! {
+    /// Klines, the most recent ones without times.
+    GetKlines = "futures.klines" -> Vec<Kline> {
+        symbol: String = "symbol",
+        interval: Interval = "interval",
+        /// Milliseconds.
+        start_time?: i64 = "startTime",
+        /// Milliseconds.
+        end_time?: i64 = "endTime",
+        /// At most 1500; default 500.
+        limit?: i64 = "limit",
+    }
+}
+
+request! {
+    /// Klines of the index price of a pair.
+    GetIndexPriceKlines = "futures.index_price_klines" -> Vec<PriceKline> {
+        pair: String = "pair",
+        interval: Interval = "interval",
+        /// Milliseconds.
+        start_time?: i64 = "startTime",
+        /// Milliseconds.
+        end_time?: i64 = "endTime",
+        /// At most 1500; default 500.
+        limit?: i64 = "limit",
+    }
+}
+
+request! {
+    /// Klines of the mark price of a symbol.
+    GetMarkPriceKlines = "futures.mark_price_klines" -> Vec<PriceKline> {
+        symbol: String = "symbol",
+        interval: Interval = "interval",
+        /// Milliseconds.
+        start_time?: i64 = "startTime",
+        /// Milliseconds.
+        end_time?: i64 = "endTime",
+        /// At most 1500; default 500.
+        limit?: i64 = "limit",
+    }
+}
+
+record! {
+    /// Mark price (spec 2, Other records).
+    MarkPrice {
+        symbol: String = "symbol",
+        mark_price: Exact = "markPrice",
+        index_price: Exact = "indexPrice",
+        /// Useful in the last hour before settlement only.
+        estimated_settle_price?: Exact = "estimatedSettlePrice",
+        last_funding_rate: Exact = "lastFundingRate",
+        /// Milliseconds.
+        next_funding_time: Whole = "nextFundingTime",
+        interest_rate?: Exact = "interestRate",
+        /// Milliseconds.
+        time?: Whole = "time",
+    }
+}
+
+request! {
+    /// Mark price and funding: an object for one symbol, else an array.
+    GetPremiumIndex = "futures.premium_index" -> OneOrMany<MarkPrice> {
+        symbol?: String = "symbol",
+    }
+}
+
+record! {
+    /// Funding rate entry (spec 2, Other records).
+    FundingRate {
+        symbol: String = "symbol",
+        funding_rate: Exact = "fundingRate",
+        /// Milliseconds.
+        funding_time: Whole = "fundingTime",
+    }
+}
+
+request! {
+    /// Funding rates of the past, ascending; both times included.
+    GetFundingRate = "futures.funding_rate" -> Vec<FundingRate> {
+        symbol?: String = "symbol",
+        /// Milliseconds.
+        start_time?: i64 = "startTime",
+        /// Milliseconds.
+        end_time?: i64 = "endTime",
+        /// At most 1000; default 100.
+        limit?: i64 = "limit",
+    }
+}
+
+record! {
+    /// Funding config entry (spec 2, Other records).
+    FundingInfo {
+        symbol: String = "symbol",
+        interest_rate?: Exact = "interestRate",
+        /// Milliseconds.
+        time?: Whole = "time",
+        funding_interval_hours: Whole = "fundingIntervalHours",
+        funding_fee_cap?: Exact = "fundingFeeCap",
+        funding_fee_floor?: Exact = "fundingFeeFloor",
+    }
+}
+
+request! {
+    /// How funding is configured.
+    GetFundingInfo = "futures.funding_info" -> Vec<FundingInfo> {
+        symbol?: String = "symbol",
+    }
+}
+
+record! {
+    /// Change of the last 24 hours (spec 2, Futures market data, rule 7).
+    Ticker24hr {
+        symbol: String = "symbol",
+        price_change: Exact = "priceChange",
+        price_change_percent: Exact = "priceChangePercent",
+        weighted_avg_price: Exact = "weightedAvgPrice",
+        prev_close_price?: Exact = "prevClosePrice",
+        last_price: Exact = "lastPrice",
+        last_qty?: Exact = "lastQty",
+        open_price: Exact = "openPrice",
+        high_price: Exact = "highPrice",
+        low_price: Exact = "lowPrice",
+        volume: Exact = "volume",
+        quote_volume: Exact = "quoteVolume",
+        /// Milliseconds.
+        open_time: Whole = "openTime",
+        /// Milliseconds.
+        close_time: Whole = "closeTime",
+        first_id?: Whole = "firstId",
+        last_id?: Whole = "lastId",
+        count?: Whole = "count",
+    }
+}
+
+request! {
+    /// Change of the last 24 hours: an object for one symbol, else an array.
+    GetTicker24hr = "futures.ticker_24hr" -> OneOrMany<Ticker24hr> {
+        symbol?: String = "symbol",
+    }
+}
+
+request! {
+    /// Latest price: an object for one symbol, else an array.
+    GetPrice = "futures.ticker_price" -> OneOrMany<PriceTicker> {
+        symbol?: String = "symbol",
+    }
+}
+
+request! {
+    /// Best bid and ask: an object for one symbol, else an array.
+    GetBookTicker = "futures.book_ticker" -> OneOrMany<BookTicker> {
+        symbol?: String = "symbol",
+    }
+}
