@@ -7,6 +7,7 @@
 
 pub mod assets;
 pub mod brand;
+pub mod deposit;
 pub mod error;
 pub mod exchange_info;
 pub mod frame;

@@ -26,7 +26,9 @@ pub fn verifies(secret: &SecretString, parts: &[&[u8]], signature: &str) -> bool
 fn keyed(secret: &SecretString, parts: &[&[u8]]) -> Hmac<Sha256> {
     let key = secret.expose_secret().as_bytes();
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
-    parts.iter().for_each(|part| mac.update(part));
+    for part in parts {
+        mac.update(part);
+    }
     mac
 }
 
