@@ -1,6 +1,8 @@
 //! What `prepare` puts on the wire: one route of each scheme in full, and properties that hold
 //! for all parameters.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use proptest::prelude::*;
 use secrecy::SecretString;
 use windvane_venue::Brand;

@@ -2,6 +2,8 @@
 //! this shape, and EIP-712 values of an independent library. Each must come out of the signing
 //! functions and of a whole prepared request.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use secrecy::SecretString;
 use windvane_venue::Brand;
 use windvane_venue::route::{Version, named};
@@ -34,9 +36,9 @@ fn dialect() -> Dialect {
 
 fn parameters(pairs: &[(&str, &str)]) -> Parameters {
     let mut parameters = Parameters::new();
-    pairs
-        .iter()
-        .for_each(|(name, value)| parameters.push(*name, *value));
+    for (name, value) in pairs {
+        parameters.push(*name, *value);
+    }
     parameters
 }
 

@@ -86,13 +86,14 @@ impl Wallet {
     /// section 1).
     #[expect(
         clippy::expect_used,
-        reason = "a local key signs every digest of 32 bytes"
+        clippy::missing_panics_doc,
+        reason = "never fails"
     )]
     pub fn sign(&self, digest: &B256) -> String {
         let signature = self
             .0
             .sign_hash_sync(digest)
-            .expect("a local key signs every digest");
+            .expect("a local key signs every digest of 32 bytes");
         hex::encode(signature.as_bytes())
     }
 }
