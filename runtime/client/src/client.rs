@@ -9,7 +9,7 @@ use serde::Deserialize;
 use windvane_venue::error::{Judgement, Pause, judge};
 use windvane_venue::route::{self, Route, Surface, Version};
 use windvane_venue::sign::{Stamp, prepare};
-use windvane_venue::wire::{Parameters, Request, Whole};
+use windvane_venue::wire::{self, Parameters, Request, Whole};
 
 use crate::budget::{Budget, Cost, Denied, Lane, RateLimit, Used, documented};
 use crate::clock::{Clock, Offset, Sample, estimate};
@@ -138,14 +138,9 @@ impl Client {
             Outcome::Unknown(doubt) => return Outcome::Unknown(doubt),
             Outcome::Wait(wait) => return Outcome::Wait(wait),
         };
-        // An empty body is a success without news (spec 4, section 2).
-        let text = match raw.text.trim() {
-            "" => "{}",
-            text => text,
-        };
-        match serde_json::from_str(text) {
+        match wire::read(&raw.text) {
             Ok(answer) => Outcome::Done(answer),
-            Err(error) => unreadable(route, &error, text),
+            Err(error) => unreadable(route, &error, &raw.text),
         }
     }
 
@@ -157,6 +152,17 @@ impl Client {
         version: Option<Version>,
         parameters: &Parameters,
     ) -> Outcome<RawAnswer> {
+        self.call_stamped(route, version, parameters, None).await
+    }
+
+    /// [`Self::call`] with a time and a nonce of the caller's.
+    pub async fn call_stamped(
+        &self,
+        route: &'static Route,
+        version: Option<Version>,
+        parameters: &Parameters,
+        stamp: Option<Stamp>,
+    ) -> Outcome<RawAnswer> {
         let gate = self.gate(route.surface);
         let lane = self.lane.unwrap_or_else(|| Lane::of(route));
         let cost = Cost::of(route, parameters);
@@ -164,7 +170,7 @@ impl Client {
             return Outcome::Wait(wait_for(gate, denied));
         }
         // Signed after waiting: a timestamp must be fresh.
-        let ready = match self.prepare(route, version, parameters, None) {
+        let ready = match self.prepare(route, version, parameters, stamp) {
             Ok(ready) => ready,
             Err(error) => return error.into(),
         };

@@ -4,13 +4,17 @@
 //!   refused, unknown, or wait. It never sends anything again by itself.
 //! - [`budget`] plans what may be sent, [`clock`] knows the venue's time, [`nonce`] never gives
 //!   the same number twice.
+//! - [`keys`] reads keys from files and keystores.
+//! - [`call`] makes a request of any route from text, as the command line does.
 //!
 //! What may never enter this crate: orders, positions, and decisions to send something again.
 
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod call;
 pub mod clock;
+pub mod keys;
 pub mod methods;
 pub mod nonce;
 pub mod outcome;

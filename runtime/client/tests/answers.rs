@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use common::{Scripted, Step, answer, settings};
+use secrecy::SecretString;
 use windvane_client::budget::{Denial, Lane};
+use windvane_client::call::{Call, Options};
 use windvane_client::clock::LocalTime;
 use windvane_client::{Client, Doubt, Lost, Outcome, RawAnswer, Refusal, WaitReason};
 use windvane_venue::error::Limit;
 use windvane_venue::route::{self, Route, Surface};
+use windvane_venue::sign::{Wallet, sentence, signer_of};
 use windvane_venue::wire::Parameters;
 
 fn order() -> (&'static Route, Parameters) {
@@ -300,4 +303,37 @@ async fn the_clock_is_estimated_from_the_time_route() {
     let stamp = client.stamp(Surface::Spot);
     assert_eq!(stamp.timestamp_ms, (30_000 + offset.offset_us) / 1_000);
     assert!(stamp.nonce_us >= 5_030_000);
+}
+
+#[tokio::test]
+async fn an_api_key_is_made_with_the_nonce_that_the_venue_gives() {
+    let key = r#"{"apiKey":"a","apiSecret":"b"}"#;
+    let server = Scripted::start(vec![answer(200, "", "1755"), answer(200, "", key)]).await;
+    let mut settings = server.settings();
+    settings.dialect.brand.login_sentence = Some("You are signing into Svc".to_owned());
+    let main = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+    let wallet = Wallet::from_hex(&SecretString::from(main)).unwrap();
+    settings.credentials.wallet = Some(wallet);
+    let arguments = ["userOperationType=CREATE_API_KEY", "desc=bot"];
+    let call = Call::parse("create_api_key", &arguments, &settings, &Options::default()).unwrap();
+    let client = Client::new(settings).unwrap();
+    let Outcome::Done(raw) = call.run(&client).await else {
+        panic!("not done")
+    };
+    assert_eq!(raw.text, key);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[0].starts_with("POST /api/v1/getNonce"));
+    assert!(requests[0].contains("address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"));
+    // The signature covers the sentence with the venue's number at its end.
+    let (_, body) = requests[1].split_once("\r\n\r\n").unwrap();
+    let signature = body
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("userSignature="));
+    let digest = sentence::digest("You are signing into Svc 1755");
+    let signer = signer_of(&digest, signature.unwrap()).unwrap();
+    assert_eq!(
+        signer.to_string(),
+        "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+    );
 }

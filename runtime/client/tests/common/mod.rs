@@ -1,6 +1,8 @@
 //! A scripted HTTP server on loopback: it reads one request per step of its script, remembers it,
 //! and does what the step says.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 

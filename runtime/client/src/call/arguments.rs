@@ -1,0 +1,273 @@
+//! Route names and `k=v` arguments as a person writes them.
+
+use windvane_venue::Brand;
+use windvane_venue::route::{
+    self, InnerSignature, Listing, Need, Param, Route, Scheme, Surface, Version,
+};
+use windvane_venue::wire::Parameters;
+
+use crate::outcome::RequestError;
+
+use super::value;
+
+/// A call that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// No route of this name.
+    #[error("no route {name}; did you mean {nearest}? `windvane routes` prints them all")]
+    NoRoute {
+        /// As given.
+        name: String,
+        /// The nearest name of the table.
+        nearest: String,
+    },
+    /// A short name of several surfaces.
+    #[error("{name} is a route of {surfaces}: write it in full or give --surface")]
+    SeveralRoutes {
+        /// As given.
+        name: String,
+        /// The surfaces.
+        surfaces: String,
+    },
+    /// Name and `--surface` disagree.
+    #[error("--surface {surface}: {name} is no route of it")]
+    OtherSurface {
+        /// As given.
+        surface: Surface,
+        /// As given.
+        name: String,
+    },
+    /// Not `k=v`.
+    #[error("argument {0:?} must be NAME=VALUE")]
+    NotAPair(String),
+    /// No such parameter.
+    #[error("{route} has no parameter {name}; did you mean {nearest}?")]
+    NoParameter {
+        /// Route.
+        route: &'static str,
+        /// As given.
+        name: String,
+        /// The nearest that it has.
+        nearest: String,
+    },
+    /// A route without any parameter.
+    #[error("{route} takes no parameters; {name} was given")]
+    TakesNone {
+        /// Route.
+        route: &'static str,
+        /// As given.
+        name: String,
+    },
+    /// Given twice.
+    #[error("{name} is given twice: give it once")]
+    Twice {
+        /// Parameter.
+        name: String,
+    },
+    /// Required and not given.
+    #[error("{route} requires {name}: give {name}=VALUE ({rule})")]
+    Missing {
+        /// Route.
+        route: &'static str,
+        /// Parameter.
+        name: &'static str,
+        /// What its value must be.
+        rule: String,
+    },
+    /// None of several of which one is required.
+    #[error("{route} requires one of {names}")]
+    MissingOneOf {
+        /// Route.
+        route: &'static str,
+        /// Parameters.
+        names: String,
+    },
+    /// A value against the rule.
+    #[error("{name} = {value:?} must be {rule}")]
+    Value {
+        /// Parameter.
+        name: String,
+        /// As given.
+        value: String,
+        /// What it must be.
+        rule: String,
+    },
+    /// The sentence of an API key needs the venue's nonce.
+    #[error(
+        "spot.create_api_key signs the nonce that spot.get_nonce gives: give it by --nonce, or \
+         give userSignature"
+    )]
+    VenueNonce,
+    /// The request cannot be prepared.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+/// The route that is meant: its name in the table, the JSON-RPC method with or without the brand,
+/// or the part after the dot where only one surface has it.
+pub(super) fn route(
+    name: &str,
+    surface: Option<Surface>,
+    brand: &Brand,
+) -> Result<&'static Route, CallError> {
+    let is_named = |route: &&Route| {
+        brand.fill(route.name) == name
+            || route.name == name
+            || route.name.strip_prefix("{rpc}") == Some(name)
+    };
+    let is_short = |route: &&Route| {
+        let short = route.name.split_once('.').map(|(_, short)| short);
+        short == Some(name)
+    };
+    let mut found: Vec<_> = route::all().filter(is_named).collect();
+    if found.is_empty() {
+        found = route::all().filter(is_short).collect();
+    }
+    if found.is_empty() {
+        let names: Vec<_> = route::all().map(|route| brand.fill(route.name)).collect();
+        return Err(CallError::NoRoute {
+            name: name.to_owned(),
+            nearest: nearest(name, names.iter().map(String::as_str)).unwrap_or_default(),
+        });
+    }
+    if let Some(surface) = surface {
+        found.retain(|route| route.surface == surface);
+    }
+    match (found.as_slice(), surface) {
+        ([route], _) => Ok(route),
+        ([], Some(surface)) => Err(CallError::OtherSurface {
+            surface,
+            name: name.to_owned(),
+        }),
+        (several, _) => {
+            let surfaces: Vec<_> = several.iter().map(|route| route.surface.as_str()).collect();
+            Err(CallError::SeveralRoutes {
+                name: name.to_owned(),
+                surfaces: surfaces.join(" and of "),
+            })
+        }
+    }
+}
+
+/// The arguments as parameters, in the order given.
+pub(super) fn parameters<T: AsRef<str>>(
+    route: &'static Route,
+    version: Option<Version>,
+    arguments: &[T],
+    brand: &Brand,
+) -> Result<Parameters, CallError> {
+    let listed: Vec<&Param> = route
+        .params
+        .iter()
+        .filter(|param| param.only.is_none() || param.only == version)
+        .collect();
+    let listing = route.listing(version);
+    let added = added_by_authentication(listing, brand);
+    let mut parameters = Parameters::new();
+    for argument in arguments {
+        let argument = argument.as_ref();
+        let pair = argument.split_once('=');
+        let (name, value) = pair.ok_or_else(|| CallError::NotAPair(argument.to_owned()))?;
+        if parameters.get(name).is_some() {
+            let name = name.to_owned();
+            return Err(CallError::Twice { name });
+        }
+        match listed.iter().find(|param| param.name == name) {
+            Some(param) => value::check(param, value)?,
+            None if added.iter().any(|added| added == name) => value::check_added(name, value)?,
+            None => return Err(unknown(route, name, &listed, &added)),
+        }
+        parameters.push(name, value);
+    }
+    check_required(route, listing, &listed, &parameters)?;
+    Ok(parameters)
+}
+
+fn unknown(route: &Route, name: &str, listed: &[&Param], added: &[String]) -> CallError {
+    let own = listed.iter().map(|param| param.name);
+    let known = own.chain(added.iter().map(String::as_str));
+    match nearest(name, known) {
+        Some(nearest) => CallError::NoParameter {
+            route: route.name,
+            name: name.to_owned(),
+            nearest,
+        },
+        None => CallError::TakesNone {
+            route: route.name,
+            name: name.to_owned(),
+        },
+    }
+}
+
+fn check_required(
+    route: &'static Route,
+    listing: Option<&Listing>,
+    listed: &[&Param],
+    parameters: &Parameters,
+) -> Result<(), CallError> {
+    let filled = filled_by_signature(listing);
+    for param in listed {
+        let is_missing = parameters.get(param.name).is_none() && !filled.contains(&param.name);
+        if param.need == Need::Required && is_missing {
+            return Err(CallError::Missing {
+                route: route.name,
+                name: param.name,
+                rule: value::rule(param),
+            });
+        }
+    }
+    let one_of: Vec<_> = listed
+        .iter()
+        .filter(|param| param.need == Need::OneOf)
+        .map(|param| param.name)
+        .collect();
+    let has_one = one_of.iter().any(|name| parameters.get(name).is_some());
+    if one_of.is_empty() || has_one {
+        return Ok(());
+    }
+    Err(CallError::MissingOneOf {
+        route: route.name,
+        names: one_of.join(" and "),
+    })
+}
+
+/// Required parameters that are filled where they are not given.
+fn filled_by_signature(listing: Option<&Listing>) -> Vec<&'static str> {
+    let mut names = vec!["timestamp"];
+    match listing.and_then(|listing| listing.inner) {
+        Some(InnerSignature::Withdrawal { nonce }) => names.extend([nonce, "userSignature"]),
+        Some(InnerSignature::SolanaWithdrawal) => names.extend(["userNonce", "userSignature"]),
+        Some(InnerSignature::Sentence) => names.extend(["address", "userSignature"]),
+        None => {}
+    }
+    names
+}
+
+/// What may be given although it is no business parameter.
+fn added_by_authentication(listing: Option<&Listing>, brand: &Brand) -> Vec<String> {
+    let Some(listing) = listing else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = match listing.scheme {
+        Scheme::Open if listing.version.is_none() => vec!["id".to_owned()],
+        Scheme::Open | Scheme::ApiKey => Vec::new(),
+        Scheme::Hmac => words(&["recvWindow", "timestamp", "signature"]),
+        Scheme::Message => words(&["nonce", "user", "signer", "signature"]),
+        Scheme::WalletMessage => words(&["nonce", "user", "signature"]),
+        Scheme::Typed(_) => words(&["user", "nonce", "signatureChainId", "signature"]),
+    };
+    if matches!(listing.scheme, Scheme::Typed(_)) {
+        names.push(brand.chain_parameter.clone());
+    }
+    names
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let word = word.to_ascii_lowercase();
+    let distance = |known: &&str| strsim::damerau_levenshtein(&word, &known.to_ascii_lowercase());
+    known.min_by_key(distance).map(str::to_owned)
+}

@@ -1,0 +1,235 @@
+//! The library half of `windvane call ROUTE k=v ...`: any route by its name, with parameters as
+//! text, checked against the route table.
+//!
+//! What may never enter here: asking a person, printing, reading a configuration.
+
+mod arguments;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use windvane_venue::route::{self, InnerSignature, Route, Surface, Version};
+use windvane_venue::sign::Stamp;
+use windvane_venue::wire::{Parameters, Whole};
+
+use crate::client::Client;
+use crate::outcome::{Outcome, Refusal, RequestError};
+use crate::settings::{Api, Settings, default_version};
+use crate::transport::RawAnswer;
+
+pub use arguments::CallError;
+
+/// What the command line may say beside route and parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where a name is short for routes of several surfaces (`new_order`).
+    pub surface: Option<Surface>,
+    /// How to sign where the route has a choice; else the settings say it.
+    pub api: Option<Api>,
+    /// Instead of the venue's time.
+    pub timestamp_ms: Option<i64>,
+    /// Instead of a fresh nonce.
+    pub nonce_us: Option<u64>,
+}
+
+/// A call that is known to be well formed.
+///
+/// ```
+/// use windvane_client::call::{Call, Options};
+/// use windvane_client::{Addresses, Settings};
+/// use windvane_venue::Brand;
+/// use windvane_venue::route::Surface;
+/// use windvane_venue::sign::{Credentials, Dialect, Network};
+///
+/// let dialect = Dialect {
+///     brand: Brand::new("svc")?,
+///     network: Network::Mainnet,
+///     recv_window_ms: None,
+/// };
+/// let addresses = Addresses::default().rest(Surface::Spot, "http://127.0.0.1:18080")?;
+/// let settings = Settings::new(addresses, dialect, Credentials::default());
+///
+/// let arguments = ["symbol=BTCUSDT", "limt=5"];
+/// let refused = Call::parse("spot.depth", &arguments, &settings, &Options::default());
+/// assert_eq!(
+///     refused.unwrap_err().to_string(),
+///     "spot.depth has no parameter limt; did you mean limit?"
+/// );
+///
+/// let options = Options { surface: Some(Surface::Spot), ..Options::default() };
+/// let call = Call::parse("depth", &["symbol=BTCUSDT"], &settings, &options)?;
+/// let client = windvane_client::Client::new(settings)?;
+/// assert_eq!(
+///     call.dry_run(&client)?.url,
+///     "http://127.0.0.1:18080/api/v3/depth?symbol=BTCUSDT"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    route: &'static Route,
+    version: Option<Version>,
+    parameters: Parameters,
+    options: Options,
+}
+
+/// A request as it would be sent, to be printed as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryRun {
+    /// Method.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// Headers by name.
+    pub headers: BTreeMap<String, String>,
+    /// Body.
+    pub body: Option<String>,
+    /// The text that the signature covers, or the typed data as JSON.
+    pub signed_string: Option<String>,
+}
+
+impl Call {
+    /// Reads route name and `k=v` arguments. Every value is checked as far as the route table
+    /// says something of it.
+    pub fn parse<T: AsRef<str>>(
+        name: &str,
+        arguments: &[T],
+        settings: &Settings,
+        options: &Options,
+    ) -> Result<Self, CallError> {
+        let brand = &settings.dialect.brand;
+        let route = arguments::route(name, options.surface, brand)?;
+        let version = match options.api {
+            Some(api) => default_version(route, api),
+            None => settings.version(route),
+        };
+        let parameters = arguments::parameters(route, version, arguments, brand)?;
+        Ok(Self {
+            route,
+            version,
+            parameters,
+            options: *options,
+        })
+    }
+
+    /// Its route.
+    pub const fn route(&self) -> &'static Route {
+        self.route
+    }
+
+    /// The version that it is sent in.
+    pub const fn version(&self) -> Option<Version> {
+        self.version
+    }
+
+    /// What is going to happen, if a person should agree to it first: withdrawals, transfers and
+    /// agent approvals.
+    pub fn confirmation(&self) -> Option<String> {
+        let (_, name) = self.route.name.split_once('.')?;
+        let moves = name.ends_with("withdraw")
+            || name.ends_with("transfer")
+            || name == "send_to_address"
+            || name == "approve_agent";
+        if !(self.route.changes && moves) {
+            return None;
+        }
+        let what: Vec<_> = self
+            .parameters
+            .iter()
+            .filter(|(name, _)| !name.to_ascii_lowercase().contains("signature"))
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        Some(format!("{} {}", self.route.name, what.join(" ")))
+    }
+
+    /// The exact bytes that would be sent. No socket is opened.
+    pub fn dry_run(&self, client: &Client) -> Result<DryRun, CallError> {
+        if self.needs_venue_nonce() {
+            return Err(CallError::VenueNonce);
+        }
+        let stamp = Some(self.stamp(client));
+        let ready = client.prepare(self.route, self.version, &self.parameters, stamp)?;
+        let headers = ready.headers.into_iter();
+        Ok(DryRun {
+            method: ready.method.to_string(),
+            url: ready.url.into(),
+            headers: headers
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            body: ready.body,
+            signed_string: ready.signed,
+        })
+    }
+
+    /// Sends it once. `createApiKey` asks for the nonce that it signs first, unless it was given.
+    pub async fn run(&self, client: &Client) -> Outcome<RawAnswer> {
+        let mut call = self.clone();
+        if self.needs_venue_nonce() {
+            match self.venue_nonce(client).await {
+                Outcome::Done(nonce_us) => call.options.nonce_us = Some(nonce_us),
+                Outcome::Refused(refusal) => return Outcome::Refused(refusal),
+                Outcome::Unknown(doubt) => return Outcome::Unknown(doubt),
+                Outcome::Wait(wait) => return Outcome::Wait(wait),
+            }
+        }
+        let has_stamp = call.options.timestamp_ms.is_some() || call.options.nonce_us.is_some();
+        let stamp = has_stamp.then(|| call.stamp(client));
+        client
+            .call_stamped(call.route, call.version, &call.parameters, stamp)
+            .await
+    }
+
+    fn stamp(&self, client: &Client) -> Stamp {
+        let mut stamp = client.stamp(self.route.surface);
+        stamp.timestamp_ms = self.options.timestamp_ms.unwrap_or(stamp.timestamp_ms);
+        stamp.nonce_us = self.options.nonce_us.unwrap_or(stamp.nonce_us);
+        stamp
+    }
+
+    /// The sentence of an API key ends with a number that only the venue knows (spec 1,
+    /// Authentication, rule 5).
+    fn needs_venue_nonce(&self) -> bool {
+        let listing = self.route.listing(self.version);
+        listing.is_some_and(|listing| listing.inner == Some(InnerSignature::Sentence))
+            && self.parameters.get("userSignature").is_none()
+            && self.options.nonce_us.is_none()
+    }
+
+    async fn venue_nonce(&self, client: &Client) -> Outcome<u64> {
+        let Some(route) = route::named("spot.get_nonce") else {
+            return RequestError::NoRoute("spot.get_nonce".to_owned()).into();
+        };
+        let mut question = Parameters::new();
+        let wallet = client.settings().credentials.wallet.as_ref();
+        let own = wallet.map(|wallet| wallet.address().to_string());
+        let address = self.parameters.get("address").map(str::to_owned).or(own);
+        for (name, value) in [
+            ("address", address.as_deref()),
+            (
+                "userOperationType",
+                self.parameters.get("userOperationType"),
+            ),
+            ("network", self.parameters.get("network")),
+        ] {
+            if let Some(value) = value {
+                question.push(name, value);
+            }
+        }
+        let answer = client.call(route, None, &question).await;
+        let Outcome::Done(raw) = answer else {
+            return answer.map(|_| 0);
+        };
+        let nonce: Result<Whole, _> = serde_json::from_str(raw.text.trim());
+        match nonce.map(|nonce| u64::try_from(nonce.0)) {
+            Ok(Ok(nonce)) => Outcome::Done(nonce),
+            _ => Outcome::Refused(Refusal::Unreadable {
+                error: "spot.get_nonce answers a bare number".to_owned(),
+                excerpt: raw.text.chars().take(80).collect(),
+            }),
+        }
+    }
+}

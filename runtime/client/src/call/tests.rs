@@ -1,0 +1,274 @@
+//! Arguments as people write them, and dry runs of every route.
+
+use secrecy::SecretString;
+use windvane_venue::route::Kind;
+use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
+
+use windvane_venue::Brand;
+
+use super::*;
+use crate::settings::Addresses;
+
+/// A worthless public test key.
+const MAIN: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+fn brand() -> Brand {
+    let mut brand = Brand::new("svc").unwrap();
+    brand.login_sentence = Some("You are signing into Svc".to_owned());
+    brand
+}
+
+fn parse(name: &str, arguments: &[&str]) -> Result<Call, CallError> {
+    Call::parse(name, arguments, &settings(), &Options::default())
+}
+
+fn refusal(name: &str, arguments: &[&str]) -> String {
+    parse(name, arguments).unwrap_err().to_string()
+}
+
+fn client() -> Client {
+    Client::new(settings()).unwrap()
+}
+
+fn settings() -> Settings {
+    let mut addresses = Addresses::default();
+    for surface in Surface::ALL {
+        addresses = addresses.rest(surface, "http://127.0.0.1:9").unwrap();
+    }
+    let key = Wallet::from_hex(&SecretString::from(MAIN)).unwrap();
+    let credentials = Credentials {
+        api_key: Some(ApiKey::new("key", SecretString::from("secret"))),
+        user: None,
+        signer: Some(key.clone()),
+        wallet: Some(key),
+        solana: Some(SolanaKey::from_seed(&[7; 32])),
+    };
+    let dialect = Dialect {
+        brand: brand(),
+        network: Network::Mainnet,
+        recv_window_ms: Some(5_000),
+    };
+    Settings::new(addresses, dialect, credentials)
+}
+
+/// A value that a parameter takes.
+fn sample(param: &route::Param) -> String {
+    let text = match (param.kind, param.bounds) {
+        (_, route::Bounds::Values(values)) => return values[0].to_string(),
+        (_, route::Bounds::Range(low, _)) => return low.to_owned(),
+        (_, route::Bounds::Length(low, _)) => return "x".repeat(low.max(1)),
+        (Kind::Enum(words), _) => words[0],
+        (Kind::Long | Kind::Int, _) => "56",
+        (Kind::Boolean, _) => "true",
+        (Kind::List, _) => "[1, 2]",
+        (Kind::Address, _) => ADDRESS,
+        (Kind::String, _) if param.name.to_lowercase().ends_with("nonce") => "56",
+        (Kind::Decimal | Kind::String, _) => "0.5",
+    };
+    text.to_owned()
+}
+
+#[test]
+fn every_route_runs_dry_in_every_api_with_every_parameter() {
+    let client = client();
+    for route in route::all() {
+        for api in [Api::V1, Api::V3] {
+            let options = Options {
+                api: Some(api),
+                timestamp_ms: Some(1_591_702_613_943),
+                nonce_us: Some(1_748_310_859_508_867),
+                ..Options::default()
+            };
+            let version = default_version(route, api);
+            let arguments: Vec<_> = route
+                .params
+                .iter()
+                .filter(|param| param.only.is_none() || param.only == version)
+                .filter(|param| !param.name.ends_with("ignature") && param.name != "timestamp")
+                .map(|param| format!("{}={}", param.name, sample(param)))
+                .collect();
+            let call = Call::parse(route.name, &arguments, &settings(), &options);
+            let call = call.unwrap_or_else(|error| panic!("{}: {error}", route.name));
+            let dry = call.dry_run(&client);
+            let dry = dry.unwrap_or_else(|error| panic!("{}: {error}", route.name));
+            assert_eq!(dry.method, route.method.as_str());
+            let path = brand().fill(route.listing(version).unwrap().path);
+            assert!(
+                dry.url.starts_with(&format!("http://127.0.0.1:9{path}")),
+                "{}",
+                dry.url
+            );
+            assert_eq!(call.dry_run(&client).unwrap(), dry, "{}", route.name);
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_is_the_published_hmac_example() {
+    let client = {
+        let secret = "2b5eb11e18796d12d88f13dc27dbbd02c2cc51ff7059765ed9821957d82bb4d9";
+        let mut settings = settings();
+        settings.credentials.api_key = Some(ApiKey::new("key", SecretString::from(secret)));
+        Client::new(settings).unwrap()
+    };
+    let arguments = [
+        "symbol=BTCUSDT",
+        "side=BUY",
+        "type=LIMIT",
+        "quantity=1",
+        "price=9000",
+        "timeInForce=GTC",
+        "recvWindow=5000",
+    ];
+    let options = Options {
+        surface: Some(Surface::Futures),
+        timestamp_ms: Some(1_591_702_613_943),
+        ..Options::default()
+    };
+    let call = Call::parse("new_order", &arguments, &settings(), &options).unwrap();
+    let dry = call.dry_run(&client).unwrap();
+    assert_eq!(dry.url, "http://127.0.0.1:9/fapi/v1/order");
+    assert_eq!(dry.headers["X-MBX-APIKEY"], "key");
+    let signature = "3c661234138461fcc7a7d8746c6558c9842d4e10870d2ecbedf7777cad694af9";
+    let body = dry.body.unwrap();
+    assert_eq!(body.split_once("&signature=").unwrap().1, signature);
+    assert_eq!(
+        dry.signed_string.unwrap(),
+        body.split_once("&signature=").unwrap().0
+    );
+}
+
+#[test]
+fn names_are_full_or_short_where_one_surface_has_them() {
+    assert_eq!(
+        parse("withdraw_info", &[]).unwrap().route().name,
+        "chain.withdraw_info"
+    );
+    for name in ["svc_getBalance", "getBalance", "{rpc}getBalance"] {
+        let address = format!("address={ADDRESS}");
+        let call = parse(name, &[&address, "blockTag=latest"]).unwrap();
+        assert_eq!(call.route().name, "{rpc}getBalance");
+    }
+    assert_eq!(
+        refusal("ping", &[]),
+        "ping is a route of spot and of futures: write it in full or give --surface"
+    );
+    assert_eq!(
+        refusal("spot.nwe_order", &[]),
+        "no route spot.nwe_order; did you mean spot.new_order? `windvane routes` prints them all"
+    );
+    let options = Options {
+        surface: Some(Surface::Chain),
+        ..Options::default()
+    };
+    let refused = Call::parse("spot.ping", &[] as &[&str], &settings(), &options);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "--surface chain: spot.ping is no route of it"
+    );
+}
+
+#[test]
+fn refusals_name_field_value_and_rule() {
+    for (arguments, text) in [
+        (
+            &["symbol=BTCUSDT", "limit=0"][..],
+            "limit = \"0\" must be an integer from 1 to 1000",
+        ),
+        (
+            &["symbol=BTCUSDT", "limit=many"],
+            "limit = \"many\" must be an integer from 1 to 1000",
+        ),
+        (
+            &["limit=5"],
+            "spot.trades requires symbol: give symbol=VALUE (a text)",
+        ),
+        (&["symbol="], "symbol = \"\" must be a text"),
+        (&["symbol"], "argument \"symbol\" must be NAME=VALUE"),
+        (
+            &["symbol=A", "symbol=B"],
+            "symbol is given twice: give it once",
+        ),
+    ] {
+        assert_eq!(refusal("spot.trades", arguments), text);
+    }
+    assert_eq!(
+        refusal("spot.query_order", &["symbol=BTCUSDT"]),
+        "spot.query_order requires one of orderId and origClientOrderId"
+    );
+    assert_eq!(
+        refusal("spot.ping", &["a=1"]),
+        "spot.ping takes no parameters; a was given"
+    );
+    assert_eq!(
+        refusal(
+            "futures.countdown_cancel_all",
+            &["symbol=A", "countdowntime=5"]
+        ),
+        "futures.countdown_cancel_all has no parameter countdowntime; did you mean countdownTime?"
+    );
+    let order = ["symbol=A", "side=BUY", "type=LIMIT", "price=1e3"];
+    assert_eq!(
+        refusal("spot.new_order", &order),
+        "price = \"1e3\" must be a decimal without exponent"
+    );
+}
+
+#[test]
+fn fields_of_authentication_may_be_given_in_the_version_that_has_them() {
+    assert!(parse("spot.account", &["recvWindow=3000", "timestamp=5"]).is_ok());
+    assert_eq!(
+        refusal("spot.account", &["recvWindow=60001"]),
+        "recvWindow = \"60001\" must be an integer from 0 to 60000"
+    );
+    let options = Options {
+        api: Some(Api::V3),
+        ..Options::default()
+    };
+    let refused = Call::parse("spot.account", &["recvWindow=3000"], &settings(), &options);
+    assert!(refused.is_err());
+    let nonce = Call::parse("spot.account", &["nonce=3000"], &settings(), &options).unwrap();
+    let dry = nonce.dry_run(&client()).unwrap();
+    assert!(dry.url.contains("nonce=3000&user=0x"), "{}", dry.url);
+}
+
+#[test]
+fn what_moves_money_or_grants_rights_wants_a_word_first() {
+    let asks: Vec<_> = route::all()
+        .filter(|route| {
+            let call = Call {
+                route,
+                version: None,
+                parameters: Parameters::new(),
+                options: Options::default(),
+            };
+            call.confirmation().is_some()
+        })
+        .map(|route| route.name)
+        .collect();
+    assert_eq!(
+        asks,
+        [
+            "spot.wallet_transfer",
+            "spot.send_to_address",
+            "spot.withdraw",
+            "futures.wallet_transfer",
+            "futures.approve_agent",
+            "chain.transfer",
+            "chain.perp_withdraw",
+            "chain.perp_solana_withdraw",
+            "chain.perp_wallet_transfer",
+            "chain.spot_withdraw",
+            "chain.spot_solana_withdraw",
+            "chain.spot_wallet_transfer",
+        ]
+    );
+}
+
+#[test]
+fn an_api_key_is_not_signed_with_a_made_up_nonce() {
+    let arguments = ["userOperationType=CREATE_API_KEY", "desc=bot"];
+    let call = parse("spot.create_api_key", &arguments).unwrap();
+    assert_eq!(call.dry_run(&client()), Err(CallError::VenueNonce));
+}

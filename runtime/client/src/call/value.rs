@@ -1,0 +1,120 @@
+//! One value against what the route table says of its parameter.
+
+use rust_decimal::Decimal;
+use serde::de::IgnoredAny;
+use windvane_venue::route::{Bounds, Kind, Need, Param};
+
+use super::arguments::CallError;
+
+/// Is `value` what the parameter takes?
+pub(super) fn check(param: &Param, value: &str) -> Result<(), CallError> {
+    // The JSON-RPC methods and address lists take an empty text; what is required may not be one.
+    let may_be_empty = param.need != Need::Required && !matches!(param.bounds, Bounds::Length(..));
+    if value.is_empty() && may_be_empty && matches!(param.kind, Kind::String) {
+        return Ok(());
+    }
+    if is_kind(param.kind, value) && is_within(param, value) && !value.is_empty() {
+        return Ok(());
+    }
+    Err(refuse(param.name, value, rule(param)))
+}
+
+/// Is `value` what a field of authentication takes?
+pub(super) fn check_added(name: &str, value: &str) -> Result<(), CallError> {
+    let (is_right, rule) = match name {
+        "recvWindow" => (
+            value.parse::<u32>().is_ok_and(|window| window <= 60_000),
+            "an integer from 0 to 60000",
+        ),
+        "timestamp" => (value.parse::<i64>().is_ok(), "Unix time in milliseconds"),
+        "nonce" | "signatureChainId" => (value.parse::<u64>().is_ok(), "a positive integer"),
+        "user" | "signer" => (is_address(value), ADDRESS),
+        _ => (!value.is_empty(), "a text that is not empty"),
+    };
+    if is_right {
+        return Ok(());
+    }
+    Err(refuse(name, value, rule.to_owned()))
+}
+
+const ADDRESS: &str = "an address: 0x and 40 hexadecimal digits";
+
+/// What the value must be, in words.
+pub(super) fn rule(param: &Param) -> String {
+    let kind = match param.kind {
+        Kind::String => "a text".to_owned(),
+        Kind::Long | Kind::Int => "an integer".to_owned(),
+        Kind::Decimal => "a decimal without exponent".to_owned(),
+        Kind::Boolean => "true or false".to_owned(),
+        Kind::Enum(words) => format!("one of {}", words.join(", ")),
+        Kind::List => "a JSON list".to_owned(),
+        Kind::Address => ADDRESS.to_owned(),
+    };
+    match param.bounds {
+        Bounds::Any => kind,
+        Bounds::Range(low, high) => format!("{kind} from {low} to {high}"),
+        Bounds::Values(values) => {
+            let values: Vec<_> = values.iter().map(i64::to_string).collect();
+            format!("one of {}", values.join(", "))
+        }
+        Bounds::Length(low, high) => format!("{kind} of {low} to {high} characters"),
+        Bounds::Entries(most) => format!("{kind} of at most {most} entries"),
+        Bounds::AboveZero => format!("{kind} greater than 0"),
+    }
+}
+
+fn is_kind(kind: Kind, value: &str) -> bool {
+    match kind {
+        Kind::String => true,
+        Kind::Long | Kind::Int => value.parse::<i64>().is_ok(),
+        Kind::Decimal => decimal(value).is_some(),
+        Kind::Boolean => matches!(value, "true" | "false"),
+        Kind::Enum(words) => words.contains(&value),
+        Kind::List => entries(value).is_some(),
+        Kind::Address => is_address(value),
+    }
+}
+
+fn is_within(param: &Param, value: &str) -> bool {
+    match param.bounds {
+        Bounds::Any => true,
+        Bounds::Range(low, high) => {
+            let bounds = decimal(low).zip(decimal(high));
+            bounds
+                .zip(decimal(value))
+                .is_some_and(|((low, high), value)| low <= value && value <= high)
+        }
+        Bounds::Values(values) => value.parse().is_ok_and(|value| values.contains(&value)),
+        Bounds::Length(low, high) => (low..=high).contains(&value.chars().count()),
+        Bounds::Entries(most) => entries(value).is_some_and(|entries| entries <= most),
+        Bounds::AboveZero => decimal(value).is_some_and(|value| value > Decimal::ZERO),
+    }
+}
+
+/// Digits with at most one point between them, and a sign at most (spec 4, section 6, point 7: no
+/// exponents).
+fn decimal(value: &str) -> Option<Decimal> {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.ends_with(|c: char| c.is_ascii_digit())
+        && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    is_plain.then(|| Decimal::from_str_exact(value).ok())?
+}
+
+fn entries(value: &str) -> Option<usize> {
+    let list: Option<Vec<IgnoredAny>> = serde_json::from_str(value).ok();
+    list.map(|list| list.len())
+}
+
+fn is_address(value: &str) -> bool {
+    let digits = value.strip_prefix("0x").unwrap_or("");
+    digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn refuse(name: &str, value: &str, rule: String) -> CallError {
+    CallError::Value {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        rule,
+    }
+}
