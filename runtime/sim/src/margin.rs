@@ -48,13 +48,12 @@ impl Market {
 
     /// What of it the cross balance has to carry: an isolated position carries its own.
     fn carried_margin(&self) -> Amount {
-        let own = || self.positions.iter().map(|held| self.position_margin(held));
-        let isolated: Amount = if self.isolated {
-            own().sum()
-        } else {
-            Amount::ZERO
-        };
-        self.initial_margin() - isolated
+        let margin = self.initial_margin();
+        if !self.isolated {
+            return margin;
+        }
+        let own = self.positions.iter().map(|held| self.position_margin(held));
+        margin - own.sum()
     }
 
     /// Initial margin of a position alone.
@@ -68,11 +67,16 @@ impl Market {
         self.at_leverage(self.exposure(slot, self.open_notional[slot].0))
     }
 
+    #[inline]
     pub(crate) fn at_leverage(&self, notional: Amount) -> Amount {
+        if notional == Amount::ZERO {
+            return notional;
+        }
         Amount(div_half_even(notional.0, i128::from(self.leverage)))
     }
 
     /// `max(|P + B|, |P - S|)`.
+    #[inline]
     fn exposure(&self, slot: usize, open: [Amount; 2]) -> Amount {
         let position = &self.positions[slot];
         if position.qty == 0 && open == [Amount::ZERO; 2] {
@@ -97,9 +101,10 @@ impl Market {
 
     /// Whether the bracket of the leverage has room for `added` open notional.
     fn bracket_allows(&self, slot: usize, side: Side, added: Amount) -> bool {
+        let max = self.brackets.notional_max(self.leverage);
         let mut open = self.open_notional[slot].0;
         open[side as usize] += added;
-        self.exposure(slot, open) <= self.brackets.notional_max(self.leverage)
+        max == Amount(i128::MAX) || self.exposure(slot, open) <= max
     }
 
     /// Whether position and open orders fit the bracket of a leverage.

@@ -100,7 +100,8 @@ pub(crate) struct Orders {
     finished: VecDeque<OrderKey>,
     finished_max: usize,
     index: Index,
-    by_id: Index,
+    /// By the venue's id, where it is asked for often.
+    by_id: Option<Index>,
 }
 
 impl Orders {
@@ -111,7 +112,7 @@ impl Orders {
             finished: VecDeque::with_capacity(FINISHED_MAX + 1),
             finished_max: FINISHED_MAX,
             index: Index::new(),
-            by_id: Index::new(),
+            by_id: None,
         }
     }
 
@@ -125,8 +126,20 @@ impl Orders {
 
     /// The order with this id of the venue's.
     pub(crate) fn find_id(&self, id: VenueOrderId) -> Option<OrderKey> {
-        let hash = crate::index::hash_id(id);
-        self.by_id.find(hash, |key| self.at(key).id == id)
+        let Some(index) = &self.by_id else {
+            let order = self.all().find(|(_, order)| order.id == id);
+            return order.map(|(key, _)| key);
+        };
+        index.find(crate::index::hash_id(id), |key| self.at(key).id == id)
+    }
+
+    /// Keeps an index of the venue's ids from now on.
+    pub(crate) fn index_ids(&mut self) {
+        let mut index = Index::new();
+        for (key, order) in self.all() {
+            index.insert(crate::index::hash_id(order.id), key);
+        }
+        self.by_id = Some(index);
     }
 
     /// Remembers this many finished orders from now on.
@@ -138,17 +151,18 @@ impl Orders {
     }
 
     /// Every order that is remembered, in no order that means anything.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Order> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (OrderKey, &Order)> {
         let mut free = vec![false; self.slots.len()];
         for key in &self.free {
             free[key.0 as usize] = true;
         }
-        let used = self.slots.iter().zip(free);
+        let keys = (0..).map(OrderKey);
+        let used = keys.zip(&self.slots).zip(free);
         used.filter(|(_, free)| !free).map(|(order, _)| order)
     }
 
     pub(crate) fn insert(&mut self, order: Order) -> OrderKey {
-        let id = crate::index::hash_id(order.id);
+        let id = order.id;
         let older = self.find(order.surface, &order.client_order_id);
         let hash = hash(order.surface, &order.client_order_id);
         if let Some(older) = older {
@@ -162,7 +176,9 @@ impl Orders {
             OrderKey(self.slots.len() as u32 - 1)
         };
         self.index.insert(hash, key);
-        self.by_id.insert(id, key);
+        if let Some(index) = &mut self.by_id {
+            index.insert(crate::index::hash_id(id), key);
+        }
         key
     }
 
@@ -181,7 +197,9 @@ impl Orders {
             let hash = hash(order.surface, &order.client_order_id);
             let id = crate::index::hash_id(order.id);
             self.index.remove(hash, oldest);
-            self.by_id.remove(id, oldest);
+            if let Some(index) = &mut self.by_id {
+                index.remove(id, oldest);
+            }
             self.free.push(oldest);
         }
     }

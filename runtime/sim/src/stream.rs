@@ -143,6 +143,7 @@ impl Venue {
     #[must_use]
     pub fn with_stream(mut self) -> Self {
         self.stream = Some(VecDeque::new());
+        self.orders.index_ids();
         self
     }
 

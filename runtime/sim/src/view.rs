@@ -157,7 +157,8 @@ impl Venue {
 
     /// Every order that is remembered, open or finished, oldest first.
     pub fn orders(&self) -> Vec<OrderView> {
-        let mut all: Vec<_> = self.orders.all().map(|order| self.view_of(order)).collect();
+        let views = self.orders.all().map(|(_, order)| self.view_of(order));
+        let mut all: Vec<_> = views.collect();
         all.sort_unstable_by_key(|order| order.order_id);
         all
     }
