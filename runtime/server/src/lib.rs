@@ -16,6 +16,7 @@
 
 mod auth;
 mod control;
+mod figures;
 mod http;
 mod json;
 mod limits;
@@ -26,8 +27,10 @@ mod settings;
 mod start;
 mod state;
 mod stream;
+mod user_events;
 mod wallet;
 
+pub use limits::LimitSettings;
 pub use market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 pub use settings::Settings;
 pub use start::{Addresses, Running, StartError, start};

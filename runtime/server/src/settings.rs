@@ -2,6 +2,7 @@
 
 use windvane_venue::Brand;
 
+use crate::limits::LimitSettings;
 use crate::market::Source;
 
 /// Settings of one simulated venue.
@@ -23,6 +24,8 @@ pub struct Settings {
     pub source: Source,
     /// How far a v3 nonce may lie from the venue's clock, in milliseconds (spec 4, section 1).
     pub nonce_window_ms: i64,
+    /// Rate limits.
+    pub limits: LimitSettings,
 }
 
 impl Settings {
@@ -44,6 +47,7 @@ impl Default for Settings {
             port: 0,
             source: Source::default(),
             nonce_window_ms: 10_000,
+            limits: LimitSettings::default(),
         }
     }
 }

@@ -32,6 +32,9 @@ pub enum StartError {
     /// Too few or too many accounts.
     #[error("accounts = {0} must lie between 2 and {max}", max = Settings::ACCOUNTS_MAX)]
     Accounts(u16),
+    /// Instruments that no account can trade.
+    #[error("the market's instruments make no venue: {0}")]
+    Venue(#[from] windvane_sim::VenueConfigError),
 }
 
 /// Where the server listens, as `host:port`.
@@ -88,7 +91,7 @@ pub async fn start(settings: Settings) -> Result<Running, StartError> {
         rpc: address(Port::Rpc),
         control: address(Port::Control),
     };
-    let (state, accounts) = State::new(settings, http::now());
+    let (state, accounts) = State::new(settings, http::now())?;
     let shared = Arc::new(Shared::new(state));
     let mut tasks = JoinSet::new();
     for (port, (listener, _)) in listeners {

@@ -7,12 +7,15 @@ use std::net::IpAddr;
 
 use hyper::HeaderMap;
 use windvane_engine::Time;
-use windvane_venue::route::{self, Listing, Route, Surface};
+use windvane_venue::route::{self, Counted, Listing, Route, Surface};
 
 use super::answer::Sent;
-use super::{Answer, Params, Port, Refusal};
+use super::{Answer, Params, Port, Refusal, check};
 use crate::state::{AccountId, State};
 use crate::{auth, limits, market_routes, orders, wallet};
+
+/// Names and values.
+type Headers = Vec<(&'static str, String)>;
 
 /// A request as it came off the wire.
 #[derive(Clone, Copy, Debug)]
@@ -66,21 +69,23 @@ fn route_and_handle(
     state: &mut State,
     received: &Received<'_>,
     now: Time,
-    headers: &mut Vec<(&'static str, String)>,
+    headers: &mut Headers,
 ) -> Answer {
-    let (route, listing) = find(state, received)?;
-    let body = match route.surface {
-        Surface::Rpc => "",
-        _ => std::str::from_utf8(received.body).map_err(|_| {
-            Refusal::new(
-                -1100,
-                "Illegal characters found in the body: it is not UTF-8.",
-            )
-        })?,
-    };
-    let params = Params::parse(route.surface, received.query, body)?;
-    limits::charge(state, route, &params, received, now, headers)?;
+    state.limits.check_ban(received.ip, now)?;
+    let found = find(state, received);
+    let surface = found
+        .as_ref()
+        .map_or(received.port.surface(), |(route, _)| route.surface);
+    let params = parse(surface, received);
+    let weight = found.as_ref().map_or(1, |(route, _)| {
+        limits::weight_of(route, params.as_ref().ok())
+    });
+    limits::charge(state, surface, weight, received, now, headers)?;
+    let ((route, listing), params) = (found?, params?);
+    limits::count_route(state, route, received.ip, now)?;
     let account = auth::authenticate(state, route, listing, received, &params, now)?;
+    check::check(&state.settings, route, listing, &params)?;
+    let counts = count_orders(state, route, &params, account, now)?;
     let call = Call {
         route,
         listing,
@@ -91,7 +96,46 @@ fn route_and_handle(
         account,
         ip: received.ip,
     };
-    handle(state, &call)
+    let answer = handle(state, &call);
+    if let Some(account) = account {
+        state.tell_users(account);
+    }
+    if answer.is_ok() {
+        headers.extend(counts);
+    }
+    answer
+}
+
+/// Query and body as parameters; the body of the info endpoint is JSON and has none.
+fn parse(surface: Surface, received: &Received<'_>) -> Result<Params, Refusal> {
+    let body = match surface {
+        Surface::Rpc => "",
+        _ => std::str::from_utf8(received.body).map_err(|_| {
+            Refusal::new(
+                -1100,
+                "Illegal characters found in the body: it is not UTF-8.",
+            )
+        })?,
+    };
+    Params::parse(surface, received.query, body)
+}
+
+/// Counts the orders of a request against its account's limits.
+fn count_orders(
+    state: &mut State,
+    route: &Route,
+    params: &Params,
+    account: Option<AccountId>,
+    now: Time,
+) -> Result<Headers, Refusal> {
+    let orders = match route.counted {
+        Counted::Order => 1,
+        Counted::BatchOrders => orders::batch_len(params),
+        Counted::WeightOnly | Counted::PerMinute(_) => return Ok(Vec::new()),
+    };
+    account.map_or(Ok(Vec::new()), |id| {
+        limits::count_orders(state, id, route.surface, orders, now)
+    })
 }
 
 /// The route of a path and a method: 404 for a path that no route has, 405 for one that none has

@@ -2,6 +2,7 @@
 //! they mean is [`dispatch`]'s.
 
 mod answer;
+mod check;
 pub(crate) mod dispatch;
 mod exchange;
 mod params;
@@ -19,7 +20,7 @@ use windvane_venue::route::Surface;
 
 pub(crate) use answer::{Answer, Body, Refusal, Sent};
 pub(crate) use dispatch::Call;
-pub(crate) use params::Params;
+pub(crate) use params::{Params, integer, invalid, missing};
 
 use crate::state::State;
 
@@ -58,6 +59,11 @@ impl Port {
             Self::Rpc => &[Surface::Rpc],
             Self::Control => &[],
         }
+    }
+
+    /// The surface that a request for no route is charged to.
+    pub(crate) fn surface(self) -> Surface {
+        self.surfaces().first().copied().unwrap_or(Surface::Spot)
     }
 }
 

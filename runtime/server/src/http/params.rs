@@ -48,6 +48,18 @@ impl Params {
         Ok(Self(all))
     }
 
+    /// Parameters that are already decoded: an entry of a JSON list.
+    pub(crate) fn from_pairs(pairs: Vec<(String, String)>) -> Result<Self, Refusal> {
+        let mut all: Vec<Parsed> = Vec::with_capacity(pairs.len());
+        for (name, value) in pairs {
+            if all.iter().any(|other| same(&other.name, &name)) {
+                return Err(duplicate(&name));
+            }
+            all.push(Parsed { name, value });
+        }
+        Ok(Self(all))
+    }
+
     /// The value of a parameter as it was sent, empty or not.
     pub(crate) fn raw(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|p| same(&p.name, name));

@@ -14,7 +14,7 @@ struct Venue {
 }
 
 fn venue() -> Venue {
-    let (mut state, _) = State::new(Settings::default(), START);
+    let (mut state, _) = State::new(Settings::default(), START).unwrap();
     let now = START.plus_ms(4_700);
     state.advance(now);
     Venue { state, now }

@@ -1,24 +1,152 @@
-//! One account: who it belongs to and what it holds. Matching and sums are `windvane-sim`'s.
+//! One account: who may act for it, and what it holds. Matching and sums are `windvane-sim`'s.
 
-/// The test keys of one account, as the ready line shows them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccountKeys {
-    /// v1 API key.
-    pub api_key: String,
-    /// v1 API secret.
-    pub api_secret: String,
-    /// Main wallet's address.
-    pub user: String,
-    /// Main wallet's private key.
-    pub user_key: String,
-    /// Agent's address, approved for everything but withdrawals.
-    pub signer: String,
-    /// Agent's private key.
-    pub signer_key: String,
+use std::net::IpAddr;
+
+use alloy_primitives::Address;
+use secrecy::SecretString;
+use windvane_engine::{Amount, Instrument, Surface, VenueOrderId};
+use windvane_sim::{QueueModel, Venue, VenueConfig, VenueConfigError};
+use windvane_venue::Assets;
+
+use super::history::History;
+use super::keys::Made;
+use super::listen_key::ListenKeys;
+use super::nonces::Nonces;
+use crate::limits::OrderCounts;
+
+/// Order ids of the account at place n begin after n times this, so that no id is given twice.
+const ORDER_IDS: i64 = 1_000_000_000_000;
+/// Finished orders that an account remembers.
+const FINISHED_MAX: usize = 10_000;
+/// Start balance of assets that are quoted in, on both surfaces.
+const QUOTE_START: i128 = 100_000;
+/// Start balance of other assets, on spot.
+const BASE_START: i128 = 100;
+
+/// What a key or an agent may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grants {
+    pub(crate) read: bool,
+    pub(crate) spot_trade: bool,
+    pub(crate) perp_trade: bool,
+    pub(crate) withdraw: bool,
+}
+
+impl Grants {
+    pub(crate) const ALL: Self = Self {
+        read: true,
+        spot_trade: true,
+        perp_trade: true,
+        withdraw: true,
+    };
+}
+
+/// A v1 API key (spec 1, Authentication, rule 1).
+#[derive(Clone, Debug)]
+pub(crate) struct ApiKey {
+    pub(crate) key: String,
+    pub(crate) secret: SecretString,
+    /// `desc`; unique within the account.
+    pub(crate) label: String,
+    /// Allowed addresses; all where it is empty.
+    pub(crate) ips: Vec<IpAddr>,
+    pub(crate) grants: Grants,
+}
+
+/// An agent: a wallet that signs for the account (spec 2, Agent).
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    pub(crate) address: Address,
+    pub(crate) name: String,
+    /// As it was sent: addresses separated by commas; all may sign where it is empty.
+    pub(crate) ip_whitelist: String,
+    /// Milliseconds.
+    pub(crate) expired_ms: i64,
+    pub(crate) source: String,
+    pub(crate) grants: Grants,
 }
 
 /// One account.
 #[derive(Debug)]
 pub(crate) struct Account {
-    pub(crate) venue: windvane_sim::Venue,
+    /// Main wallet.
+    pub(crate) user: Address,
+    pub(crate) api_keys: Vec<ApiKey>,
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) nonces: Nonces,
+    pub(crate) listen_keys: ListenKeys,
+    pub(crate) order_counts: OrderCounts,
+    pub(crate) history: History,
+    pub(crate) venue: Venue,
 }
+
+impl Account {
+    /// An account with its first key, an approved agent and start balances.
+    pub(crate) fn new(
+        place: u16,
+        made: &Made,
+        instruments: &[Instrument],
+        assets: &Assets,
+    ) -> Result<Self, VenueConfigError> {
+        let mut venue = Venue::new(config(instruments, assets), instruments.to_vec())?;
+        venue.order_ids_after(VenueOrderId(i64::from(place) * ORDER_IDS));
+        venue.remember_finished(FINISHED_MAX);
+        Ok(Self {
+            user: made.user,
+            api_keys: vec![ApiKey {
+                key: made.api_key.clone(),
+                secret: made.api_secret.clone(),
+                label: "made up".to_owned(),
+                ips: Vec::new(),
+                grants: Grants::ALL,
+            }],
+            agents: vec![Agent {
+                address: made.signer,
+                name: "agent".to_owned(),
+                ip_whitelist: String::new(),
+                expired_ms: i64::MAX,
+                source: "api".to_owned(),
+                grants: Grants {
+                    withdraw: false,
+                    ..Grants::ALL
+                },
+            }],
+            nonces: Nonces::default(),
+            listen_keys: ListenKeys::default(),
+            order_counts: OrderCounts::default(),
+            history: History::default(),
+            venue: venue.with_stream(),
+        })
+    }
+}
+
+fn config(instruments: &[Instrument], assets: &Assets) -> VenueConfig {
+    let whole = |amount: i128| Amount(amount * windvane_engine::decimal::AMOUNT_ONE);
+    let mut start_balance = Vec::new();
+    for n in 0..assets.names().len() {
+        let asset = windvane_engine::AssetId(n as u16);
+        let quoted = instruments.iter().any(|i| i.quote == asset);
+        let spot = if quoted { QUOTE_START } else { BASE_START };
+        start_balance.push((Surface::Spot, asset, whole(spot)));
+        if quoted {
+            start_balance.push((Surface::Futures, asset, whole(QUOTE_START)));
+        }
+    }
+    VenueConfig {
+        start_balance,
+        leverage: 20,
+        maintenance_rate: rust_decimal::Decimal::new(5, 3),
+        maker_fee: MAKER_FEE,
+        taker_fee: TAKER_FEE,
+        queue: QueueModel::RiskAverse,
+        hedge_mode: false,
+        seed: 0,
+    }
+}
+
+/// Fee of resting orders, a fraction of the notional.
+pub(crate) const MAKER_FEE: rust_decimal::Decimal =
+    rust_decimal::Decimal::from_parts(2, 0, 0, false, 4);
+/// Fee of crossing orders.
+pub(crate) const TAKER_FEE: rust_decimal::Decimal =
+    rust_decimal::Decimal::from_parts(4, 0, 0, false, 4);

@@ -1,20 +1,31 @@
 //! The whole truth of the venue, without IO and without a clock: every call brings the time.
 //!
 //! A call lets time pass first ([`State::advance`]), so that whatever was due has happened before
-//! anything new does.
+//! anything new does. After anything that may touch an account, [`State::tell_users`] brings its
+//! events to the streams.
 
 mod account;
+mod history;
+mod keys;
+mod listen_key;
+mod nonces;
 
-use windvane_engine::{InstrumentId, MarketEvent, Time};
+use windvane_engine::{Instrument, InstrumentId, MarketEvent, Surface, Time};
+use windvane_sim::VenueConfigError;
+use windvane_venue::Assets;
 
-pub(crate) use account::Account;
-pub use account::AccountKeys;
+pub(crate) use account::{Account, Agent, ApiKey, Grants, MAKER_FEE, TAKER_FEE};
+pub(crate) use history::{Income, MarginChange, TradeRecord};
+pub use keys::AccountKeys;
+pub(crate) use keys::drawn;
+pub(crate) use nonces::NonceError;
 
 use crate::control::Faults;
 use crate::limits::Limits;
 use crate::market::Board;
 use crate::settings::Settings;
 use crate::stream::Hub;
+use crate::user_events;
 use crate::wallet::Wallets;
 
 /// An account of the venue: its place in [`State::accounts`].
@@ -27,31 +38,49 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     /// The latest time that it was told.
     pub(crate) now: Time,
+    /// The instruments of both surfaces; the place in the list is the id.
+    pub(crate) instruments: Vec<Instrument>,
+    pub(crate) assets: Assets,
     pub(crate) accounts: Vec<Account>,
     pub(crate) limits: Limits,
     pub(crate) board: Board,
     pub(crate) hub: Hub,
     pub(crate) wallets: Wallets,
     pub(crate) faults: Faults,
+    /// Client order ids that the venue made.
+    pub(crate) generated_ids: u64,
 }
 
 impl State {
     /// A venue that begins now, and the keys of its accounts.
-    pub(crate) fn new(mut settings: Settings, now: Time) -> (Self, Vec<AccountKeys>) {
-        let keys = Vec::new();
+    pub(crate) fn new(
+        mut settings: Settings,
+        now: Time,
+    ) -> Result<(Self, Vec<AccountKeys>), VenueConfigError> {
         let source = std::mem::take(&mut settings.source);
         let board = Board::new(source, settings.seed, now);
+        let (instruments, assets) = (board.instruments(), board.assets());
+        let mut accounts = Vec::with_capacity(usize::from(settings.accounts));
+        let mut shown = Vec::with_capacity(usize::from(settings.accounts));
+        for place in 0..settings.accounts {
+            let made = keys::made(settings.seed, place);
+            accounts.push(Account::new(place, &made, &instruments, &assets)?);
+            shown.push(made.shown);
+        }
         let state = Self {
             now,
-            accounts: Vec::new(),
-            limits: Limits::default(),
+            instruments,
+            assets,
+            accounts,
+            limits: Limits::new(&settings),
             board,
             hub: Hub::default(),
             wallets: Wallets::default(),
             faults: Faults::default(),
+            generated_ids: 0,
             settings,
         };
-        (state, keys)
+        Ok((state, shown))
     }
 
     /// Lets time pass: market events up to `now`, countdowns, funding, delayed events, expiring
@@ -62,6 +91,16 @@ impl State {
         }
         self.now = now;
         crate::market::advance(self, now);
+        for account in &mut self.accounts {
+            if account.venue.next_timeout() <= now {
+                account.venue.timeout(now);
+            }
+        }
+        for place in 0..self.accounts.len() {
+            let account = AccountId(place as u16);
+            self.tell_users(account);
+            self.expire_listen_keys(account);
+        }
         crate::control::advance(self, now);
     }
 
@@ -77,6 +116,43 @@ impl State {
         for account in accounts {
             account.venue.market(now, instrument, event);
         }
+    }
+
+    /// Brings what an account's venue has said to its history and to its streams.
+    pub(crate) fn tell_users(&mut self, id: AccountId) {
+        while let Some(event) = self.account_mut(id).venue.poll_stream() {
+            user_events::tell(self, id, &event);
+        }
+    }
+
+    fn expire_listen_keys(&mut self, id: AccountId) {
+        let now_ms = self.now.millis();
+        for surface in [Surface::Spot, Surface::Futures] {
+            let expired = self.account_mut(id).listen_keys.expire(surface, now_ms);
+            if let Some(key) = expired {
+                user_events::tell_expired(self, surface, key.key);
+            }
+        }
+    }
+
+    pub(crate) fn account(&self, id: AccountId) -> &Account {
+        &self.accounts[usize::from(id.0)]
+    }
+
+    pub(crate) fn account_mut(&mut self, id: AccountId) -> &mut Account {
+        &mut self.accounts[usize::from(id.0)]
+    }
+
+    /// The instrument with this symbol.
+    pub(crate) fn instrument(&self, surface: Surface, symbol: &str) -> Option<InstrumentId> {
+        let named = |i: &Instrument| i.surface == surface && i.symbol == symbol;
+        let place = self.instruments.iter().position(named)?;
+        Some(InstrumentId(place as u16))
+    }
+
+    /// The rules of an instrument.
+    pub(crate) fn rules(&self, id: InstrumentId) -> &Instrument {
+        &self.instruments[usize::from(id.0)]
     }
 
     /// The venue's clock as its answers show it and its time rule reads it: the time of the call

@@ -63,4 +63,13 @@ impl Hub {
                     .is_ok()
         });
     }
+
+    /// Closes every connection that hears this listen key and nothing else can renew.
+    pub(crate) fn close_user(&mut self, surface: Surface, listen_key: &str) {
+        self.connections.retain(|_, connection| {
+            let hears = connection.surface == surface
+                && connection.listen_keys.iter().any(|key| key == listen_key);
+            !hears
+        });
+    }
 }

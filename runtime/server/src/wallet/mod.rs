@@ -1,7 +1,7 @@
 //! Agents, builders, transfers, withdrawals, API keys, the chain API and the JSON-RPC endpoint.
 
 use crate::http::{Answer, Call, Refusal};
-use crate::state::State;
+use crate::state::{AccountId, State};
 
 /// What the venue keeps of wallets beside the accounts' balances.
 #[derive(Debug, Default)]
@@ -39,6 +39,17 @@ pub(crate) fn rpc_method(body: &[u8]) -> Option<String> {
     }
     let request: Request = serde_json::from_slice(body).ok()?;
     Some(request.method)
+}
+
+/// Whether the user approved this builder at this fee rate or more (spec 2, Place order with
+/// builder code).
+pub(crate) fn check_builder(
+    _state: &State,
+    _account: AccountId,
+    _builder: &str,
+    _fee_rate: &str,
+) -> Result<(), Refusal> {
+    Err(Refusal::not_built("An order with a builder's code"))
 }
 
 /// Answers a route of this family.

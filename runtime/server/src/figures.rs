@@ -1,0 +1,29 @@
+//! Numbers as the wire has them: decimal text without exponents or trailing zeros. No state.
+
+use windvane_engine::decimal::{MARK_SCALE, decimal};
+use windvane_engine::{Amount, Instrument};
+
+/// An amount of an asset.
+pub(crate) fn amount(amount: Amount) -> String {
+    amount.to_decimal().to_string()
+}
+
+/// A price mantissa of an instrument.
+pub(crate) fn price(rules: &Instrument, mantissa: i64) -> String {
+    rules.price(mantissa).to_string()
+}
+
+/// A quantity mantissa of an instrument.
+pub(crate) fn qty(rules: &Instrument, mantissa: i64) -> String {
+    rules.qty(mantissa).to_string()
+}
+
+/// A price of scale 8: marks, averages.
+pub(crate) fn fine_price(mantissa: i64) -> String {
+    decimal(i128::from(mantissa), MARK_SCALE).to_string()
+}
+
+/// A callback rate in percent, from parts per million.
+pub(crate) fn percent(ppm: u32) -> String {
+    decimal(i128::from(ppm), 4).to_string()
+}

@@ -1,0 +1,164 @@
+//! Balances and account information.
+
+use serde_json::{Value, json};
+use windvane_engine::{Amount, AssetId, Surface};
+use windvane_sim::{FuturesBalance, PositionView};
+
+use super::{instrument, surface};
+use crate::figures::{amount, fine_price, qty};
+use crate::http::{Answer, Body, Call};
+use crate::state::{AccountId, MAKER_FEE, State, TAKER_FEE};
+
+/// Account information (spec 1; spec 4, GET account).
+pub(super) fn account(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let record = match surface(call) {
+        Surface::Spot => spot(state, id, call.now_ms),
+        Surface::Futures => futures(state, id, call.now_ms),
+    };
+    Ok(Body::json(&record))
+}
+
+fn spot(state: &State, id: AccountId, now_ms: i64) -> Value {
+    let venue = &state.account(id).venue;
+    let balances: Vec<_> = venue
+        .assets()
+        .map(|asset| venue.spot_balance(asset))
+        .map(|balance| {
+            json!({
+                "asset": state.assets.name(balance.asset),
+                "free": amount(balance.free),
+                "locked": amount(balance.locked),
+            })
+        })
+        .collect();
+    json!({
+        "feeTier": 0,
+        "canTrade": true,
+        "canDeposit": true,
+        "canWithdraw": true,
+        "canBurnAsset": true,
+        "updateTime": now_ms,
+        "balances": balances,
+    })
+}
+
+/// GET balance (spec 4, section 4).
+pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let alias: String = hex::encode(state.account(id).user)
+        .chars()
+        .take(8)
+        .collect();
+    let list: Vec<_> = futures_balances(state, id)
+        .iter()
+        .map(|balance| {
+            json!({
+                "accountAlias": alias,
+                "asset": state.assets.name(balance.asset),
+                "balance": amount(balance.wallet),
+                "crossWalletBalance": amount(balance.cross_wallet),
+                "crossUnPnl": amount(balance.cross_unrealized),
+                "availableBalance": amount(balance.available),
+                "maxWithdrawAmount": amount(balance.max_withdraw),
+                "marginAvailable": true,
+                "updateTime": call.now_ms,
+            })
+        })
+        .collect();
+    Ok(Body::json(&list))
+}
+
+/// The assets of the futures account: those that margin is held in, and what else it has.
+fn futures_balances(state: &State, id: AccountId) -> Vec<FuturesBalance> {
+    let venue = &state.account(id).venue;
+    let margins = |asset: AssetId| {
+        let futures = state
+            .instruments
+            .iter()
+            .filter(|i| i.surface == Surface::Futures);
+        futures.clone().any(|i| i.quote == asset)
+    };
+    let all = venue.assets().map(|asset| venue.futures_balance(asset));
+    all.filter(|balance| margins(balance.asset) || balance.wallet != Amount::ZERO)
+        .collect()
+}
+
+fn futures(state: &State, id: AccountId, now_ms: i64) -> Value {
+    let balances = futures_balances(state, id);
+    let total =
+        |part: fn(&FuturesBalance) -> Amount| amount(balances.iter().map(part).sum::<Amount>());
+    let assets: Vec<_> = balances.iter().map(|b| asset(state, b, now_ms)).collect();
+    let views = state.account(id).venue.position_views();
+    let positions: Vec<_> = views.map(|view| position(state, &view)).collect();
+    json!({
+        "feeTier": 0,
+        "canTrade": true,
+        "canDeposit": true,
+        "canWithdraw": true,
+        "updateTime": now_ms,
+        "totalInitialMargin": total(|b| b.position_margin + b.open_order_margin),
+        "totalMaintMargin": total(|b| b.maintenance_margin),
+        "totalWalletBalance": total(|b| b.wallet),
+        "totalUnrealizedProfit": total(|b| b.unrealized),
+        "totalMarginBalance": total(|b| b.wallet + b.unrealized),
+        "totalPositionInitialMargin": total(|b| b.position_margin),
+        "totalOpenOrderInitialMargin": total(|b| b.open_order_margin),
+        "totalCrossWalletBalance": total(|b| b.cross_wallet),
+        "totalCrossUnPnl": total(|b| b.cross_unrealized),
+        "availableBalance": total(|b| b.available),
+        "maxWithdrawAmount": total(|b| b.max_withdraw),
+        "assets": assets,
+        "positions": positions,
+    })
+}
+
+fn asset(state: &State, balance: &FuturesBalance, now_ms: i64) -> Value {
+    json!({
+        "asset": state.assets.name(balance.asset),
+        "walletBalance": amount(balance.wallet),
+        "unrealizedProfit": amount(balance.unrealized),
+        "marginBalance": amount(balance.wallet + balance.unrealized),
+        "maintMargin": amount(balance.maintenance_margin),
+        "initialMargin": amount(balance.position_margin + balance.open_order_margin),
+        "positionInitialMargin": amount(balance.position_margin),
+        "openOrderInitialMargin": amount(balance.open_order_margin),
+        "crossWalletBalance": amount(balance.cross_wallet),
+        "crossUnPnl": amount(balance.cross_unrealized),
+        "availableBalance": amount(balance.available),
+        "maxWithdrawAmount": amount(balance.max_withdraw),
+        "marginAvailable": true,
+        "updateTime": now_ms,
+    })
+}
+
+fn position(state: &State, view: &PositionView) -> Value {
+    let rules = state.rules(view.instrument);
+    json!({
+        "symbol": rules.symbol,
+        "initialMargin": amount(view.position_margin + view.open_order_margin),
+        "maintMargin": amount(view.maintenance_margin),
+        "unrealizedProfit": amount(view.unrealized),
+        "positionInitialMargin": amount(view.position_margin),
+        "openOrderInitialMargin": amount(view.open_order_margin),
+        "leverage": view.leverage.to_string(),
+        "isolated": view.isolated,
+        "entryPrice": fine_price(view.entry_price),
+        "maxNotional": super::position::notional_max(view),
+        "positionSide": view.position_side.as_str(),
+        "positionAmt": qty(rules, view.qty.0),
+        "notional": amount(view.notional),
+        "isolatedWallet": amount(view.isolated_wallet),
+        "updateTime": super::position::touched_ms(view),
+    })
+}
+
+/// Symbol fees (spec 1; spec 4, GET commissionRate).
+pub(super) fn commission(state: &mut State, call: &Call<'_>) -> Answer {
+    let instrument = instrument(state, call, call.params)?;
+    Ok(Body::json(&json!({
+        "symbol": state.rules(instrument).symbol,
+        "makerCommissionRate": MAKER_FEE.to_string(),
+        "takerCommissionRate": TAKER_FEE.to_string(),
+    })))
+}

@@ -1,0 +1,62 @@
+//! Listen keys (spec 1, Listen key): one per account and surface, 60 minutes.
+
+use serde_json::json;
+use windvane_engine::Surface;
+
+use super::surface;
+use crate::http::{Answer, Body, Call, Refusal};
+use crate::state::{State, drawn};
+
+/// POST: the valid key for another 60 minutes, or a new one.
+pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let (seed, now_ms) = (state.settings.seed, call.now.millis());
+    let side = surface(call);
+    let name = |n: u64| {
+        hex::encode(drawn(
+            seed,
+            id.0,
+            &format!("listen key {side} {n} {now_ms}"),
+        ))
+    };
+    let key = state.account_mut(id).listen_keys.create(side, now_ms, name);
+    Ok(Body::json(&json!({ "listenKey": key.key })))
+}
+
+/// PUT.
+pub(super) fn keepalive(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    check(state, call)?;
+    let now_ms = call.now.millis();
+    state
+        .account_mut(id)
+        .listen_keys
+        .extend(surface(call), now_ms);
+    Ok(Body::json(&json!({})))
+}
+
+/// DELETE: the streams of the key are closed.
+pub(super) fn close(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    check(state, call)?;
+    if let Some(key) = state.account_mut(id).listen_keys.close(surface(call)) {
+        state.hub.close_user(surface(call), &key.key);
+    }
+    Ok(Body::json(&json!({})))
+}
+
+/// The account has a valid key, and the one that was sent is it (-1125). Futures send none.
+fn check(state: &State, call: &Call<'_>) -> Result<(), Refusal> {
+    let sent = match surface(call) {
+        Surface::Spot => Some(call.params.required("listenKey")?),
+        Surface::Futures => call.params.get("listenKey"),
+    };
+    let valid = state
+        .account(call.account()?)
+        .listen_keys
+        .valid(surface(call));
+    match valid {
+        Some(own) if sent.is_none_or(|sent| sent == own.key) => Ok(()),
+        _ => Err(Refusal::new(-1125, "This listenKey does not exist.")),
+    }
+}

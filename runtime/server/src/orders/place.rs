@@ -1,0 +1,166 @@
+//! Placing: one order, a batch, an order with a builder's code.
+
+use serde_json::{Value, json};
+use windvane_engine::protocol::{Reply, Request};
+use windvane_engine::{ClientOrderId, NewOrder, Surface};
+use windvane_sim::OrderView;
+
+use super::record::{self, Place};
+use super::terms::Reading;
+use super::{ask, instrument, settled, surface, unanswered};
+use crate::http::{Answer, Body, Call, Params, Refusal, invalid};
+use crate::state::{AccountId, State};
+use crate::wallet;
+
+/// Orders of one batch (spec 2, Place multiple orders).
+const BATCH_MAX: usize = 5;
+
+/// Place order (spec 1), New order and Place order with builder code (spec 2).
+pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let new = read(state, call, id, call.params)?;
+    let builder = builder(state, call, id)?;
+    let replies = ask(state, call, id, &Request::Place(new));
+    let order = placed(state, id, replies.into_iter().next())?;
+    if builder {
+        return Ok(Body::json(&json!({
+            "code": 200,
+            "msg": "success",
+            "data": { "orderId": order.order_id.0, "status": order.status.as_str() },
+        })));
+    }
+    let place = match surface(call) {
+        Surface::Futures if acknowledged(call.params) => Place::Acknowledged,
+        _ => Place::Changed,
+    };
+    Ok(Body::json(&record::order(state, &order, place)))
+}
+
+/// Place multiple orders (spec 2): an order object or an error object for each entry.
+pub(super) fn batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let entries = entries(call.params.required("batchOrders")?)?;
+    if entries.is_empty() || entries.len() > BATCH_MAX {
+        let msg = format!("A batch takes 1 to {BATCH_MAX} orders.");
+        return Err(Refusal::new(-1130, msg));
+    }
+    let mut answers = Vec::with_capacity(entries.len());
+    for params in &entries {
+        answers.push(match in_batch(state, call, id, params) {
+            Ok(order) => {
+                let mut record = record::order(state, &order, Place::Batch);
+                if acknowledged(params) {
+                    record = record::order(state, &order, Place::Acknowledged);
+                    if let Some(fields) = record.as_object_mut() {
+                        fields.remove("closePosition");
+                    }
+                }
+                record
+            }
+            Err(refusal) => json!({ "code": refusal.code, "msg": refusal.msg }),
+        });
+    }
+    Ok(Body::json(&answers))
+}
+
+/// How many orders a batch counts as; at least one.
+pub(crate) fn batch_len(params: &Params) -> u32 {
+    let entries = params.get("batchOrders").map(entries);
+    let len = entries.and_then(Result::ok).map_or(1, |list| list.len());
+    u32::try_from(len.max(1)).unwrap_or(u32::MAX)
+}
+
+fn in_batch(
+    state: &mut State,
+    call: &Call<'_>,
+    id: AccountId,
+    params: &Params,
+) -> Result<OrderView, Refusal> {
+    for name in ["symbol", "side", "type", "quantity"] {
+        params.required(name)?;
+    }
+    let new = read(state, call, id, params)?;
+    let replies = ask(state, call, id, &Request::PlaceBatch(vec![new]));
+    placed(state, id, replies.into_iter().next())
+}
+
+/// The order of these parameters.
+fn read(
+    state: &mut State,
+    call: &Call<'_>,
+    id: AccountId,
+    params: &Params,
+) -> Result<NewOrder, Refusal> {
+    let instrument = instrument(state, call, params)?;
+    let fallback = generated_id(state)?;
+    let reading = Reading {
+        params,
+        instrument,
+        rules: state.rules(instrument),
+        hedge: state.account(id).venue.hedge_mode(),
+    };
+    reading.order(fallback)
+}
+
+/// A client order id of the venue's own making.
+fn generated_id(state: &mut State) -> Result<ClientOrderId, Refusal> {
+    state.generated_ids += 1;
+    let drawn = crate::state::drawn(
+        state.settings.seed,
+        0,
+        &format!("id {}", state.generated_ids),
+    );
+    let text: String = hex::encode(drawn).chars().take(22).collect();
+    ClientOrderId::new(&text).map_err(|_| unanswered())
+}
+
+fn placed(state: &State, id: AccountId, reply: Option<Reply>) -> Result<OrderView, Refusal> {
+    let Some(Reply::Placed { outcome, .. }) = reply else {
+        return Err(unanswered());
+    };
+    let report = settled(outcome)?;
+    let order = state.account(id).venue.order(report.order_id);
+    order.ok_or_else(unanswered)
+}
+
+/// ACK is the default of futures (spec 2, New order).
+fn acknowledged(params: &Params) -> bool {
+    params
+        .get("newOrderRespType")
+        .is_none_or(|text| text == "ACK")
+}
+
+/// Whether the order carries a builder's code, which the user must have approved.
+fn builder(state: &State, call: &Call<'_>, id: AccountId) -> Result<bool, Refusal> {
+    let of_v3 = call.listing.version == Some(windvane_venue::route::Version::V3);
+    let (builder, fee_rate) = (call.params.get("builder"), call.params.get("feeRate"));
+    match (builder, fee_rate) {
+        _ if !of_v3 || surface(call) == Surface::Spot => Ok(false),
+        (None, None) => Ok(false),
+        (Some(builder), Some(rate)) => {
+            wallet::check_builder(state, id, builder, rate).map(|()| true)
+        }
+        (None, Some(_)) => Err(crate::http::missing("builder")),
+        (Some(_), None) => Err(crate::http::missing("feeRate")),
+    }
+}
+
+/// A JSON list of objects, each as parameters: numbers and booleans as they are written.
+fn entries(text: &str) -> Result<Vec<Params>, Refusal> {
+    let bad = || invalid("batchOrders");
+    let list: Vec<serde_json::Map<String, Value>> =
+        serde_json::from_str(text).map_err(|_| bad())?;
+    let plain = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => Err(bad()),
+    };
+    let object = |fields: serde_json::Map<String, Value>| {
+        let pairs = fields
+            .into_iter()
+            .map(|(name, value)| Ok((name, plain(value)?)));
+        Params::from_pairs(pairs.collect::<Result<_, Refusal>>()?)
+    };
+    list.into_iter().map(object).collect()
+}

@@ -1,0 +1,114 @@
+//! Asking for orders: one, the open ones, all, forced ones.
+
+use windvane_engine::{OrderStatus, OrderType, Qty, Surface};
+use windvane_sim::OrderView;
+
+use super::cancel::Named;
+use super::record::{self, Place};
+use super::{Span, WEEK_MS, cut, instrument, limit, maybe_instrument, surface};
+use crate::http::{Answer, Body, Call, Refusal};
+use crate::state::{AccountId, State};
+
+/// Query order: not found once it has ended without a fill and is older than 7 days.
+pub(super) fn query_order(state: &mut State, call: &Call<'_>) -> Answer {
+    let order = find(state, call)?;
+    if forgotten(&order, call) {
+        return Err(no_such_order());
+    }
+    Ok(Body::json(&record::order(state, &order, Place::Listed)))
+}
+
+/// Query current open order.
+pub(super) fn open_order(state: &mut State, call: &Call<'_>) -> Answer {
+    let order = find(state, call)?;
+    if order.status.is_final() {
+        return Err(no_such_order());
+    }
+    Ok(Body::json(&record::order(state, &order, Place::Listed)))
+}
+
+/// Current open orders, of a symbol or of all.
+pub(super) fn open_orders(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let instrument = maybe_instrument(state, call)?;
+    let open = state.account(id).venue.open(instrument);
+    let own = open.iter().filter(|order| order.surface == surface(call));
+    let list: Vec<_> = own
+        .map(|order| record::order(state, order, Place::Listed))
+        .collect();
+    Ok(Body::json(&list))
+}
+
+/// All orders of a symbol: of the last 7 days unless the request says otherwise.
+pub(super) fn all_orders(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let instrument = instrument(state, call, call.params)?;
+    let span = Span::of(call)?;
+    let from_id = call.params.integer("orderId")?;
+    let all = matching(state, id, |order| {
+        let wanted = from_id.is_none_or(|from| order.order_id.0 >= from);
+        let young = call.now_ms - order.created.millis() <= WEEK_MS;
+        order.terms.instrument == instrument && wanted && young && span.has(order.created)
+    });
+    let from_start = from_id.is_some() || call.params.get("startTime").is_some();
+    let list = cut(all, limit(call, 500)?, from_start);
+    let list: Vec<_> = list
+        .iter()
+        .map(|order| record::order(state, order, Place::History))
+        .collect();
+    Ok(Body::json(&list))
+}
+
+/// The user's orders by liquidation and by ADL (spec 4, section 4).
+pub(super) fn force_orders(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let instrument = maybe_instrument(state, call)?;
+    let span = Span::of(call)?;
+    let kind = call.params.get("autoCloseType");
+    let all = matching(state, id, |order| {
+        let name = order.client_order_id;
+        let adl = name.as_str().starts_with("adl_autoclose");
+        let forced = adl || order.terms.order_type == OrderType::Liquidation;
+        let of_kind = match kind {
+            Some("ADL") => adl,
+            Some(_) => !adl,
+            None => true,
+        };
+        let of_symbol = instrument.is_none_or(|wanted| order.terms.instrument == wanted);
+        order.surface == Surface::Futures
+            && forced
+            && of_kind
+            && of_symbol
+            && span.has(order.created)
+    });
+    let from_start = call.params.get("startTime").is_some();
+    let list = cut(all, limit(call, 50)?, from_start);
+    let list: Vec<_> = list
+        .iter()
+        .map(|order| record::order(state, order, Place::History))
+        .collect();
+    Ok(Body::json(&list))
+}
+
+fn matching(state: &State, id: AccountId, wanted: impl Fn(&OrderView) -> bool) -> Vec<OrderView> {
+    let mut orders = state.account(id).venue.orders();
+    orders.retain(wanted);
+    orders
+}
+
+fn find(state: &State, call: &Call<'_>) -> Result<OrderView, Refusal> {
+    let id = call.account()?;
+    let instrument = instrument(state, call, call.params)?;
+    let named = Named::of(call.params)?;
+    named.find(state, id, instrument).ok_or_else(no_such_order)
+}
+
+fn forgotten(order: &OrderView, call: &Call<'_>) -> bool {
+    let ended = matches!(order.status, OrderStatus::Canceled | OrderStatus::Expired);
+    let old = order.created.millis() + WEEK_MS < call.now_ms;
+    ended && order.executed == Qty(0) && old
+}
+
+fn no_such_order() -> Refusal {
+    Refusal::new(-2013, "Order does not exist.")
+}

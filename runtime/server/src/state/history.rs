@@ -1,0 +1,116 @@
+//! What an account did: trades, income and margin movements, as the history routes show them.
+//! Each list is bounded; the oldest entries go first.
+
+use std::collections::VecDeque;
+
+use windvane_engine::protocol::{Fill, OrderUpdate};
+use windvane_engine::{
+    Amount, AssetId, InstrumentId, PositionSide, Side, Surface, Time, VenueOrderId,
+};
+
+/// Entries of each list.
+const ENTRIES_MAX: usize = 10_000;
+
+/// One fill (spec 1, Account trade; spec 4, GET userTrades).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TradeRecord {
+    pub(crate) surface: Surface,
+    pub(crate) instrument: InstrumentId,
+    pub(crate) order_id: VenueOrderId,
+    pub(crate) side: Side,
+    pub(crate) position_side: PositionSide,
+    pub(crate) fill: Fill,
+    pub(crate) time: Time,
+}
+
+/// One entry of GET income (spec 4, section 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Income {
+    pub(crate) instrument: Option<InstrumentId>,
+    pub(crate) kind: &'static str,
+    pub(crate) amount: Amount,
+    pub(crate) asset: AssetId,
+    pub(crate) info: String,
+    pub(crate) time: Time,
+    pub(crate) tran_id: i64,
+    pub(crate) trade_id: Option<i64>,
+}
+
+/// One entry of GET positionMargin/history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MarginChange {
+    pub(crate) instrument: InstrumentId,
+    pub(crate) position_side: PositionSide,
+    pub(crate) amount: Amount,
+    pub(crate) asset: AssetId,
+    /// 1 add, 2 reduce.
+    pub(crate) kind: i64,
+    pub(crate) time: Time,
+}
+
+/// The lists, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    pub(crate) trades: VecDeque<TradeRecord>,
+    pub(crate) income: VecDeque<Income>,
+    pub(crate) margin: VecDeque<MarginChange>,
+    tran_id: i64,
+}
+
+impl History {
+    /// Keeps the fill of an order update, and on futures the income that it is.
+    pub(crate) fn keep_fill(&mut self, surface: Surface, update: &OrderUpdate) {
+        let Some(fill) = update.fill else { return };
+        let time = update.transaction_time;
+        push(
+            &mut self.trades,
+            TradeRecord {
+                surface,
+                instrument: update.instrument,
+                order_id: update.order_id,
+                side: update.side,
+                position_side: update.position_side,
+                fill,
+                time,
+            },
+        );
+        let parts = [
+            ("REALIZED_PNL", fill.realized_pnl.unwrap_or_default()),
+            ("COMMISSION", -fill.fee),
+        ];
+        for (kind, amount) in parts {
+            if surface == Surface::Futures && amount != Amount::ZERO {
+                let trade_id = fill.trade_id.0;
+                self.keep_income(Income {
+                    instrument: Some(update.instrument),
+                    kind,
+                    amount,
+                    asset: fill.fee_asset,
+                    info: trade_id.to_string(),
+                    time,
+                    tran_id: 0,
+                    trade_id: Some(trade_id),
+                });
+            }
+        }
+    }
+
+    /// Keeps an income under an id of its own.
+    pub(crate) fn keep_income(&mut self, mut income: Income) {
+        self.tran_id += 1;
+        income.tran_id = self.tran_id;
+        push(&mut self.income, income);
+    }
+
+    /// Keeps a change of an isolated margin.
+    pub(crate) fn keep_margin(&mut self, change: MarginChange) {
+        push(&mut self.margin, change);
+    }
+}
+
+fn push<T>(list: &mut VecDeque<T>, entry: T) {
+    if list.len() >= ENTRIES_MAX {
+        list.pop_front();
+    }
+    list.push_back(entry);
+}

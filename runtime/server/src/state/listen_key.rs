@@ -1,0 +1,85 @@
+//! Listen keys: one per account and surface, valid for 60 minutes (spec 1, Listen key).
+
+use windvane_engine::Surface;
+
+/// How long a key lives after it was made or renewed.
+pub(crate) const LIFE_MS: i64 = 60 * 60 * 1_000;
+
+/// A key that streams user events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListenKey {
+    pub(crate) key: String,
+    pub(crate) expires_ms: i64,
+}
+
+/// The keys of one account by surface.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ListenKeys {
+    keys: [Option<ListenKey>; 2],
+    /// How many were made: part of the next.
+    made: u64,
+}
+
+impl ListenKeys {
+    /// The valid key of a surface.
+    pub(crate) fn valid(&self, surface: Surface) -> Option<&ListenKey> {
+        self.keys[surface as usize].as_ref()
+    }
+
+    /// The valid key for another 60 minutes, or a new one, which `name` spells from its number.
+    pub(crate) fn create(
+        &mut self,
+        surface: Surface,
+        now_ms: i64,
+        name: impl FnOnce(u64) -> String,
+    ) -> &ListenKey {
+        let slot = &mut self.keys[surface as usize];
+        let made = &mut self.made;
+        let key = slot.get_or_insert_with(|| {
+            *made += 1;
+            ListenKey {
+                key: name(*made),
+                expires_ms: 0,
+            }
+        });
+        key.expires_ms = now_ms + LIFE_MS;
+        key
+    }
+
+    /// Sets the end of a valid key; false where there is none.
+    pub(crate) fn extend(&mut self, surface: Surface, now_ms: i64) -> bool {
+        let key = self.keys[surface as usize].as_mut();
+        key.map(|key| key.expires_ms = now_ms + LIFE_MS).is_some()
+    }
+
+    /// Ends the key of a surface.
+    pub(crate) fn close(&mut self, surface: Surface) -> Option<ListenKey> {
+        self.keys[surface as usize].take()
+    }
+
+    /// Ends the key of a surface if its time has come.
+    pub(crate) fn expire(&mut self, surface: Surface, now_ms: i64) -> Option<ListenKey> {
+        self.keys[surface as usize].take_if(|key| key.expires_ms <= now_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_post_gives_the_same_key_and_more_time() {
+        let mut keys = ListenKeys::default();
+        let first = keys.create(Surface::Spot, 0, |n| n.to_string()).clone();
+        let second = keys.create(Surface::Spot, 10, |n| n.to_string()).clone();
+        assert_eq!(first.key, second.key);
+        assert_eq!(second.expires_ms, LIFE_MS + 10);
+        assert_eq!(keys.expire(Surface::Spot, LIFE_MS + 9), None);
+        assert_eq!(keys.expire(Surface::Spot, LIFE_MS + 10), Some(second));
+        assert_ne!(
+            keys.create(Surface::Spot, 0, |n| n.to_string()).key,
+            first.key
+        );
+        assert!(!keys.extend(Surface::Futures, 0));
+    }
+}
