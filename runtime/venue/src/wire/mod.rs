@@ -2,8 +2,10 @@
 //! a fixed order ([`Parameters`]); what is received is read leniently (spec 4, section 6): numbers
 //! as numbers or text, unknown fields left out, unknown words carried.
 
+pub mod answers;
 pub mod chain;
 pub mod common;
+pub mod examples;
 pub mod exchange;
 pub mod futures;
 pub mod info;

@@ -132,3 +132,14 @@ impl<'de> Deserialize<'de> for ApiKeyPair {
         })
     }
 }
+
+#[cfg(test)]
+impl serde::Serialize for ApiKeyPair {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use secrecy::ExposeSecret;
+
+        let secret = self.api_secret.expose_secret();
+        let pair = [("apiKey", self.api_key.as_str()), ("apiSecret", secret)];
+        serializer.collect_map(pair)
+    }
+}
