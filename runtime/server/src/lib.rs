@@ -35,3 +35,4 @@ pub use market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 pub use settings::Settings;
 pub use start::{Addresses, Running, StartError, start};
 pub use state::AccountKeys;
+pub use stream::StreamLimits;

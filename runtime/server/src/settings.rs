@@ -1,9 +1,11 @@
 //! What the server is told at its start. Nothing here is read later but by the room it concerns.
 
+use windvane_engine::Surface;
 use windvane_venue::Brand;
 
 use crate::limits::LimitSettings;
 use crate::market::Source;
+use crate::stream::StreamLimits;
 
 /// Settings of one simulated venue.
 #[derive(Debug)]
@@ -26,11 +28,23 @@ pub struct Settings {
     pub nonce_window_ms: i64,
     /// Rate limits.
     pub limits: LimitSettings,
+    /// What WebSocket connections of spot are held to.
+    pub spot_streams: StreamLimits,
+    /// What WebSocket connections of futures are held to.
+    pub futures_streams: StreamLimits,
 }
 
 impl Settings {
     /// The most accounts: their number is part of each order id.
     pub const ACCOUNTS_MAX: u16 = 64;
+
+    /// What WebSocket connections of a surface are held to.
+    pub(crate) const fn streams(&self, surface: Surface) -> &StreamLimits {
+        match surface {
+            Surface::Spot => &self.spot_streams,
+            Surface::Futures => &self.futures_streams,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -48,6 +62,8 @@ impl Default for Settings {
             source: Source::default(),
             nonce_window_ms: 10_000,
             limits: LimitSettings::default(),
+            spot_streams: StreamLimits::of(Surface::Spot),
+            futures_streams: StreamLimits::of(Surface::Futures),
         }
     }
 }

@@ -21,8 +21,6 @@ pub enum Speed {
     Ms100,
     /// Plain `@depth` on futures.
     Ms250,
-    /// `@500ms`, on futures.
-    Ms500,
     /// Plain `@depth` on spot.
     Ms1000,
 }
@@ -33,7 +31,6 @@ impl Speed {
         match self {
             Self::Ms100 => 100,
             Self::Ms250 => 250,
-            Self::Ms500 => 500,
             Self::Ms1000 => 1000,
         }
     }
@@ -42,7 +39,7 @@ impl Speed {
     pub const fn of(surface: Surface) -> &'static [Self] {
         match surface {
             Surface::Spot => &[Self::Ms100, Self::Ms1000],
-            Surface::Futures => &[Self::Ms100, Self::Ms250, Self::Ms500],
+            Surface::Futures => &[Self::Ms100, Self::Ms250],
         }
     }
 }

@@ -228,7 +228,7 @@ mod tests {
         table.take(&point(10, 100, 1, 1));
         let mut closed = Vec::new();
         table.roll(3 * MINUTE_MS + 5, |interval, bar| {
-            closed.push((interval, bar.count))
+            closed.push((interval, bar.count));
         });
         assert_eq!(closed, [(Interval::M1, 1), (Interval::M3, 1)]);
         let bars: Vec<_> = table.of(Interval::M1).bars().iter().collect();

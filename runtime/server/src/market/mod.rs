@@ -22,6 +22,7 @@ pub(crate) mod trades;
 
 pub(crate) use board::Board;
 pub use board::Source;
+pub(crate) use random::Random;
 pub use recorded::{Recorded, RecordedEvent, RecordedEvents, Recording};
 pub(crate) use sink::{Sink, Update};
 pub(crate) use symbol::Symbol;

@@ -6,6 +6,8 @@ mod exchange_info;
 mod prices;
 mod tape;
 
+pub(crate) use tape::levels;
+
 use windvane_engine::Surface;
 use windvane_venue::route;
 

@@ -1,12 +1,15 @@
-//! Who hears what: connections, their listen keys and topics. No IO.
+//! Who hears what: connections, their listen keys and topics. No IO: frames go into the bounded
+//! queue of each connection. A frame is written once, however many hear it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tokio::sync::mpsc;
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use windvane_engine::{Surface, Time};
+use windvane_engine::Surface;
 
-use crate::market::{Symbol, Update};
+use super::topic::Topic;
+use crate::market::Board;
 
 /// A user event as text, on its way to the connections of a listen key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,43 +28,310 @@ pub(crate) struct ConnectionId(pub(crate) u64);
 pub(crate) enum Order {
     /// Send this text.
     Text(Utf8Bytes),
+    /// Send these bytes, whatever they are: for tests of clients.
+    Binary(Bytes),
+    /// Neither read nor write any more, but keep the connection: half open.
+    Freeze,
+}
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It reads too slowly.
+    Slow,
+    /// It sent more messages than it may.
+    Messages,
+    /// It did not answer pings.
+    Pong,
+    /// Its time is over.
+    Life,
+    /// Its listen key was closed or has expired.
+    ListenKey,
+    /// Without a word.
+    Cut,
+}
+
+/// What belongs to a connection's task.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) id: ConnectionId,
+    pub(crate) orders: mpsc::Receiver<Order>,
+    pub(crate) end: oneshot::Receiver<End>,
+}
+
+/// A connection as others may see it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) surface: Surface,
+    pub(crate) listen_keys: BTreeSet<String>,
+    pub(crate) topics: BTreeSet<Topic>,
+    /// Frames come as `{stream, data}`.
+    pub(super) wrapped: bool,
+    queue: mpsc::Sender<Order>,
+    end: oneshot::Sender<End>,
 }
 
 #[derive(Debug)]
-struct Connection {
-    surface: Surface,
-    queue: mpsc::Sender<Order>,
-    listen_keys: Vec<String>,
+struct Channel {
+    name: String,
+    hearers: BTreeSet<ConnectionId>,
 }
 
 /// All connections.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     connections: BTreeMap<ConnectionId, Connection>,
+    channels: BTreeMap<Topic, Channel>,
+    /// How many there were.
+    opened: u64,
 }
 
 impl Hub {
-    /// A change of a symbol.
-    pub(crate) fn update(&mut self, _now: Time, _symbol: &Symbol, _update: &Update) {}
+    /// Takes in a connection.
+    pub(crate) fn open(&mut self, surface: Surface, wrapped: bool, queue: usize) -> Seat {
+        self.opened += 1;
+        let id = ConnectionId(self.opened);
+        let (queue, orders) = mpsc::channel(queue.max(1));
+        let (end, ended) = oneshot::channel();
+        let connection = Connection {
+            surface,
+            listen_keys: BTreeSet::new(),
+            topics: BTreeSet::new(),
+            wrapped,
+            queue,
+            end,
+        };
+        self.connections.insert(id, connection);
+        Seat {
+            id,
+            orders,
+            end: ended,
+        }
+    }
 
-    /// A quarter of a second is over: open klines.
-    pub(crate) fn refresh(&mut self, _now: Time, _symbol: &Symbol) {}
+    /// All connections, oldest first.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = (ConnectionId, &Connection)> {
+        self.connections.iter().map(|(id, c)| (*id, c))
+    }
 
-    /// A second is over: tickers and marks.
-    pub(crate) fn second(&mut self, _now: Time, _symbols: &[Symbol]) {}
+    pub(super) fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.connections.get_mut(&id)
+    }
 
-    /// Sends a user event to every connection of its listen key. One whose queue is full is let
-    /// go: its task ends as the queue closes.
-    pub(crate) fn tell_user(&mut self, frame: &UserFrame) {
-        self.connections.retain(|_, connection| {
-            let hears = connection.surface == frame.surface
-                && connection.listen_keys.contains(&frame.listen_key);
-            !hears
-                || connection
-                    .queue
-                    .try_send(Order::Text(frame.text.clone()))
-                    .is_ok()
+    /// Lets a connection go: it hears nothing more, and its task ends for this reason.
+    pub(crate) fn end(&mut self, id: ConnectionId, why: End) {
+        let Some(connection) = self.connections.remove(&id) else {
+            return;
+        };
+        for topic in &connection.topics {
+            self.forget(*topic, id);
+        }
+        // The task may be gone already.
+        let _ = connection.end.send(why);
+    }
+
+    fn forget(&mut self, topic: Topic, id: ConnectionId) {
+        if let Some(channel) = self.channels.get_mut(&topic) {
+            channel.hearers.remove(&id);
+            if channel.hearers.is_empty() {
+                self.channels.remove(&topic);
+            }
+        }
+    }
+
+    /// Lets a connection hear a topic.
+    pub(super) fn subscribe(&mut self, id: ConnectionId, topic: Topic, board: &Board) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        connection.topics.insert(topic);
+        let channel = self.channels.entry(topic).or_insert_with(|| Channel {
+            name: topic.name(board),
+            hearers: BTreeSet::new(),
         });
+        channel.hearers.insert(id);
+    }
+
+    pub(super) fn unsubscribe(&mut self, id: ConnectionId, topic: Topic) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.topics.remove(&topic);
+        }
+        self.forget(topic, id);
+    }
+
+    /// Lets a connection hear the user events of a listen key.
+    pub(super) fn listen(&mut self, id: ConnectionId, listen_key: &str) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.listen_keys.insert(listen_key.to_owned());
+        }
+    }
+
+    /// Gives an order to one connection. One whose queue is full reads too slowly and is let go.
+    pub(crate) fn order(&mut self, id: ConnectionId, order: Order) {
+        let Some(connection) = self.connections.get(&id) else {
+            return;
+        };
+        if connection.queue.try_send(order).is_err() {
+            self.end(id, End::Slow);
+        }
+    }
+
+    /// Sends a user event to every connection of its listen key.
+    pub(crate) fn tell_user(&mut self, frame: &UserFrame) {
+        for id in self.listeners(frame.surface, &frame.listen_key) {
+            self.order(id, Order::Text(frame.text.clone()));
+        }
+    }
+
+    /// Ends every connection of a listen key that was closed or has expired.
+    pub(crate) fn close_listen_key(&mut self, surface: Surface, listen_key: &str) {
+        for id in self.listeners(surface, listen_key) {
+            self.end(id, End::ListenKey);
+        }
+    }
+
+    fn listeners(&self, surface: Surface, listen_key: &str) -> Vec<ConnectionId> {
+        let all = self.connections.iter();
+        let hear = all.filter(|(_, c)| c.surface == surface && c.listen_keys.contains(listen_key));
+        hear.map(|(id, _)| *id).collect()
+    }
+
+    /// Does anybody hear this topic?
+    pub(super) fn is_heard(&self, topic: Topic) -> bool {
+        self.channels.contains_key(&topic)
+    }
+
+    /// Sends the payload of a topic to everybody who hears it.
+    pub(super) fn publish(&mut self, topic: Topic, payload: impl FnOnce() -> Option<String>) {
+        let Some(channel) = self.channels.get(&topic) else {
+            return;
+        };
+        let Some(payload) = payload() else {
+            return;
+        };
+        let always_wrapped = topic.is_always_wrapped();
+        let mut wrapped: Option<Utf8Bytes> = None;
+        let bare = Utf8Bytes::from(payload);
+        let mut slow = Vec::new();
+        for id in &channel.hearers {
+            let Some(connection) = self.connections.get(id) else {
+                continue;
+            };
+            let text = if connection.wrapped || always_wrapped {
+                let wrap = || wrap(&channel.name, &bare);
+                wrapped.get_or_insert_with(wrap).clone()
+            } else {
+                bare.clone()
+            };
+            if connection.queue.try_send(Order::Text(text)).is_err() {
+                slow.push(*id);
+            }
+        }
+        for id in slow {
+            self.end(id, End::Slow);
+        }
+    }
+}
+
+fn wrap(name: &str, payload: &Utf8Bytes) -> Utf8Bytes {
+    let payload = payload.as_str();
+    let mut text = String::with_capacity(payload.len() + name.len() + 24);
+    for part in ["{\"stream\":\"", name, "\",\"data\":", payload, "}"] {
+        text.push_str(part);
+    }
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::Source;
+    use windvane_engine::Time;
+
+    fn texts(seat: &mut Seat) -> Vec<String> {
+        let next = || seat.orders.try_recv().ok();
+        std::iter::from_fn(next)
+            .map(|order| match order {
+                Order::Text(text) => text.to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    fn board() -> Board {
+        Board::new(Source::default(), 1, Time::from_millis(1_723_161_253_000))
+    }
+
+    fn topic(board: &Board, name: &str) -> Topic {
+        Topic::parse(name, Surface::Spot, board).unwrap()
+    }
+
+    #[test]
+    fn a_frame_reaches_its_hearers_in_their_form() {
+        let (mut hub, board) = (Hub::default(), board());
+        let trade = topic(&board, "btcusdt@trade");
+        let pro = topic(&board, "btcusdt@tradepro");
+        let mut bare = hub.open(Surface::Spot, false, 8);
+        let mut wrapped = hub.open(Surface::Spot, true, 8);
+        let mut deaf = hub.open(Surface::Spot, true, 8);
+        for seat in [&bare, &wrapped] {
+            hub.subscribe(seat.id, trade, &board);
+        }
+        hub.subscribe(bare.id, pro, &board);
+        hub.publish(trade, || Some("1".to_owned()));
+        hub.publish(pro, || Some("2".to_owned()));
+        assert_eq!(
+            texts(&mut bare),
+            ["1", r#"{"stream":"btcusdt@tradepro","data":2}"#]
+        );
+        assert_eq!(
+            texts(&mut wrapped),
+            [r#"{"stream":"btcusdt@trade","data":1}"#]
+        );
+        assert!(texts(&mut deaf).is_empty());
+        hub.unsubscribe(bare.id, trade);
+        hub.end(wrapped.id, End::Cut);
+        assert!(!hub.is_heard(trade));
+        hub.publish(trade, || panic!("nobody hears it"));
+    }
+
+    #[test]
+    fn a_slow_reader_is_let_go_and_the_others_are_not() {
+        let (mut hub, board) = (Hub::default(), board());
+        let trade = topic(&board, "btcusdt@trade");
+        let mut slow = hub.open(Surface::Spot, false, 2);
+        let mut quick = hub.open(Surface::Spot, false, 2);
+        for seat in [&slow, &quick] {
+            hub.subscribe(seat.id, trade, &board);
+        }
+        for n in 0..3 {
+            hub.publish(trade, || Some(n.to_string()));
+            assert_eq!(texts(&mut quick), [n.to_string()]);
+        }
+        assert_eq!(slow.end.try_recv(), Ok(End::Slow));
+        assert_eq!(texts(&mut slow), ["0", "1"]);
+        assert_eq!(hub.connections().count(), 1);
+    }
+
+    #[test]
+    fn user_events_reach_the_connections_of_their_key_on_their_surface() {
+        let mut hub = Hub::default();
+        let mut own = hub.open(Surface::Spot, false, 2);
+        let mut other_surface = hub.open(Surface::Futures, false, 2);
+        let mut other_key = hub.open(Surface::Spot, false, 2);
+        hub.listen(own.id, "key");
+        hub.listen(other_surface.id, "key");
+        hub.listen(other_key.id, "another");
+        hub.tell_user(&UserFrame {
+            surface: Surface::Spot,
+            listen_key: "key".to_owned(),
+            text: "{}".into(),
+        });
+        assert_eq!(texts(&mut own), ["{}"]);
+        assert!(texts(&mut other_surface).is_empty() && texts(&mut other_key).is_empty());
+        hub.close_listen_key(Surface::Spot, "key");
+        assert_eq!(own.end.try_recv(), Ok(End::ListenKey));
+        assert_eq!(hub.connections().count(), 2);
     }
 
     /// Closes every connection that hears this listen key and nothing else can renew.

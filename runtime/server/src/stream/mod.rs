@@ -4,7 +4,13 @@
 //! connection; the connection's task carries them to the socket. A connection whose queue is full
 //! reads too slowly and is closed.
 
+mod command;
+mod connection;
+mod frames;
 mod hub;
+mod publish;
+mod settings;
+mod topic;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,12 +18,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::UPGRADE;
-use hyper::{Request, Response};
+use hyper::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use windvane_engine::Surface;
 
-pub(crate) use hub::{Hub, UserFrame};
+pub(crate) use frames::ForceOrder;
+pub(crate) use hub::{ConnectionId, End, Hub, Order, Seat, UserFrame};
+pub use settings::StreamLimits;
+pub(crate) use topic::Topic;
 
-use crate::http::{Cut, Port, Shared};
+use crate::http::{Cut, Port, Refusal, Shared, now};
+use crate::state::State;
 
 /// Asks for a WebSocket.
 pub(crate) fn is_upgrade(request: &Request<Incoming>) -> bool {
@@ -27,12 +42,130 @@ pub(crate) fn is_upgrade(request: &Request<Incoming>) -> bool {
 
 /// Answers the handshake and starts the connection's task.
 pub(crate) fn accept(
-    _shared: &Arc<Shared>,
-    _port: Port,
+    shared: &Arc<Shared>,
+    port: Port,
     _ip: IpAddr,
-    _request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Cut> {
-    let mut refused = Response::new(Full::default());
-    *refused.status_mut() = hyper::StatusCode::NOT_IMPLEMENTED;
-    Ok(refused)
+    let surface = match port {
+        Port::Spot => Surface::Spot,
+        Port::Futures => Surface::Futures,
+        Port::Chain | Port::Rpc | Port::Control => return Ok(refused(&no_such_path(&request))),
+    };
+    let Some(key) = request.headers().get(SEC_WEBSOCKET_KEY) else {
+        let refusal = Refusal::new(-1100, "The handshake has no Sec-WebSocket-Key.");
+        return Ok(refused(&refusal));
+    };
+    let accept_key = derive_accept_key(key.as_bytes());
+    let limits;
+    let seat = {
+        let state = &mut *shared.state();
+        state.advance(now());
+        limits = *state.settings.streams(surface);
+        match seat(state, surface, &limits, &request) {
+            Ok(seat) => seat,
+            Err(refusal) => return Ok(refused(&refusal)),
+        }
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        let Ok(upgraded) = upgrade.await else {
+            shared.state().hub.end(seat.id, End::Cut);
+            return;
+        };
+        let io = TokioIo::new(upgraded);
+        let config = Some(connection::config());
+        let socket = WebSocketStream::from_raw_socket(io, Role::Server, config).await;
+        connection::run(socket, seat, limits, shared).await;
+    });
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(
+        UPGRADE,
+        hyper::header::HeaderValue::from_static("websocket"),
+    );
+    headers.insert(
+        CONNECTION,
+        hyper::header::HeaderValue::from_static("Upgrade"),
+    );
+    if let Ok(value) = accept_key.parse() {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, value);
+    }
+    Ok(response)
+}
+
+/// A place in the hub with what the path asks for: `/ws`, `/ws/<stream or listen key>/...`,
+/// `/stream`, `/stream?streams=<stream>/...`.
+fn seat(
+    state: &mut State,
+    surface: Surface,
+    limits: &StreamLimits,
+    request: &Request<Incoming>,
+) -> Result<Seat, Refusal> {
+    let path = request.uri().path();
+    let (wrapped, names) = match path.trim_end_matches('/') {
+        "/ws" => (false, ""),
+        "/stream" => (true, streams_of(request.uri().query())),
+        _ => match path.strip_prefix("/ws/") {
+            Some(names) => (false, names),
+            None => return Err(no_such_path(request)),
+        },
+    };
+    let names = percent_encoding::percent_decode_str(names).decode_utf8_lossy();
+    let (mut topics, mut keys) = (Vec::new(), Vec::new());
+    for name in names.split('/').filter(|name| !name.is_empty()) {
+        if name.contains(['@', '!']) {
+            let topic = Topic::parse(name, surface, &state.board);
+            topics
+                .push(topic.ok_or_else(|| {
+                    Refusal::new(-1130, format!("No stream is called '{name}'."))
+                })?);
+        } else {
+            keys.push(name.to_owned());
+        }
+    }
+    if topics.len() + keys.len() > limits.streams_max {
+        let most = limits.streams_max;
+        let msg = format!("A connection may have at most {most} streams.");
+        return Err(Refusal::new(-1130, msg));
+    }
+    let seat = state.hub.open(surface, wrapped, limits.frames_waiting_max);
+    for topic in topics {
+        state.hub.subscribe(seat.id, topic, &state.board);
+    }
+    for key in keys {
+        state.hub.listen(seat.id, &key);
+    }
+    Ok(seat)
+}
+
+/// The value of `streams`; slashes in it are not encoded.
+fn streams_of(query: Option<&str>) -> &str {
+    let parts = query.unwrap_or_default().split('&');
+    let mut values = parts.filter_map(|part| part.strip_prefix("streams="));
+    values.next().unwrap_or_default()
+}
+
+fn no_such_path(request: &Request<Incoming>) -> Refusal {
+    let path = request.uri().path();
+    let msg = format!("Path {path} is no WebSocket path: /ws, /ws/<stream> or /stream.");
+    Refusal::new(-1020, msg).with_status(404)
+}
+
+fn refused(refusal: &Refusal) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(refusal.body())));
+    let status = StatusCode::from_u16(refusal.status);
+    *response.status_mut() = status.unwrap_or(StatusCode::BAD_REQUEST);
+    let json = hyper::header::HeaderValue::from_static("application/json;charset=UTF-8");
+    response
+        .headers_mut()
+        .insert(hyper::header::CONTENT_TYPE, json);
+    response
+}
+
+/// What a ping carries: the time, so that no two are alike.
+fn now_ms_text() -> String {
+    now().millis().to_string()
 }

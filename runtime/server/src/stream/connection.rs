@@ -1,0 +1,166 @@
+//! The task of one WebSocket connection: frames out, requests in, pings, and the rules that end
+//! it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::time::{Instant, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::command::command;
+use super::hub::{End, Order, Seat};
+use super::settings::StreamLimits;
+use crate::http::{Shared, now};
+
+/// Frames that are written before they are flushed together.
+const BATCH: usize = 256;
+/// How long a close frame may take.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+/// The longest message of a client.
+const MESSAGE_MAX: usize = 64 * 1024;
+
+pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// How the sockets of the server are set up.
+pub(super) fn config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE_MAX))
+        .max_frame_size(Some(MESSAGE_MAX))
+}
+
+/// Counts a client's messages in the last second.
+#[derive(Debug, Default)]
+struct Pace(VecDeque<Instant>);
+
+impl Pace {
+    /// Notes a message; false if it is one too many.
+    fn allows(&mut self, now: Instant, per_second: usize) -> bool {
+        while self
+            .0
+            .front()
+            .is_some_and(|t| now - *t >= Duration::from_secs(1))
+        {
+            self.0.pop_front();
+        }
+        self.0.push_back(now);
+        self.0.len() <= per_second
+    }
+}
+
+/// Runs a connection to its end.
+pub(super) async fn run(
+    mut socket: Socket,
+    mut seat: Seat,
+    limits: StreamLimits,
+    shared: Arc<Shared>,
+) {
+    let id = seat.id;
+    let end = talk(&mut socket, &mut seat, limits, &shared).await;
+    shared.state().hub.end(id, End::Cut);
+    if let Some(frame) = end.and_then(close_frame) {
+        let _ = timeout(CLOSE_WITHIN, socket.close(Some(frame))).await;
+    }
+}
+
+/// Why it ends; `None` if the client went.
+async fn talk(
+    socket: &mut Socket,
+    seat: &mut Seat,
+    limits: StreamLimits,
+    shared: &Shared,
+) -> Option<End> {
+    let born = Instant::now();
+    let mut next_ping = born + limits.ping_every;
+    let mut last_pong = born;
+    let mut pace = Pace::default();
+    let mut orders = Vec::with_capacity(BATCH);
+    loop {
+        let wake = next_ping
+            .min(last_pong + limits.pong_within)
+            .min(born + limits.life);
+        tokio::select! {
+            ended = &mut seat.end => return ended.ok(),
+            received = seat.orders.recv_many(&mut orders, BATCH) => {
+                if received == 0 {
+                    // Let go: the reason is on its way.
+                    return (&mut seat.end).await.ok();
+                }
+                if orders.contains(&Order::Freeze) {
+                    return (&mut seat.end).await.ok();
+                }
+                tokio::select! {
+                    ended = &mut seat.end => return ended.ok(),
+                    sent = send(socket, &mut orders) => sent.ok()?,
+                }
+            }
+            message = socket.next() => {
+                let message = message?.ok()?;
+                let counts = !matches!(message, Message::Close(_) | Message::Frame(_));
+                if counts && !pace.allows(Instant::now(), limits.messages_per_second) {
+                    return Some(End::Messages);
+                }
+                match message {
+                    Message::Text(text) => {
+                        let state = &mut *shared.state();
+                        state.advance(now());
+                        command(&mut state.hub, &state.board, &limits, seat.id, &text);
+                    }
+                    Message::Pong(_) => last_pong = Instant::now(),
+                    // The answer to a ping is sent by itself; nothing is asked in bytes.
+                    Message::Ping(_) | Message::Binary(_) | Message::Frame(_) => {}
+                    Message::Close(_) => return None,
+                }
+            }
+            () = tokio::time::sleep_until(wake) => {
+                let now = Instant::now();
+                if now >= born + limits.life {
+                    return Some(End::Life);
+                }
+                if now >= last_pong + limits.pong_within {
+                    return Some(End::Pong);
+                }
+                next_ping = now + limits.ping_every;
+                let ping = Message::Ping(Bytes::from(super::now_ms_text()));
+                tokio::select! {
+                    ended = &mut seat.end => return ended.ok(),
+                    sent = socket.send(ping) => sent.ok()?,
+                }
+            }
+        }
+    }
+}
+
+/// Writes the orders and flushes once.
+async fn send(socket: &mut Socket, orders: &mut Vec<Order>) -> Result<(), Error> {
+    for order in orders.drain(..) {
+        match order {
+            Order::Text(text) => socket.feed(Message::Text(text)).await?,
+            Order::Binary(bytes) => socket.feed(Message::Binary(bytes)).await?,
+            Order::Freeze => {}
+        }
+    }
+    socket.flush().await
+}
+
+fn close_frame(end: End) -> Option<CloseFrame> {
+    let (code, reason) = match end {
+        End::Slow => (CloseCode::Policy, "frames are read too slowly"),
+        End::Messages => (CloseCode::Policy, "Too many requests"),
+        End::Pong => (CloseCode::Policy, "Pong timeout"),
+        End::Life => (CloseCode::Away, "the connection has reached its 24 hours"),
+        End::ListenKey => (CloseCode::Normal, "the listen key is closed"),
+        End::Cut => return None,
+    };
+    Some(CloseFrame {
+        code,
+        reason: reason.into(),
+    })
+}

@@ -1,0 +1,254 @@
+//! Payloads of the public streams (spec 4, section 5; `tradepro`: specs 1 and 2), key by key.
+
+use windvane_engine::{Level, Side, Surface, Time};
+
+use crate::json::{Json, Quoted, list};
+use crate::market::Symbol;
+use crate::market::book::Difference;
+use crate::market::fixed::Fixed;
+use crate::market::interval::Interval;
+use crate::market::kline::Kline;
+use crate::market::ticker::Ticker;
+use crate::market::trades::{AggTrade, Trade};
+use crate::market_routes::levels;
+
+fn event(kind: &str, now: Time) -> Json {
+    Json::with_capacity(256)
+        .text("e", kind)
+        .plain("E", now.millis())
+}
+
+pub(super) fn agg_trade(now: Time, symbol: &Symbol, trade: &AggTrade) -> String {
+    event("aggTrade", now)
+        .text("s", &symbol.instrument.symbol)
+        .plain("a", trade.id)
+        .text("p", symbol.price(trade.price))
+        .text("q", symbol.qty(trade.qty.into()))
+        .plain("f", trade.first_id)
+        .plain("l", trade.last_id)
+        .plain("T", trade.time_ms)
+        .plain("m", trade.buyer_is_maker)
+        .end()
+}
+
+pub(super) fn trade(now: Time, symbol: &Symbol, trade: &Trade) -> String {
+    event("trade", now)
+        .text("s", &symbol.instrument.symbol)
+        .plain("t", trade.id)
+        .text("p", symbol.price(trade.price))
+        .text("q", symbol.qty(trade.qty.into()))
+        .plain("T", trade.time_ms)
+        .plain("m", trade.buyer_is_maker)
+        .end()
+}
+
+/// The hash and the addresses are made up from the trade's id; every fourth party hides.
+pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
+    let mut random = crate::market::Random::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
+    let mut hex = |words: usize| {
+        (0..words)
+            .map(|_| format!("{:016x}", random.bits()))
+            .collect()
+    };
+    let hash: String = hex(4);
+    let mut party = || {
+        let digits: String = hex(3);
+        match digits.as_bytes()[47] % 4 {
+            0 => Quoted("hidden".to_owned()),
+            _ => Quoted(format!("0x{}", &digits[..40])),
+        }
+    };
+    let parties = [party(), party()];
+    event("tradepro", now)
+        .plain("T", trade.time_ms)
+        .text("s", &symbol.instrument.symbol)
+        .plain("t", trade.id)
+        .text("p", symbol.price(trade.price))
+        .text("q", symbol.qty(trade.qty.into()))
+        .text("h", format_args!("0x{hash}"))
+        .list("m", &parties)
+        .end()
+}
+
+/// Spot has neither event type nor times.
+pub(super) fn book_ticker(
+    now: Time,
+    symbol: &Symbol,
+    update_id: i64,
+    (bid, ask): (Level, Level),
+) -> String {
+    let json = match symbol.instrument.surface {
+        Surface::Spot => Json::with_capacity(160).plain("u", update_id),
+        Surface::Futures => Json::with_capacity(224)
+            .text("e", "bookTicker")
+            .plain("u", update_id)
+            .plain("E", now.millis())
+            .plain("T", symbol.book_ms),
+    };
+    json.text("s", &symbol.instrument.symbol)
+        .text("b", symbol.price(bid.price))
+        .text("B", symbol.qty(bid.qty.into()))
+        .text("a", symbol.price(ask.price))
+        .text("A", symbol.qty(ask.qty.into()))
+        .end()
+}
+
+/// The head that depth differences and futures' partial books share.
+fn depth_head(now: Time, symbol: &Symbol, difference: &Difference) -> Json {
+    let json = event("depthUpdate", now)
+        .plain("T", symbol.book_ms)
+        .text("s", &symbol.instrument.symbol)
+        .plain("U", difference.first_id)
+        .plain("u", difference.last_id);
+    match symbol.instrument.surface {
+        Surface::Spot => json,
+        Surface::Futures => json.plain("pu", difference.previous_id),
+    }
+}
+
+pub(super) fn depth(now: Time, symbol: &Symbol, difference: &Difference) -> String {
+    depth_head(now, symbol, difference)
+        .plain("b", levels(symbol, difference.bids.iter().copied()))
+        .plain("a", levels(symbol, difference.asks.iter().copied()))
+        .end()
+}
+
+/// The best levels; on spot as a REST answer has them.
+pub(super) fn partial(now: Time, symbol: &Symbol, difference: &Difference, depth: u8) -> String {
+    let side = |side| levels(symbol, symbol.book.levels(side).take(usize::from(depth)));
+    let (bids, asks) = (side(Side::Buy), side(Side::Sell));
+    match symbol.instrument.surface {
+        Surface::Spot => Json::with_capacity(1024)
+            .plain("lastUpdateId", difference.last_id)
+            .plain("bids", bids)
+            .plain("asks", asks)
+            .end(),
+        Surface::Futures => depth_head(now, symbol, difference)
+            .plain("b", bids)
+            .plain("a", asks)
+            .end(),
+    }
+}
+
+pub(super) fn kline(
+    now: Time,
+    symbol: &Symbol,
+    interval: Interval,
+    bar: &Kline,
+    closed: bool,
+) -> String {
+    let bar = Json::with_capacity(384)
+        .plain("t", bar.open_ms)
+        .plain("T", bar.close_ms)
+        .text("s", &symbol.instrument.symbol)
+        .text("i", interval.as_str())
+        .plain("f", bar.first_id)
+        .plain("L", bar.last_id)
+        .text("o", symbol.price(bar.open))
+        .text("c", symbol.price(bar.close))
+        .text("h", symbol.price(bar.high))
+        .text("l", symbol.price(bar.low))
+        .text("v", symbol.qty(bar.volume))
+        .plain("n", bar.count)
+        .plain("x", closed)
+        .text("q", symbol.quote(bar.quote_volume))
+        .text("V", symbol.qty(bar.taker_base))
+        .text("Q", symbol.quote(bar.taker_quote))
+        .end();
+    event("kline", now)
+        .text("s", &symbol.instrument.symbol)
+        .plain("k", bar)
+        .end()
+}
+
+pub(super) fn mini_ticker(now: Time, symbol: &Symbol, ticker: &Ticker) -> String {
+    event("24hrMiniTicker", now)
+        .text("s", &symbol.instrument.symbol)
+        .text("c", symbol.price(ticker.last))
+        .text("o", symbol.price(ticker.open))
+        .text("h", symbol.price(ticker.high))
+        .text("l", symbol.price(ticker.low))
+        .text("v", symbol.qty(ticker.volume))
+        .text("q", symbol.quote(ticker.quote_volume))
+        .end()
+}
+
+pub(super) fn ticker(now: Time, symbol: &Symbol, ticker: &Ticker) -> String {
+    let average = Fixed(ticker.weighted_average(), symbol.instrument.price_scale);
+    let mut json = event("24hrTicker", now)
+        .text("s", &symbol.instrument.symbol)
+        .text("p", symbol.price(ticker.change()))
+        .text("P", Fixed(ticker.change_percent(), 3))
+        .text("w", average)
+        .text("c", symbol.price(ticker.last))
+        .text("Q", symbol.qty(ticker.last_qty.into()));
+    if symbol.instrument.surface == Surface::Spot {
+        let (bid, ask) = symbol.book.top();
+        json = json
+            .text("x", symbol.price(ticker.previous_close))
+            .text("b", symbol.price(bid.price))
+            .text("B", symbol.qty(bid.qty.into()))
+            .text("a", symbol.price(ask.price))
+            .text("A", symbol.qty(ask.qty.into()));
+    }
+    json.text("o", symbol.price(ticker.open))
+        .text("h", symbol.price(ticker.high))
+        .text("l", symbol.price(ticker.low))
+        .text("v", symbol.qty(ticker.volume))
+        .text("q", symbol.quote(ticker.quote_volume))
+        .plain("O", ticker.open_ms)
+        .plain("C", ticker.close_ms)
+        .plain("F", ticker.first_id)
+        .plain("L", ticker.last_id)
+        .plain("n", ticker.count)
+        .end()
+}
+
+/// `None` until a mark price is known.
+pub(super) fn mark_price(now: Time, symbol: &Symbol) -> Option<String> {
+    let funded = symbol.funded.as_ref()?;
+    let eight = |mantissa: i64| Fixed(i128::from(mantissa), 8);
+    let json = event("markPriceUpdate", now)
+        .text("s", &symbol.instrument.symbol)
+        .text("p", eight(funded.mark))
+        .text("i", eight(funded.index))
+        .text("P", eight(funded.index))
+        .text("r", eight(funded.rate))
+        .plain("T", funded.next_ms);
+    Some(json.end())
+}
+
+pub(super) fn all_marks(now: Time, symbols: &[Symbol]) -> String {
+    list(symbols.iter().filter_map(|symbol| mark_price(now, symbol)))
+}
+
+/// A liquidation that the venue makes public. Prices and quantities are mantissas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ForceOrder {
+    /// Side of the order.
+    pub(crate) side: Side,
+    /// Limit price.
+    pub(crate) price: i64,
+    /// Average fill price.
+    pub(crate) average_price: i64,
+    /// Original quantity, all of it filled at once.
+    pub(crate) qty: i64,
+}
+
+pub(super) fn force_order(now: Time, symbol: &Symbol, order: &ForceOrder) -> String {
+    let qty = symbol.qty(order.qty.into());
+    let text = Json::with_capacity(256)
+        .text("s", &symbol.instrument.symbol)
+        .text("S", order.side)
+        .text("o", "LIMIT")
+        .text("f", "IOC")
+        .text("q", qty)
+        .text("p", symbol.price(order.price))
+        .text("ap", symbol.price(order.average_price))
+        .text("X", "FILLED")
+        .text("l", qty)
+        .text("z", qty)
+        .plain("T", now.millis())
+        .end();
+    event("forceOrder", now).plain("o", text).end()
+}

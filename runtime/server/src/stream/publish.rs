@@ -1,0 +1,106 @@
+//! From changes of the market to frames on topics. What nobody hears is not written.
+
+use windvane_engine::Time;
+
+use super::frames::{self, ForceOrder};
+use super::hub::Hub;
+use super::topic::{Kind, Topic};
+use crate::market::book::Difference;
+use crate::market::interval::Interval;
+use crate::market::ticker::Ticker;
+use crate::market::{Symbol, Update};
+
+/// Seconds between two frames of `markPrice` without `@1s`.
+const MARK_SECONDS: i64 = 3;
+/// Partial books.
+const PARTIAL_DEPTHS: [u8; 3] = [5, 10, 20];
+
+impl Hub {
+    /// A change of a symbol.
+    pub(crate) fn update(&mut self, now: Time, symbol: &Symbol, update: &Update) {
+        let of = |kind| Topic::Of(symbol.id, kind);
+        match update {
+            Update::Trade(trade) => {
+                let payload = || Some(frames::trade(now, symbol, trade));
+                self.publish(of(Kind::Trade), payload);
+                let payload = || Some(frames::trade_pro(now, symbol, trade));
+                self.publish(of(Kind::TradePro), payload);
+            }
+            Update::AggTrade(trade) => {
+                let payload = || Some(frames::agg_trade(now, symbol, trade));
+                self.publish(of(Kind::AggTrade), payload);
+            }
+            Update::Top {
+                update_id,
+                bid,
+                ask,
+            } => {
+                let top = (*bid, *ask);
+                let payload = || Some(frames::book_ticker(now, symbol, *update_id, top));
+                self.publish(of(Kind::BookTicker), payload);
+            }
+            Update::Depth(difference) => self.depth(now, symbol, difference),
+            Update::Closed(interval, bar) => {
+                let payload = || Some(frames::kline(now, symbol, *interval, bar, true));
+                self.publish(of(Kind::Kline(*interval)), payload);
+            }
+        }
+    }
+
+    fn depth(&mut self, now: Time, symbol: &Symbol, difference: &Difference) {
+        let payload = || Some(frames::depth(now, symbol, difference));
+        self.publish(Topic::Of(symbol.id, Kind::Depth(difference.speed)), payload);
+        for depth in PARTIAL_DEPTHS {
+            let topic = Topic::Of(symbol.id, Kind::Partial(depth, difference.speed));
+            let payload = || Some(frames::partial(now, symbol, difference, depth));
+            self.publish(topic, payload);
+        }
+    }
+
+    /// A quarter of a second is over in which bars changed: the open ones.
+    pub(crate) fn refresh(&mut self, now: Time, symbol: &Symbol) {
+        for interval in Interval::ALL {
+            let topic = Topic::Of(symbol.id, Kind::Kline(interval));
+            self.publish(topic, || {
+                let bar = symbol.klines.of(interval).bars().back()?;
+                Some(frames::kline(now, symbol, interval, bar, false))
+            });
+        }
+    }
+
+    /// A second is over: tickers and marks.
+    pub(crate) fn second(&mut self, now: Time, symbols: &[Symbol]) {
+        let slow = now.millis() / 1000 % MARK_SECONDS == 0;
+        for symbol in symbols {
+            self.tickers(now, symbol);
+            let mark = || frames::mark_price(now, symbol);
+            self.publish(Topic::Of(symbol.id, Kind::MarkPriceFast), mark);
+            if slow {
+                self.publish(Topic::Of(symbol.id, Kind::MarkPrice), mark);
+            }
+        }
+        let all = || Some(frames::all_marks(now, symbols));
+        self.publish(Topic::AllMarks { fast: true }, all);
+        if slow {
+            self.publish(Topic::AllMarks { fast: false }, all);
+        }
+    }
+
+    fn tickers(&mut self, now: Time, symbol: &Symbol) {
+        let topics = [Kind::MiniTicker, Kind::Ticker].map(|kind| Topic::Of(symbol.id, kind));
+        if !topics.iter().any(|topic| self.is_heard(*topic)) {
+            return;
+        }
+        let ticker = Ticker::of(symbol, now.millis());
+        let mini = || Some(frames::mini_ticker(now, symbol, &ticker));
+        self.publish(topics[0], mini);
+        let full = || Some(frames::ticker(now, symbol, &ticker));
+        self.publish(topics[1], full);
+    }
+
+    /// A liquidation becomes public.
+    pub(crate) fn force_order(&mut self, now: Time, symbol: &Symbol, order: &ForceOrder) {
+        let payload = || Some(frames::force_order(now, symbol, order));
+        self.publish(Topic::Of(symbol.id, Kind::ForceOrder), payload);
+    }
+}

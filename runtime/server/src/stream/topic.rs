@@ -1,0 +1,212 @@
+//! Names of public streams (spec 4, section 5; `tradepro`: specs 1 and 2) and what they stand for.
+//! Symbols are lower case; the rest is case sensitive as documented.
+
+use std::fmt;
+
+use windvane_engine::{InstrumentId, Surface};
+
+use crate::market::Board;
+use crate::market::book::Speed;
+use crate::market::interval::Interval;
+
+/// What a stream tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// `aggTrade`.
+    AggTrade,
+    /// `trade`. Document 4 lists it for spot; recordings of such services have it on futures too.
+    Trade,
+    /// `tradepro`.
+    TradePro,
+    /// `kline_<interval>`.
+    Kline(Interval),
+    /// `miniTicker`.
+    MiniTicker,
+    /// `ticker`.
+    Ticker,
+    /// `bookTicker`.
+    BookTicker,
+    /// `depth5`, `depth10`, `depth20`.
+    Partial(u8, Speed),
+    /// `depth`.
+    Depth(Speed),
+    /// `markPrice`, every 3 seconds; futures.
+    MarkPrice,
+    /// `markPrice@1s`; futures.
+    MarkPriceFast,
+    /// `forceOrder`; futures.
+    ForceOrder,
+}
+
+/// A public stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Topic {
+    /// Of one symbol.
+    Of(InstrumentId, Kind),
+    /// `!markPrice@arr`, or every second with `@1s`; futures.
+    AllMarks {
+        /// Every second.
+        fast: bool,
+    },
+}
+
+impl Topic {
+    /// The stream with this name; `None` if there is none.
+    pub(crate) fn parse(name: &str, surface: Surface, board: &Board) -> Option<Self> {
+        if name.starts_with('!') {
+            let fast = match name {
+                "!markPrice@arr" => false,
+                "!markPrice@arr@1s" => true,
+                _ => return None,
+            };
+            return (surface == Surface::Futures).then_some(Self::AllMarks { fast });
+        }
+        let (symbol, kind) = name.split_once('@')?;
+        if symbol.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return None;
+        }
+        let symbol = board.find(surface, &symbol.to_ascii_uppercase())?;
+        Some(Self::Of(symbol.id, Kind::parse(kind, surface)?))
+    }
+
+    /// Its name.
+    pub(crate) fn name(self, board: &Board) -> String {
+        match self {
+            Self::AllMarks { fast: false } => "!markPrice@arr".to_owned(),
+            Self::AllMarks { fast: true } => "!markPrice@arr@1s".to_owned(),
+            Self::Of(id, kind) => {
+                let symbol = board.symbol(id);
+                let symbol = symbol.map_or("", |symbol| &symbol.instrument.symbol);
+                format!("{}@{kind}", symbol.to_ascii_lowercase())
+            }
+        }
+    }
+
+    /// Documents 1 and 2 show its frames inside `{stream, data}` and in no other form.
+    pub(crate) const fn is_always_wrapped(self) -> bool {
+        matches!(self, Self::Of(_, Kind::TradePro))
+    }
+}
+
+/// The speed of plain `depth`.
+const fn plain_speed(surface: Surface) -> Speed {
+    match surface {
+        Surface::Spot => Speed::Ms1000,
+        Surface::Futures => Speed::Ms250,
+    }
+}
+
+impl Kind {
+    fn parse(text: &str, surface: Surface) -> Option<Self> {
+        let futures = surface == Surface::Futures;
+        let only_futures = |kind: Self| futures.then_some(kind);
+        match text {
+            "aggTrade" => Some(Self::AggTrade),
+            "trade" => Some(Self::Trade),
+            "tradepro" => Some(Self::TradePro),
+            "miniTicker" => Some(Self::MiniTicker),
+            "ticker" => Some(Self::Ticker),
+            "bookTicker" => Some(Self::BookTicker),
+            "markPrice" => only_futures(Self::MarkPrice),
+            "markPrice@1s" => only_futures(Self::MarkPriceFast),
+            "forceOrder" => only_futures(Self::ForceOrder),
+            _ => match text.strip_prefix("kline_") {
+                Some(interval) => Interval::from_text(interval).map(Self::Kline),
+                None => Self::parse_depth(text.strip_prefix("depth")?, surface),
+            },
+        }
+    }
+
+    fn parse_depth(text: &str, surface: Surface) -> Option<Self> {
+        let (levels, speed) = match text.strip_suffix("@100ms") {
+            Some(levels) => (levels, Speed::Ms100),
+            None => (text, plain_speed(surface)),
+        };
+        match levels {
+            "" => Some(Self::Depth(speed)),
+            "5" => Some(Self::Partial(5, speed)),
+            "10" => Some(Self::Partial(10, speed)),
+            "20" => Some(Self::Partial(20, speed)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let speed = |speed: Speed| match speed {
+            Speed::Ms100 => "@100ms",
+            Speed::Ms250 | Speed::Ms1000 => "",
+        };
+        match *self {
+            Self::AggTrade => f.write_str("aggTrade"),
+            Self::Trade => f.write_str("trade"),
+            Self::TradePro => f.write_str("tradepro"),
+            Self::Kline(interval) => write!(f, "kline_{}", interval.as_str()),
+            Self::MiniTicker => f.write_str("miniTicker"),
+            Self::Ticker => f.write_str("ticker"),
+            Self::BookTicker => f.write_str("bookTicker"),
+            Self::Partial(levels, at) => write!(f, "depth{levels}{}", speed(at)),
+            Self::Depth(at) => write!(f, "depth{}", speed(at)),
+            Self::MarkPrice => f.write_str("markPrice"),
+            Self::MarkPriceFast => f.write_str("markPrice@1s"),
+            Self::ForceOrder => f.write_str("forceOrder"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::Source;
+    use windvane_engine::Time;
+
+    #[test]
+    fn names_read_back_and_nothing_else_is_a_name() {
+        let board = Board::new(Source::default(), 1, Time::from_millis(1_723_161_253_000));
+        let common = [
+            "aggTrade",
+            "trade",
+            "tradepro",
+            "kline_1m",
+            "kline_1M",
+            "miniTicker",
+            "ticker",
+            "bookTicker",
+            "depth",
+            "depth@100ms",
+            "depth5",
+            "depth10@100ms",
+            "depth20",
+        ];
+        let futures = ["markPrice", "markPrice@1s", "forceOrder"];
+        for kind in common.iter().chain(&futures) {
+            let name = format!("btcusdt@{kind}");
+            let topic = Topic::parse(&name, Surface::Futures, &board).expect(kind);
+            assert_eq!(topic.name(&board), name);
+            let spot = Topic::parse(&name, Surface::Spot, &board);
+            assert_eq!(spot.is_some(), common.contains(kind), "{kind}");
+            assert_ne!(spot, Some(topic), "symbols of two surfaces");
+        }
+        for name in ["!markPrice@arr", "!markPrice@arr@1s"] {
+            let topic = Topic::parse(name, Surface::Futures, &board).unwrap();
+            assert_eq!(topic.name(&board), name);
+            assert_eq!(Topic::parse(name, Surface::Spot, &board), None);
+        }
+        let none = [
+            "BTCUSDT@trade",
+            "nopeusdt@trade",
+            "btcusdt",
+            "btcusdt@",
+            "btcusdt@aggtrade",
+            "btcusdt@kline_1s",
+            "btcusdt@depth7",
+            "btcusdt@depth@1ms",
+            "btcusdt@trade@100ms",
+            "!ticker",
+        ];
+        for name in none {
+            assert_eq!(Topic::parse(name, Surface::Futures, &board), None, "{name}");
+        }
+    }
+}
