@@ -1,5 +1,11 @@
 //! Public streams over real sockets, read by a client that knows nothing but the documents.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test fails"
+)]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

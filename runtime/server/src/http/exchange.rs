@@ -28,7 +28,7 @@ pub(crate) async fn exchange(
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Cut> {
     if port != Port::Control && stream::is_upgrade(&request) {
-        return stream::accept(&shared, port, ip, request);
+        return Ok(stream::accept(&shared, port, ip, request));
     }
     let (head, body) = request.into_parts();
     let body = match Limited::new(body, BODY_MAX).collect().await {

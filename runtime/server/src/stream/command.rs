@@ -1,5 +1,5 @@
-//! What clients say on a connection: SUBSCRIBE, UNSUBSCRIBE, LIST_SUBSCRIPTIONS, SET_PROPERTY and
-//! GET_PROPERTY, `{method, params, id}`, answered by `{result, id}` (spec 4, section 5). A request
+//! What clients say on a connection: `SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`,
+//! `SET_PROPERTY` and `GET_PROPERTY`, `{method, params, id}`, answered by `{result, id}` (spec 4, section 5). A request
 //! without an id is answered with a null one.
 //!
 //! The documents show no refusal: it is `{error: {code, msg}, id}`, as such services send it, and

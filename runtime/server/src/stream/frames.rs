@@ -1,5 +1,7 @@
 //! Payloads of the public streams (spec 4, section 5; `tradepro`: specs 1 and 2), key by key.
 
+use std::fmt::Write as _;
+
 use windvane_engine::{Level, Side, Surface, Time};
 
 use crate::json::{Json, Quoted, list};
@@ -46,16 +48,19 @@ pub(super) fn trade(now: Time, symbol: &Symbol, trade: &Trade) -> String {
 pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
     let mut random = crate::market::Random::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
     let mut hex = |words: usize| {
-        (0..words)
-            .map(|_| format!("{:016x}", random.bits()))
-            .collect()
+        let mut text = "0x".to_owned();
+        for _ in 0..words {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{:016x}", random.bits());
+        }
+        text
     };
-    let hash: String = hex(4);
+    let hash = hex(4);
     let mut party = || {
-        let digits: String = hex(3);
-        match digits.as_bytes()[47] % 4 {
+        let digits = hex(3);
+        match digits.as_bytes()[49] % 4 {
             0 => Quoted("hidden".to_owned()),
-            _ => Quoted(format!("0x{}", &digits[..40])),
+            _ => Quoted(digits[..42].to_owned()),
         }
     };
     let parties = [party(), party()];
@@ -65,7 +70,7 @@ pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
         .plain("t", trade.id)
         .text("p", symbol.price(trade.price))
         .text("q", symbol.qty(trade.qty.into()))
-        .text("h", format_args!("0x{hash}"))
+        .text("h", hash)
         .list("m", &parties)
         .end()
 }

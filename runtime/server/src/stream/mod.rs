@@ -26,12 +26,18 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use windvane_engine::Surface;
 
+#[allow(
+    unused_imports,
+    reason = "the fault switches and liquidations use them"
+)]
 pub(crate) use frames::ForceOrder;
-pub(crate) use hub::{ConnectionId, End, Hub, Order, Seat, UserFrame};
+#[allow(unused_imports, reason = "the fault switches use them")]
+pub(crate) use hub::{ConnectionId, End, Order};
+pub(crate) use hub::{Hub, Seat, UserFrame};
 pub use settings::StreamLimits;
 pub(crate) use topic::Topic;
 
-use crate::http::{Cut, Port, Refusal, Shared, now};
+use crate::http::{Port, Refusal, Shared, now};
 use crate::state::State;
 
 /// Asks for a WebSocket.
@@ -46,15 +52,15 @@ pub(crate) fn accept(
     port: Port,
     _ip: IpAddr,
     mut request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Cut> {
+) -> Response<Full<Bytes>> {
     let surface = match port {
         Port::Spot => Surface::Spot,
         Port::Futures => Surface::Futures,
-        Port::Chain | Port::Rpc | Port::Control => return Ok(refused(&no_such_path(&request))),
+        Port::Chain | Port::Rpc | Port::Control => return refused(&no_such_path(&request)),
     };
     let Some(key) = request.headers().get(SEC_WEBSOCKET_KEY) else {
         let refusal = Refusal::new(-1100, "The handshake has no Sec-WebSocket-Key.");
-        return Ok(refused(&refusal));
+        return refused(&refusal);
     };
     let accept_key = derive_accept_key(key.as_bytes());
     let limits;
@@ -64,7 +70,7 @@ pub(crate) fn accept(
         limits = *state.settings.streams(surface);
         match seat(state, surface, &limits, &request) {
             Ok(seat) => seat,
-            Err(refusal) => return Ok(refused(&refusal)),
+            Err(refusal) => return refused(&refusal),
         }
     };
     let upgrade = hyper::upgrade::on(&mut request);
@@ -93,7 +99,7 @@ pub(crate) fn accept(
     if let Ok(value) = accept_key.parse() {
         headers.insert(SEC_WEBSOCKET_ACCEPT, value);
     }
-    Ok(response)
+    response
 }
 
 /// A place in the hub with what the path asks for: `/ws`, `/ws/<stream or listen key>/...`,
