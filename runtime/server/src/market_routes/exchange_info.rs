@@ -47,32 +47,21 @@ pub(super) fn answer(request: &Request<'_>) -> String {
     Json::with_capacity(16 * 1024)
         .text("timezone", "UTC")
         .plain("serverTime", request.call.now_ms)
-        .plain("rateLimits", rate_limits(request.surface))
+        .plain("rateLimits", rate_limits(request))
         .plain("exchangeFilters", "[]")
         .list("assets", names.iter().map(asset))
         .list("symbols", symbols.iter().map(entry))
         .end()
 }
 
-/// The sample values of the documents (spec 1, Limits, 7; spec 2, Limits, 1).
-fn rate_limits(surface: Surface) -> String {
-    let limits: &[(&str, &str, u32, u32)] = match surface {
-        Surface::Spot => &[
-            ("REQUEST_WEIGHT", "MINUTE", 1, 6000),
-            ("ORDERS", "MINUTE", 1, 6000),
-            ("ORDERS", "SECOND", 10, 300),
-        ],
-        Surface::Futures => &[
-            ("REQUEST_WEIGHT", "MINUTE", 1, 2400),
-            ("ORDERS", "MINUTE", 1, 1200),
-        ],
-    };
-    list(limits.iter().map(|(kind, interval, number, limit)| {
+fn rate_limits(request: &Request<'_>) -> String {
+    let rules = request.state.limits.rules(request.call.route.surface);
+    list(rules.iter().map(|rule| {
         Json::new()
-            .text("rateLimitType", kind)
-            .text("interval", interval)
-            .plain("intervalNum", number)
-            .plain("limit", limit)
+            .text("rateLimitType", rule.rate_limit_type)
+            .text("interval", rule.interval)
+            .plain("intervalNum", rule.interval_num)
+            .plain("limit", rule.limit)
             .end()
     }))
 }

@@ -64,7 +64,11 @@ impl State {
         let mut shown = Vec::with_capacity(usize::from(settings.accounts));
         for place in 0..settings.accounts {
             let made = keys::made(settings.seed, place);
-            accounts.push(Account::new(place, &made, &instruments, &assets)?);
+            let mut account = Account::new(place, &made, &instruments, &assets)?;
+            for symbol in board.symbols() {
+                symbol.show(|event| account.venue.market(now, symbol.id, event));
+            }
+            accounts.push(account);
             shown.push(made.shown);
         }
         let state = Self {
@@ -133,6 +137,15 @@ impl State {
                 user_events::tell_expired(self, surface, key.key);
             }
         }
+    }
+
+    /// Is this a listen key that has not ended?
+    pub(crate) fn is_listen_key(&self, surface: Surface, key: &str) -> bool {
+        let mut accounts = self.accounts.iter();
+        accounts.any(|account| {
+            let valid = account.listen_keys.valid(surface);
+            valid.is_some_and(|valid| valid.key == key)
+        })
     }
 
     pub(crate) fn account(&self, id: AccountId) -> &Account {

@@ -184,7 +184,7 @@ impl Hub {
     }
 
     /// Ends every connection of a listen key that was closed or has expired.
-    pub(crate) fn close_listen_key(&mut self, surface: Surface, listen_key: &str) {
+    pub(crate) fn close_user(&mut self, surface: Surface, listen_key: &str) {
         for id in self.listeners(surface, listen_key) {
             self.end(id, End::ListenKey);
         }
@@ -329,17 +329,8 @@ mod tests {
         });
         assert_eq!(texts(&mut own), ["{}"]);
         assert!(texts(&mut other_surface).is_empty() && texts(&mut other_key).is_empty());
-        hub.close_listen_key(Surface::Spot, "key");
+        hub.close_user(Surface::Spot, "key");
         assert_eq!(own.end.try_recv(), Ok(End::ListenKey));
         assert_eq!(hub.connections().count(), 2);
-    }
-
-    /// Closes every connection that hears this listen key and nothing else can renew.
-    pub(crate) fn close_user(&mut self, surface: Surface, listen_key: &str) {
-        self.connections.retain(|_, connection| {
-            let hears = connection.surface == surface
-                && connection.listen_keys.iter().any(|key| key == listen_key);
-            !hears
-        });
     }
 }

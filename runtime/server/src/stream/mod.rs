@@ -128,8 +128,10 @@ fn seat(
                 .push(topic.ok_or_else(|| {
                     Refusal::new(-1130, format!("No stream is called '{name}'."))
                 })?);
-        } else {
+        } else if state.is_listen_key(surface, name) {
             keys.push(name.to_owned());
+        } else {
+            return Err(Refusal::new(-1125, "This listenKey does not exist."));
         }
     }
     if topics.len() + keys.len() > limits.streams_max {
