@@ -128,10 +128,20 @@ impl Client {
 
     /// Sends a typed request once, in the version that the settings choose for its route.
     pub async fn send<R: Request>(&self, request: &R) -> Outcome<R::Answer> {
+        self.send_stamped(request, None).await
+    }
+
+    /// [`Self::send`] with a time and a nonce of the caller's.
+    pub async fn send_stamped<R: Request>(
+        &self,
+        request: &R,
+        stamp: Option<Stamp>,
+    ) -> Outcome<R::Answer> {
         let Some(route) = route::named(R::ROUTE) else {
             return RequestError::NoRoute(R::ROUTE.to_owned()).into();
         };
-        let answer = self.call(route, None, &request.parameters()).await;
+        let parameters = request.parameters();
+        let answer = self.call_stamped(route, None, &parameters, stamp).await;
         let raw = match answer {
             Outcome::Done(raw) => raw,
             Outcome::Refused(refusal) => return Outcome::Refused(refusal),

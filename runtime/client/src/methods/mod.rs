@@ -1,7 +1,81 @@
 //! One typed method per route, by surface: `client.spot().new_order(&order).await`. Each is one
 //! call of [`Client::send`] with the request type of its route, and nothing else.
 
+mod agents;
+mod chain;
+mod futures;
+mod futures_market;
+mod info;
+mod spot;
+mod spot_market;
+mod wallet;
+
 use crate::client::Client;
+
+/// Methods of one surface: documentation, name, then the request type with an example of it, or
+/// the request type alone where it has no parameters.
+macro_rules! methods {
+    ($surface:ident, $module:literal;
+        $($(#[$meta:meta])* $method:ident($request:ty $(, $example:expr)?);)*
+    ) => {
+        impl $crate::methods::$surface<'_> {
+            $($crate::methods::method! {
+                $module; $(#[$meta])* $method($request $(, $example)?)
+            })*
+        }
+
+        /// Name and route of each method.
+        #[cfg(test)]
+        pub(super) const METHODS: &[(&str, &str)] = &[$((
+            stringify!($method),
+            <$request as windvane_venue::wire::Request>::ROUTE,
+        ),)*];
+    };
+}
+
+/// One method.
+macro_rules! method {
+    ($module:literal; $(#[$meta:meta])* $method:ident($request:ty)) => {
+        $(#[$meta])*
+        ///
+        /// ```no_run
+        /// # async fn example(client: windvane_client::Client) {
+        #[doc = concat!("let outcome = client.", $module, "().", stringify!($method), "().await;")]
+        /// # }
+        /// ```
+        pub async fn $method(
+            self,
+        ) -> $crate::Outcome<<$request as windvane_venue::wire::Request>::Answer> {
+            self.client.send(&<$request>::new()).await
+        }
+    };
+    ($module:literal;
+        $(#[$meta:meta])* $method:ident($request:ty, $example:expr)
+    ) => {
+        $(#[$meta])*
+        ///
+        /// ```no_run
+        /// # use rust_decimal::Decimal;
+        /// # use windvane_venue::wire::words::*;
+        #[doc = concat!("use windvane_venue::wire::", $module, "::*;")]
+        /// # async fn example(client: windvane_client::Client) {
+        ///
+        #[doc = concat!("let request = ", stringify!($example), ";")]
+        #[doc = concat!(
+            "let outcome = client.", $module, "().", stringify!($method), "(&request).await;"
+        )]
+        /// # }
+        /// ```
+        pub async fn $method(
+            self,
+            request: &$request,
+        ) -> $crate::Outcome<<$request as windvane_venue::wire::Request>::Answer> {
+            self.client.send(request).await
+        }
+    };
+}
+
+pub(crate) use {method, methods};
 
 /// Routes of the spot surface (spec 1).
 #[derive(Clone, Copy, Debug)]
@@ -74,5 +148,40 @@ impl<'a> Info<'a> {
     /// The client that sends.
     pub const fn client(&self) -> &'a Client {
         self.client
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_venue::route::{self, Surface};
+
+    #[test]
+    fn every_route_has_a_method_of_its_name() {
+        let methods = [
+            super::spot::METHODS,
+            super::spot_market::METHODS,
+            super::wallet::METHODS,
+            // It needs a nonce beside its request.
+            &[("create_api_key", "spot.create_api_key")],
+            super::futures::METHODS,
+            super::futures_market::METHODS,
+            super::agents::METHODS,
+            super::chain::METHODS,
+            super::info::METHODS,
+        ]
+        .concat();
+        for route in route::all() {
+            let of_route = methods.iter().filter(|(_, name)| *name == route.name);
+            let names: Vec<&str> = of_route.map(|(method, _)| *method).collect();
+            assert_eq!(names.len(), 1, "{}: {names:?}", route.name);
+            if route.surface != Surface::Rpc {
+                assert!(
+                    route.name.ends_with(&format!(".{}", names[0])),
+                    "{}",
+                    route.name
+                );
+            }
+        }
+        assert_eq!(methods.len(), route::all().count());
     }
 }

@@ -1,0 +1,16 @@
+//! The JSON-RPC info endpoint (spec 3).
+
+use windvane_venue::wire::info::{GetBalance, GetOpenOrders, GetUserFills};
+
+super::methods! {
+    Info, "info";
+    /// Balances and positions of an address.
+    get_balance(GetBalance,
+        GetBalance::new("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "latest"));
+    /// Open orders of an address.
+    open_orders(GetOpenOrders,
+        GetOpenOrders::new("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "latest"));
+    /// Fills of an address.
+    user_fills(GetUserFills,
+        GetUserFills::new("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "latest"));
+}

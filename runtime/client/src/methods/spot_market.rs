@@ -1,0 +1,34 @@
+//! Market data of the spot surface (spec 1).
+
+use windvane_venue::wire::spot::{
+    GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetHistoricalTrades, GetKlines,
+    GetPrice, GetTicker24hr, GetTime, GetTrades, Noop, Ping,
+};
+
+super::methods! {
+    Spot, "spot";
+    /// Cancels transactions that are still queued, by the nonce of the one to cancel.
+    noop(Noop, Noop::new().nonce(1_748_310_859_508_867_i64));
+    /// Is the service there?
+    ping(Ping);
+    /// Server time.
+    time(GetTime);
+    /// Exchange information; its limits also correct the budget.
+    exchange_info(GetExchangeInfo);
+    /// Order book.
+    depth(GetDepth, GetDepth::new("BTCUSDT").limit(100));
+    /// Recent trades.
+    trades(GetTrades, GetTrades::new("BTCUSDT"));
+    /// Older trades.
+    historical_trades(GetHistoricalTrades, GetHistoricalTrades::new("BTCUSDT").from_id(1));
+    /// Aggregated trades.
+    agg_trades(GetAggTrades, GetAggTrades::new("BTCUSDT").limit(10));
+    /// Klines.
+    klines(GetKlines, GetKlines::new("BTCUSDT", Interval::Minute1).limit(60));
+    /// Change of the last 24 hours.
+    ticker_24hr(GetTicker24hr, GetTicker24hr::new().symbol("BTCUSDT"));
+    /// Latest price.
+    ticker_price(GetPrice, GetPrice::new().symbol("BTCUSDT"));
+    /// Best bid and ask.
+    book_ticker(GetBookTicker, GetBookTicker::new().symbol("BTCUSDT"));
+}
