@@ -21,6 +21,8 @@ pub struct Decoded<'a> {
 pub enum Frame<'a> {
     /// `trade` or `aggTrade`.
     Trade(Trade<'a>),
+    /// `tradepro`: a trade that does not say who crossed.
+    TradePro(TradePro<'a>),
     /// `bookTicker`.
     Top(BookTop<'a>),
     /// `depthUpdate`; its levels are in the [`BookLevels`] given to the decoder.
@@ -55,6 +57,63 @@ pub struct Trade<'a> {
     pub qty: Number,
     /// `m`.
     pub buyer_is_maker: bool,
+    /// `f` and `l` of an aggregate.
+    pub fills: Option<FillIds>,
+}
+
+/// The trades that an aggregate combines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FillIds {
+    /// `f`, the first.
+    pub first: i64,
+    /// `l`, the last.
+    pub last: i64,
+}
+
+/// A trade between others as `tradepro` tells it (spec 1 and 2, Events). It names the addresses
+/// of taker and maker but not which of them bought: [`crate::TakerSide`] estimates that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TradePro<'a> {
+    /// Symbol.
+    pub symbol: &'a str,
+    /// `E`, milliseconds.
+    pub event_ms: i64,
+    /// `T`, milliseconds.
+    pub trade_ms: i64,
+    /// `t`.
+    pub id: i64,
+    /// `p`.
+    pub price: Number,
+    /// `q`.
+    pub qty: Number,
+    /// `h`: the transaction that settled the trade.
+    pub hash: Option<&'a str>,
+    /// `m[0]`; `None` where it is `hidden`.
+    pub taker: Option<&'a str>,
+    /// `m[1]`; `None` where it is `hidden`.
+    pub maker: Option<&'a str>,
+}
+
+impl<'a> TradePro<'a> {
+    /// The same trade as the stream `trade` would tell it, with the side that was estimated.
+    pub fn with_side(&self, buyer_is_maker: bool) -> Trade<'a> {
+        Trade {
+            symbol: self.symbol,
+            aggregate: false,
+            event_ms: self.event_ms,
+            trade_ms: self.trade_ms,
+            id: self.id,
+            price: self.price,
+            qty: self.qty,
+            buyer_is_maker,
+            fills: None,
+        }
+    }
+}
+
+/// An entry of `m`: an address, unless it is the text `hidden`.
+pub(crate) fn shown(entry: &str) -> Option<&str> {
+    (entry != "hidden").then_some(entry)
 }
 
 /// Best bid and ask.
@@ -128,6 +187,8 @@ pub struct MarkPrice<'a> {
     pub mark: Number,
     /// `i`; `None` where absent or empty.
     pub index: Option<Number>,
+    /// `P`, the estimated settle price; `None` where absent or empty.
+    pub settle: Option<Number>,
     /// `r`; `None` where absent or empty.
     pub funding_rate: Option<Number>,
     /// `T`, milliseconds; 0 where absent.

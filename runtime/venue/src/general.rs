@@ -7,8 +7,8 @@ use windvane_engine::Surface;
 
 use crate::decode::{is_partial_depth, stream_symbol};
 use crate::frame::{
-    BookLevels, BookTop, Decoded, DepthDiff, DepthSnapshot, DiffIds, Frame, FrameError, MarkPrice,
-    Trade,
+    BookLevels, BookTop, Decoded, DepthDiff, DepthSnapshot, DiffIds, FillIds, Frame, FrameError,
+    MarkPrice, Trade, TradePro, shown,
 };
 use crate::number::Number;
 use crate::surface;
@@ -59,6 +59,14 @@ struct Fields<'a> {
     index: Field<'a>,
     #[serde(borrow, rename = "r")]
     rate: Field<'a>,
+    #[serde(borrow, rename = "P")]
+    settle: Field<'a>,
+    #[serde(borrow, rename = "f")]
+    first_fill: Field<'a>,
+    #[serde(borrow, rename = "l")]
+    last_fill: Field<'a>,
+    #[serde(borrow, rename = "h")]
+    hash: Field<'a>,
     #[serde(borrow, rename = "lastUpdateId")]
     last_update_id: Field<'a>,
     #[serde(borrow)]
@@ -69,7 +77,7 @@ struct Fields<'a> {
     symbols: Field<'a>,
 }
 
-type Field<'a> = Option<&'a RawValue>;
+pub(crate) type Field<'a> = Option<&'a RawValue>;
 
 pub(crate) fn decode<'a>(
     text: &'a [u8],
@@ -93,7 +101,7 @@ pub(crate) fn decode<'a>(
     payload(data.get(), &parse(data.get())?, outer.stream, levels)
 }
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FrameError> {
+pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FrameError> {
     serde_json::from_str(text).map_err(|error| FrameError::Json(error.to_string()))
 }
 
@@ -110,6 +118,7 @@ fn payload<'a>(
     let (surface, frame) = match event {
         Some("trade") => trade(fields, false)?,
         Some("aggTrade") => trade(fields, true)?,
+        Some("tradepro") => (None, Frame::TradePro(trade_pro(fields)?)),
         Some("bookTicker") => top(fields)?,
         Some("depthUpdate") => depth(fields, stream, levels)?,
         Some("markPriceUpdate") => {
@@ -158,6 +167,13 @@ fn trade<'a>(fields: &Fields<'a>, aggregate: bool) -> Result<Typed<'a>, FrameErr
     } else {
         (fields.trade_id, "t")
     };
+    let fills = fields.first_fill.zip(fields.last_fill);
+    let fills = fills.filter(|_| aggregate).map(|(first, last)| {
+        Ok(FillIds {
+            first: integer("f", first)?,
+            last: integer("l", last)?,
+        })
+    });
     let trade = Trade {
         symbol: string(kind, "s", need(kind, "s", fields.symbol)?)?,
         aggregate,
@@ -167,9 +183,34 @@ fn trade<'a>(fields: &Fields<'a>, aggregate: bool) -> Result<Typed<'a>, FrameErr
         price: number("p", need(kind, "p", fields.price)?)?,
         qty: number("q", need(kind, "q", fields.qty)?)?,
         buyer_is_maker: boolean("m", need(kind, "m", fields.maker)?)?,
+        fills: fills.transpose()?,
     };
     let surface = surface::of_trade(fields.execution_type.is_some(), fields.ignored.is_some());
     Ok((surface, Frame::Trade(trade)))
+}
+
+/// `h` and `m` may be absent or `null`: the trade is one without them.
+fn trade_pro<'a>(fields: &Fields<'a>) -> Result<TradePro<'a>, FrameError> {
+    let kind = "tradepro";
+    let sides: Vec<Option<&str>> = match fields.maker {
+        Some(sides) => parse::<Option<_>>(sides.get())?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let side = |at: usize| sides.get(at).copied().flatten().and_then(shown);
+    Ok(TradePro {
+        symbol: string(kind, "s", need(kind, "s", fields.symbol)?)?,
+        event_ms: integer("E", need(kind, "E", fields.event_ms)?)?,
+        trade_ms: integer("T", need(kind, "T", fields.time)?)?,
+        id: integer("t", need(kind, "t", fields.trade_id)?)?,
+        price: number("p", need(kind, "p", fields.price)?)?,
+        qty: number("q", need(kind, "q", fields.qty)?)?,
+        hash: match fields.hash {
+            Some(hash) => parse(hash.get())?,
+            None => None,
+        },
+        taker: side(0),
+        maker: side(1),
+    })
 }
 
 fn top<'a>(fields: &Fields<'a>) -> Result<Typed<'a>, FrameError> {
@@ -261,12 +302,17 @@ fn mark<'a>(fields: &Fields<'a>) -> Result<MarkPrice<'a>, FrameError> {
         event_ms: integer("E", need(kind, "E", fields.event_ms)?)?,
         mark: number("p", need(kind, "p", fields.price)?)?,
         index: optional_number("i", fields.index)?,
+        settle: optional_number("P", fields.settle)?,
         funding_rate: optional_number("r", fields.rate)?,
         next_funding_ms: optional_integer("T", fields.time)?,
     })
 }
 
-fn book(field: &'static str, raw: &RawValue, levels: &mut BookLevels) -> Result<(), FrameError> {
+pub(crate) fn book(
+    field: &'static str,
+    raw: &RawValue,
+    levels: &mut BookLevels,
+) -> Result<(), FrameError> {
     let rows: Vec<Vec<&RawValue>> = parse(raw.get())?;
     for row in rows {
         let [price, qty, ..] = row[..] else {
@@ -281,7 +327,7 @@ fn book(field: &'static str, raw: &RawValue, levels: &mut BookLevels) -> Result<
     Ok(())
 }
 
-fn need<'a>(
+pub(crate) fn need<'a>(
     kind: &'static str,
     field: &'static str,
     value: Field<'a>,
@@ -289,7 +335,11 @@ fn need<'a>(
     value.ok_or(FrameError::Missing { kind, field })
 }
 
-fn string<'a>(kind: &str, field: &str, raw: &'a RawValue) -> Result<&'a str, FrameError> {
+pub(crate) fn string<'a>(
+    kind: &str,
+    field: &str,
+    raw: &'a RawValue,
+) -> Result<&'a str, FrameError> {
     serde_json::from_str(raw.get())
         .map_err(|error| FrameError::Json(format!("field {field:?} of {kind}: {error}")))
 }
@@ -303,28 +353,31 @@ fn digits(raw: &RawValue) -> &[u8] {
     inner.unwrap_or(text).as_bytes()
 }
 
-fn number(field: &'static str, raw: &RawValue) -> Result<Number, FrameError> {
+pub(crate) fn number(field: &'static str, raw: &RawValue) -> Result<Number, FrameError> {
     Number::parse(digits(raw)).map_err(|error| FrameError::Number { field, error })
 }
 
 /// Empty text stands for "none", as in a funding rate of a symbol without funding.
-fn optional_number(field: &'static str, raw: Field<'_>) -> Result<Option<Number>, FrameError> {
+pub(crate) fn optional_number(
+    field: &'static str,
+    raw: Field<'_>,
+) -> Result<Option<Number>, FrameError> {
     raw.filter(|raw| !digits(raw).is_empty())
         .map(|raw| number(field, raw))
         .transpose()
 }
 
-fn integer(field: &'static str, raw: &RawValue) -> Result<i64, FrameError> {
+pub(crate) fn integer(field: &'static str, raw: &RawValue) -> Result<i64, FrameError> {
     number(field, raw)?
         .at(0)
         .map_err(|error| FrameError::Number { field, error })
 }
 
-fn optional_integer(field: &'static str, raw: Field<'_>) -> Result<i64, FrameError> {
+pub(crate) fn optional_integer(field: &'static str, raw: Field<'_>) -> Result<i64, FrameError> {
     raw.map_or(Ok(0), |raw| integer(field, raw))
 }
 
-fn boolean(field: &'static str, raw: &RawValue) -> Result<bool, FrameError> {
+pub(crate) fn boolean(field: &'static str, raw: &RawValue) -> Result<bool, FrameError> {
     match digits(raw) {
         b"true" => Ok(true),
         b"false" => Ok(false),

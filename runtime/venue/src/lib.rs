@@ -12,6 +12,8 @@ pub mod error;
 pub mod exchange_info;
 pub mod frame;
 pub mod join;
+pub mod local_book;
+pub mod market_stream;
 pub mod number;
 pub mod route;
 pub mod sign;
@@ -22,15 +24,18 @@ pub mod wire;
 
 mod decode;
 mod general;
+mod keyed;
 mod scan;
+mod taker_side;
 
 pub use assets::Assets;
 pub use brand::Brand;
 pub use decode::decode;
 pub use frame::{
-    BookLevels, BookTop, Decoded, DepthDiff, DepthSnapshot, DiffIds, Frame, FrameError, MarkPrice,
-    Trade,
+    BookLevels, BookTop, Decoded, DepthDiff, DepthSnapshot, DiffIds, FillIds, Frame, FrameError,
+    MarkPrice, Trade, TradePro,
 };
 pub use join::{DiffStep, Joiner, Pending, SnapshotStep};
 pub use number::{Number, NumberError};
 pub use symbol_rules::SymbolRules;
+pub use taker_side::TakerSide;

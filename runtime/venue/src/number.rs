@@ -91,6 +91,12 @@ impl Number {
         self.rescaled(scale)
     }
 
+    /// The number times 10^18, exactly: comparable and ordered, whatever the scale.
+    pub fn key(self) -> i128 {
+        // 63 bits of mantissa and 60 bits of power stay within 127.
+        i128::from(self.mantissa) * i128::from(pow10(18 - self.scale))
+    }
+
     fn rescaled(self, scale: u8) -> Result<i64, NumberError> {
         if scale > self.scale {
             let factor = 10_i64.checked_pow(u32::from(scale - self.scale));

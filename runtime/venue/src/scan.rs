@@ -2,7 +2,9 @@
 //! white space. Anything else is `None`, never an error: the general parser judges it.
 
 use crate::decode::is_partial_depth;
-use crate::frame::{BookLevels, BookTop, Decoded, DepthDiff, DiffIds, Frame, Trade};
+use crate::frame::{
+    BookLevels, BookTop, Decoded, DepthDiff, DiffIds, FillIds, Frame, Trade, TradePro, shown,
+};
 use crate::number::{Number, scan_quoted};
 use crate::surface;
 
@@ -26,6 +28,8 @@ pub(crate) fn decode<'a>(text: &'a [u8], levels: &mut BookLevels) -> Option<Deco
         spot_top(&mut cursor)
     } else if cursor.skip(b"{\"e\":\"aggTrade\",\"E\":") {
         aggregate(&mut cursor)
+    } else if cursor.skip(b"{\"e\":\"tradepro\",\"E\":") {
+        trade_pro(&mut cursor)
     } else {
         None
     }?;
@@ -126,6 +130,44 @@ fn trade<'a>(cursor: &mut Cursor<'a>) -> Option<Decoded<'a>> {
             price,
             qty,
             buyer_is_maker,
+            fills: None,
+        }),
+    })
+}
+
+/// `E` (its value comes next), T, s, t, p, q, h, m.
+fn trade_pro<'a>(cursor: &mut Cursor<'a>) -> Option<Decoded<'a>> {
+    let event_ms = cursor.integer()?;
+    cursor.expect(b",\"T\":")?;
+    let trade_ms = cursor.integer()?;
+    cursor.expect(b",\"s\":\"")?;
+    let symbol = cursor.text()?;
+    cursor.expect(b",\"t\":")?;
+    let id = cursor.integer()?;
+    cursor.expect(b",\"p\":\"")?;
+    let price = cursor.number()?;
+    cursor.expect(b",\"q\":\"")?;
+    let qty = cursor.number()?;
+    cursor.expect(b",\"h\":\"")?;
+    let hash = cursor.text()?;
+    cursor.expect(b",\"m\":[\"")?;
+    let taker = cursor.text()?;
+    cursor.expect(b",\"")?;
+    let maker = cursor.text()?;
+    cursor.expect(b"]}")?;
+    Some(Decoded {
+        stream: None,
+        surface: None,
+        frame: Frame::TradePro(TradePro {
+            symbol,
+            event_ms,
+            trade_ms,
+            id,
+            price,
+            qty,
+            hash: Some(hash),
+            taker: shown(taker),
+            maker: shown(maker),
         }),
     })
 }
@@ -149,9 +191,9 @@ fn aggregate<'a>(cursor: &mut Cursor<'a>) -> Option<Decoded<'a>> {
     cursor.expect(b",\"q\":\"")?;
     let qty = cursor.number()?;
     cursor.expect(b",\"f\":")?;
-    cursor.integer()?;
+    let first = cursor.integer()?;
     cursor.expect(b",\"l\":")?;
-    cursor.integer()?;
+    let last = cursor.integer()?;
     cursor.expect(b",\"T\":")?;
     let trade_ms = cursor.integer()?;
     let (buyer_is_maker, has_ignored_flag) = cursor.maker_and_end()?;
@@ -167,6 +209,7 @@ fn aggregate<'a>(cursor: &mut Cursor<'a>) -> Option<Decoded<'a>> {
             price,
             qty,
             buyer_is_maker,
+            fills: Some(FillIds { first, last }),
         }),
     })
 }

@@ -38,6 +38,7 @@ fn the_scanner_and_the_general_parser_agree_on_every_recorded_shape() {
         (recorded("futures_trade"), Some(Surface::Futures)),
         (recorded("spot_trade"), Some(Surface::Spot)),
         (recorded("aggregate"), None),
+        (recorded("tradepro"), None),
         (recorded("futures_depth"), Some(Surface::Futures)),
         (recorded("spot_depth"), Some(Surface::Spot)),
     ];
@@ -155,6 +156,7 @@ fn what_is_wrong_with_a_frame_is_said() {
         recorded("spot_trade"),
         recorded("futures_depth"),
         recorded("aggregate"),
+        recorded("tradepro"),
     ] {
         for end in 0..text.len() {
             assert!(
@@ -253,7 +255,7 @@ proptest! {
     /// A byte changed anywhere: if the scanner still takes it, it means what JSON says.
     #[test]
     fn no_typing_error_is_taken_by_the_scanner_alone(
-        which in 0_usize..7, at: prop::sample::Index, byte in 0x20_u8..0x7f,
+        which in 0_usize..8, at: prop::sample::Index, byte in 0x20_u8..0x7f,
     ) {
         let line = include_str!("frames.txt").lines().nth(which).unwrap();
         let frame = line.split_once(' ').unwrap().1;

@@ -7,13 +7,13 @@ use windvane_engine::decimal::MARK_SCALE;
 use windvane_engine::{Surface, Time};
 use windvane_venue::{
     BookLevels, BookTop, Decoded, Frame, FrameError, MarkPrice, Number, NumberError, Trade,
-    decode as decode_frame,
+    TradePro, decode as decode_frame,
 };
 
 use super::cache::{Key, Writer};
 use super::chunking::{Chunking, local_id};
 use super::depth::OwnedSnapshot;
-use super::listing::Listing;
+use super::listing::{Listing, TradeStream};
 use super::reader::{Broken, Lines};
 use super::survey::{Cut, Survey};
 use super::tape_event::{MARK, TOP, TRADE, TapeEvent};
@@ -187,7 +187,11 @@ impl Decoding {
         };
         let known = surface.unwrap_or(self.surface);
         match frame {
-            Frame::Trade(trade) => self.trade(at, known, &trade),
+            Frame::Trade(trade) if trade.aggregate => {
+                self.trade(at, known, &trade, TradeStream::Aggregate)
+            }
+            Frame::Trade(trade) => self.trade(at, known, &trade, TradeStream::Trade),
+            Frame::TradePro(trade) => self.trade_pro(at, known, &trade),
             Frame::Top(top) => self.top(at, known, &top),
             Frame::Depth(diff) => self.depth(at, known, &diff, levels),
             Frame::Snapshot(snapshot) => self.snapshot(at, surface, &snapshot, levels),
@@ -203,7 +207,21 @@ impl Decoding {
         }
     }
 
-    fn trade(&mut self, at: At, surface: Surface, trade: &Trade<'_>) -> Result<(), Refused> {
+    /// A trade that does not tell who crossed: that is estimated from what came before it.
+    fn trade_pro(&mut self, at: At, surface: Surface, trade: &TradePro<'_>) -> Result<(), Refused> {
+        let index = self.listing.index(surface, trade.symbol);
+        let buyer_is_maker = self.listing.at(index).taker_side.on_trade(trade.price);
+        let trade = trade.with_side(buyer_is_maker);
+        self.trade(at, surface, &trade, TradeStream::TradePro)
+    }
+
+    fn trade(
+        &mut self,
+        at: At,
+        surface: Surface,
+        trade: &Trade<'_>,
+        stream: TradeStream,
+    ) -> Result<(), Refused> {
         if trade.price.mantissa == 0 || trade.qty.mantissa == 0 {
             // What venues send for an execution that was no trade of the market.
             self.survey.ignored += 1;
@@ -214,7 +232,7 @@ impl Decoding {
         self.chunking
             .fit(index, trade.price.scale, trade.qty.scale)?;
         let listed = self.listing.at(index);
-        if *listed.trades_are_aggregates.get_or_insert(trade.aggregate) != trade.aggregate {
+        if *listed.trade_stream.get_or_insert(stream) != stream {
             listed.survey.trades_doubled += 1;
             return Ok(());
         }
@@ -244,6 +262,7 @@ impl Decoding {
         listed.survey.tops += 1;
         listed.delay(at.recv, time);
         listed.last_price = Some(top.bid_price);
+        listed.taker_side.on_quotes(top.bid_price, top.ask_price);
         self.emit(at, time, index, TOP, false, words)
     }
 
@@ -338,6 +357,10 @@ fn check_numbers(frame: &Frame<'_>, levels: &BookLevels) -> Result<(), String> {
     };
     match frame {
         Frame::Trade(trade) => {
+            check("price", trade.price)?;
+            check("quantity", trade.qty)
+        }
+        Frame::TradePro(trade) => {
             check("price", trade.price)?;
             check("quantity", trade.qty)
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use windvane_engine::Surface;
 use windvane_venue::exchange_info::{self, ExchangeInfoError};
-use windvane_venue::{BookLevels, Joiner, Number, Pending};
+use windvane_venue::{BookLevels, Joiner, Number, Pending, TakerSide};
 
 use super::survey::InstrumentSurvey;
 
@@ -29,8 +29,18 @@ pub(super) struct Listed {
     /// Depth differences were seen, so that snapshots are joined to them.
     pub(super) has_diffs: bool,
     /// Which trade stream came first and counts.
-    pub(super) trades_are_aggregates: Option<bool>,
+    pub(super) trade_stream: Option<TradeStream>,
     pub(super) last_price: Option<Number>,
+    /// For trades that do not tell who crossed.
+    pub(super) taker_side: TakerSide,
+}
+
+/// The streams that tell a trade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TradeStream {
+    Trade,
+    Aggregate,
+    TradePro,
 }
 
 impl Listed {
@@ -92,8 +102,9 @@ impl Listing {
             joiner: Joiner::new(surface),
             waiting: Pending::new(WAITING_MAX),
             has_diffs: false,
-            trades_are_aggregates: None,
+            trade_stream: None,
             last_price: None,
+            taker_side: TakerSide::default(),
         });
         self.all.len() - 1
     }

@@ -389,6 +389,24 @@ fn both_trade_streams_are_not_both_counted() {
 }
 
 #[test]
+fn a_tradepro_is_a_trade_whose_taker_is_estimated() {
+    let dir = tempfile::tempdir().unwrap();
+    let pro = |recv: u32, id: u32, price: &str| {
+        format!(
+            "{recv} {{\"stream\":\"btcusdt@tradepro\",\"data\":{{\"e\":\"tradepro\",\"E\":1,\"T\":1,\
+             \"s\":\"BTCUSDT\",\"t\":{id},\"p\":\"{price}\",\"q\":\"1\",\"h\":\"0x\",\
+             \"m\":[\"hidden\",\"hidden\"]}}}}\n"
+        )
+    };
+    let text = pro(1, 1, "100.1") + &pro(2, 2, "100.0") + &trade(3, 2, "100.0");
+    let survey = open(&written(dir.path(), &text), dir.path())
+        .survey()
+        .clone();
+    let trades = &survey.instruments[0];
+    assert_eq!((trades.trades, trades.trades_doubled), (2, 1));
+}
+
+#[test]
 fn marks_carry_funding_and_no_scale_binds_them() {
     let dir = tempfile::tempdir().unwrap();
     let mark = "2 {\"e\":\"markPriceUpdate\",\"E\":1,\"s\":\"BTCUSDT\",\"p\":\"100.12345678\",\

@@ -4,7 +4,8 @@ use windvane_engine::{
     ExecutionType, OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType,
 };
 
-use super::{ForcedClose, MarginType, UpdateReason, keyed};
+use super::{ForcedClose, MarginType, UpdateReason};
+use crate::keyed::keyed;
 use crate::wire::{Exact, Flag, Whole, Word};
 
 keyed! {
@@ -22,7 +23,7 @@ keyed! {
         event_ms: Whole = "E",
         /// Cross wallet balance; only where a cross position is called.
         cross_wallet: Option<Exact> = "cw",
-        #[serde(default, deserialize_with = "super::list")]
+        #[serde(default, deserialize_with = "crate::keyed::list")]
         positions: Vec<PositionAtRisk> = "p",
     }
 
@@ -54,9 +55,9 @@ keyed! {
     /// What an `ACCOUNT_UPDATE` holds.
     AccountChange {
         reason: Word<UpdateReason> = "m",
-        #[serde(default, deserialize_with = "super::list")]
+        #[serde(default, deserialize_with = "crate::keyed::list")]
         balances: Vec<BalanceChange> = "B",
-        #[serde(default, deserialize_with = "super::list")]
+        #[serde(default, deserialize_with = "crate::keyed::list")]
         positions: Vec<PositionChange> = "P",
     }
 

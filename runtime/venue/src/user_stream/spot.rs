@@ -2,7 +2,7 @@
 
 use windvane_engine::{ExecutionType, OrderStatus, OrderType, Side, TimeInForce};
 
-use super::keyed;
+use crate::keyed::keyed;
 use crate::wire::{Exact, Flag, Whole, Word};
 
 keyed! {
@@ -15,7 +15,7 @@ keyed! {
         update_ms: Option<Whole> = "T",
         /// Why, for example a withdrawal; the document does not list the words.
         reason: Option<String> = "m",
-        #[serde(default, deserialize_with = "super::list")]
+        #[serde(default, deserialize_with = "crate::keyed::list")]
         balances: Vec<AssetBalance> = "B",
     }
 
