@@ -1,68 +1,174 @@
-//! Fault switches and the full truth, for tests of any client.
+//! Fault switches and the full truth, for tests of any client: the control port. What it takes
+//! and answers stands in `runtime/server/CONTROL.md`.
 //!
-//! The hooks: [`plan`] is asked before each request of the other ports, [`user_event`] is given
-//! every user event on its way to the streams, [`advance`] is called as time passes, and
-//! [`answer`] is the control port.
+//! The hooks, all of them called from one place each: [`plan`] is asked before each request of the
+//! other ports, [`asked`] and [`answered`] count them, [`noted`] sees every user event of every
+//! account, [`user_event`] is given what goes to the streams, [`Gaps::lose`] is asked of public
+//! frames, [`advance`] is called as time passes, and [`answer`] is the control port.
 
+mod act;
+mod counters;
+mod faults;
+mod fields;
+mod plan;
+mod switch;
+mod truth;
+
+use serde_json::{Value, json};
 use windvane_engine::Time;
+use windvane_sim::StreamEvent;
 
-use crate::http::dispatch::Received;
-use crate::http::{Refusal, Sent};
-use crate::state::State;
+pub(crate) use counters::Counters;
+pub(crate) use faults::{Faults, Gaps};
+pub(crate) use plan::{Ending, Plan};
+
+use crate::http::dispatch::{self, Received};
+use crate::http::{Answer, Body, Refusal, Sent};
+use crate::state::{AccountId, State};
 use crate::stream::UserFrame;
+use faults::{SWITCHES_MAX, Seen};
+use switch::{Fault, Switch};
 
-/// The switches.
-#[derive(Debug, Default)]
-pub(crate) struct Faults {
-    /// Added to the clock that answers show and that the time rule reads, in milliseconds.
-    pub(crate) skew_ms: i64,
-}
-
-/// What is done with one request.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    /// Waits before the venue acts.
-    pub(crate) before_ms: u64,
-    /// Whether the venue acts at all.
-    pub(crate) handled: bool,
-    /// Waits before the answer is sent.
-    pub(crate) after_ms: u64,
-    /// What is sent.
-    pub(crate) ending: Ending,
-}
-
-/// What becomes of an answer.
-#[derive(Debug)]
-pub(crate) enum Ending {
-    /// Sent as it is.
-    AsIs,
-    /// Another one is sent.
-    Instead(Sent),
-    /// The connection is cut without one.
-    Cut,
-    /// Nothing is sent and the connection stays.
-    HalfOpen,
-}
-
-/// What is done with a request that has just been read.
-pub(crate) fn plan(_state: &mut State, _received: &Received<'_>, _now: Time) -> Plan {
-    Plan {
-        before_ms: 0,
-        handled: true,
-        after_ms: 0,
-        ending: Ending::AsIs,
+/// What is done with a request that has just been read. WebSocket handshakes are requests of the
+/// route `stream`.
+pub(crate) fn plan(state: &mut State, received: &Received<'_>, now: Time) -> Plan {
+    if !state.faults.concern_requests() {
+        return Plan::as_is();
     }
+    let (surface, route) = match dispatch::find(state, received) {
+        Ok((route, _)) => (route.surface, route.name),
+        Err(_) => (received.port.surface(), "stream"),
+    };
+    let seen = Seen {
+        surface,
+        route,
+        account: claimed(state, received).map(|id| id.0),
+    };
+    state.faults.plan(&seen, now)
+}
+
+/// The account that a request claims to come from, before anything is verified.
+fn claimed(state: &State, received: &Received<'_>) -> Option<AccountId> {
+    let key = received.headers.get("x-mbx-apikey");
+    let key = key.and_then(|key| key.to_str().ok());
+    let body = std::str::from_utf8(received.body).unwrap_or_default();
+    let fields = received.query.split('&').chain(body.split('&'));
+    let named = |name: &str, value: &str| {
+        ["user", "signer"]
+            .iter()
+            .any(|f| f.eq_ignore_ascii_case(name))
+            .then(|| value.parse().ok())?
+    };
+    let addresses: Vec<alloy_primitives::Address> = fields
+        .filter_map(|field| field.split_once('='))
+        .filter_map(|(name, value)| named(name, value))
+        .collect();
+    let place = state.accounts.iter().position(|account| {
+        let by_key = account.api_keys.iter().any(|k| Some(k.key.as_str()) == key);
+        let mut agents = account.agents.iter().map(|agent| agent.address);
+        let known = addresses.contains(&account.user) || agents.any(|a| addresses.contains(&a));
+        by_key || known
+    })?;
+    Some(AccountId(place as u16))
+}
+
+/// Counts a request of a route.
+pub(crate) fn asked(state: &mut State, route: &'static str) {
+    state.counters.ask(route);
+}
+
+/// Counts an answer of the venue, before any fault spoils it.
+pub(crate) fn answered(state: &mut State, answer: &Answer) {
+    state.counters.answer(answer);
+}
+
+/// Takes note of a user event of an account, heard or not.
+pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) {
+    state.counters.event(account.0, event);
 }
 
 /// Brings a user event to the streams: now, later, twice or never.
 pub(crate) fn user_event(state: &mut State, frame: UserFrame) {
-    state.hub.tell_user(&frame);
+    if state.faults.is_quiet() {
+        return state.hub.tell_user(&frame);
+    }
+    let owner = state.accounts.iter().position(|account| {
+        let key = account.listen_keys.valid(frame.surface);
+        key.is_some_and(|key| key.key == frame.listen_key)
+    });
+    let owner = owner.map(|place| place as u16);
+    for frame in state.faults.carry(frame, owner, state.now) {
+        state.hub.tell_user(&frame);
+    }
 }
 
 /// Sends what has been held back until `now`.
-pub(crate) fn advance(_state: &mut State, _now: Time) {}
+pub(crate) fn advance(state: &mut State, now: Time) {
+    state.hub.gaps.retain(|switch| !switch.is_over(now));
+    if state.faults.is_quiet() {
+        return;
+    }
+    for frame in state.faults.due(now) {
+        state.hub.tell_user(&frame);
+    }
+}
 
 /// Answers the control port.
-pub(crate) fn answer(_state: &mut State, received: &Received<'_>, _now: Time) -> Sent {
-    Sent::new(Err(Refusal::not_built(received.path).with_status(404)))
+pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
+    state.advance(now);
+    let path = received.path.trim_end_matches('/');
+    let done = match (received.method, path) {
+        ("GET", "/state") => truth::truth(state, received.query),
+        ("GET", "/faults") => Ok(truth::faults(state)),
+        ("POST", "/faults") => set(state, received.body, now),
+        ("DELETE", "/faults") => {
+            state.faults.clear_all(now);
+            state.hub.gaps.retain(|_| false);
+            advance(state, now);
+            Ok(json!({}))
+        }
+        ("DELETE", _) if path.starts_with("/faults/") => clear(state, path),
+        ("POST", "/act") => act::act(state, received.body, now).map_err(Refusal::from),
+        (method, path) => {
+            let msg = format!("{method} {path} is nothing here; CONTROL.md lists what is.");
+            Err(Refusal::new(-1020, msg).with_status(404))
+        }
+    };
+    Sent::new(done.map(|value| Body(value.to_string())))
+}
+
+fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
+    if switches(state).count() >= SWITCHES_MAX {
+        let msg = format!("{SWITCHES_MAX} switches are on; turn some off first.");
+        return Err(Refusal::new(-1130, msg));
+    }
+    let (id, seed) = (state.faults.number(), state.settings.seed);
+    let switch = Switch::parse(body, id, seed, now);
+    let switch = switch.map_err(|error| Refusal::new(-1130, error.to_string()))?;
+    if switch.fault == Fault::Gap {
+        state.hub.gaps.set(switch);
+    } else {
+        state.faults.set(switch);
+    }
+    Ok(json!({ "id": id }))
+}
+
+/// Every switch that is on.
+fn switches(state: &State) -> impl Iterator<Item = &Switch> {
+    state.faults.switches().iter().chain(state.hub.gaps.switches())
+}
+
+fn clear(state: &mut State, path: &str) -> Result<Value, Refusal> {
+    let text = path.trim_start_matches("/faults/");
+    let id = text.parse().ok();
+    let cleared = id.is_some_and(|id| {
+        let gaps = state.hub.gaps.retain(|switch| switch.id != id);
+        state.faults.clear(id) || gaps > 0
+    });
+    if cleared {
+        Ok(json!({}))
+    } else {
+        let msg = format!("No switch {text} is on.");
+        Err(Refusal::new(-1130, msg).with_status(404))
+    }
 }

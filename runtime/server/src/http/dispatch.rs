@@ -12,7 +12,7 @@ use windvane_venue::route::{self, Counted, Listing, Route, Surface};
 use super::answer::Sent;
 use super::{Answer, Params, Port, Refusal, check};
 use crate::state::{AccountId, State};
-use crate::{auth, limits, market_routes, orders, wallet};
+use crate::{auth, control, limits, market_routes, orders, wallet};
 
 /// Names and values.
 type Headers = Vec<(&'static str, String)>;
@@ -60,6 +60,7 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
     state.advance(now);
     let mut headers = Vec::new();
     let answer = route_and_handle(state, received, now, &mut headers);
+    control::answered(state, &answer);
     let mut sent = Sent::new(answer);
     sent.headers.append(&mut headers);
     sent
@@ -82,6 +83,7 @@ fn route_and_handle(
     });
     limits::charge(state, surface, weight, received, now, headers)?;
     let ((route, listing), params) = (found?, params?);
+    control::asked(state, route.name);
     limits::count_route(state, route, received.ip, now)?;
     let account = auth::authenticate(state, route, listing, received, &params, now)?;
     check::check(&state.settings, route, listing, &params)?;
@@ -140,7 +142,7 @@ fn count_orders(
 
 /// The route of a path and a method: 404 for a path that no route has, 405 for one that none has
 /// with this method. A JSON-RPC request is found by its `method`.
-fn find(
+pub(crate) fn find(
     state: &State,
     received: &Received<'_>,
 ) -> Result<(&'static Route, &'static Listing), Refusal> {

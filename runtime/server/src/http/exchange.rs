@@ -28,7 +28,7 @@ pub(crate) async fn exchange(
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Cut> {
     if port != Port::Control && stream::is_upgrade(&request) {
-        return Ok(stream::accept(&shared, port, ip, request));
+        return upgrade(&shared, port, ip, request).await;
     }
     let (head, body) = request.into_parts();
     let body = match Limited::new(body, BODY_MAX).collect().await {
@@ -62,8 +62,41 @@ pub(crate) async fn exchange(
     match (plan.ending, sent) {
         (Ending::AsIs, Some(sent)) => response(sent),
         (Ending::Instead(sent), _) => response(sent),
-        (Ending::Cut, _) | (Ending::AsIs, None) => Err(Cut),
+        (Ending::Half, Some(mut sent)) => {
+            sent.body = sent.body.chars().take(sent.body.len() / 2).collect();
+            response(sent)
+        }
+        (Ending::Cut, _) | (Ending::AsIs | Ending::Half, None) => Err(Cut),
         (Ending::HalfOpen, _) => {
+            tokio::time::sleep(HALF_OPEN).await;
+            Err(Cut)
+        }
+    }
+}
+
+/// A WebSocket handshake, which faults may concern like any request.
+async fn upgrade(
+    shared: &Arc<Shared>,
+    port: Port,
+    ip: IpAddr,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Cut> {
+    let received = Received {
+        port,
+        ip,
+        method: request.method().as_str(),
+        path: request.uri().path(),
+        query: request.uri().query().unwrap_or_default(),
+        headers: request.headers(),
+        body: &[],
+    };
+    let plan = control::plan(&mut shared.state(), &received, now());
+    wait(plan.before_ms.saturating_add(plan.after_ms)).await;
+    match plan.ending {
+        Ending::AsIs => Ok(stream::accept(shared, port, ip, request)),
+        Ending::Instead(sent) => response(sent),
+        Ending::Half | Ending::Cut => Err(Cut),
+        Ending::HalfOpen => {
             tokio::time::sleep(HALF_OPEN).await;
             Err(Cut)
         }

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use windvane_engine::Time;
 use windvane_venue::route::Surface;
 
-pub(crate) use answer::{Answer, Body, Refusal, Sent};
+pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};
 pub(crate) use dispatch::Call;
 pub(crate) use params::{Params, integer, invalid, missing};
 

@@ -20,7 +20,7 @@ pub use keys::AccountKeys;
 pub(crate) use keys::drawn;
 pub(crate) use nonces::NonceError;
 
-use crate::control::Faults;
+use crate::control::{Counters, Faults};
 use crate::limits::Limits;
 use crate::market::Board;
 use crate::settings::Settings;
@@ -47,6 +47,7 @@ pub(crate) struct State {
     pub(crate) hub: Hub,
     pub(crate) wallets: Wallets,
     pub(crate) faults: Faults,
+    pub(crate) counters: Counters,
     /// Client order ids that the venue made.
     pub(crate) generated_ids: u64,
 }
@@ -81,6 +82,7 @@ impl State {
             hub: Hub::default(),
             wallets: Wallets::default(),
             faults: Faults::default(),
+            counters: Counters::default(),
             generated_ids: 0,
             settings,
         };

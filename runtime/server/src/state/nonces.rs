@@ -22,6 +22,11 @@ pub(crate) enum NonceError {
 pub(crate) struct Nonces(BTreeSet<u64>);
 
 impl Nonces {
+    /// The nonces that are kept, smallest first.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
+    }
+
     /// Checks a nonce, in microseconds, and keeps it.
     pub(crate) fn take(
         &mut self,

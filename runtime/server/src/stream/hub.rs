@@ -9,6 +9,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_engine::Surface;
 
 use super::topic::Topic;
+use crate::control::Gaps;
 use crate::market::Board;
 
 /// A user event as text, on its way to the connections of a listen key.
@@ -73,6 +74,7 @@ pub(crate) struct Connection {
 
 #[derive(Debug)]
 struct Channel {
+    surface: Surface,
     name: String,
     hearers: BTreeSet<ConnectionId>,
 }
@@ -82,6 +84,8 @@ struct Channel {
 pub(crate) struct Hub {
     connections: BTreeMap<ConnectionId, Connection>,
     channels: BTreeMap<Topic, Channel>,
+    /// Fault switches that lose public frames.
+    pub(crate) gaps: Gaps,
     /// How many there were.
     opened: u64,
 }
@@ -145,7 +149,9 @@ impl Hub {
             return;
         };
         connection.topics.insert(topic);
+        let surface = connection.surface;
         let channel = self.channels.entry(topic).or_insert_with(|| Channel {
+            surface,
             name: topic.name(board),
             hearers: BTreeSet::new(),
         });
@@ -209,6 +215,9 @@ impl Hub {
         let Some(payload) = payload() else {
             return;
         };
+        if self.gaps.lose(channel.surface, &channel.name) {
+            return;
+        }
         let always_wrapped = topic.is_always_wrapped();
         let mut wrapped: Option<Utf8Bytes> = None;
         let bare = Utf8Bytes::from(payload);

@@ -15,6 +15,7 @@ use crate::{control, figures};
 /// Keeps an event, and sends it where the account has a valid listen key.
 pub(crate) fn tell(state: &mut State, id: AccountId, event: &StreamEvent) {
     keep(state, id, event);
+    control::noted(state, id, event);
     let surface = surface_of(event);
     let Some(key) = state.account(id).listen_keys.valid(surface) else {
         return;

@@ -1,0 +1,133 @@
+//! Rules of a symbol, and trades of others.
+
+use rust_decimal::Decimal;
+use serde_json::json;
+use windvane_engine::decimal::exact_mantissa;
+use windvane_engine::instrument::SymbolStatus;
+use windvane_engine::{Instrument, MarketEvent, Time};
+
+use super::{ActError, Done, amount_of, instrument_of, price_of, qty_of, unfit};
+use crate::control::fields::{Fields, required};
+use crate::state::State;
+
+/// Changes rules of a symbol: its status and filters, for exchange information and every account.
+/// Only what is sent changes; open orders stay.
+pub(super) fn rules(state: &mut State, mut fields: Fields) -> Done {
+    let id = instrument_of(state, &mut fields)?;
+    let mut rules = state.rules(id).clone();
+    if let Some(status) = fields.text("status")? {
+        rules.status = match status.as_str() {
+            "TRADING" => SymbolStatus::Trading,
+            _ => SymbolStatus::Other(status),
+        };
+    }
+    change_prices(&mut rules, &mut fields)?;
+    change_quantities(&mut rules, &mut fields)?;
+    change_bounds(&mut rules, &mut fields)?;
+    fields.finish()?;
+    let fits = |error: windvane_sim::VenueConfigError| ActError::Refused {
+        code: -1130,
+        msg: error.to_string(),
+    };
+    for account in &mut state.accounts {
+        account.venue.set_rules(id, rules.clone()).map_err(fits)?;
+    }
+    if let Some(shown) = state.board.instrument_mut(id) {
+        *shown = rules.clone();
+    }
+    state.instruments[usize::from(id.0)] = rules;
+    Ok(json!({}))
+}
+
+fn mantissa(
+    fields: &mut Fields,
+    field: &'static str,
+    scale: u8,
+    target: &mut i64,
+) -> Result<(), ActError> {
+    if let Some(value) = fields.decimal(field)? {
+        let exact = exact_mantissa(value, scale).filter(|mantissa| *mantissa >= 0);
+        let rule = "must not be negative, nor have more decimals than the symbol's numbers";
+        *target = exact.ok_or_else(|| unfit(field, &value.to_string(), rule))?;
+    }
+    Ok(())
+}
+
+fn change_prices(rules: &mut Instrument, fields: &mut Fields) -> Result<(), ActError> {
+    let scale = rules.price_scale;
+    let mut filter = rules.filters.price.unwrap_or_default();
+    let before = filter;
+    mantissa(fields, "tick_size", scale, &mut filter.tick_size)?;
+    mantissa(fields, "min_price", scale, &mut filter.min_price)?;
+    mantissa(fields, "max_price", scale, &mut filter.max_price)?;
+    if filter != before {
+        rules.filters.price = Some(filter);
+    }
+    Ok(())
+}
+
+fn change_quantities(rules: &mut Instrument, fields: &mut Fields) -> Result<(), ActError> {
+    let scale = rules.qty_scale;
+    let mut filter = rules.filters.lot_size.unwrap_or_default();
+    let before = filter;
+    mantissa(fields, "step_size", scale, &mut filter.step_size)?;
+    mantissa(fields, "min_qty", scale, &mut filter.min_qty)?;
+    mantissa(fields, "max_qty", scale, &mut filter.max_qty)?;
+    if filter != before {
+        rules.filters.lot_size = Some(filter);
+    }
+    Ok(())
+}
+
+fn change_bounds(rules: &mut Instrument, fields: &mut Fields) -> Result<(), ActError> {
+    if let Some(value) = fields.decimal("min_notional")? {
+        rules.filters.min_notional = Some(amount_of("min_notional", value)?);
+    }
+    let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    if let Some(limit) = fields.whole("max_num_orders")? {
+        rules.filters.max_num_orders = Some(count(limit));
+    }
+    if let Some(limit) = fields.whole("max_num_algo_orders")? {
+        rules.filters.max_num_algo_orders = Some(count(limit));
+    }
+    if let Some(filter) = &mut rules.filters.percent_price {
+        let parts: [(_, &mut Decimal); 2] = [
+            ("multiplier_up", &mut filter.multiplier_up),
+            ("multiplier_down", &mut filter.multiplier_down),
+        ];
+        for (field, target) in parts {
+            if let Some(value) = fields.decimal(field)? {
+                *target = value;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A trade between others, now: it fills, triggers and prints as any trade of the market.
+pub(super) fn trade(state: &mut State, mut fields: Fields, now: Time) -> Done {
+    let id = instrument_of(state, &mut fields)?;
+    let price = required("price", fields.decimal("price"))?;
+    let qty = required("quantity", fields.decimal("quantity"))?;
+    let (price, qty) = (
+        price_of(state, id, "price", price)?.0,
+        qty_of(state, id, "quantity", qty)?.0,
+    );
+    let buyer_is_maker = fields.truth("buyer_is_maker")?.unwrap_or(false);
+    fields.finish()?;
+    let bad = |field, value: i64| unfit(field, &value.to_string(), "must be positive");
+    if price <= 0 {
+        return Err(bad("price", price));
+    }
+    if qty <= 0 {
+        return Err(bad("quantity", qty));
+    }
+    let event = MarketEvent::Trade {
+        price,
+        qty,
+        trade_id: 0,
+        buyer_is_maker,
+    };
+    crate::market::inject(state, now, id, &event);
+    Ok(json!({}))
+}

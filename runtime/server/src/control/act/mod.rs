@@ -1,0 +1,161 @@
+//! What a test makes happen now: orders and fills of others, liquidation, funding, money, modes,
+//! new rules, keys that end, bans. Each goes through the account's venue, so that events and
+//! sums are the usual ones.
+
+mod account;
+mod connection;
+
+mod market;
+mod order;
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+use windvane_engine::decimal::exact_mantissa;
+use windvane_engine::{Amount, InstrumentId, Price, Qty, Surface, Time};
+
+use super::fields::{FieldError, Fields, required};
+use crate::http::Refusal;
+use crate::state::{AccountId, State};
+
+/// Why nothing happened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ActError {
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    #[error("{field} = {value}: {rule}")]
+    Unfit {
+        field: &'static str,
+        value: String,
+        rule: &'static str,
+    },
+    #[error("{msg}")]
+    Refused { code: i32, msg: String },
+}
+
+impl From<windvane_engine::protocol::Refusal> for ActError {
+    fn from(refusal: windvane_engine::protocol::Refusal) -> Self {
+        Self::Refused {
+            code: refusal.code,
+            msg: refusal.msg,
+        }
+    }
+}
+
+impl From<ActError> for Refusal {
+    fn from(error: ActError) -> Self {
+        match error {
+            ActError::Refused { code, msg } => Self::new(code, msg),
+            other => Self::new(-1130, other.to_string()),
+        }
+    }
+}
+
+pub(super) type Done = Result<Value, ActError>;
+
+const SURFACES: &[(&str, Surface)] = &[("spot", Surface::Spot), ("futures", Surface::Futures)];
+
+/// Does what the body asks for.
+pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
+    let mut fields = Fields::parse(body)?;
+    let name = required("act", fields.text("act"))?;
+    state.advance(now);
+    let done = match name.as_str() {
+        "place" => order::place(state, fields, now),
+        "cancel" => order::cancel(state, fields, now),
+        "expire" => order::expire(state, fields, now),
+        "fill" => order::fill(state, fields, now),
+        "liquidate" => order::liquidate(state, fields, now),
+        "adl" => order::deleverage(state, fields, now),
+        "funding" => account::funding(state, fields, now),
+        "deposit" | "withdraw" => account::funds(state, &name, fields, now),
+        "transfer" => account::transfer(state, fields, now),
+        "leverage" => account::leverage(state, fields, now),
+        "margin_type" => account::margin_type(state, fields, now),
+        "position_mode" => account::position_mode(state, fields, now),
+        "multi_assets" => account::multi_assets(state, fields, now),
+        "expire_listen_key" => account::expire_listen_key(state, fields),
+        "expire_agent" => account::expire_agent(state, fields),
+        "ban" => account::ban(state, fields, now),
+        "pardon" => account::pardon(state, fields),
+        "rules" => market::rules(state, fields),
+        "trade" => market::trade(state, fields, now),
+
+        "disconnect" | "freeze" | "garbage" => connection::act(state, &name, fields),
+        _ => Err(unfit("act", &name, "must be an action of CONTROL.md")),
+    };
+    for account in 0..state.accounts.len() {
+        state.tell_users(AccountId(account as u16));
+    }
+    done
+}
+
+fn unfit(field: &'static str, value: &str, rule: &'static str) -> ActError {
+    ActError::Unfit {
+        field,
+        value: value.to_owned(),
+        rule,
+    }
+}
+
+/// `account`: the place in the ready line; 0 where it is not sent.
+fn account_of(state: &State, fields: &mut Fields) -> Result<AccountId, ActError> {
+    Ok(optional_account(state, fields)?.unwrap_or(AccountId(0)))
+}
+
+fn optional_account(state: &State, fields: &mut Fields) -> Result<Option<AccountId>, ActError> {
+    let Some(place) = fields.whole("account")? else {
+        return Ok(None);
+    };
+    let id = u16::try_from(place).ok().map(AccountId);
+    let known = id.filter(|id| usize::from(id.0) < state.accounts.len());
+    let rule = "must be the place of an account in the ready line";
+    known
+        .map(Some)
+        .ok_or_else(|| unfit("account", &place.to_string(), rule))
+}
+
+/// `surface`: futures where it is not sent.
+fn surface_of(fields: &mut Fields) -> Result<Surface, ActError> {
+    Ok(fields
+        .word("surface", SURFACES)?
+        .unwrap_or(Surface::Futures))
+}
+
+/// The instrument of `surface` and `symbol`.
+fn instrument_of(state: &State, fields: &mut Fields) -> Result<InstrumentId, ActError> {
+    let surface = surface_of(fields)?;
+    let symbol = required("symbol", fields.text("symbol"))?;
+    let found = state.instrument(surface, &symbol);
+    found.ok_or_else(|| unfit("symbol", &symbol, "must be a symbol of that surface"))
+}
+
+fn amount_of(field: &'static str, value: Decimal) -> Result<Amount, ActError> {
+    let amount = Amount::from_decimal(value);
+    amount.ok_or_else(|| unfit(field, &value.to_string(), "must fit an amount"))
+}
+
+fn price_of(
+    state: &State,
+    id: InstrumentId,
+    field: &'static str,
+    value: Decimal,
+) -> Result<Price, ActError> {
+    let mantissa = exact_mantissa(value, state.rules(id).price_scale);
+    let rule = "has more decimals than prices of the symbol";
+    mantissa
+        .map(Price)
+        .ok_or_else(|| unfit(field, &value.to_string(), rule))
+}
+
+fn qty_of(
+    state: &State,
+    id: InstrumentId,
+    field: &'static str,
+    value: Decimal,
+) -> Result<Qty, ActError> {
+    let mantissa = exact_mantissa(value, state.rules(id).qty_scale);
+    let rule = "has more decimals than quantities of the symbol";
+    mantissa
+        .map(Qty)
+        .ok_or_else(|| unfit(field, &value.to_string(), rule))
+}

@@ -1,0 +1,102 @@
+//! What was asked and refused, and which orders were accepted under which client order id: what a
+//! checker compares a client's own account with. Bounded.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use windvane_engine::{ClientOrderId, ExecutionType, InstrumentId, Time, VenueOrderId};
+use windvane_sim::StreamEvent;
+
+use crate::http::Answer;
+
+/// Accepted orders of an account that are listed; their number is counted beyond.
+const ACCEPTED_MAX: usize = 50_000;
+
+/// One accepted order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accepted {
+    pub(super) order_id: VenueOrderId,
+    pub(super) client_order_id: ClientOrderId,
+    pub(super) instrument: InstrumentId,
+    pub(super) time: Time,
+}
+
+/// The accepted orders of one account.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// The newest, oldest first.
+    pub(super) orders: VecDeque<Accepted>,
+    /// All.
+    pub(super) total: u64,
+    /// How often each client order id among them was accepted, where it was more than once.
+    times: BTreeMap<ClientOrderId, u32>,
+}
+
+impl Ledger {
+    fn accept(&mut self, order: Accepted) {
+        self.total += 1;
+        self.orders.push_back(order);
+        *self.times.entry(order.client_order_id).or_default() += 1;
+        if self.orders.len() > ACCEPTED_MAX
+            && let Some(oldest) = self.orders.pop_front()
+            && let Some(times) = self.times.get_mut(&oldest.client_order_id)
+        {
+            *times -= 1;
+            if *times == 0 {
+                self.times.remove(&oldest.client_order_id);
+            }
+        }
+    }
+
+    /// Client order ids that were accepted more than once, and how often.
+    pub(super) fn repeated(&self) -> impl Iterator<Item = (&ClientOrderId, u32)> {
+        let all = self.times.iter().map(|(id, times)| (id, *times));
+        all.filter(|(_, times)| *times > 1)
+    }
+}
+
+/// Counts since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// Requests that named a route, by its name.
+    pub(super) routes: BTreeMap<&'static str, u64>,
+    /// Answers by HTTP status, as the venue meant them: faults come after.
+    pub(super) statuses: BTreeMap<u16, u64>,
+    /// Refusals by code.
+    pub(super) refusals: BTreeMap<i32, u64>,
+    /// User events, told or not, faults apart.
+    pub(super) user_events: u64,
+    pub(super) accounts: BTreeMap<u16, Ledger>,
+}
+
+impl Counters {
+    pub(super) fn ask(&mut self, route: &'static str) {
+        *self.routes.entry(route).or_default() += 1;
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answer) {
+        let status = answer
+            .as_ref()
+            .map_or_else(|refusal| refusal.status, |_| 200);
+        *self.statuses.entry(status).or_default() += 1;
+        if let Err(refusal) = answer {
+            *self.refusals.entry(refusal.code).or_default() += 1;
+        }
+    }
+
+    pub(super) fn event(&mut self, account: u16, event: &StreamEvent) {
+        self.user_events += 1;
+        let StreamEvent::Order(order) = event else {
+            return;
+        };
+        let update = &order.update;
+        if update.execution == ExecutionType::New {
+            let ledger = self.accounts.entry(account).or_default();
+            ledger.accept(Accepted {
+                order_id: update.order_id,
+                client_order_id: update.client_order_id,
+                instrument: update.instrument,
+                time: update.transaction_time,
+            });
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What is done with one request, as far as faults go.
+
+use windvane_engine::Time;
+
+use super::switch::{Doubt, Fault, Spoil};
+use crate::http::{Refusal, Sent, error_body};
+
+/// What is done with one request.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Waits before the venue acts.
+    pub(crate) before_ms: u64,
+    /// Whether the venue acts at all.
+    pub(crate) handled: bool,
+    /// Waits before the answer is sent.
+    pub(crate) after_ms: u64,
+    /// What is sent.
+    pub(crate) ending: Ending,
+}
+
+/// What becomes of an answer.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// Sent as it is.
+    AsIs,
+    /// Another one is sent.
+    Instead(Sent),
+    /// The first half of it is sent, as if it were all.
+    Half,
+    /// The connection is cut without one.
+    Cut,
+    /// Nothing is sent and the connection stays.
+    HalfOpen,
+}
+
+impl Plan {
+    pub(super) const fn as_is() -> Self {
+        Self {
+            before_ms: 0,
+            handled: true,
+            after_ms: 0,
+            ending: Ending::AsIs,
+        }
+    }
+
+    /// Adds what a switch does; the caller sees to it that only one changes the ending.
+    pub(super) fn add(&mut self, fault: &Fault, until: Time, now: Time) {
+        match fault {
+            Fault::Delay {
+                before_ms,
+                after_ms,
+            } => {
+                self.before_ms = self.before_ms.saturating_add(*before_ms);
+                self.after_ms = self.after_ms.saturating_add(*after_ms);
+            }
+            Fault::Unknown { how, accepted } => self.end(*accepted, doubt(*how)),
+            Fault::Refuse { status, code, msg } => {
+                let refusal = Refusal::new(*code, msg.as_str()).with_status(*status);
+                self.end(false, Ending::Instead(Sent::new(Err(refusal))));
+            }
+            Fault::Body {
+                spoil: Spoil::Truncated,
+                ..
+            } => self.end(true, Ending::Half),
+            Fault::Body {
+                spoil,
+                status,
+                accepted,
+            } => self.end(*accepted, Ending::Instead(spoilt(*spoil, *status))),
+            Fault::Ban {
+                status,
+                retry_after_s,
+            } => self.end(
+                false,
+                Ending::Instead(banned(*status, *retry_after_s, until, now)),
+            ),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, handled: bool, ending: Ending) {
+        self.handled = handled;
+        self.ending = ending;
+    }
+}
+
+/// An answer after which the outcome is unknown (spec 1, HTTP status codes and Errors, 10xx).
+fn doubt(how: Doubt) -> Ending {
+    let (status, code, msg) = match how {
+        Doubt::Cut => return Ending::Cut,
+        Doubt::HalfOpen => return Ending::HalfOpen,
+        Doubt::Status503 => (
+            503,
+            -1000,
+            "Unknown error, please check your request or try again later.",
+        ),
+        Doubt::UnexpectedResponse => (
+            400,
+            -1006,
+            "An unexpected response was received from the message bus. Execution status unknown.",
+        ),
+        Doubt::Timeout => (
+            400,
+            -1007,
+            "Timeout waiting for response from backend server. Send status unknown; execution \
+             status unknown.",
+        ),
+    };
+    let refusal = Refusal::new(code, msg).with_status(status);
+    Ending::Instead(Sent::new(Err(refusal)))
+}
+
+fn spoilt(spoil: Spoil, status: u16) -> Sent {
+    let body = match spoil {
+        Spoil::Html => format!(
+            "<!DOCTYPE html>\n<html><head><title>{status}</title></head>\
+             <body><h1>{status}</h1><p>The request could not be satisfied.</p></body></html>\n"
+        ),
+        Spoil::Empty | Spoil::Truncated => String::new(),
+    };
+    let kind = match spoil {
+        Spoil::Html => "text/html",
+        Spoil::Empty | Spoil::Truncated => "application/json;charset=UTF-8",
+    };
+    Sent {
+        status,
+        headers: vec![("content-type", kind.to_owned())],
+        body,
+    }
+}
+
+/// 429 or 418 (spec 1, Limits, rules 5 and 6). A ban that ends says when by `Retry-After`, unless
+/// the switch says otherwise.
+fn banned(status: u16, retry_after_s: Option<u64>, until: Time, now: Time) -> Sent {
+    let left_ms = until.millis().saturating_sub(now.millis()).max(0);
+    let ends = until != Time::NEVER && status == 418;
+    let left_s = ends.then(|| left_ms.cast_unsigned().div_ceil(1_000));
+    let msg = match status {
+        418 => format!(
+            "Way too many requests; IP banned until {}. Please use the websocket for live updates \
+             to avoid bans.",
+            until.millis()
+        ),
+        _ => "Too many requests; please use the websocket for live updates.".to_owned(),
+    };
+    let mut sent = Sent {
+        status,
+        headers: vec![("content-type", "application/json;charset=UTF-8".to_owned())],
+        body: error_body(-1003, &msg),
+    };
+    if let Some(seconds) = retry_after_s.or(left_s) {
+        sent.headers.push(("retry-after", seconds.to_string()));
+    }
+    sent
+}
