@@ -189,9 +189,9 @@ impl Faults {
             match switch.fault {
                 Fault::Late { ms, jitter_ms } => {
                     let late = ms.saturating_add(switch.draw(jitter_ms.saturating_add(1)));
-                    copies
-                        .iter_mut()
-                        .for_each(|time| *time = after(*time, late));
+                    for time in &mut copies {
+                        *time = after(*time, late);
+                    }
                 }
                 Fault::Twice { after_ms } => {
                     let again = copies.last().map_or(now, |time| after(*time, after_ms));
@@ -204,13 +204,15 @@ impl Faults {
                     let until = switch.until;
                     let turn = if shuffle { switch.draw(1_000_000) } else { 0 };
                     let until = until.plus_ns(turn.cast_signed());
-                    copies.iter_mut().for_each(|time| *time = until.max(*time));
+                    for time in &mut copies {
+                        *time = until.max(*time);
+                    }
                 }
                 _ => {}
             }
         }
         self.retire(now);
-        let mut out = self.place(frame, &copies, swap, now);
+        let mut out = self.place(&frame, &copies, swap, now);
         if let (None, Some(last)) = (swap, out.last())
             && let Some((_, waited)) = self.swapped.remove(&last.listen_key)
         {
@@ -222,7 +224,7 @@ impl Faults {
     /// Puts each copy of an event where it belongs; what is to be sent now.
     fn place(
         &mut self,
-        frame: UserFrame,
+        frame: &UserFrame,
         copies: &[Time],
         swap: Option<Time>,
         now: Time,

@@ -155,7 +155,11 @@ fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
 
 /// Every switch that is on.
 fn switches(state: &State) -> impl Iterator<Item = &Switch> {
-    state.faults.switches().iter().chain(state.hub.gaps.switches())
+    state
+        .faults
+        .switches()
+        .iter()
+        .chain(state.hub.gaps.switches())
 }
 
 fn clear(state: &mut State, path: &str) -> Result<Value, Refusal> {

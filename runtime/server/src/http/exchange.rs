@@ -19,7 +19,7 @@ use crate::stream;
 /// The longest body of a request, in bytes.
 const BODY_MAX: usize = 64 * 1024;
 /// How long a half-open connection is kept.
-const HALF_OPEN: Duration = Duration::from_secs(600);
+const HALF_OPEN: Duration = Duration::from_mins(10);
 
 pub(crate) async fn exchange(
     shared: Arc<Shared>,
@@ -60,8 +60,7 @@ pub(crate) async fn exchange(
     };
     wait(plan.after_ms).await;
     match (plan.ending, sent) {
-        (Ending::AsIs, Some(sent)) => response(sent),
-        (Ending::Instead(sent), _) => response(sent),
+        (Ending::AsIs, Some(sent)) | (Ending::Instead(sent), _) => response(sent),
         (Ending::Half, Some(mut sent)) => {
             sent.body = sent.body.chars().take(sent.body.len() / 2).collect();
             response(sent)

@@ -31,9 +31,7 @@ use windvane_engine::Surface;
     reason = "the fault switches and liquidations use them"
 )]
 pub(crate) use frames::ForceOrder;
-#[allow(unused_imports, reason = "the fault switches use them")]
-pub(crate) use hub::{ConnectionId, End, Order};
-pub(crate) use hub::{Hub, Seat, UserFrame};
+pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat, UserFrame};
 pub use settings::StreamLimits;
 pub(crate) use topic::Topic;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Done, SURFACES, optional_account};
 use crate::control::fields::{Fields, required};
 use crate::state::State;
-use crate::stream::{ConnectionId, End, Order};
+use crate::stream::{Connection, ConnectionId, End, Order};
 
 /// What a garbage frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +53,19 @@ pub(super) fn act(state: &mut State, name: &str, mut fields: Fields) -> Done {
         let valid = surfaces.filter_map(|(_, surface)| keys.valid(*surface));
         valid.map(|key| key.key.clone()).collect()
     });
-    let fits = |(id, connection): &(ConnectionId, &crate::stream::Connection)| {
+    let fits = |(id, connection): &(ConnectionId, &Connection)| {
         let user = !connection.listen_keys.is_empty();
         only.is_none_or(|only| only == *id)
             && surface.is_none_or(|surface| surface == connection.surface)
             && kind.is_none_or(|kind| (kind == Kind::User) == user)
             && (account.is_none() || keys.iter().any(|key| connection.listen_keys.contains(key)))
     };
-    let hit: Vec<_> = state.hub.connections().filter(fits).map(|(id, _)| id).collect();
+    let hit: Vec<_> = state
+        .hub
+        .connections()
+        .filter(fits)
+        .map(|(id, _)| id)
+        .collect();
     for id in &hit {
         match (name, garbage) {
             ("freeze", _) => state.hub.order(*id, Order::Freeze),
