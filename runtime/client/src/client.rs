@@ -17,6 +17,7 @@ use crate::gate::Gate;
 use crate::nonce::Nonces;
 use crate::outcome::{Doubt, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
 use crate::settings::Settings;
+use crate::tls;
 use crate::transport::{Failure, RawAnswer, Ready, Transport, TransportError};
 
 /// After a question without an answer, and after a connection that failed.
@@ -68,6 +69,7 @@ pub struct Client {
 struct Shared {
     settings: Settings,
     transport: Transport,
+    tls: Arc<rustls::ClientConfig>,
     gates: [Arc<Gate>; 4],
     clock: Clock,
     nonces: &'static Nonces,
@@ -76,9 +78,11 @@ struct Shared {
 impl Client {
     /// A client; nothing is sent yet.
     pub fn new(settings: Settings) -> Result<Self, TransportError> {
-        let transport = Transport::new(&settings.timeouts)?;
+        let tls = tls::config()?;
+        let transport = Transport::new(&settings.timeouts, tls.clone())?;
         let shared = Shared {
             transport,
+            tls: Arc::new(tls),
             gates: gates(&settings),
             clock: Clock::new(settings.local_time.clone()),
             nonces: Nonces::of_process(),
@@ -264,6 +268,10 @@ impl Client {
         }))?;
         self.shared.clock.set(route.surface, offset);
         Ok(offset)
+    }
+
+    pub(crate) fn tls(&self) -> Arc<rustls::ClientConfig> {
+        Arc::clone(&self.shared.tls)
     }
 
     fn gate(&self, surface: Surface) -> &Gate {

@@ -4,6 +4,8 @@
 //!   refused, unknown, or wait. It never sends anything again by itself.
 //! - [`budget`] plans what may be sent, [`clock`] knows the venue's time, [`nonce`] never gives
 //!   the same number twice.
+//! - [`streams`] are user and market events that arrive by themselves: [`Client::user_stream`],
+//!   [`Client::market_stream`].
 //! - [`keys`] reads keys from files and keystores.
 //! - [`call`] makes a request of any route from text, as the command line does.
 //!

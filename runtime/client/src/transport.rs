@@ -12,7 +12,6 @@ use windvane_venue::sign::Prepared;
 
 use crate::outcome::{Lost, RequestError};
 use crate::settings::Timeouts;
-use crate::tls;
 
 /// No answer of the documents comes near this length.
 const ANSWER_MAX: usize = 64 << 20;
@@ -158,9 +157,12 @@ pub enum TransportError {
 }
 
 impl Transport {
-    pub(crate) fn new(timeouts: &Timeouts) -> Result<Self, TransportError> {
+    pub(crate) fn new(
+        timeouts: &Timeouts,
+        tls: rustls::ClientConfig,
+    ) -> Result<Self, TransportError> {
         let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::config()?)
+            .tls_backend_preconfigured(tls)
             .retry(reqwest::retry::never())
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()

@@ -1,6 +1,8 @@
 //! What the client makes of answers that real services give: good ones, limits, HTML, nothing,
 //! half of it. Each test also counts the requests, because none may ever be sent twice.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 mod common;
 
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -2,6 +2,16 @@
 
 use std::time::Duration;
 
+/// Which path public streams use, and with it the shape of their frames (spec 4, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarketPath {
+    /// `/stream`: `{stream, data}`.
+    #[default]
+    Combined,
+    /// `/ws`: the bare payload, which does not tell a futures partial book from a difference.
+    Raw,
+}
+
 /// Pings, reconnects, renewals. The defaults keep the rules of the documents (spec 1, Limits,
 /// rule 8; spec 4, section 5) with room to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +35,11 @@ pub struct StreamSettings {
     pub renew_every: Duration,
     /// A connection, its handshake included, must stand within this time.
     pub connect_within: Duration,
+    /// Where public streams are connected to.
+    pub path: MarketPath,
+    /// Messages to the venue per connection and second: 5 on both surfaces by document 1, which
+    /// wins over the 10 of spec 4, section 5, for futures.
+    pub messages_per_s: u32,
     /// Items that wait for the consumer; what comes on top is dropped and reported as a gap.
     pub capacity: usize,
     /// Seed of the random part of pauses.
@@ -42,6 +57,8 @@ impl Default for StreamSettings {
             overlap: Duration::from_secs(3),
             renew_every: Duration::from_mins(20),
             connect_within: Duration::from_secs(10),
+            path: MarketPath::Combined,
+            messages_per_s: 5,
             capacity: 65_536,
             seed: 0x5eed,
         }

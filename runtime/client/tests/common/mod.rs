@@ -15,6 +15,7 @@ use windvane_venue::route::Surface;
 use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
 
 /// What is done with a request.
+#[allow(dead_code, reason = "not every test file needs every step")]
 pub enum Step {
     /// These bytes are written; the connection stays open.
     Write(String),

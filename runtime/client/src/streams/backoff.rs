@@ -1,0 +1,80 @@
+//! Pauses before new connections: doubling, with a random half, from a seed. Pure.
+
+/// A small generator of pseudo-random numbers (splitmix64). It spreads clients out; it is not
+/// for anything that must not be guessed.
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// From 0 to `most`, both included.
+    pub(super) fn up_to(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        most.checked_add(1).map_or(mixed, |count| mixed % count)
+    }
+}
+
+/// Pauses that double from the first to the longest.
+#[derive(Clone, Debug)]
+pub(super) struct Backoff {
+    first_ms: u64,
+    longest_ms: u64,
+    failures: u32,
+}
+
+impl Backoff {
+    pub(super) const fn new(first_ms: u64, longest_ms: u64) -> Self {
+        Self {
+            first_ms,
+            longest_ms,
+            failures: 0,
+        }
+    }
+
+    /// The pause after one more failure: at least half of the doubled one, the rest random.
+    pub(super) fn next_ms(&mut self, random: &mut Random) -> u64 {
+        let factor = 1_u64 << self.failures.min(32);
+        self.failures = self.failures.saturating_add(1);
+        let whole = self.first_ms.saturating_mul(factor).min(self.longest_ms);
+        whole / 2 + random.up_to(whole - whole / 2)
+    }
+
+    /// It went well for long enough: the next pause is a first one.
+    pub(super) const fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_to_the_longest_and_half_of_them_is_random() {
+        let mut backoff = Backoff::new(500, 30_000);
+        let mut random = Random::new(1);
+        for whole in [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
+            let pause = backoff.next_ms(&mut random);
+            assert!(whole / 2 <= pause && pause <= whole, "{pause} of {whole}");
+        }
+        backoff.reset();
+        assert!(backoff.next_ms(&mut random) <= 500);
+    }
+
+    #[test]
+    fn seeds_decide_the_pauses() {
+        let pauses = |seed| {
+            let (mut backoff, mut random) = (Backoff::new(500, 30_000), Random::new(seed));
+            [(); 6].map(|()| backoff.next_ms(&mut random))
+        };
+        assert_eq!(pauses(1), pauses(1));
+        assert_ne!(pauses(1), pauses(2));
+    }
+}

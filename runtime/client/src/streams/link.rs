@@ -1,0 +1,143 @@
+//! One WebSocket connection: is it alive, what may it send, how old is it. Pure.
+//!
+//! The evidence of life is a PONG to our own PING; the documents' own pings say that the venue
+//! can reach us, not that we can reach it.
+
+use std::collections::VecDeque;
+
+use crate::budget::{Lane, Shares, Window};
+
+use super::GapReason;
+
+/// Names a connection; never used twice by a stream.
+pub(super) type LinkId = u64;
+
+/// Times and limits of a connection, in milliseconds.
+#[derive(Clone, Debug)]
+pub(super) struct LinkRules {
+    pub(super) ping_every_ms: u64,
+    pub(super) pong_within_ms: u64,
+    pub(super) silence_max_ms: Option<u64>,
+    /// Commands must be answered within this time.
+    pub(super) answer_within_ms: u64,
+    /// Messages to the venue in one second; one of them is kept for PONGs, which go by
+    /// themselves.
+    pub(super) messages_per_s: u32,
+}
+
+/// What a connection wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    Ping,
+    Send(String),
+    Lost(GapReason),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    pub(super) id: LinkId,
+    pub(super) opened_ms: u64,
+    rules: LinkRules,
+    frame_ms: u64,
+    next_ping_ms: u64,
+    pinged_ms: Option<u64>,
+    messages: Window,
+    queue: VecDeque<String>,
+    unanswered: usize,
+    answer_by_ms: Option<u64>,
+}
+
+impl Link {
+    /// A connection that has just opened and is to send these commands.
+    pub(super) fn new(id: LinkId, now_ms: u64, rules: LinkRules, commands: Vec<String>) -> Self {
+        let unanswered = commands.len();
+        Self {
+            id,
+            opened_ms: now_ms,
+            frame_ms: now_ms,
+            next_ping_ms: now_ms + rules.ping_every_ms,
+            pinged_ms: None,
+            messages: Window::new(rules.messages_per_s.saturating_sub(1).max(1), 1_000),
+            queue: commands.into(),
+            unanswered,
+            answer_by_ms: None,
+            rules,
+        }
+    }
+
+    /// Everything is subscribed: what the venue sends from now on comes through.
+    pub(super) const fn is_ready(&self) -> bool {
+        self.unanswered == 0
+    }
+
+    pub(super) const fn frame(&mut self, now_ms: u64) {
+        self.frame_ms = now_ms;
+    }
+
+    /// One command was answered.
+    pub(super) fn answered(&mut self, now_ms: u64) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+        let is_waiting = self.unanswered > self.queue.len();
+        self.answer_by_ms = is_waiting.then(|| now_ms + self.rules.answer_within_ms);
+    }
+
+    /// The round trip of the last PING.
+    pub(super) fn pong(&mut self, now_ms: u64) -> Option<u64> {
+        let pinged_ms = self.pinged_ms.take()?;
+        Some(now_ms - pinged_ms)
+    }
+
+    /// What it wants done now, until there is nothing more.
+    pub(super) fn poll(&mut self, now_ms: u64) -> Option<Wish> {
+        if let Some(reason) = self.loss(now_ms) {
+            return Some(Wish::Lost(reason));
+        }
+        if self.message_ms(now_ms) > now_ms {
+            return None;
+        }
+        if self.pinged_ms.is_none() && self.next_ping_ms <= now_ms {
+            self.pinged_ms = Some(now_ms);
+            self.next_ping_ms = now_ms + self.rules.ping_every_ms;
+            self.messages.count(now_ms, Lane::Heartbeat, 1);
+            return Some(Wish::Ping);
+        }
+        let command = self.queue.pop_front()?;
+        self.messages.count(now_ms, Lane::Place, 1);
+        self.answer_by_ms = Some(now_ms + self.rules.answer_within_ms);
+        Some(Wish::Send(command))
+    }
+
+    /// When [`Self::poll`] has something to say, if nothing happens before.
+    pub(super) fn timeout_ms(&mut self, now_ms: u64) -> u64 {
+        let message_ms = self.message_ms(now_ms);
+        let ping_ms = match self.pinged_ms {
+            Some(pinged_ms) => pinged_ms + self.rules.pong_within_ms,
+            None => self.next_ping_ms.max(message_ms),
+        };
+        let command_ms = (!self.queue.is_empty()).then_some(message_ms);
+        let silence_ms = self.rules.silence_max_ms.map(|most| self.frame_ms + most);
+        [command_ms, silence_ms, self.answer_by_ms]
+            .into_iter()
+            .flatten()
+            .fold(ping_ms, u64::min)
+    }
+
+    fn loss(&self, now_ms: u64) -> Option<GapReason> {
+        let pong_by = self.pinged_ms.map(|at| at + self.rules.pong_within_ms);
+        if pong_by.is_some_and(|by_ms| by_ms <= now_ms) {
+            return Some(GapReason::NoPong);
+        }
+        let frame_by = self.rules.silence_max_ms.map(|most| self.frame_ms + most);
+        if frame_by.is_some_and(|by_ms| by_ms <= now_ms) {
+            return Some(GapReason::Silent);
+        }
+        let is_late = self.answer_by_ms.is_some_and(|by_ms| by_ms <= now_ms);
+        is_late.then_some(GapReason::NoAnswer)
+    }
+
+    fn message_ms(&mut self, now_ms: u64) -> u64 {
+        let free_at = self.messages.free_at(now_ms, Lane::Place, Shares::NONE, 1);
+        // One message always fits an empty window.
+        free_at.unwrap_or(now_ms)
+    }
+}

@@ -1,0 +1,500 @@
+//! A stream that heals itself: connections, their replacement, the listen key. Pure: what happens
+//! goes in by [`Machine::handle`], what is to be done comes out of [`Machine::poll_action`], and
+//! [`Machine::timeout_ms`] says when it wants to be asked again. Time is in milliseconds of a
+//! clock that does not go back.
+//!
+//! What may never enter here: sockets, requests, waiting, decoding of events.
+
+use std::collections::VecDeque;
+
+use super::GapReason;
+use super::backoff::{Backoff, Random};
+use super::link::{Link, LinkId, LinkRules, Wish};
+use super::overlap::Overlap;
+
+/// What a stream is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) link: LinkRules,
+    /// First and longest pause.
+    pub(super) backoff_ms: (u64, u64),
+    pub(super) age_max_ms: u64,
+    pub(super) overlap_ms: u64,
+    pub(super) connect_within_ms: u64,
+    /// A connection that lived so long was a good one.
+    pub(super) good_after_ms: u64,
+    /// With a listen key: how it is renewed.
+    pub(super) key: Option<KeyRules>,
+    /// Sent on each new connection; each is answered.
+    pub(super) commands: Vec<String>,
+    pub(super) seed: u64,
+}
+
+/// How a listen key is kept.
+#[derive(Clone, Debug)]
+pub(super) struct KeyRules {
+    pub(super) renew_every_ms: u64,
+    /// Life of a key that is not renewed.
+    pub(super) life_ms: u64,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(super) enum Input<F> {
+    /// Time passed.
+    Tick,
+    /// Answer to [`Action::CreateKey`]; an error comes with the pause that the venue wants.
+    Key(Result<String, Option<u64>>),
+    /// Answer to [`Action::RenewKey`].
+    Renewed(Renewal),
+    Opened(LinkId),
+    /// No connection came about; with the pause that the venue wants, if it said one.
+    NotOpened(LinkId, Option<u64>),
+    Frame(LinkId, F),
+    /// The answer to a command.
+    Answer(LinkId),
+    Pong(LinkId),
+    Closed(LinkId),
+    /// The venue says on the stream that the key has expired.
+    KeyExpired(LinkId),
+    /// The consumer wants a new connection.
+    Restart,
+}
+
+/// What became of a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Renewal {
+    Done,
+    /// No answer, or none that says anything of the key.
+    Failed,
+    /// The venue does not know the key any more.
+    Dead,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Action<F> {
+    CreateKey,
+    RenewKey(String),
+    /// Open a connection, with the key if the stream has one.
+    Open(LinkId, Option<String>),
+    Send(LinkId, String),
+    Ping(LinkId),
+    Close(LinkId),
+    Emit(Emit<F>),
+}
+
+/// What the consumer is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Emit<F> {
+    Frame(F),
+    Connected,
+    Gap(GapReason),
+    /// A PING was answered after so many milliseconds.
+    Alive(u64),
+}
+
+/// The way to the next connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Attempt {
+    None,
+    Waiting { until_ms: u64 },
+    Key { by_ms: u64 },
+    Opening { link: LinkId, by_ms: u64 },
+}
+
+#[derive(Clone, Debug)]
+struct Key {
+    text: String,
+    renew_ms: u64,
+    dead_ms: u64,
+    is_asked: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Machine<F> {
+    rules: Rules,
+    random: Random,
+    backoff: Backoff,
+    attempt: Attempt,
+    /// The connection whose frames pass.
+    leader: Option<Link>,
+    /// The one that is to replace it.
+    follower: Option<Link>,
+    overlap: Option<Overlap<F>>,
+    /// Since when the follower is ready.
+    ready_ms: Option<u64>,
+    /// After a replacement: until when the old connection's frames are remembered.
+    forget_ms: Option<u64>,
+    key: Option<Key>,
+    is_connected: bool,
+    next_link: LinkId,
+    actions: VecDeque<Action<F>>,
+}
+
+impl<F: AsRef<str>> Machine<F> {
+    /// A stream that wants its first connection at once.
+    pub(super) fn new(rules: Rules, now_ms: u64) -> Self {
+        Self {
+            random: Random::new(rules.seed),
+            backoff: Backoff::new(rules.backoff_ms.0, rules.backoff_ms.1),
+            attempt: Attempt::Waiting { until_ms: now_ms },
+            leader: None,
+            follower: None,
+            overlap: None,
+            ready_ms: None,
+            forget_ms: None,
+            key: None,
+            is_connected: false,
+            next_link: 0,
+            actions: VecDeque::new(),
+            rules,
+        }
+    }
+
+    /// Takes in what happened; then [`Self::poll_action`] has to be drained.
+    pub(super) fn handle(&mut self, now_ms: u64, input: Input<F>) {
+        match input {
+            Input::Tick => {}
+            Input::Key(key) => self.key_came(now_ms, key),
+            Input::Renewed(renewal) => self.renewed(now_ms, renewal),
+            Input::Opened(id) => self.opened(now_ms, id),
+            Input::NotOpened(id, pause_ms) => self.not_opened(now_ms, id, pause_ms),
+            Input::Frame(id, frame) => self.frame(now_ms, id, frame),
+            Input::Answer(id) => {
+                if let Some(link) = self.link(id) {
+                    link.frame(now_ms);
+                    link.answered(now_ms);
+                }
+            }
+            Input::Pong(id) => {
+                if let Some(round_trip) = self.link(id).and_then(|link| link.pong(now_ms)) {
+                    self.emit(Emit::Alive(round_trip));
+                }
+            }
+            Input::Closed(id) => self.lost(now_ms, id, GapReason::Closed),
+            Input::KeyExpired(id) => {
+                // Said again on a connection that was given up for it: nothing new.
+                if self.link(id).is_some() {
+                    self.key_died(now_ms, GapReason::KeyExpired);
+                }
+            }
+            Input::Restart => {
+                if let Some(id) = self.leader.as_ref().map(|leader| leader.id) {
+                    self.actions.push_back(Action::Close(id));
+                    self.lost(now_ms, id, GapReason::Asked);
+                }
+            }
+        }
+        self.advance(now_ms);
+    }
+
+    /// What is to be done next.
+    pub(super) fn poll_action(&mut self) -> Option<Action<F>> {
+        self.actions.pop_front()
+    }
+
+    /// When [`Input::Tick`] is due.
+    pub(super) fn timeout_ms(&mut self, now_ms: u64) -> u64 {
+        let attempt = match self.attempt {
+            Attempt::None => None,
+            Attempt::Waiting { until_ms } => Some(until_ms),
+            Attempt::Key { by_ms } | Attempt::Opening { by_ms, .. } => Some(by_ms),
+        };
+        let key = self.key.as_ref().map(|key| {
+            let renew_ms = if key.is_asked { u64::MAX } else { key.renew_ms };
+            renew_ms.min(key.dead_ms)
+        });
+        let leader = self.leader.as_ref().filter(|_| self.may_replace());
+        let age = leader.map(|link| link.opened_ms + self.rules.age_max_ms);
+        let switch = self
+            .ready_ms
+            .map(|ready_ms| ready_ms + self.rules.overlap_ms);
+        let links = self.leader.iter_mut().chain(self.follower.iter_mut());
+        let links = links.map(|link| link.timeout_ms(now_ms)).min();
+        let due = [attempt, key, age, switch, links, self.forget_ms];
+        due.into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+
+    fn advance(&mut self, now_ms: u64) {
+        self.advance_links(now_ms);
+        self.advance_key(now_ms);
+        self.advance_overlap(now_ms);
+        self.advance_attempt(now_ms);
+    }
+
+    fn advance_links(&mut self, now_ms: u64) {
+        for id in [&self.leader, &self.follower].map(|link| link.as_ref().map(|link| link.id)) {
+            let Some(id) = id else { continue };
+            while let Some(wish) = self.link(id).and_then(|link| link.poll(now_ms)) {
+                match wish {
+                    Wish::Ping => self.actions.push_back(Action::Ping(id)),
+                    Wish::Send(text) => self.actions.push_back(Action::Send(id, text)),
+                    Wish::Lost(reason) => {
+                        self.actions.push_back(Action::Close(id));
+                        self.lost(now_ms, id, reason);
+                    }
+                }
+            }
+        }
+        let leads = self.leader.as_ref().is_some_and(Link::is_ready);
+        if leads && !self.is_connected {
+            self.is_connected = true;
+            self.emit(Emit::Connected);
+        }
+        let lived = self.leader.as_ref().map(|link| now_ms - link.opened_ms);
+        if lived.is_some_and(|lived| lived >= self.rules.good_after_ms) {
+            self.backoff.reset();
+        }
+    }
+
+    fn advance_key(&mut self, now_ms: u64) {
+        let Some(key) = &mut self.key else { return };
+        if key.dead_ms <= now_ms {
+            self.key_died(now_ms, GapReason::KeyDead);
+        } else if key.renew_ms <= now_ms && !key.is_asked {
+            key.is_asked = true;
+            let action = Action::RenewKey(key.text.clone());
+            self.actions.push_back(action);
+        }
+    }
+
+    /// The planned replacement of a connection before the venue ends it.
+    fn advance_overlap(&mut self, now_ms: u64) {
+        if self.forget_ms.is_some_and(|forget_ms| forget_ms <= now_ms) {
+            self.forget_ms = None;
+            self.overlap = None;
+        }
+        if self.ready_ms.is_none() && self.follower.as_ref().is_some_and(Link::is_ready) {
+            self.ready_ms = Some(now_ms);
+        }
+        let switch_ms = self
+            .ready_ms
+            .map(|ready_ms| ready_ms + self.rules.overlap_ms);
+        if switch_ms.is_some_and(|switch_ms| switch_ms <= now_ms) {
+            self.switch(now_ms);
+        }
+        let age = self.leader.as_ref().map(|link| now_ms - link.opened_ms);
+        let is_old = age.is_some_and(|age| age >= self.rules.age_max_ms);
+        if is_old && self.may_replace() {
+            self.attempt = Attempt::Waiting { until_ms: now_ms };
+        }
+    }
+
+    /// One replacement at a time, its memory included.
+    fn may_replace(&self) -> bool {
+        self.attempt == Attempt::None && self.follower.is_none() && self.forget_ms.is_none()
+    }
+
+    fn advance_attempt(&mut self, now_ms: u64) {
+        match self.attempt {
+            Attempt::Waiting { until_ms } if until_ms <= now_ms => {
+                if self.rules.key.is_some() {
+                    // A key of its own for each connection: creating gives the living one and
+                    // prolongs it, or a new one if it died unseen.
+                    self.attempt = Attempt::Key {
+                        by_ms: now_ms + self.rules.connect_within_ms,
+                    };
+                    self.actions.push_back(Action::CreateKey);
+                } else {
+                    self.open(now_ms, None);
+                }
+            }
+            Attempt::Key { by_ms } if by_ms <= now_ms => self.retry(now_ms, None),
+            Attempt::Opening { link, by_ms } if by_ms <= now_ms => {
+                self.actions.push_back(Action::Close(link));
+                self.retry(now_ms, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, now_ms: u64, key: Option<String>) {
+        let link = self.next_link;
+        self.next_link += 1;
+        if self.leader.is_some() {
+            self.overlap = Some(Overlap::new());
+            self.forget_ms = None;
+        }
+        self.attempt = Attempt::Opening {
+            link,
+            by_ms: now_ms + self.rules.connect_within_ms,
+        };
+        self.actions.push_back(Action::Open(link, key));
+    }
+
+    fn retry(&mut self, now_ms: u64, pause_ms: Option<u64>) {
+        let pause = self.backoff.next_ms(&mut self.random);
+        self.attempt = Attempt::Waiting {
+            until_ms: now_ms + pause.max(pause_ms.unwrap_or(0)),
+        };
+    }
+
+    fn key_came(&mut self, now_ms: u64, key: Result<String, Option<u64>>) {
+        if !matches!(self.attempt, Attempt::Key { .. }) {
+            return;
+        }
+        match key {
+            Ok(text) => {
+                self.keep_key(now_ms, text.clone());
+                self.open(now_ms, Some(text));
+            }
+            Err(pause_ms) => self.retry(now_ms, pause_ms),
+        }
+    }
+
+    fn keep_key(&mut self, now_ms: u64, text: String) {
+        let Some(rules) = &self.rules.key else { return };
+        let later = self.random.up_to(rules.renew_every_ms / 4);
+        self.key = Some(Key {
+            text,
+            renew_ms: now_ms + rules.renew_every_ms + later,
+            dead_ms: now_ms + rules.life_ms,
+            is_asked: false,
+        });
+    }
+
+    fn renewed(&mut self, now_ms: u64, renewal: Renewal) {
+        let Some(key) = &mut self.key else { return };
+        if !key.is_asked {
+            return;
+        }
+        match renewal {
+            Renewal::Done => {
+                let text = key.text.clone();
+                self.keep_key(now_ms, text);
+            }
+            Renewal::Failed => {
+                key.is_asked = false;
+                key.renew_ms = now_ms + self.rules.backoff_ms.1;
+            }
+            Renewal::Dead => self.key_died(now_ms, GapReason::KeyDead),
+        }
+    }
+
+    /// Nothing comes over connections of a dead key any more.
+    fn key_died(&mut self, now_ms: u64, reason: GapReason) {
+        self.key = None;
+        let links = [self.leader.take(), self.follower.take()];
+        for link in links.into_iter().flatten() {
+            self.actions.push_back(Action::Close(link.id));
+        }
+        if let Attempt::Opening { link, .. } = self.attempt {
+            self.actions.push_back(Action::Close(link));
+        }
+        self.end_overlap();
+        self.gap(reason);
+        self.retry(now_ms, None);
+    }
+
+    fn opened(&mut self, now_ms: u64, id: LinkId) {
+        if !matches!(self.attempt, Attempt::Opening { link, .. } if link == id) {
+            self.actions.push_back(Action::Close(id));
+            return;
+        }
+        self.attempt = Attempt::None;
+        let rules = self.rules.link.clone();
+        let link = Link::new(id, now_ms, rules, self.rules.commands.clone());
+        if self.leader.is_none() {
+            self.leader = Some(link);
+            self.end_overlap();
+        } else {
+            self.follower = Some(link);
+        }
+    }
+
+    fn not_opened(&mut self, now_ms: u64, id: LinkId, pause_ms: Option<u64>) {
+        if matches!(self.attempt, Attempt::Opening { link, .. } if link == id) {
+            self.retry(now_ms, pause_ms);
+        }
+    }
+
+    fn frame(&mut self, now_ms: u64, id: LinkId, frame: F) {
+        if let Some(leader) = self.leader.as_mut().filter(|link| link.id == id) {
+            leader.frame(now_ms);
+            let is_fresh = match &mut self.overlap {
+                None => true,
+                // After a replacement the overlap knows what the old connection has brought.
+                Some(overlap) if self.forget_ms.is_some() => overlap.is_fresh(&frame),
+                Some(overlap) => {
+                    overlap.passed(&frame);
+                    true
+                }
+            };
+            if is_fresh {
+                self.emit(Emit::Frame(frame));
+            }
+        } else if let Some(follower) = self.follower.as_mut().filter(|link| link.id == id) {
+            follower.frame(now_ms);
+            let has_room = self
+                .overlap
+                .as_mut()
+                .is_none_or(|overlap| overlap.hold(frame));
+            if !has_room {
+                self.switch(now_ms);
+            }
+        }
+    }
+
+    /// The follower leads from here on; the old connection is closed.
+    fn switch(&mut self, now_ms: u64) {
+        let Some(follower) = self.follower.take() else {
+            return;
+        };
+        if let Some(old) = self.leader.replace(follower) {
+            self.actions.push_back(Action::Close(old.id));
+        }
+        let held = self.overlap.as_mut().map(Overlap::take_over);
+        for frame in held.into_iter().flatten() {
+            self.emit(Emit::Frame(frame));
+        }
+        self.ready_ms = None;
+        self.forget_ms = Some(now_ms + self.rules.overlap_ms * 4);
+    }
+
+    /// A connection is gone.
+    fn lost(&mut self, now_ms: u64, id: LinkId, reason: GapReason) {
+        if self.leader.as_ref().is_some_and(|link| link.id == id) {
+            // What a connection that was closed in order has not brought, a ready one has.
+            if reason == GapReason::Closed && self.ready_ms.is_some() {
+                self.switch(now_ms);
+                return;
+            }
+            self.leader = None;
+            self.gap(reason);
+            if self.follower.is_some() {
+                self.switch(now_ms);
+            } else if self.attempt == Attempt::None {
+                self.retry(now_ms, None);
+            }
+        } else if self.follower.as_ref().is_some_and(|link| link.id == id) {
+            self.follower = None;
+            self.end_overlap();
+            self.retry(now_ms, None);
+        } else if matches!(self.attempt, Attempt::Opening { link, .. } if link == id) {
+            self.retry(now_ms, None);
+        }
+    }
+
+    fn end_overlap(&mut self) {
+        self.overlap = None;
+        self.ready_ms = None;
+        self.forget_ms = None;
+    }
+
+    fn gap(&mut self, reason: GapReason) {
+        if self.is_connected {
+            self.is_connected = false;
+            self.emit(Emit::Gap(reason));
+        }
+    }
+
+    fn emit(&mut self, emit: Emit<F>) {
+        self.actions.push_back(Action::Emit(emit));
+    }
+
+    fn link(&mut self, id: LinkId) -> Option<&mut Link> {
+        let links = self.leader.iter_mut().chain(self.follower.iter_mut());
+        links.into_iter().find(|link| link.id == id)
+    }
+}

@@ -1,0 +1,142 @@
+//! One WebSocket as a task: what comes in goes to the driver's channel, what is to be sent comes
+//! from the driver. PINGs of the venue are answered by the WebSocket library.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
+use tokio_tungstenite::{
+    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
+};
+
+use super::link::LinkId;
+
+/// What happened on a socket.
+#[derive(Debug)]
+pub(super) enum SocketEvent {
+    Opened,
+    /// With the pause that the venue asked for, if it refused because of a limit.
+    NotOpened(Option<Duration>),
+    Text(Utf8Bytes),
+    /// A frame that is no text.
+    Binary(usize),
+    Pong,
+    Closed,
+}
+
+/// What the driver wants of a socket. It is closed when the driver drops its sender.
+#[derive(Debug)]
+pub(super) enum SocketCommand {
+    Send(String),
+    Ping,
+}
+
+/// Where to connect, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Dial {
+    pub(super) url: String,
+    pub(super) tls: Arc<rustls::ClientConfig>,
+    pub(super) within: Duration,
+}
+
+/// Pause after a handshake that was refused by 429 or 418 without `Retry-After`: the shortest ban.
+const REFUSED: Duration = Duration::from_mins(2);
+
+/// Runs until the socket is closed by either side.
+pub(super) async fn run(
+    link: LinkId,
+    dial: Dial,
+    mut commands: mpsc::UnboundedReceiver<SocketCommand>,
+    events: mpsc::Sender<(LinkId, SocketEvent)>,
+) {
+    let connector = Some(Connector::Rustls(dial.tls));
+    let connecting = connect_async_tls_with_config(&dial.url, None, true, connector);
+    let mut socket = match tokio::time::timeout(dial.within, connecting).await {
+        Ok(Ok((socket, _))) => socket,
+        Ok(Err(error)) => {
+            tracing::debug!(link, %error, "no WebSocket connection");
+            let pause = refused(&error);
+            let _ = events.send((link, SocketEvent::NotOpened(pause))).await;
+            return;
+        }
+        Err(_) => {
+            let _ = events.send((link, SocketEvent::NotOpened(None))).await;
+            return;
+        }
+    };
+    if events.send((link, SocketEvent::Opened)).await.is_err() {
+        return;
+    }
+    while let Some(event) = step(link, &mut socket, &mut commands).await {
+        let is_closed = matches!(event, SocketEvent::Closed);
+        if events.send((link, event)).await.is_err() || is_closed {
+            return;
+        }
+    }
+}
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// The next event; `None` when the driver wants the socket closed.
+async fn step(
+    link: LinkId,
+    socket: &mut Socket,
+    commands: &mut mpsc::UnboundedReceiver<SocketCommand>,
+) -> Option<SocketEvent> {
+    loop {
+        let command = tokio::select! {
+            message = socket.next() => match read(link, message) {
+                Some(event) => return Some(event),
+                None => continue,
+            },
+            command = commands.recv() => command,
+        };
+        let message = match command {
+            Some(SocketCommand::Send(text)) => Message::text(text),
+            Some(SocketCommand::Ping) => Message::Ping(tungstenite::Bytes::new()),
+            None => {
+                // The other side may be half open: nobody waits for its farewell.
+                let _ = tokio::time::timeout(Duration::from_secs(1), socket.close(None)).await;
+                return None;
+            }
+        };
+        if let Err(error) = socket.send(message).await {
+            tracing::debug!(link, %error, "WebSocket broke on sending");
+            return Some(SocketEvent::Closed);
+        }
+    }
+}
+
+fn read(link: LinkId, message: Option<Result<Message, tungstenite::Error>>) -> Option<SocketEvent> {
+    match message {
+        Some(Ok(Message::Text(text))) => Some(SocketEvent::Text(text)),
+        Some(Ok(Message::Binary(bytes))) => Some(SocketEvent::Binary(bytes.len())),
+        Some(Ok(Message::Pong(_))) => Some(SocketEvent::Pong),
+        Some(Ok(Message::Ping(_) | Message::Frame(_))) => None,
+        Some(Ok(Message::Close(frame))) => {
+            tracing::debug!(link, ?frame, "the venue closed the WebSocket");
+            Some(SocketEvent::Closed)
+        }
+        Some(Err(error)) => {
+            tracing::debug!(link, %error, "WebSocket broke");
+            Some(SocketEvent::Closed)
+        }
+        None => Some(SocketEvent::Closed),
+    }
+}
+
+/// The pause that a refused handshake asks for.
+fn refused(error: &tungstenite::Error) -> Option<Duration> {
+    let tungstenite::Error::Http(response) = error else {
+        return None;
+    };
+    if !matches!(response.status().as_u16(), 429 | 418 | 403) {
+        return None;
+    }
+    let header = response.headers().get("retry-after");
+    let seconds = header.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    Some(seconds.map_or(REFUSED, Duration::from_secs))
+}

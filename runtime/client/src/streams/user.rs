@@ -1,0 +1,105 @@
+//! The user stream of a surface: account and order events, over a listen key that is kept alive.
+
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+use windvane_venue::route::Surface;
+use windvane_venue::user_stream::{self, UserStreamEvent};
+
+use crate::client::Client;
+
+use super::StreamItem;
+use super::driver::{Driver, Look};
+use super::start::{self, StreamStartError};
+
+/// Events of the account; see [`Client::user_stream`].
+#[derive(Debug)]
+pub struct UserStream {
+    surface: Surface,
+    items: mpsc::Receiver<StreamItem<Utf8Bytes>>,
+    restarts: mpsc::Sender<()>,
+}
+
+impl Client {
+    /// The user stream of spot or futures. It lives until it is dropped; listen keys are created
+    /// and renewed through this client, in the version that the settings choose. It must be
+    /// called inside a tokio runtime.
+    ///
+    /// ```no_run
+    /// use windvane_client::streams::StreamItem;
+    /// use windvane_venue::route::Surface;
+    ///
+    /// # async fn watch(client: windvane_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut stream = client.user_stream(Surface::Spot)?;
+    /// while let Some(item) = stream.next().await {
+    ///     match item {
+    ///         StreamItem::Connected { .. } => println!("now ask for orders and balances"),
+    ///         StreamItem::Gap { reason, .. } => println!("blind: {reason:?}"),
+    ///         StreamItem::Event(event) => println!("{event:?}"),
+    ///         StreamItem::Unreadable { error, .. } => println!("missed something: {error}"),
+    ///         StreamItem::Alive { .. } => {}
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn user_stream(&self, surface: Surface) -> Result<UserStream, StreamStartError> {
+        let settings = self.settings();
+        let address = start::address(settings, surface)?;
+        let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
+        let (restarts, restart_requests) = mpsc::channel(1);
+        let driver = Driver {
+            connection: 0,
+            client: self.clone(),
+            surface,
+            url: format!("{}/ws/", address.as_str().trim_end_matches('/')),
+            tls: self.tls(),
+            connect_within: settings.streams.connect_within,
+            look,
+            items,
+            restarts: restart_requests,
+        };
+        let mut rules = start::rules(&settings.streams, surface as u64);
+        rules.key = Some(start::key_rules(&settings.streams));
+        tokio::spawn(driver.run(rules));
+        Ok(UserStream {
+            surface,
+            items: receiver,
+            restarts,
+        })
+    }
+}
+
+impl UserStream {
+    /// The next item. `None` only when the tokio runtime is shutting down.
+    pub async fn next(&mut self) -> Option<StreamItem<UserStreamEvent>> {
+        let item = self.items.recv().await?;
+        let surface = engine_surface(self.surface);
+        Some(item.read(0, |text| {
+            user_stream::decode(surface, &text)
+                .map_err(|error| (text.to_string(), error.to_string()))
+        }))
+    }
+
+    /// Closes the connection and opens a new one, for a consumer who has evidence of his own that
+    /// the stream is silent though it should not be. [`super::GapReason::Asked`] follows.
+    pub fn restart(&self) {
+        // One request that waits is enough.
+        let _ = self.restarts.try_send(());
+    }
+}
+
+fn engine_surface(surface: Surface) -> user_stream::Surface {
+    match surface {
+        Surface::Spot => user_stream::Surface::Spot,
+        _ => user_stream::Surface::Futures,
+    }
+}
+
+fn look(text: &str) -> Look {
+    let may_be = text.contains("listenKeyExpired");
+    let decoded = may_be.then(|| user_stream::decode(user_stream::Surface::Futures, text));
+    match decoded {
+        Some(Ok(UserStreamEvent::ListenKeyExpired(_))) => Look::KeyExpired,
+        _ => Look::Event,
+    }
+}

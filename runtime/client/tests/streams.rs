@@ -1,0 +1,353 @@
+//! Streams against a WebSocket server that does what each test wants. Nothing waits for time to
+//! pass but the stream itself, whose times are milliseconds here.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Scripted, Step, answer};
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
+use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
+use windvane_client::streams::{GapReason, MarketStream, StreamItem, StreamStartError, UserStream};
+use windvane_client::{Client, MarketData, Settings};
+use windvane_venue::BookLevels;
+use windvane_venue::market_stream::{Feed, MarketStreamEvent, Topic};
+use windvane_venue::route::Surface;
+use windvane_venue::user_stream::UserStreamEvent;
+
+/// One WebSocket that was accepted: it answers PINGs as long as somebody reads it.
+struct Peer {
+    path: String,
+    socket: WebSocketStream<TcpStream>,
+}
+
+impl Peer {
+    async fn send(&mut self, text: &str) {
+        self.socket.send(Message::text(text)).await.unwrap();
+    }
+
+    async fn text(&mut self) -> String {
+        loop {
+            if let Message::Text(text) = self.socket.next().await.unwrap().unwrap() {
+                return text.to_string();
+            }
+        }
+    }
+}
+
+/// A server whose accepted sockets are handed to the test.
+async fn sockets() -> (String, mpsc::UnboundedReceiver<Peer>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("ws://{}", listener.local_addr().unwrap());
+    let (peers, accepted) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut path = String::new();
+            #[expect(clippy::result_large_err, reason = "the library's signature")]
+            let note = |request: &Request, response: Response| {
+                path = request.uri().to_string();
+                Ok(response)
+            };
+            let Ok(socket) = accept_hdr_async(stream, note).await else {
+                continue;
+            };
+            if peers.send(Peer { path, socket }).is_err() {
+                return;
+            }
+        }
+    });
+    (address, accepted)
+}
+
+fn settings(rest: &Scripted, ws: &str) -> Settings {
+    let mut settings = rest.settings();
+    for surface in [Surface::Spot, Surface::Futures] {
+        settings.addresses = settings.addresses.ws(surface, ws).unwrap();
+    }
+    settings.streams.backoff = (Duration::from_millis(1), Duration::from_millis(2));
+    settings
+}
+
+fn key(key: &str) -> Step {
+    answer(200, "", &format!("{{\"listenKey\":\"{key}\"}}"))
+}
+
+/// The next item that says something.
+async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {
+    loop {
+        match stream.next().await.unwrap() {
+            StreamItem::Alive { .. } => {}
+            item => return item,
+        }
+    }
+}
+
+async fn market(stream: &mut MarketStream) -> StreamItem<String> {
+    loop {
+        match stream.next().await.unwrap() {
+            StreamItem::Alive { .. } => {}
+            StreamItem::Event(frame) => return StreamItem::Event(frame.text().to_owned()),
+            StreamItem::Connected { connection } => return StreamItem::Connected { connection },
+            StreamItem::Gap { connection, reason } => {
+                return StreamItem::Gap { connection, reason };
+            }
+            other @ StreamItem::Unreadable { .. } => panic!("{other:?}"),
+        }
+    }
+}
+
+const BALANCES: &str = r#"{"e":"outboundAccountPosition","E":5,"T":5,"m":"ORDER","B":[]}"#;
+
+#[tokio::test]
+async fn a_user_stream_comes_back_after_its_connection_broke() {
+    let rest = Scripted::start(vec![key("one"), key("one")]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let mut stream = client.user_stream(Surface::Spot).unwrap();
+    for _ in 0..2 {
+        let mut peer = accepted.recv().await.unwrap();
+        assert_eq!(peer.path, "/ws/one");
+        assert_eq!(
+            user(&mut stream).await,
+            StreamItem::Connected { connection: 0 }
+        );
+        peer.send(BALANCES).await;
+        let StreamItem::Event(event) = user(&mut stream).await else {
+            panic!("no event")
+        };
+        assert!(matches!(event, UserStreamEvent::OutboundAccountPosition(_)));
+        drop(peer);
+        let reason = GapReason::Closed;
+        let gap = StreamItem::Gap {
+            connection: 0,
+            reason,
+        };
+        assert_eq!(user(&mut stream).await, gap);
+    }
+    let asked = rest.requests();
+    assert!(asked[0].starts_with("POST /api/v1/listenKey HTTP/1.1\r\n"));
+}
+
+#[tokio::test]
+async fn an_expired_key_is_replaced() {
+    let rest = Scripted::start(vec![key("one"), key("two")]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let mut stream = client.user_stream(Surface::Futures).unwrap();
+    let mut peer = accepted.recv().await.unwrap();
+    assert_eq!(
+        user(&mut stream).await,
+        StreamItem::Connected { connection: 0 }
+    );
+    peer.send(r#"{"e":"listenKeyExpired","E":7}"#).await;
+    let StreamItem::Event(UserStreamEvent::ListenKeyExpired(_)) = user(&mut stream).await else {
+        panic!("no event")
+    };
+    let reason = GapReason::KeyExpired;
+    let gap = StreamItem::Gap {
+        connection: 0,
+        reason,
+    };
+    assert_eq!(user(&mut stream).await, gap);
+    assert_eq!(accepted.recv().await.unwrap().path, "/ws/two");
+    assert_eq!(
+        user(&mut stream).await,
+        StreamItem::Connected { connection: 0 }
+    );
+}
+
+#[tokio::test]
+async fn a_key_is_renewed_while_the_stream_runs() {
+    let steps = vec![key("one"), answer(200, "", "{}"), answer(200, "", "{}")];
+    let rest = Scripted::start(steps).await;
+    let (ws, mut accepted) = sockets().await;
+    let mut settings = settings(&rest, &ws);
+    settings.streams.renew_every = Duration::from_millis(20);
+    let client = Client::new(settings).unwrap();
+    let _stream = client.user_stream(Surface::Spot).unwrap();
+    let _peer = accepted.recv().await.unwrap();
+    while rest.requests().len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let renewal = &rest.requests()[2];
+    assert!(
+        renewal.starts_with("PUT /api/v1/listenKey HTTP/1.1\r\n"),
+        "{renewal}"
+    );
+    assert!(renewal.ends_with("\r\n\r\nlistenKey=one"), "{renewal}");
+}
+
+#[tokio::test]
+async fn an_unreadable_frame_is_told() {
+    let rest = Scripted::start(vec![key("one")]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let mut stream = client.user_stream(Surface::Spot).unwrap();
+    let mut peer = accepted.recv().await.unwrap();
+    assert_eq!(
+        user(&mut stream).await,
+        StreamItem::Connected { connection: 0 }
+    );
+    for garbage in ["<html>", r#"{"e":"executionReport"}"#] {
+        peer.send(garbage).await;
+        let StreamItem::Unreadable { text, .. } = user(&mut stream).await else {
+            panic!("read")
+        };
+        assert_eq!(text, garbage);
+    }
+}
+
+#[tokio::test]
+async fn a_venue_that_does_not_answer_pings_is_left() {
+    let rest = Scripted::start(Vec::new()).await;
+    let (ws, mut accepted) = sockets().await;
+    let mut settings = settings(&rest, &ws);
+    settings.streams.ping_every = Duration::from_millis(20);
+    settings.streams.pong_within = Duration::from_millis(60);
+    let client = Client::new(settings).unwrap();
+    let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+    let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
+    let mut peer = accepted.recv().await.unwrap();
+    assert_eq!(peer.path, "/stream");
+    peer.text().await;
+    peer.send(r#"{"result":null,"id":1}"#).await;
+    assert!(matches!(market(&mut stream).await, StreamItem::Event(_)));
+    assert_eq!(
+        market(&mut stream).await,
+        StreamItem::Connected { connection: 0 }
+    );
+    // From here on nobody reads, so nobody answers.
+    let reason = GapReason::NoPong;
+    let gap = StreamItem::Gap {
+        connection: 0,
+        reason,
+    };
+    assert_eq!(market(&mut stream).await, gap);
+}
+
+#[tokio::test]
+async fn topics_are_spread_over_connections_and_subscribed_before_it_stands() {
+    let rest = Scripted::start(Vec::new()).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let topics: Vec<Topic> = (0..201)
+        .map(|at| Topic::of(&format!("A{at}USDT"), Feed::TradePro))
+        .collect();
+    let mut stream = client.market_stream(Surface::Futures, &topics).unwrap();
+    assert_eq!(stream.connections(), 2);
+    let mut subscribed = 0;
+    for _ in 0..2 {
+        let mut peer = accepted.recv().await.unwrap();
+        let first = peer.text().await;
+        subscribed += first.matches("@tradepro").count();
+        if first.contains("\"a0usdt@tradepro\"") {
+            let second = peer.text().await;
+            subscribed += second.matches("@tradepro").count();
+            peer.send(r#"{"result":null,"id":1}"#).await;
+            peer.send(r#"{"result":null,"id":2}"#).await;
+        } else {
+            peer.send(r#"{"result":null,"id":1}"#).await;
+        }
+        while !matches!(market(&mut stream).await, StreamItem::Connected { .. }) {}
+    }
+    assert_eq!(subscribed, 201);
+}
+
+#[tokio::test]
+async fn a_connection_is_replaced_without_loss_or_doubles() {
+    let rest = Scripted::start(Vec::new()).await;
+    let (ws, mut accepted) = sockets().await;
+    let mut settings = settings(&rest, &ws);
+    settings.streams.age_max = Duration::from_millis(40);
+    settings.streams.overlap = Duration::from_millis(100);
+    let client = Client::new(settings).unwrap();
+    let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+    let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
+
+    // Every number goes to every connection; the next one when the client has seen the last.
+    let (numbers, mut to_send) = mpsc::unbounded_channel::<u32>();
+    let (joined, mut joins) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut peers: Vec<Peer> = Vec::new();
+        loop {
+            tokio::select! {
+                Some(mut peer) = accepted.recv() => {
+                    peer.text().await;
+                    peer.send(r#"{"result":null,"id":1}"#).await;
+                    peers.push(peer);
+                    let _ = joined.send(());
+                }
+                Some(number) = to_send.recv() => for peer in &mut peers {
+                    // Those that the client has closed refuse it.
+                    let _ = peer.socket.send(Message::text(format!("{{\"n\":{number}}}"))).await;
+                },
+                else => return,
+            }
+        }
+    });
+    let (mut expected, mut connections) = (0, 0);
+    numbers.send(0).unwrap();
+    joins.recv().await.unwrap();
+    numbers.send(0).unwrap();
+    while connections < 3 {
+        match market(&mut stream).await {
+            StreamItem::Event(text) if text.starts_with("{\"n\"") => {
+                assert_eq!(text, format!("{{\"n\":{expected}}}"));
+                expected += 1;
+                numbers.send(expected).unwrap();
+            }
+            StreamItem::Gap { reason, .. } => panic!("gap: {reason:?}"),
+            _ => {}
+        }
+        while joins.try_recv().is_ok() {
+            connections += 1;
+        }
+    }
+    assert!(expected > 10);
+}
+
+#[tokio::test]
+async fn documented_market_data_lets_only_tradepro_through() {
+    let rest = Scripted::start(Vec::new()).await;
+    let (ws, _accepted) = sockets().await;
+    let mut settings = settings(&rest, &ws);
+    settings.market_data = MarketData::Documented;
+    let client = Client::new(settings).unwrap();
+    let topics = [Topic::of("BTCUSDT", Feed::BookTicker)];
+    let refused = client.market_stream(Surface::Spot, &topics).unwrap_err();
+    assert!(
+        matches!(refused, StreamStartError::NotDocumented(_)),
+        "{refused}"
+    );
+    assert!(client.market_stream(Surface::Spot, &[]).is_err());
+    assert!(client.user_stream(Surface::Chain).is_err());
+    let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+    assert!(client.market_stream(Surface::Spot, &topics).is_ok());
+}
+
+#[tokio::test]
+async fn frames_decode_where_they_are_needed() {
+    let rest = Scripted::start(Vec::new()).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+    let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
+    let mut peer = accepted.recv().await.unwrap();
+    peer.send(
+        r#"{"stream":"btcusdt@tradepro","data":{"e":"tradepro","E":2,"T":1,"s":"BTCUSDT","t":9,
+        "p":"60000.1","q":"0.5","h":"0xab","m":["hidden","0x01"]}}"#,
+    )
+    .await;
+    let StreamItem::Event(frame) = stream.next().await.unwrap() else {
+        panic!("no event")
+    };
+    let mut levels = BookLevels::default();
+    let decoded = frame.decode(&mut levels).unwrap();
+    assert!(matches!(decoded.event, MarketStreamEvent::TradePro(_)));
+}
