@@ -86,7 +86,10 @@ fn route_and_handle(
     control::asked(state, route.name);
     limits::count_route(state, route, received.ip, now)?;
     let account = auth::authenticate(state, route, listing, received, &params, now)?;
-    check::check(&state.settings, route, listing, &params)?;
+    // The info endpoint judges its own parameters: they are in the body, by position.
+    if route.surface != Surface::Rpc {
+        check::check(&state.settings, route, listing, &params)?;
+    }
     let counts = count_orders(state, route, &params, account, now)?;
     let call = Call {
         route,
@@ -141,7 +144,8 @@ fn count_orders(
 }
 
 /// The route of a path and a method: 404 for a path that no route has, 405 for one that none has
-/// with this method. A JSON-RPC request is found by its `method`.
+/// with this method. A JSON-RPC request is found by its `method`; an unknown one is left to the
+/// endpoint itself, which has errors of its own.
 pub(crate) fn find(
     state: &State,
     received: &Received<'_>,
@@ -152,7 +156,8 @@ pub(crate) fn find(
         .surfaces()
         .contains(&Surface::Rpc)
         .then(|| wallet::rpc_method(received.body))
-        .flatten();
+        .flatten()
+        .filter(|method| route::all().any(|route| brand.fill(route.name) == *method));
     let mut path_known = false;
     let served = route::all().filter(|route| received.port.surfaces().contains(&route.surface));
     for route in served {
@@ -162,7 +167,9 @@ pub(crate) fn find(
         };
         path_known = true;
         let named = route.surface != Surface::Rpc
-            || rpc_method.as_deref() == Some(brand.fill(route.name).as_str());
+            || rpc_method
+                .as_deref()
+                .is_none_or(|method| method == brand.fill(route.name));
         if named && route.method.as_str() == received.method {
             return Ok((route, listing));
         }

@@ -20,7 +20,7 @@ use windvane_venue::route::Surface;
 
 pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};
 pub(crate) use dispatch::Call;
-pub(crate) use params::{Params, integer, invalid, missing};
+pub(crate) use params::{Params, decimal, integer, invalid, missing};
 
 use crate::state::State;
 

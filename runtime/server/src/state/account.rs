@@ -106,10 +106,7 @@ impl Account {
                 ip_whitelist: String::new(),
                 expired_ms: i64::MAX,
                 source: "api".to_owned(),
-                grants: Grants {
-                    withdraw: false,
-                    ..Grants::ALL
-                },
+                grants: Grants::ALL,
             }],
             nonces: Nonces::default(),
             listen_keys: ListenKeys::default(),

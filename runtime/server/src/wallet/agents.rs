@@ -47,7 +47,10 @@ pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
     let known = &state.account(id).agents;
     let replaces = known.iter().any(|other| other.address == address);
     if !replaces && known.len() >= AGENTS_MAX {
-        return Err(Refusal::new(-1130, format!("An account has at most {AGENTS_MAX} agents.")));
+        return Err(Refusal::new(
+            -1130,
+            format!("An account has at most {AGENTS_MAX} agents."),
+        ));
     }
     if call.params.get("builder").is_some() {
         builders::put(state, call, id)?;
@@ -75,7 +78,10 @@ pub(super) fn delete(state: &mut State, call: &Call<'_>) -> Answer {
     check_network(state, call)?;
     let address = known(state, call)?.address;
     let id = call.account()?;
-    state.account_mut(id).agents.retain(|agent| agent.address != address);
+    state
+        .account_mut(id)
+        .agents
+        .retain(|agent| agent.address != address);
     values::success()
 }
 
@@ -104,7 +110,11 @@ pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
 /// The label must be that of this environment (spec 4, section 2).
 pub(super) fn check_network(state: &State, call: &Call<'_>) -> Result<(), Refusal> {
     let name = &state.settings.brand.chain_parameter;
-    let label = if state.settings.testnet { "Testnet" } else { "Mainnet" };
+    let label = if state.settings.testnet {
+        "Testnet"
+    } else {
+        "Mainnet"
+    };
     if call.params.get(name) == Some(label) {
         Ok(())
     } else {
@@ -143,7 +153,10 @@ fn whitelist(call: &Call<'_>) -> Result<Option<String>, Refusal> {
 
 /// Addresses separated by commas.
 pub(super) fn ips(name: &str, list: &str) -> Result<Vec<IpAddr>, Refusal> {
-    let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    let entries = list
+        .split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty());
     let parsed = entries.map(|entry| entry.parse().map_err(|_| invalid(name)));
     parsed.collect()
 }

@@ -85,5 +85,8 @@ fn no_account() -> Refusal {
 }
 
 fn bad_signature() -> Refusal {
-    Refusal::new(-1022, "userSignature is not valid: sign the number that getNonce gave last.")
+    Refusal::new(
+        -1022,
+        "userSignature is not valid: sign the number that getNonce gave last.",
+    )
 }

@@ -34,10 +34,16 @@ pub(super) fn put(state: &mut State, call: &Call<'_>, id: AccountId) -> Result<(
     let builder = Builder {
         address: values::address(call, "builder")?,
         fee_rate_max: fraction("maxFeeRate", call.params.required("maxFeeRate")?)?,
-        name: call.params.get("builderName").unwrap_or_default().to_owned(),
+        name: call
+            .params
+            .get("builderName")
+            .unwrap_or_default()
+            .to_owned(),
     };
     let builders = &mut state.wallets.own(id).builders;
-    let replaced = builders.iter().position(|other| other.address == builder.address);
+    let replaced = builders
+        .iter()
+        .position(|other| other.address == builder.address);
     match replaced {
         Some(place) => builders[place] = builder,
         None if builders.len() >= BUILDERS_MAX => {
@@ -55,7 +61,9 @@ pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
     let rate = fraction("maxFeeRate", call.params.required("maxFeeRate")?)?;
     let address = values::address(call, "builder")?;
     let builders = &mut state.wallets.own(call.account()?).builders;
-    let known = builders.iter_mut().find(|builder| builder.address == address);
+    let known = builders
+        .iter_mut()
+        .find(|builder| builder.address == address);
     known.ok_or_else(|| not_approved(address))?.fee_rate_max = rate;
     values::success()
 }
@@ -99,10 +107,17 @@ pub(crate) fn check(
 ) -> Result<(), Refusal> {
     let address = values::evm_address(builder).ok_or_else(|| invalid("builder"))?;
     let rate = fraction("feeRate", fee_rate)?;
-    let builders = state.wallets.own.get(&id).map_or(&[][..], |own| &own.builders);
+    let builders = state
+        .wallets
+        .own
+        .get(&id)
+        .map_or(&[][..], |own| &own.builders);
     let approved = builders.iter().find(|builder| builder.address == address);
     let approved = approved.ok_or_else(|| {
-        Refusal::new(-2010, format!("Builder {address} is not approved by this account."))
+        Refusal::new(
+            -2010,
+            format!("Builder {address} is not approved by this account."),
+        )
     })?;
     if rate > approved.fee_rate_max {
         let most = approved.fee_rate_max;

@@ -41,5 +41,7 @@ pub(super) fn deposit_address(state: &State, call: &Call<'_>) -> Answer {
         return Err(invalid("network"));
     }
     let address = drawn(state.settings.seed, id.0, "sui address").to_string();
-    Ok(Body::json(&json!({ "network": network, "address": address })))
+    Ok(Body::json(
+        &json!({ "network": network, "address": address }),
+    ))
 }

@@ -77,7 +77,9 @@ pub(super) fn usd_price(state: &State, asset: AssetId) -> Decimal {
     let symbol = state.board.of(Surface::Spot).find(of);
     let symbol = symbol.or_else(|| state.board.of(Surface::Futures).find(of));
     let price = symbol.map(|symbol| symbol.instrument.price(symbol.last_price()));
-    price.filter(|price| *price > Decimal::ZERO).unwrap_or(Decimal::ONE)
+    price
+        .filter(|price| *price > Decimal::ZERO)
+        .unwrap_or(Decimal::ONE)
 }
 
 /// Spec 1: three numbers.

@@ -76,7 +76,12 @@ mod tests {
 
     #[test]
     fn a_withdrawal_goes_through_its_states() {
-        let ages = [(-5, "PROCESSING"), (999, "PROCESSING"), (1_000, "SUCCESS"), (2_000, "COMPLETED")];
+        let ages = [
+            (-5, "PROCESSING"),
+            (999, "PROCESSING"),
+            (1_000, "SUCCESS"),
+            (2_000, "COMPLETED"),
+        ];
         for (age, state) in ages {
             assert_eq!(state_at(age), state);
         }

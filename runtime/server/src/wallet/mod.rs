@@ -106,7 +106,6 @@ pub(crate) fn owns(name: &str) -> bool {
     }
 }
 
-<<<<<<< HEAD
 /// Answers a route of this family.
 pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
     match call.route.name {

@@ -54,7 +54,10 @@ pub(super) fn answer(state: &mut State, call: &Call<'_>) -> Answer {
     let request: Request<'_> = match serde_json::from_slice(call.body) {
         Ok(request) => request,
         Err(error) if error.is_data() => {
-            return Ok(envelope("null", Err((-32600, "Invalid request".to_owned()))));
+            return Ok(envelope(
+                "null",
+                Err((-32600, "Invalid request".to_owned())),
+            ));
         }
         Err(_) => return Ok(envelope("null", Err((-32700, "Parse error".to_owned())))),
     };
@@ -74,7 +77,10 @@ fn envelope(id: &str, result: Result<Value, RpcError>) -> Body {
 
 fn result(state: &mut State, now_ms: i64, request: &Request<'_>) -> Result<Value, RpcError> {
     let Some(method) = request.method.as_str().filter(|_| request.jsonrpc == "2.0") else {
-        return Err((-32600, "Invalid request: jsonrpc must be \"2.0\", method a text".to_owned()));
+        return Err((
+            -32600,
+            "Invalid request: jsonrpc must be \"2.0\", method a text".to_owned(),
+        ));
     };
     let own = method.strip_prefix(&state.settings.brand.rpc_prefix);
     let unknown = || (-32601, format!("Method not found: {method}"));
@@ -101,7 +107,9 @@ struct Positional<'a>(&'a [Value]);
 
 impl<'a> Positional<'a> {
     fn read(params: &'a Value) -> Result<Self, RpcError> {
-        let list = params.as_array().ok_or_else(|| bad("params must be an array"))?;
+        let list = params
+            .as_array()
+            .ok_or_else(|| bad("params must be an array"))?;
         Ok(Self(list))
     }
 
@@ -112,7 +120,9 @@ impl<'a> Positional<'a> {
     fn check_tag(&self, place: usize) -> Result<(), RpcError> {
         match self.at(place).and_then(Value::as_str) {
             Some("latest") => Ok(()),
-            _ => Err(bad(&format!("params[{place}] must be the block tag \"latest\""))),
+            _ => Err(bad(&format!(
+                "params[{place}] must be the block tag \"latest\""
+            ))),
         }
     }
 
@@ -150,7 +160,10 @@ fn bad(reason: &str) -> RpcError {
 }
 
 /// The account that may be shown, and the word of its privacy.
-fn visible(state: &mut State, address: alloy_primitives::Address) -> (Option<AccountId>, &'static str) {
+fn visible(
+    state: &mut State,
+    address: alloy_primitives::Address,
+) -> (Option<AccountId>, &'static str) {
     match account_of(state, address) {
         Some(id) if state.wallets.own(id).is_private => (None, "enabled"),
         found => (found, "disabled"),
@@ -169,7 +182,9 @@ fn balance(state: &mut State, params: &Positional<'_>) -> Result<Value, RpcError
                 "walletBalance": super::builders::number(balance.total.to_decimal()),
             }));
         }
-        let held = venue.position_views().filter(|position| position.qty.0 != 0);
+        let held = venue
+            .position_views()
+            .filter(|position| position.qty.0 != 0);
         positions.extend(held.map(|held| position(state, id, &held)));
     }
     Ok(json!({
@@ -315,7 +330,10 @@ mod tests {
         let now = GENESIS_MS + 2 * SPAN_MAX_MS;
         let week = SPAN_MAX_MS;
         assert_eq!(span(None, None, now), Ok((now - week, now)));
-        assert_eq!(span(None, Some(now - 5), now), Ok((now - 5 - week, now - 5)));
+        assert_eq!(
+            span(None, Some(now - 5), now),
+            Ok((now - 5 - week, now - 5))
+        );
         assert_eq!(span(Some(now), None, now), Ok((now, now + week)));
         assert_eq!(span(Some(1), Some(1 + week), now), Ok((1, 1 + week)));
         assert_eq!(span(Some(1), Some(2 + week), now).unwrap_err().0, -32602);
@@ -324,7 +342,10 @@ mod tests {
 
     #[test]
     fn the_method_is_found_where_there_is_one() {
-        assert_eq!(method(br#"{"method":"svc_x","id":[1]}"#).as_deref(), Some("svc_x"));
+        assert_eq!(
+            method(br#"{"method":"svc_x","id":[1]}"#).as_deref(),
+            Some("svc_x")
+        );
         assert_eq!(method(br#"{"method":7}"#), None);
         assert_eq!(method(b"[]"), None);
         assert_eq!(method(b"{"), None);
@@ -333,6 +354,9 @@ mod tests {
     #[test]
     fn an_id_is_echoed_to_the_letter() {
         let Body(text) = envelope("1.00e5", Err((-1, "x".to_owned())));
-        assert_eq!(text, r#"{"error":{"code":-1,"message":"x"},"id":1.00e5,"jsonrpc":"2.0"}"#);
+        assert_eq!(
+            text,
+            r#"{"error":{"code":-1,"message":"x"},"id":1.00e5,"jsonrpc":"2.0"}"#
+        );
     }
 }

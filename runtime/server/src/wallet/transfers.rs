@@ -27,7 +27,11 @@ pub(super) struct TransferIds(VecDeque<(i64, String)>);
 
 impl TransferIds {
     fn check(&mut self, id: &str, now_ms: i64) -> Result<(), Refusal> {
-        while self.0.front().is_some_and(|(at, _)| *at + UNIQUE_MS <= now_ms) {
+        while self
+            .0
+            .front()
+            .is_some_and(|(at, _)| *at + UNIQUE_MS <= now_ms)
+        {
             self.0.pop_front();
         }
         if self.0.iter().any(|(_, known)| known == id) {
@@ -56,18 +60,33 @@ pub(super) fn between_wallets(state: &mut State, call: &Call<'_>) -> Answer {
         "FUTURE_SPOT" => Surface::Futures,
         _ => return Err(invalid("kindType")),
     };
-    state.wallets.own(id).transfer_ids.check(client_id, call.now_ms)?;
-    let moved = state.account_mut(id).venue.transfer(call.now, from, asset, amount);
+    state
+        .wallets
+        .own(id)
+        .transfer_ids
+        .check(client_id, call.now_ms)?;
+    let moved = state
+        .account_mut(id)
+        .venue
+        .transfer(call.now, from, asset, amount);
     moved.map_err(values::refused)?;
-    state.wallets.own(id).transfer_ids.keep(client_id, call.now_ms);
+    state
+        .wallets
+        .own(id)
+        .transfer_ids
+        .keep(client_id, call.now_ms);
     let tran_id = state.wallets.next_id();
-    Ok(Body::json(&json!({ "tranId": tran_id, "status": "SUCCESS" })))
+    Ok(Body::json(
+        &json!({ "tranId": tran_id, "status": "SUCCESS" }),
+    ))
 }
 
 /// To another account, asked for with an API key (spec 1).
 pub(super) fn send(state: &mut State, call: &Call<'_>) -> Answer {
     let tran_id = hand_over(state, call, SEND_ID_MIN)?;
-    Ok(Body::json(&json!({ "tranId": tran_id, "status": "SUCCESS" })))
+    Ok(Body::json(
+        &json!({ "tranId": tran_id, "status": "SUCCESS" }),
+    ))
 }
 
 /// To another account, signed by the main wallet (spec 3).
@@ -90,18 +109,29 @@ fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, R
     let client_id = call.params.get("clientTranId");
     if let Some(client_id) = client_id {
         check_length(client_id, id_min)?;
-        state.wallets.own(id).transfer_ids.check(client_id, call.now_ms)?;
+        state
+            .wallets
+            .own(id)
+            .transfer_ids
+            .check(client_id, call.now_ms)?;
     }
     let receiver = receiver(state, call, id)?;
     let cause = Cause::AssetTransfer;
-    let taken = state.account_mut(id).venue.debit(call.now, Surface::Spot, asset, amount, cause);
+    let taken = state
+        .account_mut(id)
+        .venue
+        .debit(call.now, Surface::Spot, asset, amount, cause);
     taken.map_err(values::refused)?;
     let venue = &mut state.account_mut(receiver).venue;
     let given = venue.credit(call.now, Surface::Spot, asset, amount, cause);
     given.map_err(values::refused)?;
     state.tell_users(receiver);
     if let Some(client_id) = client_id {
-        state.wallets.own(id).transfer_ids.keep(client_id, call.now_ms);
+        state
+            .wallets
+            .own(id)
+            .transfer_ids
+            .keep(client_id, call.now_ms);
     }
     Ok(state.wallets.next_id())
 }
@@ -110,10 +140,12 @@ fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, R
 fn receiver(state: &State, call: &Call<'_>, sender: AccountId) -> Result<AccountId, Refusal> {
     let address = values::address(call, "toAddress")?;
     let receiver = values::account_of(state, address);
-    receiver.filter(|receiver| *receiver != sender).ok_or_else(|| {
-        let msg = format!("toAddress {address} is not the address of another registered user.");
-        Refusal::new(-1130, msg)
-    })
+    receiver
+        .filter(|receiver| *receiver != sender)
+        .ok_or_else(|| {
+            let msg = format!("toAddress {address} is not the address of another registered user.");
+            Refusal::new(-1130, msg)
+        })
 }
 
 /// Under 64 characters (-4114).
@@ -143,6 +175,9 @@ mod tests {
         assert_eq!(check_length(&"x".repeat(63), 1), Ok(()));
         assert_eq!(check_length(&"x".repeat(64), 1).unwrap_err().code, -4114);
         assert_eq!(check_length(&"x".repeat(20), SEND_ID_MIN), Ok(()));
-        assert_eq!(check_length(&"x".repeat(19), SEND_ID_MIN).unwrap_err().code, -4114);
+        assert_eq!(
+            check_length(&"x".repeat(19), SEND_ID_MIN).unwrap_err().code,
+            -4114
+        );
     }
 }

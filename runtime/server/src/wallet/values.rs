@@ -13,7 +13,9 @@ const DECIMALS_MAX: u32 = 8;
 
 /// `{code: 200, msg: "success"}` (spec 2, Agent and builder routes).
 pub(super) fn success() -> Answer {
-    Ok(Body::json(&serde_json::json!({ "code": 200, "msg": "success" })))
+    Ok(Body::json(
+        &serde_json::json!({ "code": 200, "msg": "success" }),
+    ))
 }
 
 /// A positive amount (-4055) with decimals that an asset can have (-1111).
@@ -49,7 +51,9 @@ fn exact(value: Decimal) -> Result<Amount, Refusal> {
 pub(super) fn asset(state: &State, call: &Call<'_>) -> Result<AssetId, Refusal> {
     let name = call.params.required("asset")?;
     let place = state.assets.names().iter().position(|known| known == name);
-    place.map(|place| AssetId(place as u16)).ok_or_else(|| invalid("asset"))
+    place
+        .map(|place| AssetId(place as u16))
+        .ok_or_else(|| invalid("asset"))
 }
 
 /// An EVM address with `0x`, in any case.
@@ -59,12 +63,18 @@ pub(super) fn address(call: &Call<'_>, name: &str) -> Result<Address, Refusal> {
 
 /// An EVM address with `0x`, in any case; `None` where the text is none.
 pub(super) fn evm_address(text: &str) -> Option<Address> {
-    text.strip_prefix("0x").or(text.strip_prefix("0X"))?.parse().ok()
+    text.strip_prefix("0x")
+        .or(text.strip_prefix("0X"))?
+        .parse()
+        .ok()
 }
 
 /// The account whose main wallet this is.
 pub(super) fn account_of(state: &State, user: Address) -> Option<AccountId> {
-    let place = state.accounts.iter().position(|account| account.user == user)?;
+    let place = state
+        .accounts
+        .iter()
+        .position(|account| account.user == user)?;
     Some(AccountId(place as u16))
 }
 

@@ -70,7 +70,10 @@ pub(super) fn spot(state: &mut State, call: &Call<'_>) -> Answer {
     check_fee(state, call, chain, &withdrawal)?;
     let user = state.account(withdrawal.account).user;
     if values::address(call, "receiver")? != user {
-        return Err(Refusal::new(-1130, "receiver must be the address of the current account."));
+        return Err(Refusal::new(
+            -1130,
+            "receiver must be the address of the current account.",
+        ));
     }
     verify_action(state, call, chain, chain.id, nonce)?;
     check_limits(state, call, &withdrawal)?;
@@ -194,7 +197,10 @@ fn verify_action(
         Some("SafeWallet") => text.split(',').map(str::trim).collect(),
         _ => vec![text],
     };
-    if signatures.iter().any(|signature| signer_of(&data.digest(), signature) == Ok(user)) {
+    if signatures
+        .iter()
+        .any(|signature| signer_of(&data.digest(), signature) == Ok(user))
+    {
         Ok(())
     } else {
         Err(bad_signature())
@@ -209,12 +215,19 @@ fn check_limits(
     let usd = value_usd(state, withdrawal);
     let total = state.wallets.spent.today(call.now_ms);
     let own = state.wallets.own(withdrawal.account);
-    if own.withdrawal_nonces.iter().any(|used| used == withdrawal.nonce) {
+    if own
+        .withdrawal_nonces
+        .iter()
+        .any(|used| used == withdrawal.nonce)
+    {
         return Err(Refusal::new(-4225, "The signed nonce was used before."));
     }
     let over_own = own.spent.today(call.now_ms) + usd > Decimal::from(USER_DAILY_USD);
     if over_own || total + usd > Decimal::from(TOTAL_DAILY_USD) {
-        return Err(Refusal::new(-1130, "amount is over the daily limit of withdrawals."));
+        return Err(Refusal::new(
+            -1130,
+            "amount is over the daily limit of withdrawals.",
+        ));
     }
     Ok(())
 }
@@ -250,7 +263,11 @@ fn finish(state: &mut State, call: &Call<'_>, withdrawal: &Withdrawal<'_>) -> An
         own.withdrawal_nonces.pop_front();
     }
     own.withdrawal_nonces.push_back(withdrawal.nonce.to_owned());
-    let hash = drawn(state.settings.seed, account.0, &format!("withdrawal {number}"));
+    let hash = drawn(
+        state.settings.seed,
+        account.0,
+        &format!("withdrawal {number}"),
+    );
     let movement = Movement {
         id: number.to_string(),
         surface,
