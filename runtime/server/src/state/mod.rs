@@ -21,6 +21,7 @@ pub(crate) use keys::drawn;
 pub(crate) use nonces::NonceError;
 
 use crate::control::{Counters, Faults};
+use crate::http::Router;
 use crate::limits::Limits;
 use crate::market::Board;
 use crate::settings::Settings;
@@ -36,6 +37,7 @@ pub(crate) struct AccountId(pub(crate) u16);
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) settings: Settings,
+    pub(crate) router: Router,
     /// The latest time that it was told.
     pub(crate) now: Time,
     pub(crate) assets: Assets,
@@ -71,6 +73,7 @@ impl State {
             shown.push(made.shown);
         }
         let state = Self {
+            router: Router::new(&settings.brand),
             now,
             assets,
             accounts,
