@@ -252,6 +252,20 @@ async fn the_sixth_message_in_a_second_ends_the_connection() {
 }
 
 #[tokio::test]
+async fn a_flood_still_learns_why_and_a_goodbye_is_answered() {
+    let server = server(|_| {}).await;
+    let mut socket = connect(server.addresses.spot, "/ws").await;
+    for _ in 0..200 {
+        socket.feed(Message::text("{}")).await.unwrap();
+    }
+    socket.flush().await.unwrap();
+    assert_eq!(close_code(&mut socket).await, CloseCode::Policy);
+    let mut socket = connect(server.addresses.spot, "/ws").await;
+    socket.close(None).await.unwrap();
+    assert!(matches!(message(&mut socket).await, Message::Close(_)));
+}
+
+#[tokio::test]
 async fn pings_come_and_who_answers_stays_until_its_time_is_over() {
     let server = server(|s| {
         s.spot_streams.ping_every = Duration::from_millis(250);
