@@ -10,4 +10,3 @@ pub mod fixed;
 pub mod guest;
 pub mod recording;
 pub mod results;
-pub mod venue;

@@ -4,8 +4,6 @@ pub mod backtest;
 pub mod build;
 pub mod cli;
 pub mod config;
-pub mod connection;
-pub mod playback;
 pub mod recording;
 pub mod report;
 pub mod results;

@@ -16,7 +16,7 @@ pub struct AccountKeys {
     pub user: String,
     /// Main wallet's private key.
     pub user_key: String,
-    /// Agent's address, approved for everything.
+    /// Agent's address, approved for everything but withdrawals.
     pub signer: String,
     /// Agent's private key.
     pub signer_key: String,

@@ -33,8 +33,9 @@ pub(super) fn rules(state: &mut State, mut fields: Fields) -> Done {
         account.venue.set_rules(id, rules.clone()).map_err(fits)?;
     }
     if let Some(shown) = state.board.instrument_mut(id) {
-        *shown = rules;
+        *shown = rules.clone();
     }
+    state.instruments[usize::from(id.0)] = rules;
     Ok(json!({}))
 }
 
