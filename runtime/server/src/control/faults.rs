@@ -25,6 +25,7 @@ pub(crate) struct Faults {
     /// Added to the clock that answers show and that the time rule reads, in milliseconds.
     pub(crate) skew_ms: i64,
     switches: Vec<Switch>,
+    made: u64,
     /// Held back until a time, then in the order of the second number.
     held: BTreeMap<(Time, u64), UserFrame>,
     /// Waits for the next event of its listen key, at most until a time.
@@ -80,6 +81,16 @@ impl Fault {
 
 /// The list of switches.
 impl Faults {
+    /// The id of the next switch.
+    pub(super) const fn next_id(&self) -> u64 {
+        self.made + 1
+    }
+
+    /// The next id is given.
+    pub(super) const fn give_id(&mut self) {
+        self.made += 1;
+    }
+
     /// Turns a switch on.
     pub(super) fn set(&mut self, switch: Switch) {
         self.switches.push(switch);
@@ -98,11 +109,11 @@ impl Faults {
     pub(super) fn clear_all(&mut self, now: Time) {
         self.switches.clear();
         self.read_skew();
-        let held = std::mem::take(&mut self.held);
-        self.held = held
-            .into_iter()
-            .map(|((time, sequence), frame)| ((time.min(now), sequence), frame))
-            .collect();
+        // In the order in which they would have come.
+        for ((time, _), frame) in std::mem::take(&mut self.held) {
+            let turn = self.number();
+            self.held.insert((time.min(now), turn), frame);
+        }
         for (until, _) in self.swapped.values_mut() {
             *until = now.min(*until);
         }

@@ -142,9 +142,10 @@ fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
         let msg = format!("{SWITCHES_MAX} switches are on; turn some off first.");
         return Err(Refusal::new(-1130, msg));
     }
-    let (id, seed) = (state.faults.number(), state.settings.seed);
+    let (id, seed) = (state.faults.next_id(), state.settings.seed);
     let switch = Switch::parse(body, id, seed, now);
     let switch = switch.map_err(|error| Refusal::new(-1130, error.to_string()))?;
+    state.faults.give_id();
     if switch.fault == Fault::Gap {
         state.hub.gaps.set(switch);
     } else {

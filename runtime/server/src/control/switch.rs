@@ -208,6 +208,12 @@ const DOUBTS: &[(&str, Doubt)] = &[
     ("half_open", Doubt::HalfOpen),
 ];
 
+/// The names of all switches.
+const NAMES: &[&str] = &[
+    "unknown", "delay", "refuse", "html", "empty", "truncate", "ban", "skew", "late", "twice",
+    "lost", "swap", "stall", "gap",
+];
+
 fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
     let name = required("fault", fields.text("fault"))?;
     Ok(match name.as_str() {
@@ -271,7 +277,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
             return Err(FieldError::Malformed {
                 field: "fault",
                 value: name,
-                rule: "the name of a switch in CONTROL.md".into(),
+                rule: format!("one of {}", NAMES.join(", ")),
             });
         }
     })

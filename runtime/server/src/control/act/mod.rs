@@ -54,6 +54,33 @@ pub(super) type Done = Result<Value, ActError>;
 
 const SURFACES: &[(&str, Surface)] = &[("spot", Surface::Spot), ("futures", Surface::Futures)];
 
+/// The names of all actions.
+const NAMES: &[&str] = &[
+    "place",
+    "cancel",
+    "expire",
+    "fill",
+    "liquidate",
+    "adl",
+    "funding",
+    "deposit",
+    "withdraw",
+    "transfer",
+    "leverage",
+    "margin_type",
+    "position_mode",
+    "multi_assets",
+    "expire_listen_key",
+    "expire_agent",
+    "ban",
+    "pardon",
+    "rules",
+    "trade",
+    "disconnect",
+    "freeze",
+    "garbage",
+];
+
 /// Does what the body asks for.
 pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
     let mut fields = Fields::parse(body)?;
@@ -81,7 +108,11 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
         "trade" => market::trade(state, fields, now),
 
         "disconnect" | "freeze" | "garbage" => connection::act(state, &name, fields),
-        _ => Err(unfit("act", &name, "must be an action of CONTROL.md")),
+        _ => Err(ActError::Field(FieldError::Malformed {
+            field: "act",
+            value: name,
+            rule: format!("one of {}", NAMES.join(", ")),
+        })),
     };
     for account in 0..state.accounts.len() {
         state.tell_users(AccountId(account as u16));
