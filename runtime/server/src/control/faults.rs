@@ -182,7 +182,7 @@ impl Faults {
     /// Takes a user event on its way; what is to be sent now.
     pub(super) fn carry(
         &mut self,
-        frame: UserFrame,
+        frame: &UserFrame,
         account: Option<u16>,
         now: Time,
     ) -> Vec<UserFrame> {
@@ -223,7 +223,7 @@ impl Faults {
             }
         }
         self.retire(now);
-        let mut out = self.place(&frame, &copies, swap, now);
+        let mut out = self.place(frame, &copies, swap, now);
         if let (None, Some(last)) = (swap, out.last())
             && let Some((_, waited)) = self.swapped.remove(&last.listen_key)
         {

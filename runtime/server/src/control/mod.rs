@@ -97,7 +97,7 @@ pub(crate) fn user_event(state: &mut State, frame: UserFrame) {
         key.is_some_and(|key| key.key == frame.listen_key)
     });
     let owner = owner.map(|place| place as u16);
-    for frame in state.faults.carry(frame, owner, state.now) {
+    for frame in state.faults.carry(&frame, owner, state.now) {
         state.hub.tell_user(&frame);
     }
 }
