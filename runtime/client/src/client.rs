@@ -130,6 +130,13 @@ impl Client {
         self.gate(surface).with(work)
     }
 
+    /// How long nothing at all may be sent to a surface, after a 429, 418 or 403.
+    pub fn stopped_for(&self, surface: Surface) -> Option<Duration> {
+        let gate = self.gate(surface);
+        let until_ms = gate.with(|budget, now_ms| budget.stopped_until(now_ms));
+        until_ms.map(|until_ms| gate.time_to(until_ms))
+    }
+
     /// Sends a typed request once, in the version that the settings choose for its route.
     pub async fn send<R: Request>(&self, request: &R) -> Outcome<R::Answer> {
         self.send_stamped(request, None).await

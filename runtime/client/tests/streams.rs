@@ -351,3 +351,22 @@ async fn frames_decode_where_they_are_needed() {
     let decoded = frame.decode(&mut levels).unwrap();
     assert!(matches!(decoded.event, MarketStreamEvent::TradePro(_)));
 }
+
+#[tokio::test]
+async fn a_handshake_that_meets_a_ban_stops_requests_too() {
+    // The WebSocket address of this venue answers like its REST address: 418.
+    let banned = answer(418, "Retry-After: 600\r\n", "");
+    let rest = Scripted::start(vec![banned]).await;
+    let ws = format!("ws://{}", rest.address);
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+    let _stream = client.market_stream(Surface::Spot, &topics).unwrap();
+    let stop = loop {
+        match client.stopped_for(Surface::Spot) {
+            Some(stop) => break stop,
+            None => tokio::task::yield_now().await,
+        }
+    };
+    assert!(stop > Duration::from_secs(590), "{stop:?}");
+    assert_eq!(rest.requests().len(), 1);
+}

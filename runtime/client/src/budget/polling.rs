@@ -147,3 +147,77 @@ fn stretch(polls: &mut [Poll], symbols: u32, weight: u32) -> Result<(), PollingE
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::budget::{Budget, Lane, Shares, documented};
+
+    fn needs(symbols: u32) -> Needs {
+        Needs {
+            symbols,
+            tops: true,
+            levels: 20,
+            marks: true,
+        }
+    }
+
+    /// Weight of a plan in one minute.
+    fn weight(polls: &[Poll]) -> u64 {
+        let cost = |poll: &Poll| u64::from(poll.weight) * 60_000 / poll.interval_ms;
+        polls.iter().map(cost).sum()
+    }
+
+    #[test]
+    fn one_symbol_is_polled_as_fast_as_is_useful() {
+        let budget = Budget::new(&documented(Surface::Futures), Shares::default());
+        let given = budget.steady_weight(Lane::Query);
+        assert_eq!(given, 840);
+        let polls = plan(Surface::Futures, &needs(1), given).unwrap();
+        let told: Vec<_> = polls
+            .iter()
+            .map(|poll| (poll.route, poll.per_symbol, poll.weight, poll.interval_ms))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("futures.book_ticker", true, 1, 250),
+                ("futures.depth", true, 2, 500),
+                ("futures.premium_index", true, 1, 1_000),
+            ]
+        );
+    }
+
+    #[test]
+    fn many_symbols_share_one_question_where_there_is_one() {
+        let polls = plan(Surface::Futures, &needs(10), 840).unwrap();
+        assert_eq!((polls[0].per_symbol, polls[0].weight), (false, 2));
+        assert_eq!((polls[1].per_symbol, polls[1].weight), (true, 20));
+        assert!(polls[1].interval_ms > 1_500, "{polls:?}");
+    }
+
+    #[test]
+    fn what_no_budget_allows_is_refused() {
+        let refused = plan(Surface::Spot, &needs(1), 840).unwrap_err();
+        assert_eq!(refused, PollingError::NoRoute(Surface::Spot));
+        let refused = plan(Surface::Futures, &needs(1_000), 10).unwrap_err();
+        assert!(matches!(refused, PollingError::TooLittle { .. }));
+        assert!(plan(Surface::Futures, &needs(1), 0).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_plan_keeps_its_weight(
+            symbols in 1_u32..200, given in 1_u32..3_000,
+            levels in proptest::sample::select(vec![0_u32, 5, 50, 100, 1_000]),
+            (tops, marks) in any::<(bool, bool)>(),
+        ) {
+            let needs = Needs { symbols, tops, levels, marks };
+            if let Ok(polls) = plan(Surface::Futures, &needs, given) {
+                prop_assert!(weight(&polls) <= u64::from(given));
+            }
+        }
+    }
+}

@@ -11,13 +11,14 @@ use windvane_venue::error::code;
 use windvane_venue::route::{self, Surface};
 use windvane_venue::wire::Parameters;
 
-use crate::budget::Lane;
+use crate::budget::{Cost, Lane};
 use crate::client::Client;
 use crate::outcome::Outcome;
 
 use super::link::LinkId;
 use super::machine::{Action, Emit, Input, Machine, Renewal, Rules};
-use super::socket::{self, Dial, SocketCommand, SocketEvent};
+use super::socket::{self, Dial, Refused, SocketCommand, SocketEvent};
+use super::start;
 use super::{GapReason, StreamItem};
 
 /// What the driver does for one of a stream's connections.
@@ -108,10 +109,10 @@ impl Run {
     fn socket_event(&mut self, link: LinkId, event: SocketEvent) {
         match event {
             SocketEvent::Opened => self.handle(Input::Opened(link)),
-            SocketEvent::NotOpened(pause) => {
+            SocketEvent::NotOpened(refused) => {
                 self.sockets.remove(&link);
-                let pause_ms = pause.map(|pause| u64::try_from(pause.as_millis()));
-                self.handle(Input::NotOpened(link, pause_ms.and_then(Result::ok)));
+                let pause_ms = refused.map(|refused| self.heed(refused));
+                self.handle(Input::NotOpened(link, pause_ms));
             }
             SocketEvent::Text(text) => match (self.driver.look)(&text) {
                 Look::Event => self.handle(Input::Frame(link, text)),
@@ -152,17 +153,7 @@ impl Run {
             Action::Close(link) => {
                 self.sockets.remove(&link);
             }
-            Action::Open(link, key) => {
-                let (sender, commands) = mpsc::unbounded_channel();
-                self.sockets.insert(link, sender);
-                let dial = Dial {
-                    url: format!("{}{}", self.driver.url, key.unwrap_or_default()),
-                    tls: Arc::clone(&self.driver.tls),
-                    within: self.driver.connect_within,
-                };
-                let events = self.socket_events.clone();
-                tokio::spawn(socket::run(link, dial, commands, events));
-            }
+            Action::Open(link, key) => self.open(link, key),
             Action::CreateKey => {
                 let (client, surface) = self.requests();
                 let answers = self.key_answers.clone();
@@ -180,6 +171,36 @@ impl Run {
                 });
             }
         }
+    }
+
+    /// A limit that a handshake met is one of the address: requests stop as well.
+    fn heed(&self, refused: Refused) -> u64 {
+        let pause_ms = start::millis(refused.pause);
+        let surface = self.driver.surface;
+        self.driver.client.with_budget(surface, |budget, now_ms| {
+            budget.refused(now_ms, refused.limit, Some(pause_ms), &Cost::default());
+        });
+        pause_ms
+    }
+
+    fn open(&mut self, link: LinkId, key: Option<String>) {
+        // A ban is of the address: a handshake would prolong it as a request does.
+        if let Some(stop) = self.driver.client.stopped_for(self.driver.surface) {
+            let now_ms = self.now_ms();
+            let pause_ms = Some(start::millis(stop));
+            self.machine
+                .handle(now_ms, Input::NotOpened(link, pause_ms));
+            return;
+        }
+        let (sender, commands) = mpsc::unbounded_channel();
+        self.sockets.insert(link, sender);
+        let dial = Dial {
+            url: format!("{}{}", self.driver.url, key.unwrap_or_default()),
+            tls: Arc::clone(&self.driver.tls),
+            within: self.driver.connect_within,
+        };
+        let events = self.socket_events.clone();
+        tokio::spawn(socket::run(link, dial, commands, events));
     }
 
     fn requests(&self) -> (Client, Surface) {

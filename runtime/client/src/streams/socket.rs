@@ -12,19 +12,29 @@ use tokio_tungstenite::{
     Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
 };
 
+use windvane_venue::error::Limit;
+
 use super::link::LinkId;
 
 /// What happened on a socket.
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Opened,
-    /// With the pause that the venue asked for, if it refused because of a limit.
-    NotOpened(Option<Duration>),
+    /// With what the venue said, if it refused because of a limit.
+    NotOpened(Option<Refused>),
     Text(Utf8Bytes),
     /// A frame that is no text.
     Binary(usize),
     Pong,
     Closed,
+}
+
+/// A handshake that was refused because of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) limit: Limit,
+    /// What the venue asks to wait; without `Retry-After` the shortest ban.
+    pub(super) pause: Duration,
 }
 
 /// What the driver wants of a socket. It is closed when the driver drops its sender.
@@ -42,8 +52,8 @@ pub(super) struct Dial {
     pub(super) within: Duration,
 }
 
-/// Pause after a handshake that was refused by 429 or 418 without `Retry-After`: the shortest ban.
-const REFUSED: Duration = Duration::from_mins(2);
+/// The shortest ban (spec 1, Limits, rule 6).
+const PAUSE: Duration = Duration::from_mins(2);
 
 /// Runs until the socket is closed by either side.
 pub(super) async fn run(
@@ -58,8 +68,8 @@ pub(super) async fn run(
         Ok(Ok((socket, _))) => socket,
         Ok(Err(error)) => {
             tracing::debug!(link, %error, "no WebSocket connection");
-            let pause = refused(&error);
-            let _ = events.send((link, SocketEvent::NotOpened(pause))).await;
+            let refused = refused(&error);
+            let _ = events.send((link, SocketEvent::NotOpened(refused))).await;
             return;
         }
         Err(_) => {
@@ -128,15 +138,20 @@ fn read(link: LinkId, message: Option<Result<Message, tungstenite::Error>>) -> O
     }
 }
 
-/// The pause that a refused handshake asks for.
-fn refused(error: &tungstenite::Error) -> Option<Duration> {
+fn refused(error: &tungstenite::Error) -> Option<Refused> {
     let tungstenite::Error::Http(response) = error else {
         return None;
     };
-    if !matches!(response.status().as_u16(), 429 | 418 | 403) {
-        return None;
-    }
+    let limit = match response.status().as_u16() {
+        429 => Limit::Weight,
+        418 => Limit::Ban,
+        403 => Limit::Firewall,
+        _ => return None,
+    };
     let header = response.headers().get("retry-after");
     let seconds = header.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Some(seconds.map_or(REFUSED, Duration::from_secs))
+    Some(Refused {
+        limit,
+        pause: seconds.map_or(PAUSE, Duration::from_secs),
+    })
 }
