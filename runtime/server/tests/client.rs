@@ -117,7 +117,10 @@ async fn spot_orders_are_placed_queried_and_cancelled_with_both_kinds_of_keys() 
     for (api, id) in [(Api::V1, "both:1"), (Api::V3, "both:3")] {
         let client = client(&running, api);
         let mut stream = client.user_stream(Surface::Spot).unwrap();
-        assert_eq!(user(&mut stream).await, StreamItem::Connected { connection: 0 });
+        assert_eq!(
+            user(&mut stream).await,
+            StreamItem::Connected { connection: 0 }
+        );
         let price = resting_price(&client, Surface::Spot, "BTCUSDT").await;
         let order = spot::NewOrder::new("BTCUSDT", Side::Buy, OrderType::Limit)
             .time_in_force(TimeInForce::Gtc)
@@ -153,7 +156,10 @@ async fn futures_orders_are_placed_queried_and_cancelled_with_both_kinds_of_keys
     for (api, id) in [(Api::V1, "both:1"), (Api::V3, "both:3")] {
         let client = client(&running, api);
         let mut stream = client.user_stream(Surface::Futures).unwrap();
-        assert_eq!(user(&mut stream).await, StreamItem::Connected { connection: 0 });
+        assert_eq!(
+            user(&mut stream).await,
+            StreamItem::Connected { connection: 0 }
+        );
         let price = resting_price(&client, Surface::Futures, "BTCUSDT").await;
         let order = futures::NewOrder::new("BTCUSDT", Side::Buy, OrderType::Limit)
             .time_in_force(TimeInForce::Gtc)
@@ -211,7 +217,11 @@ async fn clock_limits_and_market_streams_work_on_both_surfaces() {
         }
     }
     let info = windvane_venue::route::named("spot.exchange_info").unwrap();
-    done(client.call(info, None, &windvane_venue::wire::Parameters::new()).await);
+    done(
+        client
+            .call(info, None, &windvane_venue::wire::Parameters::new())
+            .await,
+    );
 }
 
 #[tokio::test]
@@ -219,27 +229,25 @@ async fn a_closed_listen_key_ends_the_stream_and_a_new_one_is_made() {
     let running = server().await;
     let client = client(&running, Api::V1);
     let mut stream = client.user_stream(Surface::Futures).unwrap();
-    assert_eq!(user(&mut stream).await, StreamItem::Connected { connection: 0 });
-    done(
-        client
-            .futures()
-            .close_listen_key(&futures::CloseListenKey::new())
-            .await,
+    assert_eq!(
+        user(&mut stream).await,
+        StreamItem::Connected { connection: 0 }
     );
+    done(client.futures().close_listen_key().await);
     loop {
         match user(&mut stream).await {
             StreamItem::Gap { reason, .. } => {
-                assert!(matches!(
-                    reason,
-                    GapReason::Closed | GapReason::KeyExpired
-                ));
+                assert!(matches!(reason, GapReason::Closed | GapReason::KeyExpired));
                 break;
             }
             StreamItem::Event(_) => {}
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(user(&mut stream).await, StreamItem::Connected { connection: 0 });
+    assert_eq!(
+        user(&mut stream).await,
+        StreamItem::Connected { connection: 0 }
+    );
 }
 
 #[tokio::test]
