@@ -1,6 +1,7 @@
 //! From a typed order to the bytes that are written: parameters, time and nonce, signature, URL
 //! and its check.
 
+#![allow(missing_docs, reason = "the macro makes a public function")]
 #![allow(clippy::expect_used, reason = "a panic is how a bench fails")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
