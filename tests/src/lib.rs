@@ -10,3 +10,4 @@ pub mod fixed;
 pub mod guest;
 pub mod recording;
 pub mod results;
+pub mod venue;

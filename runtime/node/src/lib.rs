@@ -4,6 +4,8 @@ pub mod backtest;
 pub mod build;
 pub mod cli;
 pub mod config;
+pub mod connection;
+pub mod playback;
 pub mod recording;
 pub mod report;
 pub mod results;

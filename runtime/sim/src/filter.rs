@@ -166,8 +166,11 @@ fn parameters(surface: Surface, terms: &OrderTerms) -> Check {
     exactly(!order_type.is_market(), terms.price.is_some())?;
     exactly(stops, terms.stop_price.is_some())?;
     exactly(trailing, terms.callback_ppm.is_some())?;
-    exactly(by_quote, terms.quote_qty.is_some())?;
-    exactly(!by_quote && !terms.close_position, terms.qty.is_some())?;
+    // The table of mandatory parameters takes either for MARKET (spec 1, Place order); rules 1 and
+    // 2 name the quote amount for buys only.
+    let quoted = by_quote && terms.qty.is_none();
+    exactly(quoted, terms.quote_qty.is_some())?;
+    exactly(!quoted && !terms.close_position, terms.qty.is_some())?;
     let activation = terms.activation_price.is_some() && !trailing;
     let working = terms.working_type.is_some() && !order_type.is_conditional();
     let protect = terms.price_protect && !stops;

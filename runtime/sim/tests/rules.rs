@@ -102,9 +102,15 @@ fn spot_knows_no_futures_parameters() {
         terms.quote_qty = Some(whole(100));
         terms
     };
+    let both = {
+        let mut terms = market(FUTURES, Side::Buy, 10);
+        terms.quote_qty = Some(whole(100));
+        terms
+    };
     let cases: Vec<(OrderTerms, Result<(), i32>)> = vec![
         (quote, Ok(())),
-        (market(FUTURES, Side::Buy, 10), Err(-1102)),
+        (both, Err(-1106)),
+        (market(FUTURES, Side::Buy, 10), Ok(())),
         (market(FUTURES, Side::Sell, 10), Ok(())),
         (with(|t| t.reduce_only = true), Err(-1106)),
         (with(|t| t.position_side = PositionSide::Long), Err(-1106)),

@@ -61,21 +61,18 @@ fn request(name: &str, version: Option<Version>, pairs: &[(&str, &str)]) -> Prep
 
 /// The request as it would be written down, in one text.
 fn shown(prepared: &Prepared) -> String {
-    let mut text = format!("{} {}", prepared.method, prepared.path);
+    let mut lines = vec![format!("{} {}", prepared.method, prepared.path)];
     if let Some(query) = &prepared.query {
-        text.push_str(&format!("?{query}"));
+        lines[0] += &format!("?{query}");
     }
-    for (name, value) in &prepared.headers {
-        text.push_str(&format!("\n{name}: {value}"));
-    }
+    let headers = prepared.headers.iter();
+    lines.extend(headers.map(|(name, value)| format!("{name}: {value}")));
     if let Some(body) = &prepared.body {
-        text.push_str(&format!("\n\n{body}"));
+        lines.push(format!("\n{body}"));
     }
-    text.push_str(&format!(
-        "\nsigned: {}",
-        prepared.signed.as_deref().unwrap_or("nothing")
-    ));
-    text
+    let signed = prepared.signed.as_deref().unwrap_or("nothing");
+    lines.push(format!("signed: {signed}"));
+    lines.join("\n")
 }
 
 #[test]

@@ -104,6 +104,8 @@ impl Call {
         let brand = &settings.dialect.brand;
         let route = arguments::route(name, options.surface, brand)?;
         let version = match options.api {
+            // Asked for by name, a listed version is meant, market data included.
+            Some(Api::V3) if route.listing(Some(Version::V3)).is_some() => Some(Version::V3),
             Some(api) => default_version(route, api),
             None => settings.version(route),
         };

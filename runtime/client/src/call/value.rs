@@ -68,7 +68,8 @@ fn is_kind(kind: Kind, value: &str) -> bool {
         Kind::String => true,
         Kind::Long | Kind::Int => value.parse::<i64>().is_ok(),
         Kind::Decimal => decimal(value).is_some(),
-        Kind::Boolean => matches!(value, "true" | "false"),
+        // `priceProtect` is documented in upper case, all others in lower case.
+        Kind::Boolean => matches!(value, "true" | "false" | "TRUE" | "FALSE"),
         Kind::Enum(words) => words.contains(&value),
         Kind::List => entries(value).is_some(),
         Kind::Address => is_address(value),

@@ -6,14 +6,21 @@
 
 mod backtest;
 mod build;
+mod call;
 mod data;
 mod demo;
+mod deposit;
+mod place;
 mod progress;
+mod routes;
 mod show;
+mod venue;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use windvane_venue::Brand;
+use windvane_venue::route::{self, Route};
 
 use crate::config::ConfigError;
 
@@ -44,6 +51,15 @@ enum Verb {
     /// Generate, list and verify recordings
     #[command(subcommand)]
     Data(data::Data),
+    /// Print the route table of the venue
+    Routes(routes::Routes),
+    /// Send any route of the venue, typed and signed
+    Call(call::CallVerb),
+    /// Print the call on the source chain that makes a deposit; nothing is sent
+    #[command(subcommand)]
+    Deposit(deposit::Deposit),
+    /// Run the simulated venue as a server on loopback
+    Venue(venue::Venue),
 }
 
 /// Why a verb did not do its work: one sentence.
@@ -80,6 +96,10 @@ pub fn main() -> ExitCode {
         Verb::Backtest(backtest) => backtest.run(),
         Verb::Build(build) => build.run(),
         Verb::Data(data) => data.run(),
+        Verb::Routes(routes) => routes.run(),
+        Verb::Call(call) => call.run(),
+        Verb::Deposit(deposit) => deposit.run(),
+        Verb::Venue(venue) => venue.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -102,6 +122,47 @@ fn log_to_stderr() {
         .with_writer(std::io::stderr)
         .with_target(false)
         .init();
+}
+
+/// The route of this name, spelled with the brand.
+fn route_named(name: &str, brand: &Brand) -> Result<&'static Route, Failure> {
+    let spelled = |route: &&Route| brand.fill(route.name) == name;
+    route::all().find(spelled).ok_or_else(|| {
+        let names = route::all().map(|route| brand.fill(route.name));
+        let near = names.max_by(|a, b| {
+            let likeness = |other: &str| strsim::jaro_winkler(name, other);
+            likeness(a).total_cmp(&likeness(b))
+        });
+        Failure::Usage(format!(
+            "no route has the name {name}; the nearest is {}; `windvane routes` lists all",
+            near.unwrap_or_default()
+        ))
+    })
+}
+
+/// Runs a future of a verb to its end.
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("no runtime: {error}")))?;
+    Ok(runtime.block_on(work))
+}
+
+/// Comes when the process is asked to end.
+#[cfg(unix)]
+async fn stop_signal() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn stop_signal() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
 }
 
 /// Writes a line to stdout; a reader that went away ends the program quietly.

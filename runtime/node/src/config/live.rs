@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use windvane_venue::Brand;
+use windvane_venue::brand::BrandError;
 
 use super::secret::{KeySource, Secret};
 
@@ -158,6 +160,32 @@ impl Default for Venue {
     }
 }
 
+impl Venue {
+    /// The brand, with the names that are given instead of derived.
+    pub fn brand(&self) -> Result<Brand, BrandError> {
+        let mut brand = Brand::new(&self.brand)?;
+        let names = self.names.clone();
+        for (name, given) in [
+            (&mut brand.signing_domain, names.signing_domain),
+            (&mut brand.withdrawal_domain, names.withdrawal_domain),
+            (&mut brand.withdrawal_field, names.withdrawal_field),
+            (&mut brand.chain_parameter, names.chain_parameter),
+            (&mut brand.path_segment, names.path_segment),
+            (&mut brand.rpc_prefix, names.rpc_prefix),
+        ] {
+            if let Some(given) = given {
+                *name = given;
+            }
+        }
+        // The configuration's sentence ends with the space before the nonce; the brand's does not.
+        brand.login_sentence = names.login_sentence.map(|sentence| {
+            let text = sentence.strip_suffix(' ').unwrap_or(&sentence);
+            text.to_owned()
+        });
+        Ok(brand)
+    }
+}
+
 fn recv_window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let value = u32::deserialize(deserializer)?;
     if (1..=60_000).contains(&value) {
@@ -253,6 +281,8 @@ pub struct Account {
     pub signer: Option<KeySource>,
     /// Key of the main wallet; `run` never reads it.
     pub wallet: Option<KeySource>,
+    /// Key of the Solana wallet, base58; for withdrawals to Solana from the command line only.
+    pub solana: Option<Secret>,
     /// The mode that the account must be in; never changed by the runtime.
     pub position_mode: PositionMode,
     /// Multi-assets margin.

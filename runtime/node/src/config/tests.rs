@@ -92,6 +92,23 @@ fn every_key_of_the_reference_is_known() {
 }
 
 #[test]
+fn names_are_derived_from_the_brand_unless_they_are_given() {
+    let text = "[venue]\nbrand = \"acme\"\n[venue.names]\npath_segment = \"ac\"\n\
+                login_sentence = \"Sign in: \"";
+    let brand = parse(text).unwrap().venue.brand().unwrap();
+    assert_eq!(brand.signing_domain, "AcmeSignTransaction");
+    assert_eq!(brand.fill("/{brand}-chain"), "/ac-chain");
+    assert_eq!(brand.login_sentence.as_deref(), Some("Sign in:"));
+    assert!(
+        parse("[venue]\nbrand = \"a b\"")
+            .unwrap()
+            .venue
+            .brand()
+            .is_err()
+    );
+}
+
+#[test]
 fn a_strategy_is_read_with_its_parameters() {
     let config = parse(STRATEGY).unwrap();
     let strategy = &config.strategies[0];

@@ -21,7 +21,7 @@ use windvane_engine::Time;
 use windvane_venue::route::{Listing, Route, Scheme, Security, Surface, Version};
 
 use crate::http::dispatch::Received;
-use crate::http::{Params, Refusal};
+use crate::http::{Found, Params, Refusal};
 use crate::state::{AccountId, Grants, State};
 
 pub(crate) use hmac::check_time;
@@ -38,37 +38,37 @@ struct Claim<'a> {
 /// The account of a signed request, or why it is none.
 pub(crate) fn authenticate(
     state: &mut State,
-    route: &'static Route,
-    listing: &Listing,
+    found: &Found,
     received: &Received<'_>,
     params: &Params,
     now: Time,
 ) -> Result<Option<AccountId>, Refusal> {
     let claim = Claim {
-        route,
+        route: found.route,
         received,
         params,
         now,
     };
-    let found = match listing.scheme {
+    let account = match found.scheme {
         Scheme::Open => return Ok(None),
         Scheme::ApiKey => hmac::by_key(state, &claim).map(|(id, _)| id),
         Scheme::Hmac => hmac::signed(state, &claim),
-        Scheme::Message if hmac_on_v3(listing, &claim) => hmac::signed(state, &claim),
+        Scheme::Message if hmac_on_v3(found.listing, &claim) => hmac::signed(state, &claim),
         Scheme::Message => wallet::message(state, &claim),
         Scheme::WalletMessage => wallet::main_message(state, &claim),
         Scheme::Typed(primary) => wallet::typed(state, &claim, primary),
     };
-    found.map(Some)
+    account.map(Some)
 }
 
-/// The documents disagree on the v3 routes of futures: one lists `timestamp`, `recvWindow` and an
-/// HMAC label (spec 2, Authentication, rule 3). Both are taken; a request with `timestamp` and
-/// without the fields of spec 4, section 1, is one of that kind.
+/// The documents disagree on the v3 routes: labels that mean an API key and a signature stand on
+/// all of them (spec 1, Authentication, rule 2), one description of futures lists `timestamp` and
+/// an HMAC (spec 2, Authentication, rule 3), and spec 4 has wallet signatures. Both are taken: a
+/// request with `timestamp` and without the fields of spec 4, section 1, is of the first kind.
 fn hmac_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
     let wallet_fields = ["nonce", "signer", "user"];
     listing.version == Some(Version::V3)
-        && claim.route.surface == Surface::Futures
+        && matches!(claim.route.surface, Surface::Spot | Surface::Futures)
         && claim.params.raw("timestamp").is_some()
         && claim.received.headers.contains_key(hmac::KEY_HEADER)
         && !wallet_fields.iter().any(|f| claim.params.raw(f).is_some())

@@ -45,11 +45,13 @@ pub(super) fn typed(
     let nonce = nonce(claim)?;
     let user = address(claim, "user")?;
     let signature = raw::required(claim.params, "signature")?;
-    let chain = raw::required(claim.params, "signatureChainId")?;
-    let chain_id = u64::try_from(integer("signatureChainId", chain)?)
-        .map_err(|_| invalid("signatureChainId"))?;
+    let chain_id = match claim.params.get("signatureChainId") {
+        Some(text) => u64::try_from(integer("signatureChainId", text)?)
+            .map_err(|_| invalid("signatureChainId"))?,
+        // Document 2 does not list it: then it is the chain of every other v3 request.
+        None => network(state).signing_chain(),
+    };
     let brand = &state.settings.brand;
-    raw::required(claim.params, &brand.chain_parameter)?;
     let sent = claim
         .params
         .iter()
@@ -66,16 +68,19 @@ pub(super) fn typed(
 
 fn signed_by(state: &State, claim: &Claim<'_>, signer: Address) -> Result<(), Refusal> {
     let signed = raw::signed(claim.received, claim.params)?;
-    let network = if state.settings.testnet {
-        Network::Testnet
-    } else {
-        Network::Mainnet
-    };
-    let digest = MessageDomain::new(&state.settings.brand, network).digest(&signed.bytes());
+    let digest = MessageDomain::new(&state.settings.brand, network(state)).digest(&signed.bytes());
     if recovered(&digest, signed.signature)? == signer {
         Ok(())
     } else {
         Err(raw::invalid_signature())
+    }
+}
+
+fn network(state: &State) -> Network {
+    if state.settings.testnet {
+        Network::Testnet
+    } else {
+        Network::Mainnet
     }
 }
 

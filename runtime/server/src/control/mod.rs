@@ -22,7 +22,7 @@ pub(crate) use counters::Counters;
 pub(crate) use faults::{Faults, Gaps};
 pub(crate) use plan::{Ending, Plan};
 
-use crate::http::dispatch::{self, Received};
+use crate::http::dispatch::Received;
 use crate::http::{Answer, Body, Refusal, Sent};
 use crate::state::{AccountId, State};
 use crate::stream::UserFrame;
@@ -35,8 +35,8 @@ pub(crate) fn plan(state: &mut State, received: &Received<'_>, now: Time) -> Pla
     if !state.faults.concern_requests() {
         return Plan::as_is();
     }
-    let (surface, route) = match dispatch::find(state, received) {
-        Ok((route, _)) => (route.surface, route.name),
+    let (surface, route) = match state.router.find(received) {
+        Ok(found) => (found.route.surface, found.route.name),
         Err(_) => (received.port.surface(), "stream"),
     };
     let seen = Seen {

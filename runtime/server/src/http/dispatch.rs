@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use hyper::HeaderMap;
 use windvane_engine::Time;
-use windvane_venue::route::{self, Counted, Listing, Route, Surface};
+use windvane_venue::route::{Counted, Listing, Route, Surface};
 
 use super::answer::Sent;
 use super::{Answer, Params, Port, Refusal, check};
@@ -73,20 +73,24 @@ fn route_and_handle(
     headers: &mut Headers,
 ) -> Answer {
     state.limits.check_ban(received.ip, now)?;
-    let found = find(state, received);
+    let found = state.router.find(received);
     let surface = found
         .as_ref()
-        .map_or(received.port.surface(), |(route, _)| route.surface);
+        .map_or(received.port.surface(), |found| found.route.surface);
     let params = parse(surface, received);
-    let weight = found.as_ref().map_or(1, |(route, _)| {
-        limits::weight_of(route, params.as_ref().ok())
+    let weight = found.as_ref().map_or(1, |found| {
+        limits::weight_of(found.route, params.as_ref().ok())
     });
     limits::charge(state, surface, weight, received, now, headers)?;
-    let ((route, listing), params) = (found?, params?);
+    let (found, params) = (found?, params?);
+    let (route, listing) = (found.route, found.listing);
     control::asked(state, route.name);
     limits::count_route(state, route, received.ip, now)?;
-    let account = auth::authenticate(state, route, listing, received, &params, now)?;
-    check::check(&state.settings, route, listing, &params)?;
+    let account = auth::authenticate(state, &found, received, &params, now)?;
+    // The info endpoint judges its own parameters: they are in the body, by position.
+    if route.surface != Surface::Rpc {
+        check::check(&state.settings, route, listing, &params)?;
+    }
     let counts = count_orders(state, route, &params, account, now)?;
     let call = Call {
         route,
@@ -138,39 +142,6 @@ fn count_orders(
     account.map_or(Ok(Vec::new()), |id| {
         limits::count_orders(state, id, route.surface, orders, now)
     })
-}
-
-/// The route of a path and a method: 404 for a path that no route has, 405 for one that none has
-/// with this method. A JSON-RPC request is found by its `method`.
-pub(crate) fn find(
-    state: &State,
-    received: &Received<'_>,
-) -> Result<(&'static Route, &'static Listing), Refusal> {
-    let brand = &state.settings.brand;
-    let rpc_method = received
-        .port
-        .surfaces()
-        .contains(&Surface::Rpc)
-        .then(|| wallet::rpc_method(received.body))
-        .flatten();
-    let mut path_known = false;
-    let served = route::all().filter(|route| received.port.surfaces().contains(&route.surface));
-    for route in served {
-        let at = |listing: &&Listing| brand.fill(listing.path) == received.path;
-        let Some(listing) = route.listings.iter().find(at) else {
-            continue;
-        };
-        path_known = true;
-        let named = route.surface != Surface::Rpc
-            || rpc_method.as_deref() == Some(brand.fill(route.name).as_str());
-        if named && route.method.as_str() == received.method {
-            return Ok((route, listing));
-        }
-    }
-    let (method, path) = (received.method, received.path);
-    let status = if path_known { 405 } else { 404 };
-    let msg = format!("Path {path}, Method {method} is invalid.");
-    Err(Refusal::new(-1020, msg).with_status(status))
 }
 
 /// The room of a route: market data is what needs no account and moves nothing; the rest by

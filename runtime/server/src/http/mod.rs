@@ -6,6 +6,7 @@ mod check;
 pub(crate) mod dispatch;
 mod exchange;
 mod params;
+mod router;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +21,8 @@ use windvane_venue::route::Surface;
 
 pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};
 pub(crate) use dispatch::Call;
-pub(crate) use params::{Params, integer, invalid, missing};
+pub(crate) use params::{Params, decimal, integer, invalid, missing};
+pub(crate) use router::{Found, Router};
 
 use crate::state::State;
 

@@ -73,11 +73,8 @@ pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
 fn futures_balances(state: &State, id: AccountId) -> Vec<FuturesBalance> {
     let venue = &state.account(id).venue;
     let margins = |asset: AssetId| {
-        let futures = state
-            .instruments
-            .iter()
-            .filter(|i| i.surface == Surface::Futures);
-        futures.clone().any(|i| i.quote == asset)
+        let mut futures = state.board.of(Surface::Futures);
+        futures.any(|symbol| symbol.instrument.quote == asset)
     };
     let all = venue.assets().map(|asset| venue.futures_balance(asset));
     all.filter(|balance| margins(balance.asset) || balance.wallet != Amount::ZERO)

@@ -119,10 +119,8 @@ pub(super) fn leverage_bracket(state: &mut State, call: &Call<'_>) -> Answer {
     if let Some(instrument) = maybe_instrument(state, call)? {
         return Ok(Body::json(&bracket(instrument)));
     }
-    let ids = (0_u16..).map(windvane_engine::InstrumentId);
-    let futures = ids.zip(&state.instruments);
-    let futures = futures.filter(|(_, i)| i.surface == windvane_engine::Surface::Futures);
-    let list: Vec<_> = futures.map(|(id, _)| bracket(id)).collect();
+    let futures = state.board.of(windvane_engine::Surface::Futures);
+    let list: Vec<_> = futures.map(|symbol| bracket(symbol.id)).collect();
     Ok(Body::json(&list))
 }
 

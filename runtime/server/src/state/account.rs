@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use alloy_primitives::Address;
 use secrecy::SecretString;
-use windvane_engine::{Amount, Instrument, Surface, VenueOrderId};
-use windvane_sim::{QueueModel, Venue, VenueConfig, VenueConfigError};
+use windvane_engine::{Amount, Instrument, InstrumentId, Surface, VenueOrderId};
+use windvane_sim::{Bracket, QueueModel, Venue, VenueConfig, VenueConfigError};
 use windvane_venue::Assets;
 
 use super::history::History;
@@ -91,6 +91,11 @@ impl Account {
         let mut venue = Venue::new(config(instruments, assets), instruments.to_vec())?;
         venue.order_ids_after(VenueOrderId(i64::from(place) * ORDER_IDS));
         venue.remember_finished(FINISHED_MAX);
+        for (n, instrument) in instruments.iter().enumerate() {
+            if instrument.surface == Surface::Futures {
+                venue.set_brackets(InstrumentId(n as u16), &brackets())?;
+            }
+        }
         Ok(Self {
             user: made.user,
             api_keys: vec![ApiKey {
@@ -106,10 +111,7 @@ impl Account {
                 ip_whitelist: String::new(),
                 expired_ms: i64::MAX,
                 source: "api".to_owned(),
-                grants: Grants {
-                    withdraw: false,
-                    ..Grants::ALL
-                },
+                grants: Grants::ALL,
             }],
             nonces: Nonces::default(),
             listen_keys: ListenKeys::default(),
@@ -142,6 +144,34 @@ fn config(instruments: &[Instrument], assets: &Assets) -> VenueConfig {
         hedge_mode: false,
         seed: 0,
     }
+}
+
+/// The leverage brackets of every futures symbol: leverage, cap in the quote asset, maintenance
+/// rate in tenths of a percent. Samples of services of this shape.
+const BRACKETS: &[(u32, i128, i64)] = &[
+    (125, 50_000, 4),
+    (100, 250_000, 5),
+    (50, 1_000_000, 10),
+    (20, 10_000_000, 25),
+    (10, 20_000_000, 50),
+    (5, 50_000_000, 100),
+    (4, 100_000_000, 125),
+    (3, 200_000_000, 150),
+    (2, 300_000_000, 250),
+    (1, 500_000_000, 500),
+];
+
+fn brackets() -> Vec<Bracket> {
+    let whole = |amount: i128| Amount(amount * windvane_engine::decimal::AMOUNT_ONE);
+    let floors = std::iter::once(0).chain(BRACKETS.iter().map(|(_, cap, _)| *cap));
+    let bracket = |((leverage, cap, rate), floor): (&(u32, i128, i64), i128)| Bracket {
+        initial_leverage: *leverage,
+        notional_floor: whole(floor),
+        notional_cap: whole(*cap),
+        maintenance_rate: rust_decimal::Decimal::new(*rate, 3),
+        cum: Amount::ZERO,
+    };
+    BRACKETS.iter().zip(floors).map(bracket).collect()
 }
 
 /// Fee of resting orders, a fraction of the notional.

@@ -16,7 +16,7 @@ pub struct AccountKeys {
     pub user: String,
     /// Main wallet's private key.
     pub user_key: String,
-    /// Agent's address, approved for everything but withdrawals.
+    /// Agent's address, approved for everything.
     pub signer: String,
     /// Agent's private key.
     pub signer_key: String,

@@ -21,6 +21,7 @@ pub(crate) use keys::drawn;
 pub(crate) use nonces::NonceError;
 
 use crate::control::{Counters, Faults};
+use crate::http::Router;
 use crate::limits::Limits;
 use crate::market::Board;
 use crate::settings::Settings;
@@ -36,10 +37,9 @@ pub(crate) struct AccountId(pub(crate) u16);
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) settings: Settings,
+    pub(crate) router: Router,
     /// The latest time that it was told.
     pub(crate) now: Time,
-    /// The instruments of both surfaces; the place in the list is the id.
-    pub(crate) instruments: Vec<Instrument>,
     pub(crate) assets: Assets,
     pub(crate) accounts: Vec<Account>,
     pub(crate) limits: Limits,
@@ -73,8 +73,8 @@ impl State {
             shown.push(made.shown);
         }
         let state = Self {
+            router: Router::new(&settings.brand),
             now,
-            instruments,
             assets,
             accounts,
             limits: Limits::new(&settings),
@@ -160,14 +160,13 @@ impl State {
 
     /// The instrument with this symbol.
     pub(crate) fn instrument(&self, surface: Surface, symbol: &str) -> Option<InstrumentId> {
-        let named = |i: &Instrument| i.surface == surface && i.symbol == symbol;
-        let place = self.instruments.iter().position(named)?;
-        Some(InstrumentId(place as u16))
+        self.board.find(surface, symbol).map(|symbol| symbol.id)
     }
 
-    /// The rules of an instrument.
+    /// The rules of an instrument, of which both surfaces have one list: the place in it is the
+    /// id.
     pub(crate) fn rules(&self, id: InstrumentId) -> &Instrument {
-        &self.instruments[usize::from(id.0)]
+        &self.board.symbols()[usize::from(id.0)].instrument
     }
 
     /// The venue's clock as its answers show it and its time rule reads it: the time of the call

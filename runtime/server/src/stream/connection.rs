@@ -65,9 +65,16 @@ pub(super) async fn run(
     let id = seat.id;
     let end = talk(&mut socket, &mut seat, limits, &shared).await;
     shared.state().hub.end(id, End::Cut);
-    if let Some(frame) = end.and_then(close_frame) {
-        let _ = timeout(CLOSE_WITHIN, socket.close(Some(frame))).await;
+    if end != Some(End::Cut) {
+        let _ = timeout(CLOSE_WITHIN, close(&mut socket, end.and_then(close_frame))).await;
     }
+}
+
+/// Says goodbye, or answers the client's goodbye, and reads what is still on its way: a socket
+/// that is dropped with unread bytes is reset, and the client would never see the reason.
+async fn close(socket: &mut Socket, frame: Option<CloseFrame>) {
+    let _ = socket.close(frame).await;
+    while let Some(Ok(_)) = socket.next().await {}
 }
 
 /// Why it ends; `None` if the client went.

@@ -98,40 +98,33 @@ pub(super) fn book_ticker(
         .end()
 }
 
-/// The head that depth differences and futures' partial books share.
-fn depth_head(now: Time, symbol: &Symbol, difference: &Difference) -> Json {
-    let json = event("depthUpdate", now)
-        .plain("T", symbol.book_ms)
-        .text("s", &symbol.instrument.symbol)
-        .plain("U", difference.first_id)
-        .plain("u", difference.last_id);
-    match symbol.instrument.surface {
-        Surface::Spot => json,
-        Surface::Futures => json.plain("pu", difference.previous_id),
-    }
-}
-
 pub(super) fn depth(now: Time, symbol: &Symbol, difference: &Difference) -> String {
-    depth_head(now, symbol, difference)
+    let with_previous = symbol.instrument.surface == Surface::Futures;
+    depth_head(now, symbol, difference, with_previous)
         .plain("b", levels(symbol, difference.bids.iter().copied()))
         .plain("a", levels(symbol, difference.asks.iter().copied()))
         .end()
 }
 
-/// The best levels; on spot as a REST answer has them.
+/// The best levels as they are after this difference; the same keys on both surfaces.
 pub(super) fn partial(now: Time, symbol: &Symbol, difference: &Difference, depth: u8) -> String {
     let side = |side| levels(symbol, symbol.book.levels(side).take(usize::from(depth)));
-    let (bids, asks) = (side(Side::Buy), side(Side::Sell));
-    match symbol.instrument.surface {
-        Surface::Spot => Json::with_capacity(1024)
-            .plain("lastUpdateId", difference.last_id)
-            .plain("bids", bids)
-            .plain("asks", asks)
-            .end(),
-        Surface::Futures => depth_head(now, symbol, difference)
-            .plain("b", bids)
-            .plain("a", asks)
-            .end(),
+    depth_head(now, symbol, difference, true)
+        .plain("b", side(Side::Buy))
+        .plain("a", side(Side::Sell))
+        .end()
+}
+
+fn depth_head(now: Time, symbol: &Symbol, difference: &Difference, with_previous: bool) -> Json {
+    let json = event("depthUpdate", now)
+        .plain("T", symbol.book_ms)
+        .text("s", &symbol.instrument.symbol)
+        .plain("U", difference.first_id)
+        .plain("u", difference.last_id);
+    if with_previous {
+        json.plain("pu", difference.previous_id)
+    } else {
+        json
     }
 }
 

@@ -1,11 +1,86 @@
 //! Agents, builders, transfers, withdrawals, API keys, the chain API and the JSON-RPC endpoint.
+//! What may not enter: orders and market data; who sent a request is `auth`'s, but for what the
+//! main wallet signs inside the parameters, which is verified here.
+
+mod agents;
+mod api_keys;
+mod builders;
+mod chain;
+mod fees;
+mod history;
+mod rpc;
+mod transfers;
+mod values;
+mod withdrawals;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use alloy_primitives::Address;
 
 use crate::http::{Answer, Call, Refusal};
 use crate::state::{AccountId, State};
+use builders::Builder;
+use history::Movement;
+use transfers::TransferIds;
+use withdrawals::Spent;
+
+pub(crate) use builders::check as check_builder;
+pub(crate) use rpc::method as rpc_method;
+
+/// Users that were given a number for `createApiKey`; the oldest is forgotten first.
+const LOGINS_MAX: usize = 10_000;
 
 /// What the venue keeps of wallets beside the accounts' balances.
 #[derive(Debug, Default)]
-pub(crate) struct Wallets {}
+pub(crate) struct Wallets {
+    own: BTreeMap<AccountId, Own>,
+    /// Numbers that `getNonce` gave and `createApiKey` has not used.
+    logins: VecDeque<(Address, u64)>,
+    /// API keys, transfers and withdrawals made: part of their ids.
+    made: i64,
+    /// Withdrawn today by all.
+    spent: Spent,
+}
+
+/// What belongs to one account.
+#[derive(Debug, Default)]
+struct Own {
+    is_private: bool,
+    builders: Vec<Builder>,
+    transfer_ids: TransferIds,
+    withdrawal_nonces: VecDeque<String>,
+    movements: VecDeque<Movement>,
+    spent: Spent,
+}
+
+impl Wallets {
+    fn own(&mut self, id: AccountId) -> &mut Own {
+        self.own.entry(id).or_default()
+    }
+
+    fn next_id(&mut self) -> i64 {
+        self.made += 1;
+        self.made
+    }
+
+    /// A number that a wallet has to sign, in place of an earlier one.
+    fn give_login(&mut self, user: Address, number: u64) {
+        self.logins.retain(|(other, _)| *other != user);
+        if self.logins.len() >= LOGINS_MAX {
+            self.logins.pop_front();
+        }
+        self.logins.push_back((user, number));
+    }
+
+    fn login(&self, user: Address) -> Option<u64> {
+        let found = self.logins.iter().find(|(other, _)| *other == user);
+        found.map(|(_, number)| *number)
+    }
+
+    fn end_login(&mut self, user: Address) {
+        self.logins.retain(|(other, _)| *other != user);
+    }
+}
 
 /// Is a route of this room.
 pub(crate) fn owns(name: &str) -> bool {
@@ -31,28 +106,39 @@ pub(crate) fn owns(name: &str) -> bool {
     }
 }
 
-/// The `method` of a JSON-RPC request body; `None` where it has none.
-pub(crate) fn rpc_method(body: &[u8]) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Request {
-        method: String,
-    }
-    let request: Request = serde_json::from_slice(body).ok()?;
-    Some(request.method)
-}
-
-/// Whether the user approved this builder at this fee rate or more (spec 2, Place order with
-/// builder code).
-pub(crate) fn check_builder(
-    _state: &State,
-    _account: AccountId,
-    _builder: &str,
-    _fee_rate: &str,
-) -> Result<(), Refusal> {
-    Err(Refusal::not_built("An order with a builder's code"))
-}
-
 /// Answers a route of this family.
-pub(crate) fn handle(_state: &mut State, call: &Call<'_>) -> Answer {
-    Err(Refusal::not_built(call.route.name))
+pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
+    match call.route.name {
+        "spot.get_nonce" => api_keys::nonce(state, call),
+        "spot.create_api_key" => api_keys::create(state, call),
+        "spot.withdraw_fee" => fees::spot(state, call),
+        "spot.withdraw" => withdrawals::spot(state, call),
+        "spot.send_to_address" => transfers::send(state, call),
+        "spot.wallet_transfer"
+        | "futures.wallet_transfer"
+        | "chain.perp_wallet_transfer"
+        | "chain.spot_wallet_transfer" => transfers::between_wallets(state, call),
+        "futures.approve_agent" => agents::approve(state, call),
+        "futures.update_agent" => agents::update(state, call),
+        "futures.delete_agent" => agents::delete(state, call),
+        "futures.agents" => agents::list(state, call),
+        "futures.approve_builder" => builders::approve(state, call),
+        "futures.update_builder" => builders::update(state, call),
+        "futures.delete_builder" => builders::delete(state, call),
+        "futures.builders" => builders::list(state, call),
+        "chain.account_status" => chain::status(state, call),
+        "chain.modify_account_status" => chain::modify_status(state, call),
+        "chain.locked_staking" => Ok(chain::locked_staking()),
+        "chain.transfer" => transfers::to_address(state, call),
+        "chain.deposit_address" => chain::deposit_address(state, call),
+        "chain.perp_withdraw" => withdrawals::chain_perp(state, call),
+        "chain.spot_withdraw" => withdrawals::chain_spot(state, call),
+        "chain.perp_solana_withdraw" => withdrawals::solana_perp(state, call),
+        "chain.spot_solana_withdraw" => withdrawals::solana_spot(state, call),
+        "chain.withdraw_info" => withdrawals::info(state, call),
+        "chain.deposit_withdraw_history" => history::list(state, call),
+        "chain.withdraw_fee" => fees::chain(state, call),
+        name if name.starts_with("{rpc}") => rpc::answer(state, call),
+        name => Err(Refusal::not_built(name)),
+    }
 }

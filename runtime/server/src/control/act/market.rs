@@ -33,9 +33,8 @@ pub(super) fn rules(state: &mut State, mut fields: Fields) -> Done {
         account.venue.set_rules(id, rules.clone()).map_err(fits)?;
     }
     if let Some(shown) = state.board.instrument_mut(id) {
-        *shown = rules.clone();
+        *shown = rules;
     }
-    state.instruments[usize::from(id.0)] = rules;
     Ok(json!({}))
 }
 

@@ -1,0 +1,98 @@
+//! Where the venue is and who asks: arguments that the verbs of a client share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use windvane_client::Settings;
+use windvane_venue::route::Surface;
+
+use super::Failure;
+use crate::config::{Config, Overrides};
+use crate::connection::{self, ConnectionError, Needs, VenueLine};
+
+/// Where the venue is and who asks: arguments that verbs share.
+#[derive(Debug, Args)]
+pub(super) struct Place {
+    /// Configuration file, for its [venue] and [account]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as venue.api=v3; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The line that `windvane venue` printed, for its addresses and test keys
+    #[arg(long, value_name = "FILE")]
+    venue: Option<PathBuf>,
+    /// Account of that line
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "venue")]
+    account: usize,
+    /// How requests are signed, instead of venue.api
+    #[arg(long, value_enum)]
+    pub(super) api: Option<Api>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Api {
+    V1,
+    V3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SurfaceWord {
+    Spot,
+    Futures,
+    Chain,
+    Rpc,
+}
+
+impl From<Api> for windvane_client::Api {
+    fn from(api: Api) -> Self {
+        match api {
+            Api::V1 => Self::V1,
+            Api::V3 => Self::V3,
+        }
+    }
+}
+
+impl From<SurfaceWord> for Surface {
+    fn from(word: SurfaceWord) -> Self {
+        match word {
+            SurfaceWord::Spot => Self::Spot,
+            SurfaceWord::Futures => Self::Futures,
+            SurfaceWord::Chain => Self::Chain,
+            SurfaceWord::Rpc => Self::Rpc,
+        }
+    }
+}
+
+impl From<ConnectionError> for Failure {
+    fn from(error: ConnectionError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl Place {
+    /// A client's settings with the keys that are needed.
+    pub(super) fn settings(
+        &self,
+        needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
+    ) -> Result<Settings, Failure> {
+        let overrides = Overrides::from_process(self.set.clone());
+        let config = match &self.config {
+            Some(file) => Config::load(file, &overrides)?,
+            None => Config::parse("", "no configuration", &overrides)?,
+        };
+        let mut settings = match &self.venue {
+            Some(file) => VenueLine::read(file)?.settings(&config, self.account)?,
+            None => connection::settings(&config)?,
+        };
+        if let Some(api) = self.api {
+            settings.spot_api = api.into();
+            settings.futures_api = api.into();
+        }
+        let needs = needs(&settings)?;
+        if self.venue.is_none() {
+            settings.credentials = connection::credentials(&config.account, needs)?;
+        }
+        Ok(settings)
+    }
+}

@@ -1,0 +1,147 @@
+//! `windvane venue`: the simulated venue as a server on loopback.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use rust_decimal::Decimal;
+use serde_json::json;
+use windvane_server::{Running, Settings, Source, start};
+
+use super::progress::Terminal;
+use super::{Failure, print_line};
+use crate::config::{Config, Network, Overrides};
+use crate::playback::Playback;
+
+#[derive(Debug, Args)]
+pub(super) struct Venue {
+    /// Configuration file, for the names and the network in its [venue] and for [[instrument]]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as venue.network=testnet; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Recording that drives the market, instead of one drawn from the seed; may be given again
+    #[arg(long, value_name = "FILE")]
+    data: Vec<PathBuf>,
+    /// Begin the recording again at its end
+    #[arg(long = "loop", requires = "data")]
+    looped: bool,
+    /// Pace of the recording: 2 is twice as fast. The venue's clock always keeps real time
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = permille)]
+    speed: u32,
+    /// Folder for decoded recordings
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Brand word, instead of venue.brand
+    #[arg(long, value_name = "WORD")]
+    brand: Option<String>,
+    /// Seed of the test keys and of a market without recording
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Port of spot; futures, chain, rpc and control follow. 0: of the system's choice, each
+    #[arg(long, default_value_t = 18080)]
+    port: u16,
+}
+
+/// A factor as thousandths.
+fn permille(text: &str) -> Result<u32, String> {
+    let factor: Option<Decimal> = text.parse().ok();
+    let permille = factor.and_then(|factor| factor.checked_mul(Decimal::ONE_THOUSAND));
+    let permille = permille.and_then(|permille| u32::try_from(permille.trunc()).ok());
+    permille
+        .filter(|permille| *permille > 0)
+        .ok_or_else(|| "must be a number from 0.001 to 4000000".to_owned())
+}
+
+impl Venue {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let settings = self.settings()?;
+        super::block_on(async {
+            let running = start(settings).await.map_err(Failure::failed)?;
+            print_line(&ready_line(&running))?;
+            tokio::select! {
+                () = running.wait() => Err(Failure::Failed("the server ended".to_owned())),
+                stopped = super::stop_signal() => stopped.map_err(Failure::failed),
+            }
+        })?
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let overrides = Overrides::from_process(self.set.clone());
+        let mut config = match &self.config {
+            Some(file) => Config::load(file, &overrides)?,
+            None => Config::parse("", "no configuration", &overrides)?,
+        };
+        if let Some(word) = &self.brand {
+            config.venue.brand.clone_from(word);
+        }
+        let source = if self.data.is_empty() {
+            Source::default()
+        } else {
+            Source::Recorded(self.recording(&config)?)
+        };
+        Ok(Settings {
+            brand: config.venue.brand().map_err(Failure::usage)?,
+            testnet: config.venue.network == Network::Testnet,
+            seed: self.seed,
+            port: self.port,
+            source,
+            ..Settings::default()
+        })
+    }
+
+    fn recording(&self, config: &Config) -> Result<windvane_server::Recording, Failure> {
+        let playback = Playback {
+            files: self.data.clone(),
+            cache: self.cache.clone(),
+            speed_permille: self.speed,
+            looped: self.looped,
+        };
+        let mut terminal = Terminal::new();
+        let opened = playback.open(&config.instruments, &mut |done, of| {
+            terminal.show("decoding", done, of);
+        });
+        terminal.clear();
+        opened.map_err(Failure::usage)
+    }
+}
+
+/// The line that says where everything is.
+fn ready_line(running: &Running) -> String {
+    let addresses = &running.addresses;
+    let both =
+        |address| json!({"rest": format!("http://{address}"), "ws": format!("ws://{address}")});
+    let accounts = running.accounts.iter().map(|keys| {
+        json!({
+            "apiKey": keys.api_key,
+            "apiSecret": keys.api_secret,
+            "user": keys.user,
+            "userKey": keys.user_key,
+            "signer": keys.signer,
+            "signerKey": keys.signer_key,
+        })
+    });
+    json!({
+        "spot": both(addresses.spot),
+        "futures": both(addresses.futures),
+        "chain": format!("http://{}", addresses.chain),
+        "rpc": format!("http://{}", addresses.rpc),
+        "control": format!("http://{}", addresses.control),
+        "accounts": accounts.collect::<Vec<_>>(),
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_is_a_positive_number() {
+        assert_eq!(permille("1"), Ok(1000));
+        assert_eq!(permille("0.25"), Ok(250));
+        for wrong in ["0", "-1", "fast", "0.0001", "99999999"] {
+            assert!(permille(wrong).is_err(), "{wrong}");
+        }
+    }
+}

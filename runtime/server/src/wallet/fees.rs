@@ -1,0 +1,107 @@
+//! What a withdrawal costs at least: gas of the target chain in units of the asset (spec 1, Get
+//! withdraw fee; spec 3, Withdraw fee estimate). Gas figures are made up and do not move.
+
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde_json::json;
+use windvane_engine::{AssetId, Surface};
+
+use super::builders::number;
+use super::values;
+use crate::http::{Answer, Body, Call, Refusal, integer, invalid};
+use crate::state::State;
+
+/// Gas of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub(super) id: i64,
+    /// As withdrawals sign it (spec 4, section 3).
+    pub(super) name: &'static str,
+    gas_price_wei: i64,
+    gas_limit: i64,
+    /// Of the chain's native token, in USD.
+    native_price: i64,
+}
+
+/// The chains of the documents.
+pub(super) const CHAINS: [Chain; 3] = [
+    Chain {
+        id: 1,
+        name: "ETH",
+        gas_price_wei: 1_000_000_000,
+        gas_limit: 100_000,
+        native_price: 3_000,
+    },
+    Chain {
+        id: 56,
+        name: "BSC",
+        gas_price_wei: 100_000_000,
+        gas_limit: 100_000,
+        native_price: 600,
+    },
+    Chain {
+        id: 42_161,
+        name: "Arbitrum",
+        gas_price_wei: 100_000_000,
+        gas_limit: 100_000,
+        native_price: 3_000,
+    },
+];
+
+/// The chain that `chainId` names.
+pub(super) fn chain_of(call: &Call<'_>) -> Result<Chain, Refusal> {
+    let id = integer("chainId", call.params.required("chainId")?)?;
+    let found = CHAINS.into_iter().find(|chain| chain.id == id);
+    found.ok_or_else(|| invalid("chainId"))
+}
+
+impl Chain {
+    fn gas_usd(self) -> Decimal {
+        // Below 2^63 wei, and 1e18 wei are one native token.
+        let native = Decimal::from_i128_with_scale(
+            i128::from(self.gas_price_wei) * i128::from(self.gas_limit),
+            18,
+        );
+        native * Decimal::from(self.native_price)
+    }
+
+    /// The least fee, in units of the asset, rounded up to 8 decimals.
+    pub(super) fn fee_min(self, state: &State, asset: AssetId) -> Decimal {
+        let cost = self.gas_usd() / usd_price(state, asset);
+        cost.round_dp_with_strategy(8, RoundingStrategy::AwayFromZero)
+    }
+}
+
+/// The last price in a quote asset, which counts as one USD itself; 1 where there is no price.
+pub(super) fn usd_price(state: &State, asset: AssetId) -> Decimal {
+    let of = |symbol: &&crate::market::Symbol| symbol.instrument.base == asset;
+    let symbol = state.board.of(Surface::Spot).find(of);
+    let symbol = symbol.or_else(|| state.board.of(Surface::Futures).find(of));
+    let price = symbol.map(|symbol| symbol.instrument.price(symbol.last_price()));
+    price
+        .filter(|price| *price > Decimal::ZERO)
+        .unwrap_or(Decimal::ONE)
+}
+
+/// Spec 1: three numbers.
+pub(super) fn spot(state: &State, call: &Call<'_>) -> Answer {
+    let (chain, asset) = (chain_of(call)?, values::asset(state, call)?);
+    Ok(Body::json(&json!({
+        "tokenPrice": number(usd_price(state, asset)),
+        "gasCost": number(chain.fee_min(state, asset)),
+        "gasUsdValue": number(chain.gas_usd()),
+    })))
+}
+
+/// Spec 3: with the gas itself, and texts.
+pub(super) fn chain(state: &State, call: &Call<'_>) -> Answer {
+    let (chain, asset) = (chain_of(call)?, values::asset(state, call)?);
+    let text = |value: Decimal| value.normalize().to_string();
+    Ok(Body::json(&json!({
+        "gasPrice": chain.gas_price_wei,
+        "gasLimit": chain.gas_limit,
+        "nativePrice": chain.native_price.to_string(),
+        "tokenPrice": text(usd_price(state, asset)),
+        "gasCost": text(chain.fee_min(state, asset)),
+        "gasUsdValue": text(chain.gas_usd()),
+    })))
+}

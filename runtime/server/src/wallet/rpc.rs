@@ -1,0 +1,362 @@
+//! The JSON-RPC info endpoint (spec 3): balances, open orders and fills of an address, without
+//! authentication. `id` is echoed whatever JSON value it is; fills come newest first (spec 4,
+//! section 3).
+//!
+//! Not shown in the documents, chosen here: the error objects of JSON-RPC 2.0 under HTTP 200; an
+//! address without an account has empty records; an account whose privacy is PRIVATE
+//! (`accountPrivacy` = `enabled`) shows empty records too; orders and fills are those of the
+//! futures surface, as the balances are; `latest` is the only block tag.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use windvane_engine::{Amount, InstrumentId, PositionSide, Side, Surface};
+use windvane_sim::{OrderView, PositionView};
+
+use super::values::{account_of, evm_address, text};
+use crate::figures;
+use crate::http::{Answer, Body, Call};
+use crate::state::{AccountId, State};
+
+/// Time of block 1: nothing before it is shown.
+const GENESIS_MS: i64 = 1_772_678_119_418;
+
+/// Most open orders and fills of one answer.
+const RECORDS_MAX: usize = 1_000;
+
+/// Longest span of fills.
+const SPAN_MAX_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// An error object: code and message.
+type RpcError = (i32, String);
+
+/// A request; each member is judged by itself.
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(default)]
+    jsonrpc: Value,
+    #[serde(default)]
+    method: Value,
+    #[serde(default)]
+    params: Value,
+}
+
+/// The `method` of a request body; `None` where it has none.
+pub(crate) fn method(body: &[u8]) -> Option<String> {
+    let request: Request<'_> = serde_json::from_slice(body).ok()?;
+    request.method.as_str().map(str::to_owned)
+}
+
+/// Answers a request body.
+pub(super) fn answer(state: &mut State, call: &Call<'_>) -> Answer {
+    let request: Request<'_> = match serde_json::from_slice(call.body) {
+        Ok(request) => request,
+        Err(error) if error.is_data() => {
+            return Ok(envelope(
+                "null",
+                Err((-32600, "Invalid request".to_owned())),
+            ));
+        }
+        Err(_) => return Ok(envelope("null", Err((-32700, "Parse error".to_owned())))),
+    };
+    let id = request.id.map_or("null", RawValue::get);
+    Ok(envelope(id, result(state, call.now_ms, &request)))
+}
+
+fn envelope(id: &str, result: Result<Value, RpcError>) -> Body {
+    let outcome = match result {
+        Ok(result) => format!("\"result\":{result}"),
+        Err((code, message)) => {
+            format!("\"error\":{}", json!({ "code": code, "message": message }))
+        }
+    };
+    Body(format!("{{{outcome},\"id\":{id},\"jsonrpc\":\"2.0\"}}"))
+}
+
+fn result(state: &mut State, now_ms: i64, request: &Request<'_>) -> Result<Value, RpcError> {
+    let Some(method) = request.method.as_str().filter(|_| request.jsonrpc == "2.0") else {
+        return Err((
+            -32600,
+            "Invalid request: jsonrpc must be \"2.0\", method a text".to_owned(),
+        ));
+    };
+    let own = method.strip_prefix(&state.settings.brand.rpc_prefix);
+    let unknown = || (-32601, format!("Method not found: {method}"));
+    let params = Positional::read(&request.params)?;
+    match own.ok_or_else(unknown)? {
+        "getBalance" => {
+            params.check_tag(1)?;
+            balance(state, &params)
+        }
+        "openOrders" => {
+            params.check_tag(2)?;
+            open_orders(state, &params)
+        }
+        "userFills" => {
+            params.check_tag(4)?;
+            user_fills(state, &params, now_ms)
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// Positional parameters; those at the end may be left out.
+struct Positional<'a>(&'a [Value]);
+
+impl<'a> Positional<'a> {
+    fn read(params: &'a Value) -> Result<Self, RpcError> {
+        let list = params
+            .as_array()
+            .ok_or_else(|| bad("params must be an array"))?;
+        Ok(Self(list))
+    }
+
+    fn at(&self, place: usize) -> Option<&'a Value> {
+        self.0.get(place).filter(|value| !value.is_null())
+    }
+
+    fn check_tag(&self, place: usize) -> Result<(), RpcError> {
+        match self.at(place).and_then(Value::as_str) {
+            Some("latest") => Ok(()),
+            _ => Err(bad(&format!(
+                "params[{place}] must be the block tag \"latest\""
+            ))),
+        }
+    }
+
+    fn address(&self) -> Result<(&'a str, alloy_primitives::Address), RpcError> {
+        let text = self.at(0).and_then(Value::as_str);
+        let text = text.ok_or_else(|| bad("params[0] must be an address"))?;
+        let address = evm_address(text).ok_or_else(|| bad("params[0] must be an address"))?;
+        Ok((text, address))
+    }
+
+    /// `None` for all symbols.
+    fn symbol(&self) -> Result<Option<&'a str>, RpcError> {
+        match self.at(1) {
+            None => Ok(None),
+            Some(Value::String(symbol)) => Ok(Some(symbol.as_str()).filter(|s| !s.is_empty())),
+            Some(_) => Err(bad("params[1] must be a symbol, \"\" or null")),
+        }
+    }
+
+    fn time(&self, place: usize) -> Result<Option<i64>, RpcError> {
+        let number = |value: &Value| {
+            let text = value.as_str().and_then(|text| text.parse().ok());
+            value.as_i64().or(text)
+        };
+        let read = |value| {
+            let time = number(value).filter(|time| *time >= 0);
+            time.ok_or_else(|| bad(&format!("params[{place}] must be milliseconds or null")))
+        };
+        self.at(place).map(read).transpose()
+    }
+}
+
+fn bad(reason: &str) -> RpcError {
+    (-32602, format!("Invalid params: {reason}"))
+}
+
+/// The account that may be shown, and the word of its privacy.
+fn visible(
+    state: &mut State,
+    address: alloy_primitives::Address,
+) -> (Option<AccountId>, &'static str) {
+    match account_of(state, address) {
+        Some(id) if state.wallets.own(id).is_private => (None, "enabled"),
+        found => (found, "disabled"),
+    }
+}
+
+fn balance(state: &mut State, params: &Positional<'_>) -> Result<Value, RpcError> {
+    let (shown, address) = params.address()?;
+    let (account, privacy) = visible(state, address);
+    let (mut assets, mut positions) = (Vec::new(), Vec::new());
+    if let Some(id) = account {
+        let venue = &state.account(id).venue;
+        for balance in venue.balances(Surface::Futures) {
+            assets.push(json!({
+                "asset": state.assets.name(balance.asset),
+                "walletBalance": super::builders::number(balance.total.to_decimal()),
+            }));
+        }
+        let held = venue
+            .position_views()
+            .filter(|position| position.qty.0 != 0);
+        positions.extend(held.map(|held| position(state, id, &held)));
+    }
+    Ok(json!({
+        "address": shown,
+        "accountPrivacy": privacy,
+        "perpAssets": assets,
+        "positions": [{ "tradingProduct": "perps", "positions": positions }],
+    }))
+}
+
+fn position(state: &State, id: AccountId, held: &PositionView) -> Value {
+    let rules = state.rules(held.instrument);
+    let [bid, ask] = open_notional(state, id, held.instrument, held.position_side);
+    json!({
+        "id": format!("{}_{}", rules.symbol, held.position_side),
+        "symbol": rules.symbol,
+        "collateral": state.assets.name(rules.quote),
+        "positionAmount": figures::qty(rules, held.qty.0),
+        "entryPrice": figures::fine_price(held.entry_price),
+        "unrealizedProfit": text(held.unrealized),
+        "notionalValue": text(held.notional),
+        "markPrice": figures::fine_price(held.mark_price),
+        "leverage": held.leverage,
+        "isolated": held.isolated,
+        "isolatedWallet": text(held.isolated_wallet),
+        "adl": held.adl_quantile,
+        "positionSide": held.position_side.as_str(),
+        "marginValue": text(held.position_margin),
+        "askNotional": text(ask),
+        "bidNotional": text(bid),
+    })
+}
+
+/// What the open buys and sells of a position side are worth at their prices.
+fn open_notional(
+    state: &State,
+    id: AccountId,
+    instrument: InstrumentId,
+    side: PositionSide,
+) -> [Amount; 2] {
+    let rules = state.rules(instrument);
+    let mut sums = [Amount::ZERO; 2];
+    for order in state.account(id).venue.open(Some(instrument)) {
+        let price = order.terms.price.or(order.terms.stop_price);
+        if let Some(price) = price.filter(|_| order.terms.position_side == side) {
+            let left = order.qty.0 - order.executed.0;
+            sums[usize::from(order.terms.side == Side::Sell)] += rules.notional(price.0, left);
+        }
+    }
+    sums
+}
+
+fn open_orders(state: &mut State, params: &Positional<'_>) -> Result<Value, RpcError> {
+    let (shown, address) = params.address()?;
+    let symbol = params.symbol()?;
+    let (account, privacy) = visible(state, address);
+    let orders = account.map_or_else(Vec::new, |id| state.account(id).venue.open(None));
+    let wanted = |order: &&OrderView| {
+        let rules = state.rules(order.terms.instrument);
+        order.surface == Surface::Futures
+            && order.created.millis() >= GENESIS_MS
+            && symbol.is_none_or(|symbol| rules.symbol == symbol)
+    };
+    let records: Vec<_> = orders
+        .iter()
+        .filter(wanted)
+        .take(RECORDS_MAX)
+        .map(|order| {
+            let rules = state.rules(order.terms.instrument);
+            json!({
+                "orderId": order.order_id.0.to_string(),
+                "symbol": rules.symbol,
+                "side": order.terms.side.as_str(),
+                "type": order.order_type.as_str(),
+                "origQty": figures::qty(rules, order.qty.0),
+                "status": order.status.as_str(),
+            })
+        })
+        .collect();
+    Ok(json!({ "address": shown, "accountPrivacy": privacy, "openOrders": records }))
+}
+
+fn user_fills(state: &mut State, params: &Positional<'_>, now_ms: i64) -> Result<Value, RpcError> {
+    let (shown, address) = params.address()?;
+    let symbol = params.symbol()?;
+    let (from, to) = span(params.time(2)?, params.time(3)?, now_ms)?;
+    let (account, privacy) = visible(state, address);
+    let account = account.filter(|_| from >= GENESIS_MS);
+    let mut fills = Vec::new();
+    if let Some(id) = account {
+        let trades = state.account(id).history.trades.iter().rev();
+        let in_span = trades.filter(|trade| (from..=to).contains(&trade.time.millis()));
+        for trade in in_span.filter(|trade| trade.surface == Surface::Futures) {
+            let rules = state.rules(trade.instrument);
+            if symbol.is_some_and(|symbol| rules.symbol != symbol) {
+                continue;
+            }
+            if fills.len() == RECORDS_MAX {
+                break;
+            }
+            fills.push(json!({
+                "symbol": rules.symbol,
+                "side": trade.side.as_str(),
+                "price": figures::price(rules, trade.fill.price.0),
+                "qty": figures::qty(rules, trade.fill.qty.0),
+                "time": trade.time.millis(),
+            }));
+        }
+    }
+    Ok(json!({
+        "address": shown,
+        "accountPrivacy": privacy,
+        "startTime": from,
+        "endTime": to,
+        "fills": fills,
+    }))
+}
+
+/// Where the search begins and ends (spec 3, svc_userFills rules): 7 days from the end that is
+/// given, or up to now.
+fn span(from: Option<i64>, to: Option<i64>, now_ms: i64) -> Result<(i64, i64), RpcError> {
+    let (from, to) = match (from, to) {
+        (Some(from), Some(to)) => (from, to),
+        (Some(from), None) => (from, from.saturating_add(SPAN_MAX_MS)),
+        (None, Some(to)) => (to - SPAN_MAX_MS, to),
+        (None, None) => (now_ms - SPAN_MAX_MS, now_ms),
+    };
+    if from > to {
+        return Err(bad("from must not be after to"));
+    }
+    if to - from > SPAN_MAX_MS {
+        return Err(bad("from and to must not be more than 7 days apart"));
+    }
+    Ok((from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_span_follows_from_what_is_given() {
+        let now = GENESIS_MS + 2 * SPAN_MAX_MS;
+        let week = SPAN_MAX_MS;
+        assert_eq!(span(None, None, now), Ok((now - week, now)));
+        assert_eq!(
+            span(None, Some(now - 5), now),
+            Ok((now - 5 - week, now - 5))
+        );
+        assert_eq!(span(Some(now), None, now), Ok((now, now + week)));
+        assert_eq!(span(Some(1), Some(1 + week), now), Ok((1, 1 + week)));
+        assert_eq!(span(Some(1), Some(2 + week), now).unwrap_err().0, -32602);
+        assert_eq!(span(Some(2), Some(1), now).unwrap_err().0, -32602);
+    }
+
+    #[test]
+    fn the_method_is_found_where_there_is_one() {
+        assert_eq!(
+            method(br#"{"method":"svc_x","id":[1]}"#).as_deref(),
+            Some("svc_x")
+        );
+        assert_eq!(method(br#"{"method":7}"#), None);
+        assert_eq!(method(b"[]"), None);
+        assert_eq!(method(b"{"), None);
+    }
+
+    #[test]
+    fn an_id_is_echoed_to_the_letter() {
+        let Body(text) = envelope("1.00e5", Err((-1, "x".to_owned())));
+        assert_eq!(
+            text,
+            r#"{"error":{"code":-1,"message":"x"},"id":1.00e5,"jsonrpc":"2.0"}"#
+        );
+    }
+}

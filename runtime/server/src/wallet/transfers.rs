@@ -1,0 +1,183 @@
+//! Transfers between the spot and perp wallets of an account, and to other accounts (spec 1,
+//! Perp-spot transfer and Transfer asset to other address; spec 2; spec 3, Transfer to address
+//! and Wallet transfer).
+
+use std::collections::VecDeque;
+
+use serde_json::json;
+use windvane_engine::Surface;
+use windvane_sim::Cause;
+
+use super::values;
+use crate::http::{Answer, Body, Call, Refusal, invalid};
+use crate::state::{AccountId, State};
+
+/// How long a `clientTranId` must stay unique (-4115).
+const UNIQUE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+
+/// Ids that are kept at most; beyond that the oldest is forgotten early.
+const IDS_MAX: usize = 10_000;
+
+/// Shortest `clientTranId` of a transfer to another address (spec 1).
+const SEND_ID_MIN: usize = 20;
+
+/// The `clientTranId`s of one account, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct TransferIds(VecDeque<(i64, String)>);
+
+impl TransferIds {
+    fn check(&mut self, id: &str, now_ms: i64) -> Result<(), Refusal> {
+        while self
+            .0
+            .front()
+            .is_some_and(|(at, _)| *at + UNIQUE_MS <= now_ms)
+        {
+            self.0.pop_front();
+        }
+        if self.0.iter().any(|(_, known)| known == id) {
+            let msg = "clientTranId is duplicated; it must be unique within 7 days.";
+            return Err(Refusal::new(-4115, msg));
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, id: &str, now_ms: i64) {
+        if self.0.len() >= IDS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((now_ms, id.to_owned()));
+    }
+}
+
+/// `FUTURE_SPOT` or `SPOT_FUTURE`.
+pub(super) fn between_wallets(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let (asset, amount) = (values::asset(state, call)?, values::amount(call, "amount")?);
+    let client_id = call.params.required("clientTranId")?;
+    check_length(client_id, 1)?;
+    let from = match call.params.required("kindType")? {
+        "SPOT_FUTURE" => Surface::Spot,
+        "FUTURE_SPOT" => Surface::Futures,
+        _ => return Err(invalid("kindType")),
+    };
+    state
+        .wallets
+        .own(id)
+        .transfer_ids
+        .check(client_id, call.now_ms)?;
+    let moved = state
+        .account_mut(id)
+        .venue
+        .transfer(call.now, from, asset, amount);
+    moved.map_err(values::refused)?;
+    state
+        .wallets
+        .own(id)
+        .transfer_ids
+        .keep(client_id, call.now_ms);
+    let tran_id = state.wallets.next_id();
+    Ok(Body::json(
+        &json!({ "tranId": tran_id, "status": "SUCCESS" }),
+    ))
+}
+
+/// To another account, asked for with an API key (spec 1).
+pub(super) fn send(state: &mut State, call: &Call<'_>) -> Answer {
+    let tran_id = hand_over(state, call, SEND_ID_MIN)?;
+    Ok(Body::json(
+        &json!({ "tranId": tran_id, "status": "SUCCESS" }),
+    ))
+}
+
+/// To another account, signed by the main wallet (spec 3).
+pub(super) fn to_address(state: &mut State, call: &Call<'_>) -> Answer {
+    let transfer_id = hand_over(state, call, 1)?;
+    Ok(Body::json(&json!({
+        "transferId": transfer_id.to_string(),
+        "asset": call.params.required("asset")?,
+        "amount": values::text(values::amount(call, "amount")?),
+        "toAddress": call.params.required("toAddress")?,
+        "timestamp": call.now_ms,
+        "status": "SUCCESS",
+    })))
+}
+
+/// Takes from the sender's spot balance and gives to the receiver's; answers the transfer's id.
+fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, Refusal> {
+    let id = call.account()?;
+    let (asset, amount) = (values::asset(state, call)?, values::amount(call, "amount")?);
+    let client_id = call.params.get("clientTranId");
+    if let Some(client_id) = client_id {
+        check_length(client_id, id_min)?;
+        state
+            .wallets
+            .own(id)
+            .transfer_ids
+            .check(client_id, call.now_ms)?;
+    }
+    let receiver = receiver(state, call, id)?;
+    let cause = Cause::AssetTransfer;
+    let taken = state
+        .account_mut(id)
+        .venue
+        .debit(call.now, Surface::Spot, asset, amount, cause);
+    taken.map_err(values::refused)?;
+    let venue = &mut state.account_mut(receiver).venue;
+    let given = venue.credit(call.now, Surface::Spot, asset, amount, cause);
+    given.map_err(values::refused)?;
+    state.tell_users(receiver);
+    if let Some(client_id) = client_id {
+        state
+            .wallets
+            .own(id)
+            .transfer_ids
+            .keep(client_id, call.now_ms);
+    }
+    Ok(state.wallets.next_id())
+}
+
+/// An existing account other than the sender's (spec 1, Transfer asset to other address).
+fn receiver(state: &State, call: &Call<'_>, sender: AccountId) -> Result<AccountId, Refusal> {
+    let address = values::address(call, "toAddress")?;
+    let receiver = values::account_of(state, address);
+    receiver
+        .filter(|receiver| *receiver != sender)
+        .ok_or_else(|| {
+            let msg = format!("toAddress {address} is not the address of another registered user.");
+            Refusal::new(-1130, msg)
+        })
+}
+
+/// Under 64 characters (-4114).
+fn check_length(id: &str, least: usize) -> Result<(), Refusal> {
+    if (least..64).contains(&id.chars().count()) {
+        return Ok(());
+    }
+    let msg = format!("clientTranId is not valid: it must have {least} to 63 characters.");
+    Err(Refusal::new(-4114, msg))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_free_again_after_seven_days() {
+        let mut ids = TransferIds::default();
+        ids.keep("a", 0);
+        assert_eq!(ids.check("a", UNIQUE_MS - 1).unwrap_err().code, -4115);
+        assert_eq!(ids.check("b", UNIQUE_MS - 1), Ok(()));
+        assert_eq!(ids.check("a", UNIQUE_MS), Ok(()));
+    }
+
+    #[test]
+    fn lengths_have_exact_bounds() {
+        assert_eq!(check_length(&"x".repeat(63), 1), Ok(()));
+        assert_eq!(check_length(&"x".repeat(64), 1).unwrap_err().code, -4114);
+        assert_eq!(check_length(&"x".repeat(20), SEND_ID_MIN), Ok(()));
+        assert_eq!(
+            check_length(&"x".repeat(19), SEND_ID_MIN).unwrap_err().code,
+            -4114
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! Parameters that several routes of this room share, and refusals of the matching rules as
+//! answers. No state is changed.
+
+use alloy_primitives::Address;
+use rust_decimal::Decimal;
+use windvane_engine::{Amount, AssetId};
+
+use crate::http::{Answer, Body, Call, Refusal, decimal, invalid};
+use crate::state::{AccountId, State};
+
+/// Most decimals of an amount.
+const DECIMALS_MAX: u32 = 8;
+
+/// `{code: 200, msg: "success"}` (spec 2, Agent and builder routes).
+pub(super) fn success() -> Answer {
+    Ok(Body::json(
+        &serde_json::json!({ "code": 200, "msg": "success" }),
+    ))
+}
+
+/// A positive amount (-4055) with decimals that an asset can have (-1111).
+pub(super) fn amount(call: &Call<'_>, name: &str) -> Result<Amount, Refusal> {
+    let value = decimal(name, call.params.required(name)?)?;
+    if value <= Decimal::ZERO {
+        return Err(Refusal::new(-4055, "Amount must be positive."));
+    }
+    exact(value)
+}
+
+/// A fee: not negative.
+pub(super) fn fee(call: &Call<'_>) -> Result<Amount, Refusal> {
+    let value = decimal("fee", call.params.required("fee")?)?;
+    if value.is_sign_negative() && !value.is_zero() {
+        return Err(invalid("fee"));
+    }
+    exact(value)
+}
+
+fn exact(value: Decimal) -> Result<Amount, Refusal> {
+    let too_fine = || {
+        let msg = "Precision is over the maximum defined for this asset.";
+        Refusal::new(-1111, msg)
+    };
+    if value.normalize().scale() > DECIMALS_MAX {
+        return Err(too_fine());
+    }
+    Amount::from_decimal(value).ok_or_else(too_fine)
+}
+
+/// An asset of the venue.
+pub(super) fn asset(state: &State, call: &Call<'_>) -> Result<AssetId, Refusal> {
+    let name = call.params.required("asset")?;
+    let place = state.assets.names().iter().position(|known| known == name);
+    place
+        .map(|place| AssetId(place as u16))
+        .ok_or_else(|| invalid("asset"))
+}
+
+/// An EVM address with `0x`, in any case.
+pub(super) fn address(call: &Call<'_>, name: &str) -> Result<Address, Refusal> {
+    evm_address(call.params.required(name)?).ok_or_else(|| invalid(name))
+}
+
+/// An EVM address with `0x`, in any case; `None` where the text is none.
+pub(super) fn evm_address(text: &str) -> Option<Address> {
+    text.strip_prefix("0x")
+        .or(text.strip_prefix("0X"))?
+        .parse()
+        .ok()
+}
+
+/// The account whose main wallet this is.
+pub(super) fn account_of(state: &State, user: Address) -> Option<AccountId> {
+    let place = state
+        .accounts
+        .iter()
+        .position(|account| account.user == user)?;
+    Some(AccountId(place as u16))
+}
+
+/// What the matching rules refuse.
+pub(super) fn refused(refusal: windvane_engine::protocol::Refusal) -> Refusal {
+    Refusal::new(refusal.code, refusal.msg)
+}
+
+/// An amount as the wire has it.
+pub(super) fn text(amount: Amount) -> String {
+    amount.to_decimal().to_string()
+}

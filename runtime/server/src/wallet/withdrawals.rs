@@ -1,0 +1,351 @@
+//! Withdrawals to chains: what the main wallet signs inside the parameters is verified, limits
+//! are kept, balances are taken (spec 1, Withdraw; spec 3, Withdraw; spec 4, section 3).
+//!
+//! Not shown in the documents, chosen here: the fee is part of the amount; a limit that is
+//! reached, a signed nonce that comes twice (-4225) and a fee below the estimate are refused.
+
+use rust_decimal::Decimal;
+use serde_json::{Map, Value, json};
+use windvane_engine::{Amount, AssetId, Surface};
+use windvane_sim::Cause;
+use windvane_venue::route::Version;
+use windvane_venue::sign::{Network, TypedError, signer_of, solana, typed};
+
+use super::fees::{CHAINS, Chain, chain_of, usd_price};
+use super::history::{self, Movement};
+use super::values;
+use crate::http::{Answer, Body, Call, Refusal, integer, invalid};
+use crate::state::{AccountId, State, drawn};
+
+/// What one user, and all together, may withdraw in a day (UTC), in USD.
+const USER_DAILY_USD: i64 = 1_000_000;
+const TOTAL_DAILY_USD: i64 = 10_000_000;
+
+/// Signed nonces that are remembered by account.
+const NONCES_MAX: usize = 1_000;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// What was withdrawn on a day.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    day: i64,
+    usd: Decimal,
+}
+
+impl Spent {
+    fn today(&self, now_ms: i64) -> Decimal {
+        if self.day == now_ms.div_euclid(DAY_MS) {
+            self.usd
+        } else {
+            Decimal::ZERO
+        }
+    }
+
+    fn add(&mut self, now_ms: i64, usd: Decimal) {
+        self.usd = self.today(now_ms) + usd;
+        self.day = now_ms.div_euclid(DAY_MS);
+    }
+}
+
+/// A withdrawal whose parameters were read.
+#[derive(Clone, Copy, Debug)]
+struct Withdrawal<'a> {
+    account: AccountId,
+    surface: Surface,
+    asset: AssetId,
+    amount: Amount,
+    chain_id: i64,
+    nonce: &'a str,
+}
+
+/// Spot surface, v1 and v3: from the perp account, to the account's own address.
+pub(super) fn spot(state: &mut State, call: &Call<'_>) -> Answer {
+    let chain = chain_of(call)?;
+    let nonce = match call.listing.version {
+        Some(Version::V3) => "userNonce",
+        _ => "nonce",
+    };
+    let withdrawal = read(state, call, Surface::Futures, chain.id, nonce)?;
+    check_fee(state, call, chain, &withdrawal)?;
+    let user = state.account(withdrawal.account).user;
+    if values::address(call, "receiver")? != user {
+        return Err(Refusal::new(
+            -1130,
+            "receiver must be the address of the current account.",
+        ));
+    }
+    verify_action(state, call, chain, chain.id, nonce)?;
+    check_limits(state, call, &withdrawal)?;
+    fill_up(state, call, &withdrawal)?;
+    finish(state, call, &withdrawal)
+}
+
+/// From the perp account.
+pub(super) fn chain_perp(state: &mut State, call: &Call<'_>) -> Answer {
+    let chain = chain_of(call)?;
+    to_evm(state, call, Surface::Futures, chain.id)
+}
+
+/// From the spot account: the chain of the signature may be another one.
+pub(super) fn chain_spot(state: &mut State, call: &Call<'_>) -> Answer {
+    let chain = chain_of(call)?;
+    let signed_for = call.params.integer("signatureChainId")?.unwrap_or(chain.id);
+    to_evm(state, call, Surface::Spot, signed_for)
+}
+
+fn to_evm(state: &mut State, call: &Call<'_>, surface: Surface, signed_for: i64) -> Answer {
+    let chain = chain_of(call)?;
+    let withdrawal = read(state, call, surface, chain.id, "userNonce")?;
+    check_fee(state, call, chain, &withdrawal)?;
+    values::address(call, "receiver")?;
+    verify_action(state, call, chain, signed_for, "userNonce")?;
+    check_limits(state, call, &withdrawal)?;
+    finish(state, call, &withdrawal)
+}
+
+/// From the perp account to Solana.
+pub(super) fn solana_perp(state: &mut State, call: &Call<'_>) -> Answer {
+    to_solana(state, call, Surface::Futures)
+}
+
+/// From the spot account to Solana.
+pub(super) fn solana_spot(state: &mut State, call: &Call<'_>) -> Answer {
+    to_solana(state, call, Surface::Spot)
+}
+
+/// Which Solana wallet has to sign is not shown. The accounts here have none of their own, so it
+/// is the one that receives; the agent's `Message` outside says whose account pays. The id of the
+/// chain is not shown either: any is taken.
+fn to_solana(state: &mut State, call: &Call<'_>, surface: Surface) -> Answer {
+    let chain_id = integer("chainId", call.params.required("chainId")?)?;
+    let withdrawal = read(state, call, surface, chain_id, "userNonce")?;
+    values::fee(call)?;
+    let receiver = call.params.required("receiver")?;
+    let signed = solana::Withdrawal {
+        destination: receiver,
+        token: call.params.required("asset")?,
+        amount: call.params.required("amount")?,
+        fee: call.params.required("fee")?,
+        nonce: withdrawal.nonce,
+    };
+    let text = solana::text(&state.settings.brand, network(state), &signed);
+    if !solana::verifies(receiver, &text, call.params.required("userSignature")?) {
+        return Err(bad_signature());
+    }
+    check_limits(state, call, &withdrawal)?;
+    finish(state, call, &withdrawal)
+}
+
+fn read<'a>(
+    state: &State,
+    call: &Call<'a>,
+    surface: Surface,
+    chain_id: i64,
+    nonce: &str,
+) -> Result<Withdrawal<'a>, Refusal> {
+    Ok(Withdrawal {
+        account: call.account()?,
+        surface,
+        asset: values::asset(state, call)?,
+        amount: values::amount(call, "amount")?,
+        chain_id,
+        nonce: call.params.required(nonce)?,
+    })
+}
+
+/// At least the estimate (spec 1, Other records: gasCost), and less than the amount.
+fn check_fee(
+    state: &State,
+    call: &Call<'_>,
+    chain: Chain,
+    withdrawal: &Withdrawal<'_>,
+) -> Result<(), Refusal> {
+    let fee = values::fee(call)?;
+    let least = chain.fee_min(state, withdrawal.asset);
+    if fee.to_decimal() < least || fee >= withdrawal.amount {
+        let msg = format!("fee must be at least {least} and less than the amount.");
+        return Err(Refusal::new(-1130, msg));
+    }
+    Ok(())
+}
+
+/// `userSignature` over the `Action`, by the main wallet. For `SafeWallet` several signatures may
+/// come, separated by commas; the accounts here have one owner, whose must be among them.
+fn verify_action(
+    state: &State,
+    call: &Call<'_>,
+    chain: Chain,
+    signed_for: i64,
+    nonce: &str,
+) -> Result<(), Refusal> {
+    let action = typed::Withdrawal {
+        destination: call.params.required("receiver")?,
+        chain: chain.name,
+        token: call.params.required("asset")?,
+        amount: call.params.required("amount")?,
+        fee: call.params.required("fee")?,
+        nonce: call.params.required(nonce)?,
+    };
+    let signed_for = u64::try_from(signed_for).map_err(|_| invalid("signatureChainId"))?;
+    let brand = &state.settings.brand;
+    let data = typed::withdrawal_action(brand, network(state), signed_for, &action);
+    let data = data.map_err(|error: TypedError| Refusal::new(-1130, error.to_string()))?;
+    let user = state.account(call.account()?).user;
+    let text = call.params.required("userSignature")?;
+    let signatures: Vec<&str> = match call.params.get("signatureType") {
+        Some("SafeWallet") => text.split(',').map(str::trim).collect(),
+        _ => vec![text],
+    };
+    if signatures
+        .iter()
+        .any(|signature| signer_of(&data.digest(), signature) == Ok(user))
+    {
+        Ok(())
+    } else {
+        Err(bad_signature())
+    }
+}
+
+fn check_limits(
+    state: &mut State,
+    call: &Call<'_>,
+    withdrawal: &Withdrawal<'_>,
+) -> Result<(), Refusal> {
+    let usd = value_usd(state, withdrawal);
+    let total = state.wallets.spent.today(call.now_ms);
+    let own = state.wallets.own(withdrawal.account);
+    if own
+        .withdrawal_nonces
+        .iter()
+        .any(|used| used == withdrawal.nonce)
+    {
+        return Err(Refusal::new(-4225, "The signed nonce was used before."));
+    }
+    let over_own = own.spent.today(call.now_ms) + usd > Decimal::from(USER_DAILY_USD);
+    if over_own || total + usd > Decimal::from(TOTAL_DAILY_USD) {
+        return Err(Refusal::new(
+            -1130,
+            "amount is over the daily limit of withdrawals.",
+        ));
+    }
+    Ok(())
+}
+
+/// Spec 1, Withdraw: where the futures account has too little, the rest is moved from spot.
+fn fill_up(state: &mut State, call: &Call<'_>, wanted: &Withdrawal<'_>) -> Result<(), Refusal> {
+    let venue = &mut state.account_mut(wanted.account).venue;
+    let lacking = wanted.amount - venue.withdrawable(Surface::Futures, wanted.asset);
+    if lacking <= Amount::ZERO {
+        return Ok(());
+    }
+    let moved = venue.transfer(call.now, Surface::Spot, wanted.asset, lacking);
+    moved.map_err(values::refused)
+}
+
+fn finish(state: &mut State, call: &Call<'_>, withdrawal: &Withdrawal<'_>) -> Answer {
+    let Withdrawal {
+        account,
+        surface,
+        asset,
+        amount,
+        ..
+    } = *withdrawal;
+    let usd = value_usd(state, withdrawal);
+    let venue = &mut state.account_mut(account).venue;
+    let taken = venue.debit(call.now, surface, asset, amount, Cause::Withdraw);
+    taken.map_err(values::refused)?;
+    state.wallets.spent.add(call.now_ms, usd);
+    let number = state.wallets.next_id();
+    let own = state.wallets.own(account);
+    own.spent.add(call.now_ms, usd);
+    if own.withdrawal_nonces.len() >= NONCES_MAX {
+        own.withdrawal_nonces.pop_front();
+    }
+    own.withdrawal_nonces.push_back(withdrawal.nonce.to_owned());
+    let hash = drawn(
+        state.settings.seed,
+        account.0,
+        &format!("withdrawal {number}"),
+    );
+    let movement = Movement {
+        id: number.to_string(),
+        surface,
+        asset,
+        amount,
+        hash: hash.to_string(),
+        time_ms: call.now_ms,
+        chain_id: withdrawal.chain_id,
+    };
+    let answer = json!({ "withdrawId": movement.id, "hash": movement.hash });
+    history::keep(state, account, movement);
+    Ok(Body::json(&answer))
+}
+
+/// Spec 3, Withdraw info: what is left of the limits, and by asset and chain what may go.
+pub(super) fn info(state: &mut State, call: &Call<'_>) -> Answer {
+    let id = call.account()?;
+    let left = |limit: i64, spent: Spent| {
+        let left = Decimal::from(limit) - spent.today(call.now_ms);
+        left.max(Decimal::ZERO).normalize().to_string()
+    };
+    let user_left = left(USER_DAILY_USD, state.wallets.own(id).spent);
+    let total_left = left(TOTAL_DAILY_USD, state.wallets.spent);
+    let mut balances = Map::new();
+    for asset in state.account(id).venue.assets() {
+        let name = state.assets.name(asset).to_owned();
+        balances.insert(name, asset_info(state, id, asset));
+    }
+    Ok(Body::json(&json!({
+        "userDailyLimit": USER_DAILY_USD.to_string(),
+        "userRemainingDailyLimit": user_left,
+        "totalDailyLimit": TOTAL_DAILY_USD.to_string(),
+        "totalRemainingDailyLimit": total_left,
+        "balances": balances,
+    })))
+}
+
+fn asset_info(state: &State, id: AccountId, asset: AssetId) -> Value {
+    let venue = &state.account(id).venue;
+    let of = |surface| values::text(venue.withdrawable(surface, asset));
+    let (spot, perp) = (of(Surface::Spot), of(Surface::Futures));
+    // Limits are in USD, these figures in units of the asset.
+    let daily = Decimal::from(USER_DAILY_USD) / usd_price(state, asset);
+    let daily = daily.round_dp(8).normalize().to_string();
+    let chains: Map<String, Value> = CHAINS
+        .iter()
+        .map(|chain| {
+            let record = json!({
+                "chainId": chain.id,
+                "spotMaxWithdrawAmount": spot,
+                "perpMaxWithdrawAmount": perp,
+                "chainLimit": daily,
+                "withdrawFee": chain.fee_min(state, asset).normalize().to_string(),
+            });
+            (chain.id.to_string(), record)
+        })
+        .collect();
+    json!({
+        "currency": state.assets.name(asset),
+        "spotTotalWithdrawAmount": spot,
+        "perpTotalWithdrawAmount": perp,
+        "dailyLimit": daily,
+        "chainBalances": chains,
+    })
+}
+
+fn value_usd(state: &State, withdrawal: &Withdrawal<'_>) -> Decimal {
+    withdrawal.amount.to_decimal() * usd_price(state, withdrawal.asset)
+}
+
+fn network(state: &State) -> Network {
+    if state.settings.testnet {
+        Network::Testnet
+    } else {
+        Network::Mainnet
+    }
+}
+
+fn bad_signature() -> Refusal {
+    Refusal::new(-1022, "userSignature is not valid.")
+}

@@ -1,0 +1,11 @@
+//! Wallet routes over real HTTP: requests as the signing functions make them, and requests that a
+//! server must refuse.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod agents;
+mod api_keys;
+mod fixture;
+mod info;
+mod transfers;
+mod withdrawals;

@@ -1,0 +1,105 @@
+//! A simulated venue of the real binary, and calls of the real binary to it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::binary;
+
+/// A running venue; it ends with its value.
+#[derive(Debug)]
+pub struct Venue {
+    child: Child,
+    folder: TempDir,
+    line: Value,
+}
+
+impl Venue {
+    /// Starts one on ports of the system's choice and waits for its line.
+    ///
+    /// # Panics
+    /// It does not start.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn start(arguments: &[&str]) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let mut child = Command::new(binary::path())
+            .current_dir(binary::root())
+            .args(["venue", "--port", "0", "--config", "configs/venue-sim.toml"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the venue starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("the venue prints its line");
+        std::fs::write(folder.path().join("venue.json"), &line).expect("the line is written");
+        Self {
+            child,
+            folder,
+            line: serde_json::from_str(&line).expect("the line is JSON"),
+        }
+    }
+
+    /// What it printed.
+    pub const fn line(&self) -> &Value {
+        &self.line
+    }
+
+    /// The file that holds its line.
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("venue.json")
+    }
+
+    /// A folder that is its own.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `windvane call` as its first account.
+    pub fn call(&self, api: &str, route: &str, parameters: &[String]) -> Output {
+        let file = self.file();
+        let mut command = Command::new(binary::path());
+        command
+            .current_dir(binary::root())
+            .args(["call", "--config", "configs/venue-sim.toml", "--json", "--yes"])
+            .args(["--api", api, "--venue"])
+            .arg(&file)
+            .arg(route)
+            .args(parameters);
+        #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+        command.output().expect("the call starts")
+    }
+
+    /// A call that must succeed; its answer.
+    ///
+    /// # Panics
+    /// It fails: with what it said.
+    #[track_caller]
+    pub fn answer(&self, api: &str, route: &str, parameters: &[String]) -> Value {
+        let output = self.call(api, route, parameters);
+        assert!(
+            output.status.success(),
+            "{route} {api} {parameters:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let text = String::from_utf8_lossy(&output.stdout);
+        match text.trim() {
+            "" => Value::Null,
+            #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+            text => serde_json::from_str(text).expect("an answer is JSON"),
+        }
+    }
+}
+
+impl Drop for Venue {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
