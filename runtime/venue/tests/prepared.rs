@@ -61,10 +61,9 @@ fn request(name: &str, version: Option<Version>, pairs: &[(&str, &str)]) -> Prep
 
 /// The request as it would be written down, in one text.
 fn shown(prepared: &Prepared) -> String {
-    let mut lines = vec![format!("{} {}", prepared.method, prepared.path)];
-    if let Some(query) = &prepared.query {
-        lines[0] += &format!("?{query}");
-    }
+    let query = prepared.query.as_ref().map(|query| format!("?{query}"));
+    let query = query.unwrap_or_default();
+    let mut lines = vec![format!("{} {}{query}", prepared.method, prepared.path)];
     let headers = prepared.headers.iter();
     lines.extend(headers.map(|(name, value)| format!("{name}: {value}")));
     if let Some(body) = &prepared.body {

@@ -58,7 +58,7 @@ pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
     let agents = &mut state.account_mut(id).agents;
     agents.retain(|other| other.address != address);
     agents.push(agent);
-    values::success()
+    Ok(values::success())
 }
 
 /// Changes permissions and whitelist. A whitelist that is not sent stays; an empty one is lifted.
@@ -70,7 +70,7 @@ pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
     if let Some(whitelist) = whitelist {
         agent.ip_whitelist = whitelist;
     }
-    values::success()
+    Ok(values::success())
 }
 
 /// Revokes an agent: from here on it signs for nobody.
@@ -82,7 +82,7 @@ pub(super) fn delete(state: &mut State, call: &Call<'_>) -> Answer {
         .account_mut(id)
         .agents
         .retain(|agent| agent.address != address);
-    values::success()
+    Ok(values::success())
 }
 
 /// All agents of the account, expired ones too.

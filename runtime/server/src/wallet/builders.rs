@@ -26,7 +26,7 @@ pub(super) struct Builder {
 pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
     check_network(state, call)?;
     put(state, call, call.account()?)?;
-    values::success()
+    Ok(values::success())
 }
 
 /// Keeps the approval that `builder`, `maxFeeRate` and `builderName` state.
@@ -65,7 +65,7 @@ pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
         .iter_mut()
         .find(|builder| builder.address == address);
     known.ok_or_else(|| not_approved(address))?.fee_rate_max = rate;
-    values::success()
+    Ok(values::success())
 }
 
 /// Ends an approval.
@@ -78,7 +78,7 @@ pub(super) fn delete(state: &mut State, call: &Call<'_>) -> Answer {
     if builders.len() == before {
         return Err(not_approved(address));
     }
-    values::success()
+    Ok(values::success())
 }
 
 /// All approvals of the account. `maxFeeRate` is a number here.

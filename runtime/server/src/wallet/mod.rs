@@ -138,7 +138,7 @@ pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
         "chain.withdraw_info" => withdrawals::info(state, call),
         "chain.deposit_withdraw_history" => history::list(state, call),
         "chain.withdraw_fee" => fees::chain(state, call),
-        name if name.starts_with("{rpc}") => rpc::answer(state, call),
+        name if name.starts_with("{rpc}") => Ok(rpc::answer(state, call)),
         name => Err(Refusal::not_built(name)),
     }
 }

@@ -15,7 +15,7 @@ use windvane_sim::{OrderView, PositionView};
 
 use super::values::{account_of, evm_address, text};
 use crate::figures;
-use crate::http::{Answer, Body, Call};
+use crate::http::{Body, Call};
 use crate::state::{AccountId, State};
 
 /// Time of block 1: nothing before it is shown.
@@ -49,20 +49,19 @@ pub(crate) fn method(body: &[u8]) -> Option<String> {
     request.method.as_str().map(str::to_owned)
 }
 
-/// Answers a request body.
-pub(super) fn answer(state: &mut State, call: &Call<'_>) -> Answer {
+/// Answers a request body; errors too are answers of status 200.
+pub(super) fn answer(state: &mut State, call: &Call<'_>) -> Body {
     let request: Request<'_> = match serde_json::from_slice(call.body) {
         Ok(request) => request,
-        Err(error) if error.is_data() => {
-            return Ok(envelope(
-                "null",
-                Err((-32600, "Invalid request".to_owned())),
-            ));
-        }
-        Err(_) => return Ok(envelope("null", Err((-32700, "Parse error".to_owned())))),
+        Err(error) if error.is_data() => return failed(-32600, "Invalid request"),
+        Err(_) => return failed(-32700, "Parse error"),
     };
     let id = request.id.map_or("null", RawValue::get);
-    Ok(envelope(id, result(state, call.now_ms, &request)))
+    envelope(id, result(state, call.now_ms, &request))
+}
+
+fn failed(code: i32, message: &str) -> Body {
+    envelope("null", Err((code, message.to_owned())))
 }
 
 fn envelope(id: &str, result: Result<Value, RpcError>) -> Body {

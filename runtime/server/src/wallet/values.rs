@@ -5,17 +5,15 @@ use alloy_primitives::Address;
 use rust_decimal::Decimal;
 use windvane_engine::{Amount, AssetId};
 
-use crate::http::{Answer, Body, Call, Refusal, decimal, invalid};
+use crate::http::{Body, Call, Refusal, decimal, invalid};
 use crate::state::{AccountId, State};
 
 /// Most decimals of an amount.
 const DECIMALS_MAX: u32 = 8;
 
 /// `{code: 200, msg: "success"}` (spec 2, Agent and builder routes).
-pub(super) fn success() -> Answer {
-    Ok(Body::json(
-        &serde_json::json!({ "code": 200, "msg": "success" }),
-    ))
+pub(super) fn success() -> Body {
+    Body::json(&serde_json::json!({ "code": 200, "msg": "success" }))
 }
 
 /// A positive amount (-4055) with decimals that an asset can have (-1111).

@@ -171,9 +171,10 @@ impl Venue {
 /// Decimal text without zeros at its end.
 fn plain(value: &Value) -> String {
     let text = value.as_str().unwrap();
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text.to_owned()
     }
 }
 
@@ -202,16 +203,18 @@ async fn send(address: SocketAddr, prepared: &Prepared) -> Answered {
         .map(|query| format!("?{query}"))
         .unwrap_or_default();
     let body = prepared.body.as_deref().unwrap_or_default();
-    let mut request = format!(
-        "{} {}{query} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n",
+    let headers = prepared.headers.iter();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    let request = format!(
+        "{} {}{query} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\
+         {}\r\n{body}",
         prepared.method,
         prepared.path,
-        body.len()
+        body.len(),
+        headers.concat(),
     );
-    for (name, value) in &prepared.headers {
-        request += &format!("{name}: {value}\r\n");
-    }
-    request += &format!("\r\n{body}");
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut response = String::new();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windvane_venue::route::{Method, Surface};
 use windvane_venue::sign::Prepared;
 
-use crate::fixture::{V3, Venue};
+use crate::fixture::{V1, V3, Venue};
 
 async fn post(venue: &Venue, body: &str) -> Value {
     let prepared = Prepared {
@@ -21,6 +21,12 @@ async fn post(venue: &Venue, body: &str) -> Value {
 async fn ask(venue: &Venue, method: &str, params: Value) -> Value {
     let body = json!({ "id": 1, "jsonrpc": "2.0", "method": method, "params": params });
     post(venue, &body.to_string()).await
+}
+
+fn order<'a>(side: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let mut pairs = vec![("symbol", "BTCUSDT"), ("side", side), ("quantity", "0.01")];
+    pairs.extend(more);
+    pairs
 }
 
 #[tokio::test]
@@ -107,11 +113,6 @@ async fn errors_are_error_objects() {
 async fn orders_fills_and_positions_show_until_the_account_is_private() {
     let venue = Venue::new().await;
     let user = venue.keys(0).user.clone();
-    let order = |side, more: &[(&'static str, &'static str)]| {
-        let mut pairs = vec![("symbol", "BTCUSDT"), ("side", side), ("quantity", "0.01")];
-        pairs.extend(more);
-        pairs
-    };
     let market = [("type", "MARKET"), ("newOrderRespType", "RESULT")];
     for side in ["BUY", "BUY", "SELL"] {
         venue
@@ -120,17 +121,16 @@ async fn orders_fills_and_positions_show_until_the_account_is_private() {
             .ok();
     }
     let book = venue
-        .call(
-            "futures.premium_index",
-            Some(windvane_venue::route::Version::V1),
-            &[("symbol", "BTCUSDT")],
-        )
+        .call("futures.premium_index", V1, &[("symbol", "BTCUSDT")])
         .await
         .ok();
     let mark: f64 = book["markPrice"].as_str().unwrap().parse().unwrap();
     let price = format!("{:.1}", mark * 0.97);
-    let price: &'static str = Box::leak(price.into_boxed_str());
-    let limit = [("type", "LIMIT"), ("timeInForce", "GTC"), ("price", price)];
+    let limit = [
+        ("type", "LIMIT"),
+        ("timeInForce", "GTC"),
+        ("price", price.as_str()),
+    ];
     venue
         .call("futures.new_order", V3, &order("BUY", &limit))
         .await
