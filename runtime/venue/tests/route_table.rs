@@ -2,6 +2,12 @@
 //! from their pages by hand, and nothing else, is in the table, with label, weight and
 //! parameters.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test fails"
+)]
+
 use std::collections::BTreeSet;
 
 use windvane_venue::Brand;

@@ -1,6 +1,6 @@
 //! Chain API (spec 3) as data.
 //!
-//! How its requests are authenticated is not shown; spec 4 fills the gap. USER_DATA and TRADE
+//! How its requests are authenticated is not shown; spec 4 fills the gap. `USER_DATA` and TRADE
 //! routes without a signature of their own are signed as every v3 request (section 1). Transfers
 //! list `user`, `nonce` and `signature`: a `Message` of the main wallet (section 3). Withdrawals
 //! are v3 and name their inner nonce `userNonce`, which keeps it apart from the request's own

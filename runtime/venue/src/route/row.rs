@@ -146,7 +146,7 @@ impl Route {
         self
     }
 
-    pub(super) const fn from_source(mut self, source: Source) -> Self {
+    pub(super) const fn source(mut self, source: Source) -> Self {
         self.source = source;
         self
     }

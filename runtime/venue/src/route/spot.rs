@@ -50,7 +50,7 @@ pub(super) const ROUTES: &[Route] = &[
     row!(SPOT "spot.open_order", Get "/api" [v1 v3] "/openOrder", UserData, Fixed(1))
         .takes(ONE_ORDER)
         .answers("Order")
-        .from_source(Source::PublicFacts),
+        .source(Source::PublicFacts),
     row!(SPOT "spot.cancel_all_orders", Delete "/api" [v1 v3] "/allOpenOrders", Trade, Fixed(1))
         .takes(&[
             SYMBOL,
