@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::fmt::Write;
 use std::str::FromStr;
 
 use proptest::prelude::*;
@@ -240,8 +241,8 @@ fn the_nonce_for_api_keys_is_a_bare_number() {
 
 #[test]
 fn tickers_are_an_object_for_one_symbol_and_an_array_for_all() {
-    let one = r#" {"symbol":"BTCUSDT","price":"59999.5","time":1751350000000}"#;
     type Answer = <futures::GetPrice as Request>::Answer;
+    let one = r#" {"symbol":"BTCUSDT","price":"59999.5","time":1751350000000}"#;
     let single: Answer = read(one).unwrap();
     assert!(matches!(&single, OneOrMany::One(ticker) if ticker.symbol == "BTCUSDT"));
     let all: Answer = read(&format!("[{one},{one}]")).unwrap();
@@ -252,6 +253,7 @@ fn tickers_are_an_object_for_one_symbol_and_an_array_for_all() {
 
 #[test]
 fn klines_are_arrays_of_eleven_entries_or_more() {
+    type PriceKlines = <futures::GetMarkPriceKlines as Request>::Answer;
     type Klines = <spot::GetKlines as Request>::Answer;
     let eleven = r#"[[1,"2","3","1","2.5","9",59999,"20",7,"4","8"]]"#;
     let klines: Klines = read(eleven).unwrap();
@@ -264,7 +266,6 @@ fn klines_are_arrays_of_eleven_entries_or_more() {
     assert_eq!(read::<Klines>(longer).unwrap(), klines);
     assert!(read::<Klines>(r#"[[1,"2","3","1","2.5","9",59999,"20",7,"4"]]"#).is_err());
 
-    type PriceKlines = <futures::GetMarkPriceKlines as Request>::Answer;
     let body = r#"[[1,"2","3","1","2.5",null,59999,[],60,"x",{},"y"]]"#;
     let klines: PriceKlines = read(body).unwrap();
     assert_eq!((klines[0].close_time, klines[0].points), (59_999, 60));
@@ -396,7 +397,7 @@ fn what_every_route_sends() {
     for example in examples::all() {
         lines.push_str(example.route);
         for (name, value) in example.parameters.iter() {
-            lines.push_str(&format!("\n  {name}={value}"));
+            write!(lines, "\n  {name}={value}").unwrap();
         }
         lines.push('\n');
     }
