@@ -1,0 +1,328 @@
+//! Spec 4, section 6, "What trips real clients of such services": the tests of each of its 15
+//! points, wherever they live, and a check that they are there.
+
+use std::path::Path;
+
+/// A point in a few words, and its tests: file below `runtime/`, name.
+type Point = (&'static str, &'static [(&'static str, &'static str)]);
+
+const POINTS: [Point; 15] = [
+    (
+        "listen keys expire, streams fall silent; catch up and dedupe fills",
+        &[
+            ("client/tests/streams.rs", "an_expired_key_is_replaced"),
+            (
+                "client/tests/streams.rs",
+                "a_user_stream_comes_back_after_its_connection_broke",
+            ),
+            (
+                "client/tests/streams.rs",
+                "a_venue_that_does_not_answer_pings_is_left",
+            ),
+            (
+                "client/src/streams/machine_tests.rs",
+                "a_key_that_died_is_made_anew",
+            ),
+            (
+                "client/src/streams/machine_tests.rs",
+                "a_renewal_that_fails_is_tried_again_until_the_key_is_dead",
+            ),
+            (
+                "venue/tests/user_events.rs",
+                "an_expired_listen_key_is_an_event_of_both_surfaces",
+            ),
+            ("engine/tests/updates.rs", "a_doubled_fill_counts_once"),
+        ],
+    ),
+    (
+        "user events out of order or twice; a fill before NEW",
+        &[
+            (
+                "engine/tests/updates.rs",
+                "a_fill_before_new_counts_once_and_new_changes_nothing_afterwards",
+            ),
+            (
+                "engine/tests/updates.rs",
+                "a_late_fill_of_an_ended_order_is_booked",
+            ),
+            (
+                "engine/tests/updates.rs",
+                "a_missing_fill_keeps_its_exposure_until_it_comes",
+            ),
+        ],
+    ),
+    (
+        "503, -1006, -1007 after acceptance: query first",
+        &[
+            (
+                "client/tests/answers.rs",
+                "a_503_leaves_an_order_unknown_whatever_its_body_says",
+            ),
+            (
+                "venue/src/error/code/mod.rs",
+                "only_outcomes_that_the_documents_call_unknown_are_unknown",
+            ),
+            (
+                "venue/src/error/judgement.rs",
+                "codes_decide_where_the_status_leaves_room",
+            ),
+            (
+                "engine/tests/updates.rs",
+                "an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for",
+            ),
+        ],
+    ),
+    (
+        "client order ids are never reused",
+        &[
+            (
+                "engine/tests/updates.rs",
+                "ids_of_another_epoch_or_strategy_are_not_ours",
+            ),
+            ("engine/src/ids.rs", "own_ids_round_trip"),
+            (
+                "sim/tests/orders.rs",
+                "spot_ids_are_free_again_only_after_a_fill",
+            ),
+            (
+                "sim/tests/orders.rs",
+                "cancels_and_queries_know_finished_from_unknown",
+            ),
+        ],
+    ),
+    (
+        "cancel of an order that just filled: -2011",
+        &[
+            (
+                "engine/tests/updates.rs",
+                "a_cancel_that_comes_too_late_leaves_the_order_to_its_fill",
+            ),
+            (
+                "sim/tests/orders.rs",
+                "cancels_and_queries_know_finished_from_unknown",
+            ),
+        ],
+    ),
+    (
+        "reduce-only orders are exempt from MIN_NOTIONAL",
+        &[
+            (
+                "engine/tests/rules/examples.rs",
+                "notionals_reach_the_minimum_unless_reduce_only",
+            ),
+            (
+                "sim/tests/rules.rs",
+                "notional_has_its_bounds_and_exemptions",
+            ),
+        ],
+    ),
+    (
+        "precisions are not tick and step; plain decimal text",
+        &[
+            (
+                "venue/tests/wire.rs",
+                "point_7_precisions_are_not_tick_and_step",
+            ),
+            (
+                "venue/tests/wire.rs",
+                "point_7_decimals_are_sent_as_plain_text_as_the_caller_wrote_them",
+            ),
+            (
+                "engine/tests/rules/examples.rs",
+                "numbers_keep_to_the_precision_of_the_symbol",
+            ),
+        ],
+    ),
+    (
+        "percent-encoding: sign and verify the bytes; names without case",
+        &[
+            (
+                "venue/src/sign/encode.rs",
+                "only_unreserved_characters_stay",
+            ),
+            (
+                "venue/src/sign/encode.rs",
+                "lists_lose_the_space_between_tokens_only",
+            ),
+            (
+                "venue/tests/prepared.rs",
+                "what_is_signed_is_what_stands_on_the_wire",
+            ),
+            (
+                "client/tests/answers.rs",
+                "what_was_prepared_is_what_stands_on_the_wire",
+            ),
+            (
+                "server/src/http/params.rs",
+                "names_have_no_case_and_values_are_decoded",
+            ),
+            (
+                "server/src/auth/raw.rs",
+                "only_a_signature_at_the_end_is_taken_off",
+            ),
+        ],
+    ),
+    (
+        "batch answers: 200 with an error object per entry",
+        &[
+            (
+                "venue/tests/wire.rs",
+                "point_9_batch_answers_hold_an_error_object_per_entry",
+            ),
+            (
+                "sim/tests/orders.rs",
+                "a_batch_answers_every_order_before_the_first_event",
+            ),
+        ],
+    ),
+    (
+        "codes, leverage and flags as text; numbers beyond double precision",
+        &[
+            ("venue/tests/wire.rs", "point_10_code_is_text_or_number"),
+            ("venue/tests/wire.rs", "point_10_leverage_is_text_or_number"),
+            ("venue/tests/wire.rs", "point_10_false_as_text_is_false"),
+            (
+                "venue/tests/wire.rs",
+                "point_10_numbers_beyond_double_precision_keep_every_digit",
+            ),
+            (
+                "venue/tests/user_events.rs",
+                "numbers_and_flags_are_read_as_text_and_as_numbers",
+            ),
+            (
+                "venue/src/error/mod.rs",
+                "a_code_is_read_as_number_and_as_text",
+            ),
+        ],
+    ),
+    (
+        "HTML and empty bodies; 429 without Retry-After",
+        &[
+            (
+                "venue/src/error/judgement.rs",
+                "statuses_without_a_code_are_classed_by_the_documents",
+            ),
+            (
+                "venue/src/error/judgement.rs",
+                "a_limit_says_which_one_and_how_long",
+            ),
+            (
+                "venue/tests/wire.rs",
+                "point_11_an_empty_body_is_a_success_where_nothing_is_said",
+            ),
+            (
+                "venue/tests/wire.rs",
+                "point_11_html_is_an_error_on_every_route",
+            ),
+            (
+                "client/tests/answers.rs",
+                "html_with_5xx_leaves_an_order_unknown",
+            ),
+            (
+                "client/tests/answers.rs",
+                "the_order_limit_stops_orders_and_lets_cancels_pass",
+            ),
+        ],
+    ),
+    (
+        "hedge mode: positionSide, never reduceOnly",
+        &[
+            (
+                "venue/tests/wire.rs",
+                "point_12_in_hedge_mode_reduce_only_is_not_sent_not_even_false",
+            ),
+            (
+                "engine/tests/rules/examples.rs",
+                "position_sides_follow_the_position_mode",
+            ),
+            (
+                "engine/tests/risk/reduce_only.rs",
+                "hedge_mode_sends_no_flag_and_binds_the_same",
+            ),
+            (
+                "sim/tests/account.rs",
+                "hedge_mode_keeps_two_positions_and_asks_for_the_side",
+            ),
+        ],
+    ),
+    (
+        "liquidation and ADL orders are external",
+        &[
+            (
+                "venue/tests/user_events.rs",
+                "liquidations_and_auto_deleveraging_are_told_by_the_client_order_id",
+            ),
+            (
+                "engine/tests/updates.rs",
+                "a_liquidation_is_external_and_books_against_the_account",
+            ),
+            (
+                "sim/tests/force.rs",
+                "liquidation_and_deleveraging_come_on_request",
+            ),
+        ],
+    ),
+    (
+        "a funding update has balances only and wipes no position",
+        &[
+            (
+                "venue/tests/user_events.rs",
+                "a_funding_update_has_no_positions_which_wipes_none",
+            ),
+            (
+                "sim/tests/force.rs",
+                "funding_comes_on_request_and_lists_the_balance_only",
+            ),
+        ],
+    ),
+    (
+        "the countdown is per symbol, each call replaces the last",
+        &[(
+            "sim/tests/account.rs",
+            "the_countdown_cancels_the_symbol_on_its_grid_unless_renewed",
+        )],
+    ),
+];
+
+/// The function of this name is a test: nothing but attributes, comments and the head of a
+/// property block stands between it and what makes it one.
+fn is_test(source: &str, name: &str) -> bool {
+    let heads = [format!("fn {name}("), format!("async fn {name}(")];
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let Some(at) = lines
+        .iter()
+        .position(|line| heads.iter().any(|head| line.starts_with(head)))
+    else {
+        return false;
+    };
+    let above = lines[..at].iter().rev();
+    above
+        .take_while(|line| line.starts_with('#') || line.starts_with("//"))
+        .any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
+}
+
+#[test]
+fn every_point_names_tests_that_exist() {
+    let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut missing = Vec::new();
+    for (at, (what, tests)) in POINTS.iter().enumerate() {
+        assert!(!tests.is_empty(), "point {}, {what}: no test", at + 1);
+        for (file, name) in *tests {
+            let source = std::fs::read_to_string(runtime.join(file)).unwrap_or_default();
+            if !is_test(&source, name) {
+                missing.push(format!(
+                    "point {}, {what}: {file} has no test {name}",
+                    at + 1
+                ));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn a_function_that_is_no_test_is_told_from_one() {
+    let source = "#[test]\n// why\nfn one() {}\nfn two() {}\n";
+    assert!(is_test(source, "one"));
+    assert!(!is_test(source, "two") && !is_test(source, "three"));
+}
