@@ -59,7 +59,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let requests: u64 = requests.parse()?;
     for worker in 0..WORKERS.min(requests) {
         let pause = Duration::from_micros(1_000_000 * WORKERS / requests);
-        let address = if worker % 2 == 0 { spot } else { futures }.clone();
+        let address = if worker.is_multiple_of(2) {
+            spot
+        } else {
+            futures
+        }
+        .clone();
         tokio::spawn(ask(address, worker, pause, Arc::clone(&counts)));
     }
     let mut tick = tokio::time::interval(Duration::from_secs(1));
@@ -108,7 +113,11 @@ async fn ask(address: String, worker: u64, pause: Duration, counts: Arc<Counts>)
     for n in worker.. {
         tick.tick().await;
         let (spot, futures) = PATHS[(n % 4) as usize];
-        let path = if worker % 2 == 0 { spot } else { futures };
+        let path = if worker.is_multiple_of(2) {
+            spot
+        } else {
+            futures
+        };
         let begun = Instant::now();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
         let ok = stream.write_all(request.as_bytes()).await.is_ok()
