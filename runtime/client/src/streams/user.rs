@@ -70,9 +70,15 @@ impl Client {
 }
 
 impl UserStream {
+    /// The next item with its event as it came: for whoever keeps or prints frames. `None` only
+    /// when the tokio runtime is shutting down.
+    pub async fn next_text(&mut self) -> Option<StreamItem<Utf8Bytes>> {
+        self.items.recv().await
+    }
+
     /// The next item. `None` only when the tokio runtime is shutting down.
     pub async fn next(&mut self) -> Option<StreamItem<UserStreamEvent>> {
-        let item = self.items.recv().await?;
+        let item = self.next_text().await?;
         let surface = engine_surface(self.surface);
         Some(item.read(0, |text| {
             user_stream::decode(surface, &text)
