@@ -3,11 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::binary;
+
+/// The longest silence of a stream that has something to say.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running venue; it ends with its value.
 #[derive(Debug)]
@@ -60,17 +65,24 @@ impl Venue {
         self.folder.path()
     }
 
-    /// `windvane call` as its first account.
+    /// `windvane call` as its first account, with the Solana key of 32 zero bytes.
     pub fn call(&self, api: &str, route: &str, parameters: &[String]) -> Output {
         let file = self.file();
         let mut command = Command::new(binary::path());
         command
             .current_dir(binary::root())
-            .args(["call", "--config", "configs/venue-sim.toml", "--json", "--yes"])
+            .args([
+                "call",
+                "--config",
+                "configs/venue-sim.toml",
+                "--json",
+                "--yes",
+            ])
             .args(["--api", api, "--venue"])
             .arg(&file)
             .arg(route)
-            .args(parameters);
+            .args(parameters)
+            .env("WINDVANE_SOLANA_KEY", "1".repeat(32));
         #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
         command.output().expect("the call starts")
     }
@@ -93,6 +105,62 @@ impl Venue {
             #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
             text => serde_json::from_str(text).expect("an answer is JSON"),
         }
+    }
+}
+
+/// A running `windvane watch --json`; it ends with its value.
+#[derive(Debug)]
+pub struct Watch {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Venue {
+    /// `windvane watch` as its first account.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn watch(&self, arguments: &[&str]) -> Watch {
+        let mut child = Command::new(binary::path())
+            .current_dir(binary::root())
+            .args(["watch", "--json", "--venue"])
+            .arg(self.file())
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the watch starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(stdout).lines();
+            lines
+                .map_while(Result::ok)
+                .all(|line| sender.send(line).is_ok())
+        });
+        Watch { child, lines }
+    }
+}
+
+impl Watch {
+    /// Reads until each of these was true of a line, in any order.
+    ///
+    /// # Panics
+    /// The stream ends before, or says nothing for [`PATIENCE`].
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn until_all(&mut self, wanted: &[&dyn Fn(&Value) -> bool]) {
+        let mut left: Vec<_> = wanted.to_vec();
+        while !left.is_empty() {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.expect("the watch goes on");
+            let line: Value = serde_json::from_str(&line).expect("a line is JSON");
+            left.retain(|is_it| !is_it(&line));
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -210,6 +210,8 @@ pub struct VenueLine {
     chain: String,
     rpc: String,
     accounts: Vec<LineAccount>,
+    #[serde(rename = "loginSentence")]
+    login_sentence: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -266,6 +268,8 @@ impl VenueLine {
         venue.rpc.rest = Some(self.rpc.clone());
         let mut settings = settings(&config)?;
         settings.credentials = self.credentials(account)?;
+        let sentence = &mut settings.dialect.brand.login_sentence;
+        *sentence = sentence.take().or_else(|| self.login_sentence.clone());
         Ok(settings)
     }
 

@@ -15,6 +15,7 @@ mod progress;
 mod routes;
 mod show;
 mod venue;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -55,6 +56,8 @@ enum Verb {
     Routes(routes::Routes),
     /// Send any route of the venue, typed and signed
     Call(call::CallVerb),
+    /// Print the events of the user streams and of public streams as they come
+    Watch(watch::Watch),
     /// Print the call on the source chain that makes a deposit; nothing is sent
     #[command(subcommand)]
     Deposit(deposit::Deposit),
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
         Verb::Data(data) => data.run(),
         Verb::Routes(routes) => routes.run(),
         Verb::Call(call) => call.run(),
+        Verb::Watch(watch) => watch.run(),
         Verb::Deposit(deposit) => deposit.run(),
         Verb::Venue(venue) => venue.run(),
     };

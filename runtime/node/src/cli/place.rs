@@ -92,6 +92,13 @@ impl Place {
         let needs = needs(&settings)?;
         if self.venue.is_none() {
             settings.credentials = connection::credentials(&config.account, needs)?;
+        } else if needs.solana {
+            // The accounts of a simulated venue have no Solana wallet.
+            let only = Needs {
+                solana: true,
+                ..Needs::default()
+            };
+            settings.credentials.solana = connection::credentials(&config.account, only)?.solana;
         }
         Ok(settings)
     }

@@ -12,6 +12,9 @@ use super::{Failure, print_line};
 use crate::config::{Config, Network, Overrides};
 use crate::playback::Playback;
 
+/// What is signed for API keys where the configuration says nothing else.
+const SENTENCE: &str = "Sign in to the simulated venue:";
+
 #[derive(Debug, Args)]
 pub(super) struct Venue {
     /// Configuration file, for the names and the network in its [venue] and for [[instrument]]
@@ -56,9 +59,10 @@ fn permille(text: &str) -> Result<u32, String> {
 impl Venue {
     pub(super) fn run(self) -> Result<(), Failure> {
         let settings = self.settings()?;
+        let sentence = settings.brand.login_sentence.clone();
         super::block_on(async {
             let running = start(settings).await.map_err(Failure::failed)?;
-            print_line(&ready_line(&running))?;
+            print_line(&ready_line(&running, sentence.as_deref()))?;
             tokio::select! {
                 () = running.wait() => Err(Failure::Failed("the server ended".to_owned())),
                 stopped = super::stop_signal() => stopped.map_err(Failure::failed),
@@ -80,8 +84,13 @@ impl Venue {
         } else {
             Source::Recorded(self.recording(&config)?)
         };
+        let mut brand = config.venue.brand().map_err(Failure::usage)?;
+        // A venue cannot be without one: it is what its clients sign.
+        brand
+            .login_sentence
+            .get_or_insert_with(|| SENTENCE.to_owned());
         Ok(Settings {
-            brand: config.venue.brand().map_err(Failure::usage)?,
+            brand,
             testnet: config.venue.network == Network::Testnet,
             seed: self.seed,
             port: self.port,
@@ -107,7 +116,7 @@ impl Venue {
 }
 
 /// The line that says where everything is.
-fn ready_line(running: &Running) -> String {
+fn ready_line(running: &Running, sentence: Option<&str>) -> String {
     let addresses = &running.addresses;
     let both =
         |address| json!({"rest": format!("http://{address}"), "ws": format!("ws://{address}")});
@@ -128,6 +137,7 @@ fn ready_line(running: &Running) -> String {
         "rpc": format!("http://{}", addresses.rpc),
         "control": format!("http://{}", addresses.control),
         "accounts": accounts.collect::<Vec<_>>(),
+        "loginSentence": sentence,
     })
     .to_string()
 }

@@ -1,0 +1,286 @@
+//! `windvane watch`: user and public streams, an event a line.
+
+use clap::Args;
+use tokio::sync::mpsc;
+use windvane_client::streams::{MarketStream, StreamItem, StreamStartError, UserStream};
+use windvane_client::{Client, MarketData};
+use windvane_venue::market_stream::Topic;
+use windvane_venue::route::Surface;
+
+use super::place::{Place, SurfaceWord};
+use super::{Failure, print_line};
+use crate::connection::Needs;
+
+/// Lines that may wait for the terminal.
+const LINES: usize = 1024;
+
+#[derive(Debug, Args)]
+pub(super) struct Watch {
+    /// `user` for the user stream, else a symbol, such as BTCUSDT or futures:BTCUSDT; several are
+    /// watched together
+    #[arg(required = true, value_name = "user|SYMBOL")]
+    targets: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+    /// Surface, instead of every one with a WebSocket address
+    #[arg(long, value_enum)]
+    surface: Option<SurfaceWord>,
+    /// Public streams of each symbol, such as tradepro,bookTicker,depth@100ms
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    streams: Vec<String>,
+    /// End after so many events
+    #[arg(long, value_name = "NUMBER")]
+    events: Option<u64>,
+    /// Print a JSON object a line, notices too
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a stream says.
+#[derive(Debug)]
+struct Line {
+    surface: Surface,
+    stream: &'static str,
+    said: Said,
+}
+
+#[derive(Debug)]
+enum Said {
+    /// A frame as it came.
+    Event(String),
+    /// Of the stream itself.
+    Notice(String),
+}
+
+/// A stream that can begin.
+#[derive(Debug)]
+enum Wanted {
+    User(Surface),
+    Market(Surface, Vec<Topic>),
+}
+
+impl From<StreamStartError> for Failure {
+    fn from(error: StreamStartError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl Watch {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let is_user = self.targets.iter().any(|target| target == "user");
+        let settings = self.place.settings(|settings| {
+            // The stream's own requests are those of listen keys.
+            let v3 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V3);
+            let v1 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V1);
+            Ok(Needs {
+                api_key: is_user && v1,
+                signer: is_user && v3,
+                ..Needs::default()
+            })
+        })?;
+        let client = Client::new(settings).map_err(Failure::failed)?;
+        let wanted = self.wanted(&client)?;
+        super::block_on(async {
+            let (sender, lines) = mpsc::channel(LINES);
+            for one in wanted {
+                match one {
+                    Wanted::User(surface) => {
+                        let stream = client.user_stream(surface)?;
+                        tokio::spawn(tell_user(surface, stream, sender.clone()));
+                    }
+                    Wanted::Market(surface, topics) => {
+                        let stream = client.market_stream(surface, &topics)?;
+                        tokio::spawn(tell_market(surface, stream, sender.clone()));
+                    }
+                }
+            }
+            drop(sender);
+            tokio::select! {
+                ended = self.print(lines) => ended,
+                stopped = super::stop_signal() => stopped.map_err(Failure::failed),
+            }
+        })?
+    }
+
+    fn wanted(&self, client: &Client) -> Result<Vec<Wanted>, Failure> {
+        let mut wanted = Vec::new();
+        for surface in self.surfaces(client)? {
+            if self.targets.iter().any(|target| target == "user") {
+                wanted.push(Wanted::User(surface));
+            }
+            let topics = self.topics(surface, client.settings().market_data)?;
+            if !topics.is_empty() {
+                wanted.push(Wanted::Market(surface, topics));
+            }
+        }
+        if wanted.is_empty() {
+            return Err(Failure::Usage(
+                "none of the targets is on a surface that is watched; see --surface".to_owned(),
+            ));
+        }
+        Ok(wanted)
+    }
+
+    fn surfaces(&self, client: &Client) -> Result<Vec<Surface>, Failure> {
+        if let Some(word) = self.surface {
+            return Ok(vec![word.into()]);
+        }
+        let addresses = &client.settings().addresses;
+        let surfaces: Vec<Surface> = [Surface::Spot, Surface::Futures]
+            .into_iter()
+            .filter(|surface| addresses.ws_of(*surface).is_some())
+            .collect();
+        if surfaces.is_empty() {
+            return Err(Failure::Usage(
+                "no WebSocket address is configured; set venue.spot.ws or venue.futures.ws"
+                    .to_owned(),
+            ));
+        }
+        Ok(surfaces)
+    }
+
+    /// The topics of the symbols that are of this surface.
+    fn topics(&self, surface: Surface, market_data: MarketData) -> Result<Vec<Topic>, Failure> {
+        let mut topics = Vec::new();
+        for target in self.targets.iter().filter(|target| *target != "user") {
+            let symbol = match target.split_once(':') {
+                None => target,
+                Some((word, symbol)) if word == surface.as_str() => symbol,
+                Some(("spot" | "futures", _)) => continue,
+                Some((word, _)) => {
+                    return Err(Failure::Usage(format!(
+                        "{target}: {word} is no surface with streams; write spot: or futures:"
+                    )));
+                }
+            };
+            let symbol = symbol.to_ascii_lowercase();
+            for stream in self.stream_names(surface, market_data) {
+                let topic = format!("{symbol}@{stream}").parse();
+                topics.push(topic.map_err(Failure::usage)?);
+            }
+        }
+        Ok(topics)
+    }
+
+    fn stream_names(&self, surface: Surface, market_data: MarketData) -> Vec<&str> {
+        if !self.streams.is_empty() {
+            return self.streams.iter().map(String::as_str).collect();
+        }
+        match (market_data, surface) {
+            // Documents 1 to 3 show no other.
+            (MarketData::Documented, _) => vec!["tradepro"],
+            (_, Surface::Futures) => vec!["tradepro", "bookTicker", "markPrice"],
+            _ => vec!["tradepro", "bookTicker"],
+        }
+    }
+
+    async fn print(&self, mut lines: mpsc::Receiver<Line>) -> Result<(), Failure> {
+        let mut left = self.events.unwrap_or(u64::MAX);
+        while left > 0
+            && let Some(line) = lines.recv().await
+        {
+            if matches!(line.said, Said::Event(_)) {
+                left -= 1;
+            }
+            match (self.json, &line.said) {
+                (true, _) => print_line(&line.json())?,
+                (false, Said::Event(text)) => {
+                    print_line(&format!("{} {} {text}", line.surface, line.stream))?;
+                }
+                (false, Said::Notice(text)) => {
+                    eprintln!("{} {}: {text}", line.surface, line.stream);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    /// The frame stands in it as it came, if it is JSON.
+    fn json(&self) -> String {
+        let (key, value) = match &self.said {
+            Said::Event(text) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+                ("event", text.clone())
+            }
+            Said::Event(text) => ("text", serde_json::Value::from(text.as_str()).to_string()),
+            Said::Notice(text) => ("notice", serde_json::Value::from(text.as_str()).to_string()),
+        };
+        format!(
+            r#"{{"surface":"{}","stream":"{}","{key}":{value}}}"#,
+            self.surface, self.stream
+        )
+    }
+}
+
+async fn tell_user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender<Line>) {
+    while let Some(item) = stream.next_text().await {
+        let said = said(item, |text| text.to_string());
+        if !tell(&lines, surface, "user", said).await {
+            return;
+        }
+    }
+}
+
+async fn tell_market(surface: Surface, mut stream: MarketStream, lines: mpsc::Sender<Line>) {
+    while let Some(item) = stream.next().await {
+        let said = said(item, |frame| frame.text().to_owned());
+        if !tell(&lines, surface, "market", said).await {
+            return;
+        }
+    }
+}
+
+/// `false` when nobody listens any more.
+async fn tell(
+    lines: &mpsc::Sender<Line>,
+    surface: Surface,
+    stream: &'static str,
+    said: Option<Said>,
+) -> bool {
+    let Some(said) = said else { return true };
+    let line = Line {
+        surface,
+        stream,
+        said,
+    };
+    lines.send(line).await.is_ok()
+}
+
+fn said<E>(item: StreamItem<E>, text: impl FnOnce(E) -> String) -> Option<Said> {
+    Some(match item {
+        StreamItem::Event(event) => Said::Event(text(event)),
+        StreamItem::Connected { .. } => Said::Notice("connected".to_owned()),
+        StreamItem::Gap { reason, .. } => Said::Notice(format!("gap: {reason:?}")),
+        StreamItem::Unreadable { text, error, .. } => {
+            Said::Notice(format!("unreadable: {error}: {text}"))
+        }
+        StreamItem::Alive { .. } => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_the_frame_as_it_came() {
+        let line = |said| Line {
+            surface: Surface::Spot,
+            stream: "user",
+            said,
+        };
+        assert_eq!(
+            line(Said::Event(r#"{"e":1.10}"#.to_owned())).json(),
+            r#"{"surface":"spot","stream":"user","event":{"e":1.10}}"#
+        );
+        assert_eq!(
+            line(Said::Notice("gap: \"x\"".to_owned())).json(),
+            r#"{"surface":"spot","stream":"user","notice":"gap: \"x\""}"#
+        );
+        assert_eq!(
+            line(Said::Event("{".to_owned())).json(),
+            r#"{"surface":"spot","stream":"user","text":"{"}"#
+        );
+    }
+}

@@ -1,0 +1,366 @@
+//! The simulated venue and its client, both the real binary: every route of the printed table, and
+//! what README promises of two terminals.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use serde_json::Value;
+use windvane_tests::binary::succeed;
+use windvane_tests::venue::Venue;
+
+const STRANGER: &str = "0x1111111111111111111111111111111111111111";
+const BUILDER: &str = "0x2222222222222222222222222222222222222222";
+/// The address of the Solana key that calls are made with.
+const SOLANA: &str = "4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS";
+
+/// A row of `windvane routes --json`.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    version: Option<String>,
+}
+
+fn rows() -> Vec<Row> {
+    let table: Value = serde_json::from_str(&succeed(["routes", "--json"])).unwrap();
+    let row = |row: &Value| Row {
+        name: row["name"].as_str().unwrap().to_owned(),
+        version: row["version"].as_str().map(str::to_owned),
+    };
+    table.as_array().unwrap().iter().map(row).collect()
+}
+
+impl Row {
+    /// The word of `--api` that chooses this version.
+    fn api(&self) -> &'static str {
+        match self.version.as_deref() {
+            Some("v3") => "v3",
+            _ => "v1",
+        }
+    }
+}
+
+/// A venue, and what its routes have to be asked.
+struct Scene {
+    venue: Venue,
+    /// Distinguishes what may be used only once.
+    count: u64,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            venue: Venue::start(&["--seed", "7"]),
+            count: 0,
+        }
+    }
+
+    fn unique(&mut self, prefix: &str) -> String {
+        self.count += 1;
+        format!("{prefix}-{:020}", self.count)
+    }
+
+    /// A price at which a buy order rests.
+    fn resting_price(&self, surface: &str) -> String {
+        let route = format!("{surface}.book_ticker");
+        let book = self.venue.answer("v1", &route, &words("symbol=BTCUSDT"));
+        let bid = book["bidPrice"].as_str().unwrap();
+        let whole: u64 = bid.split('.').next().unwrap().parse().unwrap();
+        (whole * 98 / 100).to_string()
+    }
+
+    fn order(&mut self, surface: &str, client_order_id: &str) -> Vec<String> {
+        let price = self.resting_price(surface);
+        words(&format!(
+            "symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.01 price={price} \
+             newClientOrderId={client_order_id}"
+        ))
+    }
+
+    /// An order that rests, placed through `api`; its client order id.
+    fn place(&mut self, surface: &str, api: &str) -> String {
+        let id = self.unique("o");
+        let order = self.order(surface, &id);
+        let placed = self
+            .venue
+            .answer(api, &format!("{surface}.new_order"), &order);
+        assert_eq!(placed["status"], "NEW", "{placed}");
+        id
+    }
+
+    /// Approves an agent or a builder that a route is then about.
+    fn approve(&mut self, what: &str) {
+        let parameters = self.parameters(&Row {
+            name: format!("futures.approve_{what}"),
+            version: Some("v3".to_owned()),
+        });
+        let route = format!("futures.approve_{what}");
+        // Approved already is as good.
+        let _ = self.venue.call("v3", &route, &parameters);
+    }
+
+    /// The parameters for a row, after what it needs has been done. A route that is not here
+    /// fails the test.
+    fn parameters(&mut self, row: &Row) -> Vec<String> {
+        let (surface, route) = row.name.split_once('.').unwrap_or(("rpc", &row.name));
+        let user = self.venue.line()["accounts"][0]["user"].clone();
+        let user = user.as_str().unwrap();
+        match (surface, route) {
+            (_, "new_order") => {
+                let id = self.unique("o");
+                self.order(surface, &id)
+            }
+            (_, "query_order" | "open_order" | "cancel_order") => {
+                let id = self.place(surface, row.api());
+                words(&format!("symbol=BTCUSDT origClientOrderId={id}"))
+            }
+            (_, "cancel_batch_orders") => {
+                let id = self.place(surface, row.api());
+                let list = format!("origClientOrderIdList=[\"{id}\"]");
+                vec!["symbol=BTCUSDT".to_owned(), list]
+            }
+            (_, "batch_orders") => {
+                let price = self.resting_price(surface);
+                vec![format!(
+                    r#"batchOrders=[{{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","quantity":"0.01","price":"{price}"}}]"#
+                )]
+            }
+            ("spot" | "futures", "wallet_transfer")
+            | ("chain", "perp_wallet_transfer" | "spot_wallet_transfer") => {
+                let id = self.unique("t");
+                words(&format!(
+                    "asset=USDT amount=1 clientTranId={id} kindType=SPOT_FUTURE"
+                ))
+            }
+            (_, "keepalive_listen_key" | "close_listen_key") => {
+                let create = format!("{surface}.create_listen_key");
+                let key = self.venue.answer(row.api(), &create, &[]);
+                match surface {
+                    "spot" => words(&format!("listenKey={}", key["listenKey"].as_str().unwrap())),
+                    // Futures has one key at a time, which needs no name.
+                    _ => Vec::new(),
+                }
+            }
+            ("spot", "send_to_address") | ("chain", "transfer") => {
+                let other = self.venue.line()["accounts"][1]["user"].clone();
+                let id = self.unique("s");
+                words(&format!(
+                    "asset=USDT amount=1 toAddress={} clientTranId={id}",
+                    other.as_str().unwrap()
+                ))
+            }
+            ("spot" | "chain", "withdraw_fee") => words("chainId=56 asset=USDT"),
+            ("spot", "withdraw") | ("chain", "perp_withdraw" | "spot_withdraw") => words(&format!(
+                "chainId=56 asset=USDT amount=5 fee=1 receiver={user}"
+            )),
+            ("chain", "perp_solana_withdraw" | "spot_solana_withdraw") => words(&format!(
+                "chainId=101 asset=USDT amount=5 fee=1 receiver={SOLANA}"
+            )),
+            ("spot", "get_nonce") => {
+                words(&format!("address={user} userOperationType=CREATE_API_KEY"))
+            }
+            ("spot", "create_api_key") => {
+                let label = format!("key{}", self.count);
+                words(&format!(
+                    "address={user} userOperationType=CREATE_API_KEY desc={label}"
+                ))
+            }
+            // There and back.
+            ("futures", "change_position_mode") => {
+                words(&format!("dualSidePosition={}", row.api() == "v1"))
+            }
+            ("futures", "change_multi_assets_mode") => {
+                words(&format!("multiAssetsMargin={}", row.api() == "v1"))
+            }
+            ("futures", "countdown_cancel_all") => words("symbol=BTCUSDT countdownTime=0"),
+            ("futures", "change_leverage" | "remaining_openable_notional") => {
+                words("symbol=BTCUSDT leverage=10")
+            }
+            ("futures", "change_margin_type") => match row.api() {
+                "v1" => words("symbol=ETHUSDT marginType=ISOLATED"),
+                _ => words("symbol=ETHUSDT marginType=CROSSED"),
+            },
+            ("futures", "change_position_margin") => {
+                // It may be isolated already.
+                let isolated = words("symbol=ETHUSDT marginType=ISOLATED");
+                let _ = self
+                    .venue
+                    .call("v1", "futures.change_margin_type", &isolated);
+                let order = words("symbol=ETHUSDT side=BUY type=MARKET quantity=0.1");
+                self.venue.answer("v1", "futures.new_order", &order);
+                words("symbol=ETHUSDT amount=1 type=1 positionSide=BOTH")
+            }
+            ("futures", "approve_agent") => words(&format!(
+                "agentName=test agentAddress={STRANGER} ipWhitelist= expired=4102444800000 \
+                 canSpotTrade=true canPerpTrade=true canWithdraw=false"
+            )),
+            ("futures", "update_agent") => {
+                self.approve("agent");
+                words(&format!(
+                    "agentAddress={STRANGER} canSpotTrade=true canPerpTrade=false \
+                     canWithdraw=false"
+                ))
+            }
+            ("futures", "delete_agent") => {
+                self.approve("agent");
+                words(&format!("agentAddress={STRANGER}"))
+            }
+            ("futures", "approve_builder") => words(&format!(
+                "builder={BUILDER} maxFeeRate=0.001 builderName=test"
+            )),
+            ("futures", "update_builder") => {
+                self.approve("builder");
+                words(&format!("builder={BUILDER} maxFeeRate=0.002"))
+            }
+            ("futures", "delete_builder") => {
+                self.approve("builder");
+                words(&format!("builder={BUILDER}"))
+            }
+            ("futures", "index_price_klines") => words("pair=BTCUSDT interval=1m"),
+            (_, "klines" | "mark_price_klines") => words("symbol=BTCUSDT interval=1m"),
+            ("chain", "modify_account_status") => words("status=PRIVATE"),
+            ("rpc", "svc_getBalance" | "svc_openOrders" | "svc_userFills") => {
+                words(&format!("address={user} blockTag=latest"))
+            }
+            (
+                _,
+                "cancel_all_orders"
+                | "all_orders"
+                | "user_trades"
+                | "position_margin_history"
+                | "commission_rate"
+                | "depth"
+                | "trades"
+                | "historical_trades"
+                | "agg_trades",
+            ) => words("symbol=BTCUSDT"),
+            (
+                _,
+                "open_orders"
+                | "account"
+                | "create_listen_key"
+                | "noop"
+                | "ping"
+                | "time"
+                | "exchange_info"
+                | "ticker_24hr"
+                | "ticker_price"
+                | "book_ticker"
+                | "position_mode"
+                | "multi_assets_mode"
+                | "balance"
+                | "position_risk"
+                | "income"
+                | "leverage_bracket"
+                | "adl_quantile"
+                | "force_orders"
+                | "agents"
+                | "builders"
+                | "premium_index"
+                | "funding_rate"
+                | "funding_info"
+                | "account_status"
+                | "locked_staking"
+                | "deposit_address"
+                | "withdraw_info"
+                | "deposit_withdraw_history",
+            ) => Vec::new(),
+            _ => panic!(
+                "{} is in the table, but this test does not know it",
+                row.name
+            ),
+        }
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_listed_route_answers_a_call() {
+    let mut scene = Scene::new();
+    let mut failed = Vec::new();
+    for row in rows() {
+        let parameters = scene.parameters(&row);
+        let output = scene.venue.call(row.api(), &row.name, &parameters);
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            failed.push(format!("{} {:?}: {}", row.name, row.version, text.trim()));
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+}
+
+#[test]
+fn orders_are_placed_queried_and_cancelled_on_both_surfaces_with_both_keys() {
+    let mut scene = Scene::new();
+    for surface in ["spot", "futures"] {
+        for api in ["v1", "v3"] {
+            let id = scene.place(surface, api);
+            let one = words(&format!("symbol=BTCUSDT origClientOrderId={id}"));
+            let ask = |what: &str| scene.venue.answer(api, &format!("{surface}.{what}"), &one);
+            let found = ask("query_order");
+            assert_eq!(found["clientOrderId"], id.as_str(), "{found}");
+            assert_eq!(found["status"], "NEW", "{found}");
+            assert_eq!(ask("cancel_order")["status"], "CANCELED");
+            assert_eq!(ask("query_order")["status"], "CANCELED");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_names_the_venues_code_and_ends_with_code_1() {
+    let scene = Scene::new();
+    let output = scene
+        .venue
+        .call("v1", "spot.depth", &words("symbol=NOSUCH"));
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("-1121"), "{text}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["outcome"], "refused");
+    assert_eq!(json["code"], -1121);
+}
+
+#[test]
+fn both_user_streams_tell_of_an_order() {
+    let mut scene = Scene::new();
+    let mut watch = scene.venue.watch(&["user"]);
+    let connected = |surface: &str| {
+        let surface = surface.to_owned();
+        move |line: &Value| line["surface"] == surface.as_str() && line["notice"] == "connected"
+    };
+    watch.until_all(&[&connected("spot"), &connected("futures")]);
+    for surface in ["spot", "futures"] {
+        for api in ["v1", "v3"] {
+            let id = scene.place(surface, api);
+            let tells = |line: &Value| {
+                let event = &line["event"];
+                let order = if surface == "spot" {
+                    event
+                } else {
+                    &event["o"]
+                };
+                line["surface"] == surface && order["c"] == id.as_str() && order["X"] == "NEW"
+            };
+            watch.until_all(&[&tells]);
+        }
+    }
+}
+
+#[test]
+fn public_streams_are_watched_by_symbol() {
+    let scene = Scene::new();
+    let mut watch = scene
+        .venue
+        .watch(&["futures:BTCUSDT", "--streams", "bookTicker"]);
+    let top = |line: &Value| {
+        let data = line["event"].get("data").unwrap_or(&line["event"]);
+        data["e"] == "bookTicker" && data["s"] == "BTCUSDT"
+    };
+    watch.until_all(&[&top]);
+}
