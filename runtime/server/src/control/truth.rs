@@ -75,6 +75,7 @@ fn account(state: &State, id: AccountId) -> Value {
         "positions": positions,
         "settings": settings(state, account),
         "trades": trades,
+        "wallet": crate::wallet::truth(state, id),
         "accepted": accepted(state, id),
     })
 }

@@ -97,6 +97,15 @@ pub(super) fn list(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&records))
 }
 
+/// An approval, for the full truth.
+pub(super) fn truth(builder: &Builder) -> Value {
+    json!({
+        "builder": builder.address.to_string(),
+        "fee_rate_max": builder.fee_rate_max.to_string(),
+        "name": builder.name,
+    })
+}
+
 /// Whether the user approved this builder at this fee rate or more; the order is rejected
 /// otherwise (spec 2, Place order with builder code; -2010). No fee is taken for the builder.
 pub(crate) fn check(

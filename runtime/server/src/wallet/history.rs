@@ -1,12 +1,12 @@
 //! What came from and went to chains (spec 3, Deposit/withdraw history entry). Each list is
 //! bounded; the oldest entries go first.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windvane_engine::{Amount, AssetId, Surface};
 
 use super::values;
 use crate::http::{Answer, Body, Call};
-use crate::state::{AccountId, State};
+use crate::state::{AccountId, State, drawn};
 
 /// Entries of one account.
 const ENTRIES_MAX: usize = 1_000;
@@ -15,9 +15,29 @@ const ENTRIES_MAX: usize = 1_000;
 /// section 3, names the states; their order and pace are this venue's).
 const STEP_MS: i64 = 1_000;
 
+/// Chain of deposits and withdrawals that the control port makes.
+const CHAIN_OF_ACTS: i64 = 56;
+
+/// Which way money went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Deposit,
+    Withdraw,
+}
+
+impl Direction {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deposit => "DEPOSIT",
+            Self::Withdraw => "WITHDRAW",
+        }
+    }
+}
+
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Movement {
+    pub(super) direction: Direction,
     pub(super) id: String,
     pub(super) surface: Surface,
     pub(super) asset: AssetId,
@@ -27,7 +47,30 @@ pub(super) struct Movement {
     pub(super) chain_id: i64,
 }
 
-/// Keeps a withdrawal.
+/// Keeps money that the control port brought or took, as if by a chain.
+pub(crate) fn keep_act(
+    state: &mut State,
+    id: AccountId,
+    direction: Direction,
+    (surface, asset, amount): (Surface, AssetId, Amount),
+    time_ms: i64,
+) {
+    let number = state.wallets.next_id();
+    let hash = drawn(state.settings.seed, id.0, &format!("act {number}"));
+    let movement = Movement {
+        direction,
+        id: number.to_string(),
+        surface,
+        asset,
+        amount,
+        hash: hash.to_string(),
+        time_ms,
+        chain_id: CHAIN_OF_ACTS,
+    };
+    keep(state, id, movement);
+}
+
+/// Keeps an entry.
 pub(super) fn keep(state: &mut State, id: AccountId, movement: Movement) {
     let movements = &mut state.wallets.own(id).movements;
     if movements.len() >= ENTRIES_MAX {
@@ -37,29 +80,41 @@ pub(super) fn keep(state: &mut State, id: AccountId, movement: Movement) {
 }
 
 /// The entries of the perp account, oldest first (spec 1, conventions, 2), of one chain or all.
-pub(super) fn list(state: &mut State, call: &Call<'_>) -> Answer {
+pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let chain = call.params.get("chainId");
-    let movements = state.wallets.own(id).movements.clone();
-    let records: Vec<_> = movements
+    let own = state.wallets.own.get(&id);
+    let records: Vec<_> = own
         .iter()
+        .flat_map(|own| &own.movements)
         .filter(|movement| movement.surface == Surface::Futures)
         .filter(|movement| chain.is_none_or(|chain| movement.chain_id.to_string() == chain))
-        .map(|movement| {
-            json!({
-                "id": movement.id,
-                "type": "WITHDRAW",
-                "asset": state.assets.name(movement.asset),
-                "amount": values::text(movement.amount),
-                "state": state_at(call.now_ms - movement.time_ms),
-                "txHash": movement.hash,
-                "time": movement.time_ms,
-                "chainId": movement.chain_id,
-                "accountType": "perp",
-            })
-        })
+        .map(|movement| record(state, movement, call.now_ms))
         .collect();
     Ok(Body::json(&records))
+}
+
+/// An entry as the wire has it.
+pub(super) fn record(state: &State, movement: &Movement, now_ms: i64) -> Value {
+    let reached = match movement.direction {
+        Direction::Deposit => "COMPLETED",
+        Direction::Withdraw => state_at(now_ms - movement.time_ms),
+    };
+    let account_type = match movement.surface {
+        Surface::Spot => "spot",
+        Surface::Futures => "perp",
+    };
+    json!({
+        "id": movement.id,
+        "type": movement.direction.as_str(),
+        "asset": state.assets.name(movement.asset),
+        "amount": values::text(movement.amount),
+        "state": reached,
+        "txHash": movement.hash,
+        "time": movement.time_ms,
+        "chainId": movement.chain_id,
+        "accountType": account_type,
+    })
 }
 
 fn state_at(age_ms: i64) -> &'static str {

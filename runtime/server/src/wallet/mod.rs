@@ -16,6 +16,7 @@ mod withdrawals;
 use std::collections::{BTreeMap, VecDeque};
 
 use alloy_primitives::Address;
+use serde_json::{Value, json};
 
 use crate::http::{Answer, Call, Refusal};
 use crate::state::{AccountId, State};
@@ -25,6 +26,7 @@ use transfers::TransferIds;
 use withdrawals::Spent;
 
 pub(crate) use builders::check as check_builder;
+pub(crate) use history::{Direction, keep_act};
 pub(crate) use rpc::method as rpc_method;
 
 /// Users that were given a number for `createApiKey`; the oldest is forgotten first.
@@ -80,6 +82,23 @@ impl Wallets {
     fn end_login(&mut self, user: Address) {
         self.logins.retain(|(other, _)| *other != user);
     }
+}
+
+/// What the venue keeps of an account's wallet, for the full truth of the control port.
+pub(crate) fn truth(state: &State, id: AccountId) -> Value {
+    let empty = Own::default();
+    let own = state.wallets.own.get(&id).unwrap_or(&empty);
+    let now_ms = state.clock_ms(state.now);
+    let movements = own.movements.iter();
+    let movements: Vec<_> = movements
+        .map(|m| history::record(state, m, now_ms))
+        .collect();
+    json!({
+        "private": own.is_private,
+        "builders": own.builders.iter().map(builders::truth).collect::<Vec<_>>(),
+        "movements": movements,
+        "client_tran_ids": own.transfer_ids.all().collect::<Vec<_>>(),
+    })
 }
 
 /// Is a route of this room.

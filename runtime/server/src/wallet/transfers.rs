@@ -41,6 +41,11 @@ impl TransferIds {
         Ok(())
     }
 
+    /// All that are remembered, oldest first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(_, id)| id.as_str())
+    }
+
     fn keep(&mut self, id: &str, now_ms: i64) {
         if self.0.len() >= IDS_MAX {
             self.0.pop_front();

@@ -12,7 +12,7 @@ use windvane_venue::route::Version;
 use windvane_venue::sign::{Network, TypedError, signer_of, solana, typed};
 
 use super::fees::{CHAINS, Chain, chain_of, usd_price};
-use super::history::{self, Movement};
+use super::history::{self, Direction, Movement};
 use super::values;
 use crate::http::{Answer, Body, Call, Refusal, integer, invalid};
 use crate::state::{AccountId, State, drawn};
@@ -269,6 +269,7 @@ fn finish(state: &mut State, call: &Call<'_>, withdrawal: &Withdrawal<'_>) -> An
         &format!("withdrawal {number}"),
     );
     let movement = Movement {
+        direction: Direction::Withdraw,
         id: number.to_string(),
         surface,
         asset,

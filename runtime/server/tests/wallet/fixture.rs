@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use windvane_server::{AccountKeys, Running, Settings, start};
 use windvane_venue::Brand;
-use windvane_venue::route::{Surface, Version, named};
+use windvane_venue::route::{Method, Surface, Version, named};
 use windvane_venue::sign::{
     ApiKey, Credentials, Dialect, Network, Prepared, SolanaKey, Stamp, Wallet, prepare,
 };
@@ -141,6 +141,19 @@ impl Venue {
             Surface::Rpc => addresses.rpc,
         };
         send(address, prepared).await
+    }
+
+    /// A request to the control port.
+    pub async fn control(&self, path: &str, body: &str) -> Answered {
+        let prepared = Prepared {
+            method: Method::Post,
+            path: path.to_owned(),
+            query: None,
+            headers: Vec::new(),
+            body: Some(body.to_owned()),
+            signed: None,
+        };
+        send(self.running.addresses.control, &prepared).await
     }
 
     /// Free spot balance of an asset.

@@ -210,3 +210,19 @@ async fn a_nonce_of_the_outer_message_counts_once() {
     venue.send(Surface::Chain, &prepared).await.ok();
     assert_eq!(venue.send(Surface::Chain, &prepared).await.code(), -4225);
 }
+
+#[tokio::test]
+async fn money_from_outside_is_in_the_history() {
+    let venue = Venue::new().await;
+    let act = r#"{"act":"deposit","surface":"futures","asset":"USDT","amount":"12.5"}"#;
+    venue.control("/act", act).await.ok();
+    let history = venue
+        .call("chain.deposit_withdraw_history", V3, &[])
+        .await
+        .ok();
+    assert_eq!(history[0]["type"], "DEPOSIT");
+    assert_eq!(
+        (&history[0]["amount"], &history[0]["state"]),
+        (&"12.5".into(), &"COMPLETED".into())
+    );
+}

@@ -15,6 +15,7 @@ use super::{
 use crate::control::fields::{Fields, required};
 use crate::state::{AccountId, State};
 use crate::user_events;
+use crate::wallet::{self, Direction};
 
 /// Funding of a symbol, of one account or of all, at `rate`, a fraction.
 pub(super) fn funding(state: &mut State, mut fields: Fields, now: Time) -> Done {
@@ -54,16 +55,18 @@ pub(super) fn funds(state: &mut State, name: &str, mut fields: Fields, now: Time
     let cause = fields.word("cause", &words)?;
     fields.finish()?;
     let venue = &mut state.account_mut(account).venue;
-    if name == "deposit" {
-        venue.credit(now, surface, asset, amount, cause.unwrap_or(Cause::Deposit))?;
-    } else {
-        venue.debit(
-            now,
-            surface,
-            asset,
-            amount,
-            cause.unwrap_or(Cause::Withdraw),
-        )?;
+    let (usual, direction) = match name {
+        "deposit" => (Cause::Deposit, Direction::Deposit),
+        _ => (Cause::Withdraw, Direction::Withdraw),
+    };
+    let cause = cause.unwrap_or(usual);
+    match direction {
+        Direction::Deposit => venue.credit(now, surface, asset, amount, cause)?,
+        Direction::Withdraw => venue.debit(now, surface, asset, amount, cause)?,
+    }
+    if cause == usual {
+        let now_ms = state.clock_ms(now);
+        wallet::keep_act(state, account, direction, (surface, asset, amount), now_ms);
     }
     Ok(json!({}))
 }
