@@ -1,0 +1,200 @@
+//! Every route of the table, in every version that it lists, through client and server: so that
+//! no route can be forgotten. What a route needs to succeed is made before its call; its answer
+//! must have every field that the documents list and decode as the type of its route.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod stage;
+
+use std::collections::BTreeSet;
+
+use secrecy::SecretString;
+use serde_json::Value;
+use windvane_client::{Outcome, Refusal};
+use windvane_server::AccountKeys;
+use windvane_venue::route::{self, Need, Scheme, Surface};
+use windvane_venue::sign::{ApiKey, Credentials, SolanaKey};
+use windvane_venue::wire::{Parameters, answers, examples, futures, read};
+
+use stage::{Stage, alone, client, done, example, set, wallet};
+
+/// Fields that the documents list but an answer may do without: those of one order type, and of
+/// one position mode.
+const OF_ONE_KIND: [&str; 5] = [
+    ".activatePrice",
+    ".priceRate",
+    ".adlQuantile.HEDGE",
+    ".adlQuantile.LONG",
+    ".adlQuantile.SHORT",
+];
+
+/// Names of all fields, however deep, without the places of list entries.
+fn fields(value: &Value, path: &str, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                let path = format!("{path}.{name}");
+                fields(value, &path, into);
+                into.insert(path);
+            }
+        }
+        Value::Array(entries) => {
+            for value in entries {
+                fields(value, path, into);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Fields that the documents list and the answer lacks.
+fn missing(name: &str, text: &str) -> Vec<String> {
+    let (mut listed, mut found) = (BTreeSet::new(), BTreeSet::new());
+    let documented = example(name).answer;
+    if documented.is_empty() {
+        return Vec::new();
+    }
+    fields(&serde_json::from_str(documented).unwrap(), "", &mut listed);
+    fields(&serde_json::from_str(text).unwrap(), "", &mut found);
+    let optional = |path: &String| OF_ONE_KIND.iter().any(|name| path.ends_with(name));
+    let lacking = listed.difference(&found).filter(|path| !optional(path));
+    lacking.cloned().collect()
+}
+
+#[tokio::test]
+async fn every_route_in_every_version_is_answered_as_documented() {
+    let mut stage = Stage::new().await;
+    let mut faults = Vec::new();
+    let mut calls = 0;
+    for route in route::all() {
+        for listing in route.listings {
+            calls += 1;
+            let which = format!("{} {:?} {}", route.name, listing.version, listing.path);
+            match stage.call(route, listing).await.into_result() {
+                Err(other) => faults.push(format!("{which}: {other}")),
+                Ok(raw) => {
+                    if let Err(error) = answers::check(route.name, &raw.text) {
+                        faults.push(format!("{which}: {error}: {}", raw.text));
+                    } else {
+                        let missing = missing(route.name, &raw.text);
+                        if !missing.is_empty() {
+                            faults.push(format!("{which} lacks {missing:?}: {}", raw.text));
+                        }
+                    }
+                }
+            }
+            stage.restore(route.name).await;
+        }
+    }
+    assert!(faults.is_empty(), "{calls} calls:\n{}", faults.join("\n"));
+    assert!(calls >= route::all().count());
+}
+
+#[tokio::test]
+async fn an_order_with_a_builder_code_has_an_answer_of_its_own() {
+    let mut stage = Stage::new().await;
+    let route = route::named("futures.builders").unwrap();
+    stage.parameters(route).await;
+    let examples = examples::all();
+    let with_builder = examples.iter().find(|example| example.is_builder_order());
+    let sent = set(&with_builder.unwrap().parameters, "price", "59000");
+    let route = route::named("futures.new_order").unwrap();
+    let v3 = Some(route::Version::V3);
+    let raw = done(stage.client.call(route, v3, &sent).await);
+    let answer: futures::BuilderOrder = read(&raw.text).unwrap();
+    assert_eq!(answer.code.0, 200);
+    assert!(answer.data.unwrap().order_id.is_some());
+}
+
+/// Keys that the server does not know, or keys of which it knows the half that is sent.
+fn foreign(keys: &AccountKeys, forged: bool) -> Credentials {
+    let stranger = "0x4fd0a42218f3eae43a6ce26d22544e986139a01e5b34a62db53757ffca81bae1";
+    let key = |key: &str| Some(ApiKey::new(key, SecretString::from("another secret")));
+    let unknown = Credentials {
+        api_key: key(&"0".repeat(64)),
+        user: None,
+        signer: Some(wallet(stranger)),
+        wallet: Some(wallet(stranger)),
+        solana: Some(SolanaKey::from_seed(&[1; 32])),
+    };
+    if !forged {
+        return unknown;
+    }
+    Credentials {
+        api_key: key(&keys.api_key),
+        user: Some(keys.user.parse().unwrap()),
+        ..unknown
+    }
+}
+
+#[tokio::test]
+async fn no_signed_route_is_carried_out_with_foreign_keys() {
+    for forged in [false, true] {
+        let stage = Stage::new().await;
+        let keys = foreign(&stage.running.accounts[0], forged);
+        let thief = client(&stage.running, keys);
+        for route in route::all() {
+            for listing in route.listings {
+                // The key alone, which is known, opens what asks for no signature.
+                let open = match listing.scheme {
+                    Scheme::Open => listing.inner.is_none(),
+                    Scheme::ApiKey => forged,
+                    _ => false,
+                };
+                if open {
+                    continue;
+                }
+                let sent = example(route.name).parameters;
+                let outcome = thief
+                    .call(alone(route, listing), listing.version, &sent)
+                    .await;
+                let Outcome::Refused(refusal) = &outcome else {
+                    panic!("{} {}: {outcome:?}", route.name, listing.path);
+                };
+                // Unauthorized, a bad signature, a key that is malformed or unknown.
+                let code = refusal.code().unwrap_or_default();
+                let known = [-1002, -1022, -2014, -2015].contains(&code);
+                assert!(known, "{} {}: {refusal}", route.name, listing.path);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_mandatory_is_missed_by_name_on_every_route() {
+    let stage = Stage::new().await;
+    for route in route::all().filter(|route| route.surface != Surface::Rpc) {
+        for listing in route.listings {
+            let mandatory = route.params.iter().filter(|param| {
+                let here = param.only.is_none() || param.only == listing.version;
+                here && param.need == Need::Required
+            });
+            for param in mandatory {
+                // What signing fills is never missing.
+                let full = example(route.name).parameters;
+                let filled = route.name == "spot.create_api_key" && param.name == "address";
+                if filled || full.get(param.name).is_none() {
+                    continue;
+                }
+                let without = full.iter().filter(|(name, _)| *name != param.name);
+                let sent: Parameters = without.collect();
+                let which = format!("{} {} without {}", route.name, listing.path, param.name);
+                let call = stage
+                    .client
+                    .call(alone(route, listing), listing.version, &sent);
+                match call.await {
+                    // What is signed cannot be left out.
+                    Outcome::Refused(Refusal::NotMade(_)) => {}
+                    Outcome::Refused(refusal) => {
+                        assert_eq!(refusal.code(), Some(-1102), "{which}: {refusal}");
+                        assert!(
+                            refusal.to_string().contains(param.name),
+                            "{which}: {refusal}"
+                        );
+                    }
+                    other => panic!("{which}: {other:?}"),
+                }
+            }
+        }
+    }
+}
