@@ -23,6 +23,7 @@ codes! {
     MandatoryParam = -1102, "A mandatory parameter of this order type was not sent.";
     ParamNotRequired = -1106, "A parameter was sent that this order may not carry.";
     BadPrecision = -1111, "Precision is over the maximum defined for this asset.";
+    NoDepth = -1112, "No orders on book for symbol.";
     TifNotRequired = -1114, "TimeInForce parameter sent when not required.";
     InvalidTif = -1115, "Invalid timeInForce.";
     InvalidOrderType = -1116, "Invalid orderType.";

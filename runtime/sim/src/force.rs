@@ -83,13 +83,16 @@ impl Venue {
     /// the positions of the symbol.
     ///
     /// # Errors
-    /// -2024 without a position, -1020 on spot.
+    /// -2024 without a position, -1112 without a mark price, -1020 on spot.
     pub fn liquidate_now(&mut self, now: Time, instrument: InstrumentId) -> Result<(), Refusal> {
         self.advance(now);
         let market = self.futures_mut(instrument).map_err(Code::refusal)?;
         let (asset, isolated) = (market.instrument.quote, market.isolated);
         if !market.has_position() {
             return Err(Code::PositionNotSufficient.refusal());
+        }
+        if market.mark_price() == 0 {
+            return Err(Code::NoDepth.refusal());
         }
         if isolated {
             for side in PositionSide::ALL {
@@ -107,7 +110,7 @@ impl Venue {
     /// Auto-deleverages at most `qty` of a position at the mark price; answers how much it was.
     ///
     /// # Errors
-    /// -2024 without a position, -1020 on spot.
+    /// -2024 without a position, -1112 without a mark price, -1020 on spot.
     pub fn deleverage(
         &mut self,
         now: Time,
@@ -120,6 +123,9 @@ impl Venue {
         let closed = market.position(side).qty.abs().min(qty.0).max(0);
         if closed == 0 {
             return Err(Code::PositionNotSufficient.refusal());
+        }
+        if market.mark_price() == 0 {
+            return Err(Code::NoDepth.refusal());
         }
         self.close_by_adl(instrument, side, closed);
         self.settle();

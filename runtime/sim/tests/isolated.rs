@@ -4,6 +4,7 @@
 mod common;
 
 use common::*;
+use proptest::prelude::*;
 use windvane_engine::protocol::{Outcome, Refusal};
 use windvane_engine::{
     Amount, Decimal, Instrument, InstrumentId, OrderStatus, PositionSide, Reply, Request, Side,
@@ -213,4 +214,96 @@ fn multi_assets_mode_and_isolated_symbols_exclude_each_other() {
     let report = bench.place("b", market(FUTURES, Side::Sell, 1)).unwrap();
     assert_eq!(report.status, OrderStatus::Filled);
     assert!(bench.venue.multi_assets_mode());
+}
+
+/// What a random walk does next: prices, orders, margin, funding.
+#[derive(Clone, Debug)]
+enum Step {
+    Price(i64),
+    Order(Side, i64, bool),
+    Margin(i128, bool),
+    Funding(i64),
+    Deleverage(i64),
+    Leverage(u32),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let side = || prop_oneof![Just(Side::Buy), Just(Side::Sell)];
+    let step = prop_oneof![
+        (550_000_i64..650_000).prop_map(Step::Price),
+        (side(), 1_i64..2_000, any::<bool>()).prop_map(|(s, q, r)| Step::Order(s, q, r)),
+        (1_i128..2_000, any::<bool>()).prop_map(|(units, add)| Step::Margin(units, add)),
+        (-1_000_000_i64..1_000_000).prop_map(Step::Funding),
+        (1_i64..500).prop_map(Step::Deleverage),
+        (1_u32..50).prop_map(Step::Leverage),
+    ];
+    proptest::collection::vec(step, 0..80)
+}
+
+proptest! {
+    /// The wallet is what the events add up to; an isolated wallet never lies without a position,
+    /// nor takes what others have.
+    #[test]
+    fn isolated_margin_accounts_for_every_amount(steps in steps(), hedge: bool) {
+        let mut bench = bench();
+        if hedge {
+            bench.request(&Request::SetPositionMode { hedge });
+        }
+        isolate(&mut bench, true).unwrap();
+        bench.said.clear();
+        let mut wallet = bench.wallet();
+        for (n, step) in steps.iter().enumerate() {
+            let now = bench.now;
+            let side = if hedge { PositionSide::Long } else { PositionSide::Both };
+            match *step {
+                Step::Price(bid) => bench.top(FUTURES, (bid, 90_000), (bid + 10, 90_000)),
+                Step::Order(order_side, qty, reduces) => {
+                    let mut terms = market(FUTURES, order_side, qty);
+                    terms.position_side = side;
+                    terms.reduce_only = reduces && !hedge;
+                    bench.request(&Request::Place(windvane_engine::NewOrder {
+                        client_order_id: id(&format!("o{n}")),
+                        terms,
+                    }));
+                }
+                Step::Margin(units, add) => {
+                    let venue = &mut bench.venue;
+                    let _ = venue.change_position_margin(now, FUTURES, side, whole(units), add);
+                }
+                Step::Funding(rate) => bench.venue.fund_now(now, FUTURES, rate).unwrap(),
+                Step::Deleverage(qty) => {
+                    let _ = bench.venue.deleverage(now, FUTURES, side, windvane_engine::Qty(qty));
+                }
+                Step::Leverage(leverage) => bench.request(&Request::SetLeverage {
+                    instrument: FUTURES,
+                    leverage,
+                }),
+            }
+            bench.pass_ms(1);
+            for update in bench.updates() {
+                if let Some(fill) = update.fill {
+                    wallet += fill.realized_pnl.unwrap() - fill.fee;
+                }
+            }
+            for update in bench.said.iter().filter_map(|message| match message {
+                VenueMessage::User(windvane_engine::UserEvent::Account(update)) => Some(update),
+                _ => None,
+            }) {
+                wallet += update.balances.iter().map(|b| b.change).sum();
+            }
+            bench.said.clear();
+            prop_assert_eq!(wallet, bench.wallet());
+            let views: Vec<_> = bench.venue.position_views().collect();
+            let isolated: Amount = views.iter().map(|view| view.isolated_wallet).sum();
+            let balance = bench.venue.futures_balance(USDT);
+            prop_assert_eq!(balance.cross_wallet + isolated, balance.wallet);
+            for view in views.iter().filter(|view| view.qty.0 == 0) {
+                prop_assert_eq!(view.isolated_wallet, Amount::ZERO);
+            }
+            for view in views.iter().filter(|view| view.qty.0 != 0) {
+                // Below the maintenance margin it would have been liquidated.
+                prop_assert!(view.isolated_wallet + view.unrealized >= view.maintenance_margin);
+            }
+        }
+    }
 }

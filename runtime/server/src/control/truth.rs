@@ -11,20 +11,42 @@ use crate::figures::{amount, fine_price, price, qty};
 use crate::http::Refusal;
 use crate::state::{Account, AccountId, Agent, ApiKey, Grants, State, TradeRecord};
 
-/// The truth, of all accounts or, with `account=N`, of one.
-pub(super) fn truth(state: &State, query: &str) -> Result<Value, Refusal> {
-    let only = match query.strip_prefix("account=") {
-        None if query.is_empty() => None,
-        wanted => {
-            let place = wanted.and_then(|text| text.parse::<u16>().ok());
+/// How much of the truth is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Extent {
+    /// Of one account.
+    account: Option<u16>,
+    /// Without what is over: finished orders, trades, accepted orders.
+    brief: bool,
+}
+
+impl Extent {
+    fn parse(state: &State, query: &str) -> Result<Self, Refusal> {
+        let mut extent = Self::default();
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let place = part.strip_prefix("account=").and_then(|n| n.parse().ok());
             let known = place.filter(|place| usize::from(*place) < state.accounts.len());
-            let msg = format!("{query}: send account=N, a place of the ready line, or nothing.");
-            Some(known.ok_or_else(|| Refusal::new(-1130, msg))?)
+            match (known, part) {
+                (Some(place), _) => extent.account = Some(place),
+                (None, "brief=true") => extent.brief = true,
+                _ => {
+                    let msg =
+                        format!("{part}: account=N of the ready line and brief=true are known.");
+                    return Err(Refusal::new(-1130, msg));
+                }
+            }
         }
-    };
-    let places = (0..state.accounts.len() as u16).filter(|p| only.is_none_or(|only| only == *p));
-    let accounts: Vec<_> = places
-        .map(|place| account(state, AccountId(place)))
+        Ok(extent)
+    }
+}
+
+/// The truth, as far as the query asks for it.
+pub(super) fn truth(state: &State, query: &str) -> Result<Value, Refusal> {
+    let extent = Extent::parse(state, query)?;
+    let places = 0..state.accounts.len() as u16;
+    let wanted = places.filter(|place| extent.account.is_none_or(|only| only == *place));
+    let accounts: Vec<_> = wanted
+        .map(|place| account(state, AccountId(place), extent.brief))
         .collect();
     Ok(json!({
         "time_ms": state.now.millis(),
@@ -52,14 +74,19 @@ pub(super) fn faults(state: &State) -> Value {
     json!({ "switches": switches, "held_events": state.faults.held_len() })
 }
 
-fn account(state: &State, id: AccountId) -> Value {
+fn account(state: &State, id: AccountId, brief: bool) -> Value {
     let account = state.account(id);
     let venue = &account.venue;
-    let orders: Vec<_> = venue.orders().iter().map(|o| order(state, o)).collect();
+    let orders = if brief {
+        venue.open(None)
+    } else {
+        venue.orders()
+    };
+    let orders: Vec<_> = orders.iter().map(|o| order(state, o)).collect();
     let positions = venue.position_views();
     let held = positions.filter(|p| p.qty.0 != 0 || p.isolated_wallet.0 != 0);
     let positions: Vec<_> = held.map(|p| position(state, &p)).collect();
-    let trades = account.history.trades.iter();
+    let trades = account.history.trades.iter().filter(|_| !brief);
     let trades: Vec<_> = trades.map(|record| trade(state, record)).collect();
     json!({
         "account": id.0,
@@ -76,7 +103,7 @@ fn account(state: &State, id: AccountId) -> Value {
         "settings": settings(state, account),
         "trades": trades,
         "wallet": crate::wallet::truth(state, id),
-        "accepted": accepted(state, id),
+        "accepted": accepted(state, id, brief),
     })
 }
 
@@ -205,13 +232,14 @@ fn trade(state: &State, record: &TradeRecord) -> Value {
     })
 }
 
-fn accepted(state: &State, id: AccountId) -> Value {
+fn accepted(state: &State, id: AccountId, brief: bool) -> Value {
     let empty = Ledger::default();
     let ledger = state.counters.accounts.get(&id.0).unwrap_or(&empty);
     let name = |instrument: InstrumentId| state.rules(instrument);
     let orders: Vec<_> = ledger
         .orders
         .iter()
+        .filter(|_| !brief)
         .map(|order| {
             json!({
                 "surface": name(order.instrument).surface.as_str(),

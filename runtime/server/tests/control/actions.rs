@@ -40,6 +40,16 @@ async fn outside_orders_and_fills_are_in_the_truth() {
     assert_eq!(account["accepted"]["total"], 1);
     assert_eq!(account["accepted"]["orders"][0]["client_order_id"], "web_a");
     assert_eq!(account["accepted"]["repeated"], json!({}));
+    let cancel = json!({ "act": "cancel", "order_id": account["orders"][0]["order_id"] });
+    venue.act(cancel).await;
+    let brief = venue
+        .control("GET", "/state?account=0&brief=true", "")
+        .await;
+    let brief = &brief.json()["accounts"][0];
+    assert_eq!(brief["orders"], json!([]));
+    assert_eq!(brief["trades"], json!([]));
+    assert_eq!(brief["accepted"]["total"], 1);
+    assert_eq!(brief["positions"][0]["qty"], "0.004");
 }
 
 #[tokio::test]
