@@ -7,13 +7,14 @@ use rust_decimal::Decimal;
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use windvane_client::{Addresses, Client, Outcome, RawAnswer, Settings as ClientSettings};
+use windvane_client::call::{Call, Options};
+use windvane_client::{Addresses, Api, Client, Outcome, RawAnswer, Settings as ClientSettings};
 use windvane_server::{AccountKeys, Running, Settings, Source, start};
 use windvane_venue::Brand;
 use windvane_venue::route::{Listing, Route, Surface};
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Stamp, Wallet};
+use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
 use windvane_venue::wire::words::{
-    MarginType, OrderType, PositionSide, PrivacyStatus, Side, TimeInForce, UserOperation,
+    MarginType, OrderType, PositionSide, PrivacyStatus, Side, TimeInForce,
 };
 use windvane_venue::wire::{Parameters, chain, examples, futures, spot};
 
@@ -252,26 +253,29 @@ impl Stage {
         }
     }
 
-    /// Calls one listing of a route.
+    /// Calls one listing of a route, as `windvane call` does where it can choose the listing.
     pub async fn call(&mut self, route: &Route, listing: &'static Listing) -> Outcome<RawAnswer> {
-        let route = alone(route, listing);
         let mut sent = self.parameters(route).await;
-        let mut stamp = None;
-        match route.name {
-            "futures.change_multi_assets_mode" => sent = set(&sent, "multiAssetsMargin", "true"),
-            "spot.create_api_key" => {
-                let ask = spot::GetNonce::new(self.user.as_str(), UserOperation::CreateApiKey);
-                let nonce = done(self.client.spot().get_nonce(&ask).await);
-                stamp = Some(Stamp {
-                    nonce_us: nonce.0.try_into().unwrap(),
-                    ..self.client.stamp(Surface::Spot)
-                });
-            }
-            _ => {}
+        if route.name == "futures.change_multi_assets_mode" {
+            sent = set(&sent, "multiAssetsMargin", "true");
         }
-        self.client
-            .call_stamped(route, listing.version, &sent, stamp)
-            .await
+        let pairs = sent.iter();
+        let arguments: Vec<String> = pairs
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        for api in [Api::V1, Api::V3] {
+            let options = Options {
+                api: Some(api),
+                ..Options::default()
+            };
+            let settings = self.client.settings();
+            let call = Call::parse(route.name, &arguments, settings, &options).unwrap();
+            if route.listing(call.version()) == Some(listing) {
+                return call.run(&self.client).await;
+            }
+        }
+        let route = alone(route, listing);
+        self.client.call(route, listing.version, &sent).await
     }
 }
 
