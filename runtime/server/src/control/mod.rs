@@ -88,16 +88,16 @@ pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) 
 }
 
 /// Brings a user event to the streams: now, later, twice or never.
-pub(crate) fn user_event(state: &mut State, frame: UserFrame) {
+pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
     if state.faults.is_quiet() {
-        return state.hub.tell_user(&frame);
+        return state.hub.tell_user(frame);
     }
     let owner = state.accounts.iter().position(|account| {
         let key = account.listen_keys.valid(frame.surface);
         key.is_some_and(|key| key.key == frame.listen_key)
     });
     let owner = owner.map(|place| place as u16);
-    for frame in state.faults.carry(&frame, owner, state.now) {
+    for frame in state.faults.carry(frame, owner, state.now) {
         state.hub.tell_user(&frame);
     }
 }

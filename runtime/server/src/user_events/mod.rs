@@ -85,7 +85,7 @@ fn send(state: &mut State, surface: Surface, listen_key: String, record: &Value)
         listen_key,
         text: record.to_string().into(),
     };
-    control::user_event(state, frame);
+    control::user_event(state, &frame);
 }
 
 fn surface_of(event: &StreamEvent) -> Surface {

@@ -302,7 +302,7 @@ fn user_fills(state: &mut State, params: &Positional<'_>, now_ms: i64) -> Result
     }))
 }
 
-/// Where the search begins and ends (spec 3, svc_userFills rules): 7 days from the end that is
+/// Where the search begins and ends (spec 3, `svc_userFills` rules): 7 days from the end that is
 /// given, or up to now.
 fn span(from: Option<i64>, to: Option<i64>, now_ms: i64) -> Result<(i64, i64), RpcError> {
     let (from, to) = match (from, to) {
