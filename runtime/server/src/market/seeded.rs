@@ -92,7 +92,7 @@ impl Flow {
     }
 
     fn drift(&mut self) {
-        let walk = self.random.below(41) + self.random.below(41) - 40;
+        let walk = self.random.below(61) + self.random.below(61) - 60;
         let jump = if self.random.below(1000) == 0 {
             (self.random.below(81) - 40) * FINE
         } else {
@@ -150,7 +150,7 @@ impl Flow {
             Side::Sell => ask.0 + away,
         };
         let there = self.sides[side as usize].get(&price).copied();
-        let size = (self.random.below(200) + 1) << self.random.heads(3);
+        let size = (self.random.below(80) + 1) << self.random.heads(3);
         self.set(side, price, there.unwrap_or(0) + size);
     }
 
@@ -260,5 +260,30 @@ mod tests {
         assert_ne!(run(1), run(2));
         let seconds = run(1).1.0 / 1_000_000_000;
         assert!((45..55).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn an_order_at_the_touch_is_filled_within_seconds() {
+        let mut flow = Flow::new(3, CHARACTER, Time(0), 20);
+        let mut waits = Vec::new();
+        for _ in 0..200 {
+            // Behind everybody at the best bid; only trades there and below count.
+            let (price, mut ahead) = flow.touch()[0];
+            let begun = flow.next();
+            while ahead >= 0 {
+                for print in flow.act().prints {
+                    let ticks = print.price / CHARACTER.tick;
+                    if print.taker == Side::Sell && ticks <= price {
+                        ahead -= print.qty / CHARACTER.unit;
+                        if ticks < price {
+                            ahead = -1;
+                        }
+                    }
+                }
+            }
+            waits.push((flow.next().0 - begun.0) / 1_000_000);
+        }
+        waits.sort_unstable();
+        assert!(waits[100] < 2_000 && waits[180] < 20_000, "{waits:?}");
     }
 }
