@@ -49,6 +49,21 @@ async fn get(address: std::net::SocketAddr, path: &str) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
+/// Does something on the control port.
+async fn act(address: std::net::SocketAddr, what: &Value) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let body = what.to_string();
+    let request = format!(
+        "POST /act HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+}
+
 async fn message(socket: &mut Socket) -> Message {
     let next = tokio::time::timeout(Duration::from_secs(30), socket.next());
     next.await.expect("a message in 30 s").unwrap().unwrap()
@@ -161,6 +176,31 @@ async fn every_topic_has_its_documented_keys_bare_and_wrapped() {
     }
     let mut marks = connect(addresses.futures, "/ws/!markPrice@arr@1s").await;
     assert_eq!(text(&mut marks).await.as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_liquidation_is_public() {
+    let server = server(|_| {}).await;
+    let (control, futures) = (server.addresses.control, server.addresses.futures);
+    let mut socket = connect(futures, "/ws/btcusdt@forceOrder").await;
+    let order = json!({
+        "act": "place", "symbol": "BTCUSDT", "side": "BUY", "type": "MARKET", "quantity": "0.02"
+    });
+    act(control, &order).await;
+    act(control, &json!({"act": "liquidate", "symbol": "BTCUSDT"})).await;
+    let frame = text(&mut socket).await;
+    assert_eq!(keys(&frame), "E e o");
+    assert_eq!(frame["e"], "forceOrder");
+    let order = &frame["o"];
+    assert_eq!(keys(order), "S T X ap f l o p q s z");
+    assert_eq!(
+        (&order["s"], &order["S"]),
+        (&json!("BTCUSDT"), &json!("SELL"))
+    );
+    assert_eq!(
+        (&order["q"], &order["z"]),
+        (&json!("0.020"), &json!("0.020"))
+    );
 }
 
 #[tokio::test]

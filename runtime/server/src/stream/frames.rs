@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use windvane_engine::{Level, Side, Surface, Time};
+use windvane_engine::protocol::Fill;
+use windvane_engine::{Level, Qty, Side, Surface, Time};
+use windvane_sim::OrderEvent;
 
 use crate::json::{Json, Quoted, list};
 use crate::market::Symbol;
@@ -14,14 +16,14 @@ use crate::market::ticker::Ticker;
 use crate::market::trades::{AggTrade, Trade};
 use crate::market_routes::levels;
 
-fn event(kind: &str, now: Time) -> Json {
+fn event_head(kind: &str, now: Time) -> Json {
     Json::with_capacity(256)
         .text("e", kind)
         .plain("E", now.millis())
 }
 
 pub(super) fn agg_trade(now: Time, symbol: &Symbol, trade: &AggTrade) -> String {
-    event("aggTrade", now)
+    event_head("aggTrade", now)
         .text("s", &symbol.instrument.symbol)
         .plain("a", trade.id)
         .text("p", symbol.price(trade.price))
@@ -34,7 +36,7 @@ pub(super) fn agg_trade(now: Time, symbol: &Symbol, trade: &AggTrade) -> String 
 }
 
 pub(super) fn trade(now: Time, symbol: &Symbol, trade: &Trade) -> String {
-    event("trade", now)
+    event_head("trade", now)
         .text("s", &symbol.instrument.symbol)
         .plain("t", trade.id)
         .text("p", symbol.price(trade.price))
@@ -64,7 +66,7 @@ pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
         }
     };
     let parties = [party(), party()];
-    event("tradepro", now)
+    event_head("tradepro", now)
         .plain("T", trade.time_ms)
         .text("s", &symbol.instrument.symbol)
         .plain("t", trade.id)
@@ -116,7 +118,7 @@ pub(super) fn partial(now: Time, symbol: &Symbol, difference: &Difference, depth
 }
 
 fn depth_head(now: Time, symbol: &Symbol, difference: &Difference, with_previous: bool) -> Json {
-    let json = event("depthUpdate", now)
+    let json = event_head("depthUpdate", now)
         .plain("T", symbol.book_ms)
         .text("s", &symbol.instrument.symbol)
         .plain("U", difference.first_id)
@@ -153,14 +155,14 @@ pub(super) fn kline(
         .text("V", symbol.qty(bar.taker_base))
         .text("Q", symbol.quote(bar.taker_quote))
         .end();
-    event("kline", now)
+    event_head("kline", now)
         .text("s", &symbol.instrument.symbol)
         .plain("k", bar)
         .end()
 }
 
 pub(super) fn mini_ticker(now: Time, symbol: &Symbol, ticker: &Ticker) -> String {
-    event("24hrMiniTicker", now)
+    event_head("24hrMiniTicker", now)
         .text("s", &symbol.instrument.symbol)
         .text("c", symbol.price(ticker.last))
         .text("o", symbol.price(ticker.open))
@@ -173,7 +175,7 @@ pub(super) fn mini_ticker(now: Time, symbol: &Symbol, ticker: &Ticker) -> String
 
 pub(super) fn ticker(now: Time, symbol: &Symbol, ticker: &Ticker) -> String {
     let average = Fixed(ticker.weighted_average(), symbol.instrument.price_scale);
-    let mut json = event("24hrTicker", now)
+    let mut json = event_head("24hrTicker", now)
         .text("s", &symbol.instrument.symbol)
         .text("p", symbol.price(ticker.change()))
         .text("P", Fixed(ticker.change_percent(), 3))
@@ -206,7 +208,7 @@ pub(super) fn ticker(now: Time, symbol: &Symbol, ticker: &Ticker) -> String {
 pub(super) fn mark_price(now: Time, symbol: &Symbol) -> Option<String> {
     let funded = symbol.funded.as_ref()?;
     let eight = |mantissa: i64| Fixed(i128::from(mantissa), 8);
-    let json = event("markPriceUpdate", now)
+    let json = event_head("markPriceUpdate", now)
         .text("s", &symbol.instrument.symbol)
         .text("p", eight(funded.mark))
         .text("i", eight(funded.index))
@@ -220,33 +222,22 @@ pub(super) fn all_marks(now: Time, symbols: &[Symbol]) -> String {
     list(symbols.iter().filter_map(|symbol| mark_price(now, symbol)))
 }
 
-/// A liquidation that the venue makes public. Prices and quantities are mantissas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ForceOrder {
-    /// Side of the order.
-    pub(crate) side: Side,
-    /// Limit price.
-    pub(crate) price: i64,
-    /// Average fill price.
-    pub(crate) average_price: i64,
-    /// Original quantity, all of it filled at once.
-    pub(crate) qty: i64,
-}
-
-pub(super) fn force_order(now: Time, symbol: &Symbol, order: &ForceOrder) -> String {
-    let qty = symbol.qty(order.qty.into());
+/// A fill of a liquidation.
+pub(super) fn force_order(now: Time, symbol: &Symbol, event: &OrderEvent, fill: &Fill) -> String {
+    let (order, update) = (&event.order, &event.update);
+    let qty = |qty: Qty| symbol.qty(qty.0.into());
     let text = Json::with_capacity(256)
         .text("s", &symbol.instrument.symbol)
-        .text("S", order.side)
-        .text("o", "LIMIT")
-        .text("f", "IOC")
-        .text("q", qty)
-        .text("p", symbol.price(order.price))
-        .text("ap", symbol.price(order.average_price))
-        .text("X", "FILLED")
-        .text("l", qty)
-        .text("z", qty)
-        .plain("T", now.millis())
+        .text("S", update.side)
+        .text("o", order.order_type)
+        .text("f", update.time_in_force)
+        .text("q", qty(order.qty))
+        .text("p", symbol.price(update.price.0))
+        .text("ap", Fixed(order.average_price.into(), 8))
+        .text("X", update.status)
+        .text("l", qty(fill.qty))
+        .text("z", qty(update.executed_qty))
+        .plain("T", update.transaction_time.millis())
         .end();
-    event("forceOrder", now).plain("o", text).end()
+    event_head("forceOrder", now).plain("o", text).end()
 }

@@ -26,12 +26,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use windvane_engine::Surface;
 
-#[allow(
-    unused_imports,
-    reason = "the fault switches and liquidations use them"
-)]
-pub(crate) use frames::ForceOrder;
 pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat, UserFrame};
+pub(crate) use publish::liquidated;
 pub use settings::StreamLimits;
 pub(crate) use topic::Topic;
 

@@ -1,17 +1,21 @@
 //! From changes of the market to frames on topics. What nobody hears is not written.
 
-use windvane_engine::Time;
+use windvane_engine::{ExecutionType, Time};
+use windvane_sim::StreamEvent;
 
-use super::frames::{self, ForceOrder};
+use super::frames;
 use super::hub::Hub;
 use super::topic::{Kind, Topic};
 use crate::market::book::Difference;
 use crate::market::interval::Interval;
 use crate::market::ticker::Ticker;
 use crate::market::{Symbol, Update};
+use crate::state::State;
 
 /// Seconds between two frames of `markPrice` without `@1s`.
 const MARK_SECONDS: i64 = 3;
+/// How the client order ids of liquidations begin (spec 2, ORDER_TRADE_UPDATE).
+const LIQUIDATION: &str = "autoclose-";
 /// Partial books.
 const PARTIAL_DEPTHS: [u8; 3] = [5, 10, 20];
 
@@ -97,10 +101,25 @@ impl Hub {
         let full = || Some(frames::ticker(now, symbol, &ticker));
         self.publish(topics[1], full);
     }
+}
 
-    /// A liquidation becomes public.
-    pub(crate) fn force_order(&mut self, now: Time, symbol: &Symbol, order: &ForceOrder) {
-        let payload = || Some(frames::force_order(now, symbol, order));
-        self.publish(Topic::Of(symbol.id, Kind::ForceOrder), payload);
+/// Makes a fill of a liquidation public. Those of auto-deleveraging are others' liquidations.
+pub(crate) fn liquidated(state: &mut State, event: &StreamEvent) {
+    let StreamEvent::Order(event) = event else {
+        return;
+    };
+    let id = event.update.client_order_id;
+    let Some(fill) = &event.update.fill else {
+        return;
+    };
+    if event.update.execution != ExecutionType::Calculated || !id.as_str().starts_with(LIQUIDATION)
+    {
+        return;
+    }
+    let instrument = event.update.instrument;
+    if let Some(symbol) = state.board.symbol(instrument) {
+        let payload = || Some(frames::force_order(state.now, symbol, event, fill));
+        let topic = Topic::Of(instrument, Kind::ForceOrder);
+        state.hub.publish(topic, payload);
     }
 }

@@ -9,13 +9,14 @@ use windvane_engine::{Amount, Surface};
 use windvane_sim::{Cause, StreamEvent};
 
 use crate::state::{AccountId, Income, State};
-use crate::stream::UserFrame;
+use crate::stream::{self, UserFrame};
 use crate::{control, figures};
 
 /// Keeps an event, and sends it where the account has a valid listen key.
 pub(crate) fn tell(state: &mut State, id: AccountId, event: &StreamEvent) {
     keep(state, id, event);
     control::noted(state, id, event);
+    stream::liquidated(state, event);
     let surface = surface_of(event);
     let Some(key) = state.account(id).listen_keys.valid(surface) else {
         return;
