@@ -14,7 +14,7 @@ use crate::state::State;
 
 /// Seconds between two frames of `markPrice` without `@1s`.
 const MARK_SECONDS: i64 = 3;
-/// How the client order ids of liquidations begin (spec 2, ORDER_TRADE_UPDATE).
+/// How the client order ids of liquidations begin (spec 2, `ORDER_TRADE_UPDATE`).
 const LIQUIDATION: &str = "autoclose-";
 /// Partial books.
 const PARTIAL_DEPTHS: [u8; 3] = [5, 10, 20];
