@@ -68,6 +68,22 @@ pub struct Client {
     sent: u64,
 }
 
+/// How long a client waits for an answer that may never come.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The truth of a long soak is long.
+const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks the control port, which always answers.
+pub async fn control(running: &Running, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let address = running.addresses.control;
+    let talk = talk(address, method, path, "", body);
+    let answer = timeout(CONTROL_PATIENCE, talk)
+        .await
+        .expect("an answer in time");
+    let (status, text) = answer.expect("a whole answer");
+    (status, serde_json::from_str(&text).expect("JSON"))
+}
+
 /// Sends a request and reads the answer; `None` for anything but a whole answer.
 pub async fn exchange(
     address: SocketAddr,
@@ -76,20 +92,28 @@ pub async fn exchange(
     headers: &str,
     body: &str,
 ) -> Option<(u16, String)> {
-    let talk = async {
-        let mut stream = TcpStream::connect(address).await.ok()?;
-        let length = body.len();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-             Content-Length: {length}\r\n{headers}\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).await.ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
-    };
-    timeout(Duration::from_millis(500), talk).await.ok()?
+    let talk = talk(address, method, path, headers, body);
+    timeout(PATIENCE, talk).await.ok()?
+}
+
+async fn talk(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n{headers}\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
 /// Outcomes that say nothing of the order's fate.

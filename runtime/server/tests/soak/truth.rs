@@ -6,21 +6,10 @@ use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use windvane_server::Running;
 
-use crate::client::{Fate, Fates, exchange};
+use crate::client::{Fate, Fates, control};
 
 /// Entries that the lists of the truth have at most (`CONTROL.md`, The truth).
 const LISTED_MAX: usize = 10_000;
-
-async fn control(running: &Running, method: &str, path: &str, body: &Value) -> Value {
-    let address = running.addresses.control;
-    let body = if body.is_null() {
-        String::new()
-    } else {
-        body.to_string()
-    };
-    let answer = exchange(address, method, path, "", &body).await;
-    serde_json::from_str(&answer.expect("an answer").1).unwrap()
-}
 
 fn decimal(value: &Value) -> Decimal {
     value.as_str().unwrap().parse().unwrap()
@@ -31,8 +20,8 @@ fn list(value: &Value) -> &[Value] {
 }
 
 pub async fn check(running: &Running, fates: &Fates) {
-    control(running, "DELETE", "/faults", &Value::Null).await;
-    let state = control(running, "GET", "/state", &Value::Null).await;
+    control(running, "DELETE", "/faults", "").await;
+    let (_, state) = control(running, "GET", "/state", "").await;
     assert_eq!(state["faults"], json!({ "held_events": 0, "switches": [] }));
     let mut accepted = BTreeSet::new();
     for account in list(&state["accounts"]) {
@@ -43,12 +32,12 @@ pub async fn check(running: &Running, fates: &Fates) {
                 let action = json!({
                     "act": "cancel", "account": account["account"], "order_id": order["order_id"],
                 });
-                control(running, "POST", "/act", &action).await;
+                control(running, "POST", "/act", &action.to_string()).await;
             }
         }
     }
     check_fates(fates, &accepted);
-    let state = control(running, "GET", "/state", &Value::Null).await;
+    let (_, state) = control(running, "GET", "/state", "").await;
     for account in list(&state["accounts"]) {
         for balance in list(&account["balances"]["spot"]) {
             assert_eq!(balance["locked"], "0", "no order is open: {balance}");
