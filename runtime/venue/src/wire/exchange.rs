@@ -93,6 +93,7 @@ record! {
         settle_plan?: Whole = "settlePlan",
         /// Futures: threshold of `priceProtect`.
         trigger_protect?: Exact = "triggerProtect",
+        #[serde(default)]
         filters: Vec<SymbolFilter> = "filters",
         /// Spot.
         order_types?: Vec<Word<OrderType>> = "orderTypes",
@@ -124,7 +125,8 @@ record! {
         max_qty?: Exact = "maxQty",
         /// `LOT_SIZE`, `MARKET_LOT_SIZE`.
         step_size?: Exact = "stepSize",
-        /// `MAX_NUM_ORDERS`, `MAX_NUM_ALGO_ORDERS`.
+        /// `MAX_NUM_ORDERS`, `MAX_NUM_ALGO_ORDERS`; services of this shape spell it so too.
+        #[serde(alias = "maxNumOrders", alias = "maxNumAlgoOrders")]
         limit?: Whole = "limit",
         /// `MIN_NOTIONAL` of futures.
         notional?: Exact = "notional",
