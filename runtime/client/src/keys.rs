@@ -86,6 +86,17 @@ pub fn wallet_file(path: &Path) -> Result<Wallet, KeyFileError> {
 
 /// The wallet in an encrypted keystore. The password is made expensive to guess: this takes about
 /// a second of computing, so do it once, and not inside an async task.
+///
+/// ```no_run
+/// use std::path::Path;
+///
+/// use windvane_client::keys;
+///
+/// let password = keys::secret_file(Path::new("wallet.password"))?;
+/// let wallet = keys::keystore(Path::new("main.json"), &password)?;
+/// println!("{}", wallet.address());
+/// # Ok::<(), keys::KeyFileError>(())
+/// ```
 pub fn keystore(path: &Path, password: &SecretString) -> Result<Wallet, KeyFileError> {
     // A file that cannot be read is told apart from one that cannot be opened.
     fs::metadata(path).map_err(|error| KeyFileError::Read {

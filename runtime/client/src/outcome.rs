@@ -21,6 +21,24 @@ use crate::budget::{Denial, Denied};
 ///
 /// A request that only reads is never `Unknown`: whatever was lost with its answer, nothing was
 /// changed, so it may be asked again.
+///
+/// ```no_run
+/// use windvane_client::{Client, Outcome};
+/// use windvane_venue::wire::spot::{NewOrder, QueryOrder};
+///
+/// # async fn place(client: &Client, order: &NewOrder) {
+/// match client.spot().new_order(order).await {
+///     Outcome::Done(order) => println!("accepted as {:?}", order.order_id),
+///     Outcome::Refused(refusal) => println!("not accepted: {refusal}"),
+///     Outcome::Unknown(_) => {
+///         // It may be in the book: ask for it by the id that was chosen before sending.
+///         let question = QueryOrder::new("BTCUSDT").client_order_id("mm:1");
+///         println!("{:?}", client.spot().query_order(&question).await);
+///     }
+///     Outcome::Wait(wait) => println!("not sent, or not taken: {wait}"),
+/// }
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome<T> {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::header::HeaderMap;
+use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::{HeaderName, HeaderValue};
 use url::Url;
 use windvane_venue::route::Method;
@@ -102,8 +102,14 @@ impl Ready {
             value.set_sensitive(true);
             headers.insert(key, value);
         }
-        if let Some(body) = self.body {
-            *request.body_mut() = Some(body.into());
+        match (self.body, self.method) {
+            (Some(body), _) => *request.body_mut() = Some(body.into()),
+            // Said, because some servers refuse a POST that does not say it (411).
+            (None, Method::Post | Method::Put) => {
+                let zero = HeaderValue::from_static("0");
+                request.headers_mut().insert(CONTENT_LENGTH, zero);
+            }
+            (None, Method::Get | Method::Delete) => {}
         }
         Ok(request)
     }

@@ -62,6 +62,17 @@ const LONGEST_MS: u64 = 60_000;
 /// Which polls at which intervals keep `weight_per_minute`
 /// ([`super::Budget::steady_weight`]). All intervals are stretched alike when the shortest useful
 /// ones would cost too much.
+///
+/// ```
+/// use windvane_client::budget::polling::{Needs, plan};
+/// use windvane_venue::route::Surface;
+///
+/// let needs = Needs { symbols: 10, tops: true, levels: 20, marks: true };
+/// for poll in plan(Surface::Futures, &needs, 840)? {
+///     println!("{} every {} ms", poll.route, poll.interval_ms);
+/// }
+/// # Ok::<(), windvane_client::budget::polling::PollingError>(())
+/// ```
 pub fn plan(
     surface: Surface,
     needs: &Needs,

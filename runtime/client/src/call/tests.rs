@@ -1,5 +1,6 @@
 //! Arguments as people write them, and dry runs of every route.
 
+use proptest::prelude::*;
 use secrecy::SecretString;
 use windvane_venue::route::Kind;
 use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
@@ -93,7 +94,7 @@ fn every_route_runs_dry_in_every_api_with_every_parameter() {
             let dry = call.dry_run(&client);
             let dry = dry.unwrap_or_else(|error| panic!("{}: {error}", route.name));
             assert_eq!(dry.method, route.method.as_str());
-            let path = brand().fill(route.listing(version).unwrap().path);
+            let path = brand().fill(route.listing(call.version()).unwrap().path);
             assert!(
                 dry.url.starts_with(&format!("http://127.0.0.1:9{path}")),
                 "{}",
@@ -271,4 +272,30 @@ fn an_api_key_is_not_signed_with_a_made_up_nonce() {
     let arguments = ["userOperationType=CREATE_API_KEY", "desc=bot"];
     let call = parse("spot.create_api_key", &arguments).unwrap();
     assert_eq!(call.dry_run(&client()), Err(CallError::VenueNonce));
+}
+
+proptest! {
+    #[test]
+    fn no_argument_makes_it_panic(
+        at in 0_usize..200, given in proptest::collection::vec("[a-zA-Z]{0,12}=?.{0,20}", 0..4),
+        named in proptest::collection::vec((0_usize..12, ".{0,30}"), 0..8), v3 in any::<bool>(),
+    ) {
+        let routes: Vec<_> = route::all().collect();
+        let route = routes[at % routes.len()];
+        let own = named.iter().filter_map(|(at, value)| {
+            Some(format!("{}={value}", route.params.get(*at)?.name))
+        });
+        let arguments: Vec<String> = given.into_iter().chain(own).collect();
+        let options = Options {
+            api: Some(if v3 { Api::V3 } else { Api::V1 }),
+            ..Options::default()
+        };
+        if let Ok(call) = Call::parse(route.name, &arguments, &settings(), &options) {
+            // Whatever was taken is either sent byte for byte or refused.
+            let dry = call.dry_run(&client());
+            if let Ok(dry) = dry {
+                prop_assert!(dry.url.is_ascii());
+            }
+        }
+    }
 }
