@@ -266,3 +266,43 @@ async fn the_budget_stops_before_the_venue_does() {
     assert!(matches!(wait.why, WaitReason::Budget(_)), "{wait}");
     assert!(sent > 0);
 }
+
+#[tokio::test]
+async fn a_user_stream_that_replaces_its_connection_tells_every_event_once() {
+    let running = server().await;
+    let mut settings = settings(&running, Api::V1);
+    settings.streams.age_max = Duration::from_millis(300);
+    settings.streams.overlap = Duration::from_millis(100);
+    let client = Client::new(settings).unwrap();
+    let mut stream = client.user_stream(Surface::Futures).unwrap();
+    assert_eq!(
+        user(&mut stream).await,
+        StreamItem::Connected { connection: 0 }
+    );
+    let price = resting_price(&client, Surface::Futures, "BTCUSDT").await;
+    // Long enough for two replacements.
+    let end = std::time::Instant::now() + Duration::from_secs(2);
+    let mut placed = 0;
+    while std::time::Instant::now() < end && placed < 150 {
+        placed += 1;
+        let id = format!("once:{placed}");
+        let order = futures::NewOrder::new("BTCUSDT", Side::Buy, OrderType::Limit)
+            .time_in_force(TimeInForce::Gtc)
+            .quantity(rust_decimal::Decimal::new(1, 2))
+            .price(price)
+            .client_order_id(&id);
+        done(client.futures().new_order(&order).await);
+        let cancel = futures::CancelOrder::new("BTCUSDT").client_order_id(&id);
+        done(client.futures().cancel_order(&cancel).await);
+        for status in ["NEW", "CANCELED"] {
+            match user(&mut stream).await {
+                StreamItem::Event(UserStreamEvent::OrderTradeUpdate(update)) => {
+                    assert_eq!(update.order.client_order_id, id);
+                    assert_eq!(update.order.status.to_string(), status);
+                }
+                other => panic!("{id} {status}: {other:?}"),
+            }
+        }
+    }
+    assert!(placed > 1);
+}
