@@ -289,3 +289,116 @@ fn help_is_no_failure() {
         assert!(output.stderr.is_empty());
     }
 }
+
+#[test]
+fn calls_that_cannot_be_made_send_nothing_and_say_why() {
+    let bench = Bench::new();
+    let spot = ["--set", "venue.spot.rest=http://127.0.0.1:9"];
+    for (arguments, says) in [
+        (&["spot.nwe_order"][..], "spot.new_order"),
+        (&["spot.depth"], "requires symbol"),
+        (&["spot.depth", "symbol=A", "limit=7"], "limit = \"7\""),
+        (&["futures.ping"], "REST address of futures"),
+        (&["spot.account"], "API key"),
+        (&["spot.account", "--api", "v3"], "agent"),
+    ] {
+        refused(
+            &bench.windvane(&[&["call"], arguments, &spot].concat()),
+            &[says],
+        );
+    }
+    let key = "account.api_key={env=\"WINDVANE_TEST_NO_SUCH_VARIABLE\"}";
+    let call = ["call", "spot.account", "--set", key];
+    refused(
+        &bench.windvane(&[&call, &spot[..]].concat()),
+        &[
+            "account.api_key",
+            "WINDVANE_TEST_NO_SUCH_VARIABLE",
+            "set it",
+        ],
+    );
+    // The key is not read for a route that needs none.
+    let dry = ["call", "spot.ping", "--dry-run", "--set", key];
+    let output = bench.windvane(&[&dry, &spot[..]].concat());
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        r#"{"method":"GET","url":"http://127.0.0.1:9/api/v3/ping","headers":{},"body":null,"signed_string":null}"#
+    );
+}
+
+#[test]
+fn deposits_are_printed_as_calls_for_the_users_own_wallet() {
+    let bench = Bench::new();
+    let (vault, token) = (
+        "0x".to_owned() + &"11".repeat(20),
+        "0x".to_owned() + &"22".repeat(20),
+    );
+    let user = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+    let output = bench.windvane(&[
+        "deposit",
+        "evm",
+        "--chain-id",
+        "56",
+        "--vault",
+        &vault,
+        "--token",
+        &token,
+        "--for",
+        user,
+        "--amount",
+        "1.5",
+        "--decimals",
+        "18",
+        "--to",
+        "spot",
+    ]);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let calls = answer["calls"].as_array().unwrap();
+    assert_eq!(
+        (calls.len(), &calls[0]["to"], &calls[1]["to"]),
+        (2, &token.into(), &vault.into())
+    );
+    let data = calls[1]["data"].as_str().unwrap();
+    assert!(data.ends_with("03e8"), "broker 1000 credits spot: {data}");
+    let output = bench.windvane(&["deposit", "sui"]);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["route"], "chain.deposit_address");
+    refused(
+        &bench.windvane(&[
+            "deposit",
+            "solana",
+            "--program",
+            "x",
+            "--amount",
+            "1",
+            "--to",
+            "futures",
+            "--with",
+            "banker=y",
+        ]),
+        &["banker", "depositSol", "solVault"],
+    );
+}
+
+#[test]
+fn what_moves_assets_is_not_sent_without_a_yes() {
+    let bench = Bench::new();
+    let call = [
+        "call",
+        "spot.wallet_transfer",
+        "amount=1",
+        "asset=USDT",
+        "clientTranId=a",
+        "kindType=SPOT_FUTURE",
+        "--set",
+        "venue.spot.rest=http://127.0.0.1:9",
+        "--set",
+        "account.api_key={env=\"PATH\"}",
+        "--set",
+        "account.api_secret={env=\"PATH\"}",
+    ];
+    let mut command = Command::new(binary::path());
+    command.current_dir(bench.folder.path()).args(call);
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    refused(&output, &["spot.wallet_transfer", "amount=1", "--yes"]);
+}

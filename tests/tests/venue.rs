@@ -364,3 +364,48 @@ fn public_streams_are_watched_by_symbol() {
     };
     watch.until_all(&[&top]);
 }
+
+#[test]
+fn an_order_with_a_builders_code_has_an_answer_of_its_own() {
+    let mut scene = Scene::new();
+    scene.approve("builder");
+    let id = scene.unique("b");
+    let mut order = scene.order("futures", &id);
+    order.extend(words(&format!("builder={BUILDER} feeRate=0.0005")));
+    let answer = scene.venue.answer("v3", "futures.new_order", &order);
+    assert!(!answer["data"]["orderId"].is_null(), "{answer}");
+    // More than the user has approved.
+    order.pop();
+    order.push("feeRate=0.5".to_owned());
+    let output = scene.venue.call("v3", "futures.new_order", &order);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn the_brand_is_in_every_word_that_carries_it() {
+    let scene = Scene {
+        venue: Venue::start(&["--brand", "acme"]),
+        count: 0,
+    };
+    let user = scene.venue.line()["accounts"][0]["user"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let brand = words("--set venue.brand=acme");
+    let call = |route: &str, parameters: &str| {
+        let all = [brand.clone(), words(parameters)].concat();
+        scene.venue.answer("v3", route, &all)
+    };
+    call("chain.locked_staking", "");
+    call("spot.account", "");
+    call(
+        "futures.approve_builder",
+        &format!("builder={BUILDER} maxFeeRate=0.001"),
+    );
+    let withdrawal = format!("chainId=56 asset=USDT amount=5 fee=1 receiver={user}");
+    call("spot.withdraw", &withdrawal);
+    call(
+        "acme_getBalance",
+        &format!("address={user} blockTag=latest"),
+    );
+}

@@ -17,13 +17,14 @@ mod show;
 mod venue;
 mod watch;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use windvane_venue::Brand;
 use windvane_venue::route::{self, Route};
 
-use crate::config::ConfigError;
+use crate::config::{Config, ConfigError, Overrides};
 
 /// Environment variable that chooses what is logged, such as `debug` or `windvane=debug`.
 const LOG_VARIABLE: &str = "WINDVANE_LOG";
@@ -126,6 +127,15 @@ fn log_to_stderr() {
         .with_writer(std::io::stderr)
         .with_target(false)
         .init();
+}
+
+/// A configuration file, or the defaults, under the environment and `--set`.
+fn configuration(file: Option<&Path>, set: &[String]) -> Result<Config, Failure> {
+    let overrides = Overrides::from_process(set.to_vec());
+    Ok(match file {
+        Some(file) => Config::load(file, &overrides)?,
+        None => Config::parse("", "no configuration", &overrides)?,
+    })
 }
 
 /// The route of this name, spelled with the brand.

@@ -7,7 +7,6 @@ use windvane_client::Settings;
 use windvane_venue::route::Surface;
 
 use super::Failure;
-use crate::config::{Config, Overrides};
 use crate::connection::{self, ConnectionError, Needs, VenueLine};
 
 /// Where the venue is and who asks: arguments that verbs share.
@@ -76,11 +75,7 @@ impl Place {
         &self,
         needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
     ) -> Result<Settings, Failure> {
-        let overrides = Overrides::from_process(self.set.clone());
-        let config = match &self.config {
-            Some(file) => Config::load(file, &overrides)?,
-            None => Config::parse("", "no configuration", &overrides)?,
-        };
+        let config = super::configuration(self.config.as_deref(), &self.set)?;
         let mut settings = match &self.venue {
             Some(file) => VenueLine::read(file)?.settings(&config, self.account)?,
             None => connection::settings(&config)?,

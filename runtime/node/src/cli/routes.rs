@@ -9,7 +9,6 @@ use windvane_venue::Brand;
 use windvane_venue::route::{self, Bounds, Kind, Listing, Need, Param, Route, Weight};
 
 use super::{Failure, print_line};
-use crate::config::{Config, Overrides};
 
 #[derive(Debug, Args)]
 pub(super) struct Routes {
@@ -87,10 +86,7 @@ impl Routes {
     }
 
     fn brand(&self) -> Result<Brand, Failure> {
-        let mut venue = match &self.config {
-            Some(file) => Config::load(file, &Overrides::from_process(Vec::new()))?.venue,
-            None => Config::default().venue,
-        };
+        let mut venue = super::configuration(self.config.as_deref(), &[])?.venue;
         if let Some(word) = &self.brand {
             venue.brand.clone_from(word);
         }

@@ -1,15 +1,16 @@
 //! `windvane venue`: the simulated venue as a server on loopback.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use rust_decimal::Decimal;
-use serde_json::json;
+use serde::Serialize;
 use windvane_server::{Running, Settings, Source, start};
 
 use super::progress::Terminal;
 use super::{Failure, print_line};
-use crate::config::{Config, Network, Overrides};
+use crate::config::{Config, Network};
 use crate::playback::Playback;
 
 /// What is signed for API keys where the configuration says nothing else.
@@ -62,7 +63,7 @@ impl Venue {
         let sentence = settings.brand.login_sentence.clone();
         super::block_on(async {
             let running = start(settings).await.map_err(Failure::failed)?;
-            print_line(&ready_line(&running, sentence.as_deref()))?;
+            print_line(&ready_line(&running, sentence.as_deref())?)?;
             tokio::select! {
                 () = running.wait() => Err(Failure::Failed("the server ended".to_owned())),
                 stopped = super::stop_signal() => stopped.map_err(Failure::failed),
@@ -71,11 +72,7 @@ impl Venue {
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
-        let overrides = Overrides::from_process(self.set.clone());
-        let mut config = match &self.config {
-            Some(file) => Config::load(file, &overrides)?,
-            None => Config::parse("", "no configuration", &overrides)?,
-        };
+        let mut config = super::configuration(self.config.as_deref(), &self.set)?;
         if let Some(word) = &self.brand {
             config.venue.brand.clone_from(word);
         }
@@ -116,30 +113,66 @@ impl Venue {
 }
 
 /// The line that says where everything is.
-fn ready_line(running: &Running, sentence: Option<&str>) -> String {
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadyLine<'a> {
+    spot: Both,
+    futures: Both,
+    chain: String,
+    rpc: String,
+    control: String,
+    accounts: Vec<AccountLine<'a>>,
+    login_sentence: Option<&'a str>,
+}
+
+/// Addresses of a surface.
+#[derive(Debug, Serialize)]
+struct Both {
+    rest: String,
+    ws: String,
+}
+
+/// Test keys of an account.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccountLine<'a> {
+    api_key: &'a str,
+    api_secret: &'a str,
+    user: &'a str,
+    user_key: &'a str,
+    signer: &'a str,
+    signer_key: &'a str,
+}
+
+impl Both {
+    fn of(address: SocketAddr) -> Self {
+        Self {
+            rest: format!("http://{address}"),
+            ws: format!("ws://{address}"),
+        }
+    }
+}
+
+fn ready_line(running: &Running, login_sentence: Option<&str>) -> Result<String, Failure> {
     let addresses = &running.addresses;
-    let both =
-        |address| json!({"rest": format!("http://{address}"), "ws": format!("ws://{address}")});
-    let accounts = running.accounts.iter().map(|keys| {
-        json!({
-            "apiKey": keys.api_key,
-            "apiSecret": keys.api_secret,
-            "user": keys.user,
-            "userKey": keys.user_key,
-            "signer": keys.signer,
-            "signerKey": keys.signer_key,
-        })
+    let accounts = running.accounts.iter().map(|keys| AccountLine {
+        api_key: &keys.api_key,
+        api_secret: &keys.api_secret,
+        user: &keys.user,
+        user_key: &keys.user_key,
+        signer: &keys.signer,
+        signer_key: &keys.signer_key,
     });
-    json!({
-        "spot": both(addresses.spot),
-        "futures": both(addresses.futures),
-        "chain": format!("http://{}", addresses.chain),
-        "rpc": format!("http://{}", addresses.rpc),
-        "control": format!("http://{}", addresses.control),
-        "accounts": accounts.collect::<Vec<_>>(),
-        "loginSentence": sentence,
-    })
-    .to_string()
+    let line = ReadyLine {
+        spot: Both::of(addresses.spot),
+        futures: Both::of(addresses.futures),
+        chain: format!("http://{}", addresses.chain),
+        rpc: format!("http://{}", addresses.rpc),
+        control: format!("http://{}", addresses.control),
+        accounts: accounts.collect(),
+        login_sentence,
+    };
+    serde_json::to_string(&line).map_err(Failure::failed)
 }
 
 #[cfg(test)]

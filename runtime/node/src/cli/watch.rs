@@ -4,7 +4,8 @@ use clap::Args;
 use tokio::sync::mpsc;
 use windvane_client::streams::{MarketStream, StreamItem, StreamStartError, UserStream};
 use windvane_client::{Client, MarketData};
-use windvane_venue::market_stream::Topic;
+use windvane_venue::BookLevels;
+use windvane_venue::market_stream::{MarketStreamEvent, Topic};
 use windvane_venue::route::Surface;
 
 use super::place::{Place, SurfaceWord};
@@ -223,7 +224,15 @@ async fn tell_user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender
 }
 
 async fn tell_market(surface: Surface, mut stream: MarketStream, lines: mpsc::Sender<Line>) {
+    let mut levels = BookLevels::default();
     while let Some(item) = stream.next().await {
+        // Answers to subscriptions are the client's own business.
+        if let StreamItem::Event(frame) = &item
+            && let Ok(decoded) = frame.decode(&mut levels)
+            && matches!(decoded.event, MarketStreamEvent::Answer(_))
+        {
+            continue;
+        }
         let said = said(item, |frame| frame.text().to_owned());
         if !tell(&lines, surface, "market", said).await {
             return;
