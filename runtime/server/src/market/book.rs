@@ -90,7 +90,8 @@ impl Book {
         };
         Self {
             sides: [BTreeMap::new(), BTreeMap::new()],
-            update_id,
+            // Past the chains' last ids from the start, as after every difference.
+            update_id: update_id + 1,
             chains: Speed::of(surface).iter().map(chain).collect(),
             fresh: [Vec::new(), Vec::new()],
             top: None,

@@ -12,11 +12,11 @@ use super::symbol::Symbol;
 /// Dense trades go back so far: tickers look at a day, minute klines a little further.
 const DENSE_MS: i64 = 26 * 60 * MINUTE_MS;
 /// Time between two dense trades.
-const DENSE_STEP_MS: i64 = 10_000;
+const DENSE_STEP_MS: i64 = 20_000;
 /// Sparse trades go back so far: longer klines have some history.
 const SPARSE_MS: i64 = 60 * DAY_MS;
 /// Time between two sparse trades.
-const SPARSE_STEP_MS: i64 = 15 * MINUTE_MS;
+const SPARSE_STEP_MS: i64 = 30 * MINUTE_MS;
 /// Fundings go back so far.
 const FUNDINGS: i64 = 270;
 
@@ -28,6 +28,7 @@ pub(crate) fn fill(symbol: &mut Symbol, mut random: Random, character: &Characte
         let buyer_is_maker = random.below(2) == 0;
         symbol.remember(time_ms, price, size * character.unit, buyer_is_maker);
     }
+    symbol.open_bars(now_ms);
     if symbol.is_futures() {
         let mut funded = Funded::new(now_ms, symbol.at_mark_scale(character.price));
         for n in (1..=FUNDINGS).rev() {
@@ -49,7 +50,7 @@ fn walk(random: &mut Random, character: &Character, now_ms: i64) -> Vec<(i64, i6
         time_ms -= 1 + random.below(2 * step_ms);
         points.push((time_ms, price));
         // About 0.04 % per minute, so about 1.5 % per day: the step grows with the root of time.
-        let parts = if dense { 6_000 } else { 640 };
+        let parts = if dense { 4_000 } else { 450 };
         let reach = (price / parts / character.tick).max(1);
         let ticks = random.below(2 * reach + 1) - reach;
         let floor = character.price / 2;

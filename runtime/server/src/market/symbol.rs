@@ -203,6 +203,17 @@ impl Symbol {
         }
     }
 
+    /// Opens the bars of this time; nobody hears of those that close.
+    pub(crate) fn open_bars(&mut self, now_ms: i64) {
+        for table in [
+            &mut self.klines,
+            &mut self.mark_klines,
+            &mut self.index_klines,
+        ] {
+            table.roll(now_ms, |_, _| {});
+        }
+    }
+
     fn change_book(&mut self, now: Time, sink: &mut impl Sink, change: impl FnOnce(&mut Book)) {
         let (top, before) = (self.book.top(), self.book.update_id());
         change(&mut self.book);

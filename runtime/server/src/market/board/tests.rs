@@ -97,7 +97,7 @@ fn there_is_a_past_at_the_start() {
         );
         assert!(symbol.klines.of(Interval::H1).bars().len() > 1000);
         let ticker = Ticker::of(symbol, START.millis());
-        assert!(ticker.count > 5_000 && ticker.low < ticker.high);
+        assert!(ticker.count > 3_000 && ticker.low < ticker.high);
         assert!(ticker.open_ms <= START.millis() - DAY_MS);
         let traded = symbol.trades.singles().back().unwrap();
         assert!(traded.time_ms <= START.millis());
