@@ -6,7 +6,8 @@ use windvane_venue::route::{self, Surface};
 /// What has to be known of the market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Of how many symbols.
+    /// Of how many symbols. A list of symbols ([`crate::Client::market_polling`]) says it
+    /// itself.
     pub symbols: u32,
     /// Best bid and ask.
     pub tops: bool,

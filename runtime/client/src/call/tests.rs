@@ -106,6 +106,22 @@ fn every_route_runs_dry_in_every_api_with_every_parameter() {
 }
 
 #[test]
+fn no_secret_shows_in_debug_or_in_refusals() {
+    let client = client();
+    let shown = format!("{:?} {client:?}", settings());
+    let digits = MAIN.trim_start_matches("0x");
+    assert!(
+        !shown.contains(digits) && !shown.contains("\"secret\""),
+        "{shown}"
+    );
+    let seed = "0707070707";
+    assert!(
+        !shown.contains(seed) && !shown.contains("[7, 7, 7"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_dry_run_is_the_published_hmac_example() {
     let client = {
         let secret = "2b5eb11e18796d12d88f13dc27dbbd02c2cc51ff7059765ed9821957d82bb4d9";

@@ -12,6 +12,7 @@ mod link;
 mod machine;
 mod market;
 mod overlap;
+mod polling;
 mod settings;
 mod socket;
 mod start;
@@ -21,6 +22,7 @@ mod user;
 mod machine_tests;
 
 pub use market::{MarketFrame, MarketStream};
+pub use polling::{MarketPolling, Polled};
 pub use settings::{MarketPath, StreamSettings};
 pub use start::StreamStartError;
 pub use user::UserStream;
