@@ -24,6 +24,8 @@ use crate::http::{Shared, now};
 const BATCH: usize = 256;
 /// How long a close frame may take.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+/// How long a half-open connection is kept.
+const FROZEN_FOR: Duration = Duration::from_mins(10);
 /// The longest message of a client.
 const MESSAGE_MAX: usize = 64 * 1024;
 
@@ -101,7 +103,8 @@ async fn talk(
                     return (&mut seat.end).await.ok();
                 }
                 if orders.contains(&Order::Freeze) {
-                    return (&mut seat.end).await.ok();
+                    // Whether the client is still there cannot be seen without reading.
+                    return timeout(FROZEN_FOR, &mut seat.end).await.ok()?.ok();
                 }
                 tokio::select! {
                     ended = &mut seat.end => return ended.ok(),

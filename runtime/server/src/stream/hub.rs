@@ -68,6 +68,8 @@ pub(crate) struct Connection {
     pub(crate) topics: BTreeSet<Topic>,
     /// Frames come as `{stream, data}`.
     pub(super) wrapped: bool,
+    /// Half open: nothing is sent any more.
+    frozen: bool,
     queue: mpsc::Sender<Order>,
     end: oneshot::Sender<End>,
 }
@@ -102,6 +104,7 @@ impl Hub {
             listen_keys: BTreeSet::new(),
             topics: BTreeSet::new(),
             wrapped,
+            frozen: false,
             queue,
             end,
         };
@@ -174,9 +177,13 @@ impl Hub {
 
     /// Gives an order to one connection. One whose queue is full reads too slowly and is let go.
     pub(crate) fn order(&mut self, id: ConnectionId, order: Order) {
-        let Some(connection) = self.connections.get(&id) else {
+        let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
+        if connection.frozen {
+            return;
+        }
+        connection.frozen = order == Order::Freeze;
         if connection.queue.try_send(order).is_err() {
             self.end(id, End::Slow);
         }
@@ -223,7 +230,7 @@ impl Hub {
         let bare = Utf8Bytes::from(payload);
         let mut slow = Vec::new();
         for id in &channel.hearers {
-            let Some(connection) = self.connections.get(id) else {
+            let Some(connection) = self.connections.get(id).filter(|c| !c.frozen) else {
                 continue;
             };
             let text = if connection.wrapped || always_wrapped {
