@@ -324,6 +324,11 @@ impl<F: AsRef<str>> Machine<F> {
     }
 
     fn retry(&mut self, now_ms: u64, pause_ms: Option<u64>) {
+        // Without a second connection there is nothing to compare with: what would be remembered
+        // until the next attempt would only grow.
+        if self.follower.is_none() && self.forget_ms.is_none() {
+            self.overlap = None;
+        }
         let pause = self.backoff.next_ms(&mut self.random);
         self.attempt = Attempt::Waiting {
             until_ms: now_ms + pause.max(pause_ms.unwrap_or(0)),
