@@ -9,7 +9,7 @@ use windvane_venue::Brand;
 use windvane_venue::route::{Route, Scheme, Surface, Version, all, named};
 use windvane_venue::sign::{
     ApiKey, Credentials, Dialect, MessageDomain, Network, PrepareError, Prepared, SolanaKey, Stamp,
-    Wallet, hmac, prepare, sentence, signer_of, solana,
+    Wallet, hmac, prepare, sentence, signer_of, solana, typed,
 };
 use windvane_venue::wire::Parameters;
 
@@ -135,6 +135,39 @@ fn management_routes_sign_typed_data() {
     ];
     let prepared = request("futures.approve_builder", Some(Version::V3), &pairs);
     insta::assert_snapshot!(shown(&prepared));
+}
+
+#[test]
+fn management_parameters_are_sent_as_the_documents_list_them() {
+    let pairs = [
+        ("builderName", "b"),
+        ("user", "0xme"),
+        ("maxFeeRate", "0.1"),
+        ("builder", "0x1"),
+    ];
+    let prepared = request("futures.approve_builder", Some(Version::V3), &pairs);
+    let body = prepared.body.unwrap();
+    let listed = "builder=0x1&maxFeeRate=0.1&builderName=b&user=0xme&svcChain=Mainnet&nonce=";
+    assert!(body.starts_with(listed), "{body}");
+
+    let (route, brand) = (named("futures.approve_builder").unwrap(), dialect().brand);
+    let sent = [
+        ("nonce", "7"),
+        ("user", "0xme"),
+        ("builderName", "b"),
+        ("builder", "0x1"),
+    ];
+    let as_sent = typed::management(&brand, route, "P", sent.into_iter(), 56).unwrap();
+    let as_listed = typed::management_as_listed(&brand, route, "P", sent.into_iter(), 56).unwrap();
+    let listed = [
+        ("builder", "0x1"),
+        ("builderName", "b"),
+        ("user", "0xme"),
+        ("nonce", "7"),
+    ];
+    let expected = typed::management(&brand, route, "P", listed.into_iter(), 56).unwrap();
+    assert_eq!(as_listed, expected);
+    assert_ne!(as_sent, expected);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! v3: wallet signatures (spec 4, sections 1 and 2; section 3 for the chain's transfers).
 
 use alloy_primitives::{Address, B256};
-use windvane_venue::sign::typed::management;
+use windvane_venue::sign::typed::{management, management_as_listed};
 use windvane_venue::sign::{MessageDomain, Network, signer_of};
 
 use super::{Claim, granted, raw, rejected, whitelisted};
@@ -36,7 +36,7 @@ pub(super) fn main_message(state: &mut State, claim: &Claim<'_>) -> Result<Accou
     Ok(id)
 }
 
-/// Typed data of the main wallet over the fields in the order sent.
+/// Typed data of the main wallet over the fields in the order sent, or as the documents list them.
 pub(super) fn typed(
     state: &mut State,
     claim: &Claim<'_>,
@@ -52,13 +52,18 @@ pub(super) fn typed(
         None => network(state).signing_chain(),
     };
     let brand = &state.settings.brand;
-    let sent = claim
-        .params
-        .iter()
-        .map(|p| (p.name.as_str(), p.value.as_str()));
-    let data = management(brand, claim.route, primary, sent, chain_id)
-        .map_err(|error| Refusal::new(-1130, error.to_string()))?;
-    if recovered(&data.digest(), signature)? != user {
+    let parameters = || claim.params.iter();
+    let sent = || parameters().map(|p| (p.name.as_str(), p.value.as_str()));
+    let readings = [
+        management(brand, claim.route, primary, sent(), chain_id),
+        management_as_listed(brand, claim.route, primary, sent(), chain_id),
+    ];
+    let mut signed_by_user = false;
+    for data in readings {
+        let data = data.map_err(|error| Refusal::new(-1130, error.to_string()))?;
+        signed_by_user |= recovered(&data.digest(), signature)? == user;
+    }
+    if !signed_by_user {
         return Err(raw::invalid_signature());
     }
     let id = by_user(state, user).ok_or_else(rejected)?;

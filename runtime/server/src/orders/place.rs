@@ -22,18 +22,19 @@ pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     let builder = builder(state, call, id)?;
     let replies = ask(state, call, id, &Request::Place(new));
     let order = placed(state, id, replies.into_iter().next())?;
-    if builder {
-        return Ok(Body::json(&json!({
-            "code": 200,
-            "msg": "success",
-            "data": { "orderId": order.order_id.0, "status": order.status.as_str() },
-        })));
-    }
     let place = match surface(call) {
         Surface::Futures if acknowledged(call.params) => Place::Acknowledged,
         _ => Place::Changed,
     };
-    Ok(Body::json(&record::order(state, &order, place)))
+    let mut record = record::order(state, &order, place);
+    if builder {
+        // Its own form; the order's fields stand beside, for clients that read every answer of
+        // this path as an order.
+        record["code"] = json!(200);
+        record["msg"] = json!("success");
+        record["data"] = json!({ "orderId": order.order_id.0, "status": order.status.as_str() });
+    }
+    Ok(Body::json(&record))
 }
 
 /// Place multiple orders (spec 2): an order object or an error object for each entry.

@@ -4,10 +4,13 @@
 //! Not shown in the documents, chosen here: the fee is part of the amount; a limit that is
 //! reached, a signed nonce that comes twice (-4225) and a fee below the estimate are refused.
 
+use alloy_primitives::B256;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use windvane_engine::{Amount, AssetId, Surface};
 use windvane_sim::Cause;
+use windvane_venue::Brand;
+use windvane_venue::brand::upper_first;
 use windvane_venue::route::Version;
 use windvane_venue::sign::{Network, TypedError, signer_of, solana, typed};
 
@@ -188,23 +191,40 @@ fn verify_action(
         nonce: call.params.required(nonce)?,
     };
     let signed_for = u64::try_from(signed_for).map_err(|_| invalid("signatureChainId"))?;
-    let brand = &state.settings.brand;
-    let data = typed::withdrawal_action(brand, network(state), signed_for, &action);
-    let data = data.map_err(|error: TypedError| Refusal::new(-1130, error.to_string()))?;
+    let digests = digests(state, signed_for, &action)?;
     let user = state.account(call.account()?).user;
     let text = call.params.required("userSignature")?;
     let signatures: Vec<&str> = match call.params.get("signatureType") {
         Some("SafeWallet") => text.split(',').map(str::trim).collect(),
         _ => vec![text],
     };
-    if signatures
-        .iter()
-        .any(|signature| signer_of(&data.digest(), signature) == Ok(user))
-    {
+    if signatures.iter().any(|text| {
+        digests
+            .iter()
+            .any(|digest| signer_of(digest, text) == Ok(user))
+    }) {
         Ok(())
     } else {
         Err(bad_signature())
     }
+}
+
+/// The name of the domain is the brand word "as the service writes it" (spec 4): with a capital
+/// letter or without, which a server cannot know from the word; either is taken.
+fn digests(
+    state: &State,
+    signed_for: u64,
+    action: &typed::Withdrawal<'_>,
+) -> Result<[B256; 2], Refusal> {
+    let plain = state.settings.brand.clone();
+    let mut capital = plain.clone();
+    capital.withdrawal_domain = upper_first(&plain.withdrawal_domain);
+    let digest = |brand: &Brand| {
+        let data = typed::withdrawal_action(brand, network(state), signed_for, action);
+        let digest = data.map(|data| data.digest());
+        digest.map_err(|error: TypedError| Refusal::new(-1130, error.to_string()))
+    };
+    Ok([digest(&plain)?, digest(&capital)?])
 }
 
 fn check_limits(

@@ -164,6 +164,31 @@ async fn approvals_that_the_main_wallet_did_not_sign_are_refused() {
     assert_eq!(venue.call(name, V3, &testnet).await.code(), -1130);
 }
 
+/// A client that fixes the type once signs the fields as the documents list them, and may send
+/// them in any order.
+#[tokio::test]
+async fn typed_data_is_taken_in_the_order_of_the_documents_too() {
+    let venue = Venue::new().await;
+    let pairs = [
+        ("builder", BUILDER),
+        ("maxFeeRate", "0.001"),
+        ("builderName", "b"),
+    ];
+    for (n, order) in [[0, 1, 2, 3, 4, 5, 6], [5, 4, 2, 1, 0, 3, 6]]
+        .into_iter()
+        .enumerate()
+    {
+        let own = venue.credentials(0);
+        let mut prepared = venue.prepared(&own, "futures.approve_builder", V3, &pairs, stamp());
+        let body = prepared.body.take().unwrap();
+        let fields: Vec<_> = body.split('&').collect();
+        let shuffled: Vec<_> = order.iter().map(|place| fields[*place]).collect();
+        prepared.body = Some(format!("{}&{}", shuffled.join("&"), fields[7]));
+        let answer = venue.send(Surface::Futures, &prepared).await;
+        assert_eq!(answer.status, 200, "{n}: {}", answer.body);
+    }
+}
+
 #[tokio::test]
 async fn a_signature_in_another_spelling_is_taken() {
     let venue = Venue::new().await;
@@ -207,6 +232,7 @@ async fn a_builder_gets_no_more_than_the_user_approved() {
     assert_eq!(venue.call(place, V3, &order("0.0011")).await.code(), -2010);
     let placed = venue.call(place, V3, &order("0.001")).await.ok();
     assert_eq!(placed["code"], 200);
+    assert_eq!(placed["orderId"], placed["data"]["orderId"], "an order too");
     assert!(
         placed["data"]["orderId"].is_i64() && placed["data"]["status"].is_string(),
         "{placed}"

@@ -319,9 +319,12 @@ impl<'a> Draft<'a> {
         self.seal_message(self.credentials.wallet.as_ref(), missing)
     }
 
-    /// Spec 4, section 2.
+    /// Spec 4, section 2. The parameters are sent as the documents list them, so that a verifier
+    /// that goes by the order sent and one that goes by the list see the same.
     fn sign_typed(&mut self, primary: &str) -> Result<(), PrepareError> {
-        let dialect = self.dialect;
+        let (dialect, route) = (self.dialect, self.route);
+        self.fields
+            .sort_by_key(|(name, _)| typed::listed_place(route, name));
         self.fill(&dialect.brand.chain_parameter, || {
             dialect.network.label().to_owned()
         });

@@ -150,37 +150,71 @@ pub fn management<'a>(
     parameters: impl Iterator<Item = (&'a str, &'a str)>,
     signature_chain: u64,
 ) -> Result<TypedData, TypedError> {
-    let last = [brand.chain_parameter.as_str(), "user", "nonce"];
+    let fields = management_fields(brand, route, parameters)?;
+    let domain = domain(&brand.signing_domain, signature_chain);
+    TypedData::new(&domain, primary, &fields)
+}
+
+/// The same with the business fields in the order in which the documents list them, whatever the
+/// order sent. Spec 4, section 2, gives both the list and the order sent; clients that fix the
+/// type once sign the list.
+pub fn management_as_listed<'a>(
+    brand: &Brand,
+    route: &Route,
+    primary: &str,
+    parameters: impl Iterator<Item = (&'a str, &'a str)>,
+    signature_chain: u64,
+) -> Result<TypedData, TypedError> {
+    let mut fields = management_fields(brand, route, parameters)?;
+    let last = trailing(brand).map(upper_first);
+    // The sort is stable: the last three keep their order among themselves.
+    fields.sort_by_key(|field| {
+        if last.contains(&field.name) {
+            usize::MAX
+        } else {
+            listed_place(route, &field.name)
+        }
+    });
+    let domain = domain(&brand.signing_domain, signature_chain);
+    TypedData::new(&domain, primary, &fields)
+}
+
+/// Where the documents list a parameter; unlisted ones stand behind. The name may be a field's.
+pub(super) fn listed_place(route: &Route, name: &str) -> usize {
+    let mut params = route.params.iter();
+    let place = params.position(|param| param.name.eq_ignore_ascii_case(name));
+    place.unwrap_or(route.params.len())
+}
+
+/// The parameters whose fields stand at the end.
+fn trailing(brand: &Brand) -> [&str; 3] {
+    [&brand.chain_parameter, "user", "nonce"]
+}
+
+fn management_fields<'a>(
+    brand: &Brand,
+    route: &Route,
+    parameters: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<Vec<Field>, TypedError> {
+    let last = trailing(brand);
     let mut fields = Vec::new();
     let mut at_end: [Option<Field>; 3] = [const { None }; 3];
     for (name, value) in parameters {
-        if UNSIGNED
-            .iter()
-            .any(|unsigned| unsigned.eq_ignore_ascii_case(name))
-        {
+        let same = |known: &str| known.eq_ignore_ascii_case(name);
+        if UNSIGNED.iter().any(|unsigned| same(unsigned)) {
             continue;
         }
-        let place = last
-            .iter()
-            .position(|known| known.eq_ignore_ascii_case(name));
-        if let Some(place) = place {
+        if let Some(place) = last.iter().position(|known| same(known)) {
             let kind = if place == 2 { Kind::Long } else { Kind::String };
             at_end[place] = Some(Field::read(last[place], kind, value)?);
         } else {
-            let known = route
-                .params
-                .iter()
-                .find(|param| param.name.eq_ignore_ascii_case(name));
+            let known = route.params.iter().find(|param| same(param.name));
             let (name, kind) = known.map_or((name, Kind::String), |param| (param.name, param.kind));
             fields.push(Field::read(name, kind, value)?);
         }
     }
     fields.extend(at_end.into_iter().flatten());
-    TypedData::new(
-        &domain(&brand.signing_domain, signature_chain),
-        primary,
-        &fields,
-    )
+    Ok(fields)
 }
 
 /// Typed data of a withdrawal: primary type `Action` (spec 1, Authentication, rule 6; spec 4,
