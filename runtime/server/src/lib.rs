@@ -11,8 +11,6 @@
 //! request; a ticker lets time pass.
 
 #![forbid(unsafe_code)]
-// The rooms are being furnished: their doors are made before their users.
-#![allow(dead_code)]
 
 mod auth;
 mod control;

@@ -1,0 +1,173 @@
+//! User streams: order and exact shapes of the events (spec 1 and 2, Events).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::fixture::{Sent, Venue};
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+async fn stream(venue: &Venue, path: &str) -> Socket {
+    let sent = Sent {
+        method: "POST",
+        path,
+        key: Some(venue.keys().api_key.as_str()),
+        ..Sent::default()
+    };
+    let key = venue.send(sent).await.ok()["listenKey"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let url = format!("ws://{}/ws/{key}", venue.address(path));
+    connect_async(url).await.unwrap().0
+}
+
+async fn next(socket: &mut Socket) -> Value {
+    loop {
+        let message = tokio::time::timeout(Duration::from_secs(30), socket.next());
+        match message.await.expect("an event in 30 s").unwrap().unwrap() {
+            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            Message::Close(_) => panic!("closed"),
+            _ => {}
+        }
+    }
+}
+
+fn fields(value: &Value) -> BTreeSet<&str> {
+    value
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_spot_fill_is_new_then_trade_then_balances() {
+    let venue = Venue::new().await;
+    let mut events = stream(&venue, "/api/v1/listenKey").await;
+    let order = "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.001&newClientOrderId=s1";
+    venue.v1("POST", "/api/v1/order", order).await.ok();
+    let new = next(&mut events).await;
+    let keys = BTreeSet::from([
+        "e", "E", "s", "c", "S", "o", "f", "q", "p", "ap", "P", "x", "X", "i", "l", "z", "L", "n",
+        "N", "T", "t", "m", "ot", "O", "Z", "Y", "Q",
+    ]);
+    assert_eq!(fields(&new), keys);
+    assert_eq!(
+        (&new["e"], &new["x"], &new["c"]),
+        (&"executionReport".into(), &"NEW".into(), &"s1".into())
+    );
+    let mut trade = next(&mut events).await;
+    while trade["X"] == "PARTIALLY_FILLED" || trade["e"] == "outboundAccountPosition" {
+        trade = next(&mut events).await;
+    }
+    assert_eq!(
+        (&trade["x"], &trade["X"]),
+        (&"TRADE".into(), &"FILLED".into())
+    );
+    let account = next(&mut events).await;
+    assert_eq!(fields(&account), BTreeSet::from(["e", "E", "T", "m", "B"]));
+    assert_eq!(fields(&account["B"][0]), BTreeSet::from(["a", "f", "l"]));
+}
+
+#[tokio::test]
+async fn a_futures_fill_is_new_then_trade_then_account() {
+    let venue = Venue::new().await;
+    let mut events = stream(&venue, "/fapi/v1/listenKey").await;
+    let order = "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.001";
+    venue.v1("POST", "/fapi/v1/order", order).await.ok();
+    let new = next(&mut events).await;
+    let keys = BTreeSet::from([
+        "s", "c", "S", "o", "f", "q", "p", "ap", "sp", "x", "X", "i", "l", "z", "L", "T", "t", "b",
+        "a", "m", "R", "wt", "ot", "ps", "cp", "rp",
+    ]);
+    assert_eq!(fields(&new["o"]), keys, "no commission yet");
+    let trade = next(&mut events).await;
+    assert_eq!(trade["o"]["x"], "TRADE");
+    let paid = keys
+        .iter()
+        .chain(&["N", "n"])
+        .copied()
+        .collect::<BTreeSet<_>>();
+    assert_eq!(fields(&trade["o"]), paid);
+    let account = next(&mut events).await;
+    assert_eq!(
+        (&account["e"], &account["a"]["m"]),
+        (&"ACCOUNT_UPDATE".into(), &"ORDER".into())
+    );
+    assert_eq!(
+        fields(&account["a"]["B"][0]),
+        BTreeSet::from(["a", "wb", "cw", "bc"])
+    );
+    let position = BTreeSet::from(["s", "pa", "ep", "cr", "up", "mt", "iw", "ps"]);
+    assert_eq!(fields(&account["a"]["P"][0]), position);
+}
+
+#[tokio::test]
+async fn settings_are_told() {
+    let venue = Venue::new().await;
+    let mut events = stream(&venue, "/fapi/v1/listenKey").await;
+    venue
+        .v1("POST", "/fapi/v1/leverage", "symbol=BTCUSDT&leverage=9")
+        .await
+        .ok();
+    let leverage = next(&mut events).await;
+    assert_eq!(
+        (&leverage["e"], &leverage["ac"]["l"]),
+        (&"ACCOUNT_CONFIG_UPDATE".into(), &9.into())
+    );
+    venue
+        .v1(
+            "POST",
+            "/fapi/v1/positionSide/dual",
+            "dualSidePosition=true",
+        )
+        .await
+        .ok();
+    let mode = next(&mut events).await;
+    assert_eq!(
+        (&mode["ai"]["d"], &mode["ai"]["j"]),
+        (&true.into(), &false.into())
+    );
+}
+
+#[tokio::test]
+async fn post_repeats_the_key_and_delete_closes_its_streams() {
+    let venue = Venue::new().await;
+    let key = Some(venue.keys().api_key.as_str());
+    let ask = async |method: &str, query: &str| {
+        let sent = Sent {
+            method,
+            path: "/api/v1/listenKey",
+            query: query.to_owned(),
+            key,
+            ..Sent::default()
+        };
+        venue.send(sent).await
+    };
+    let mut events = stream(&venue, "/api/v1/listenKey").await;
+    let first = ask("POST", "").await.ok();
+    assert_eq!(first, ask("POST", "").await.ok());
+    let own = format!("listenKey={}", first["listenKey"].as_str().unwrap());
+    assert_eq!(ask("PUT", &own).await.ok(), serde_json::json!({}));
+    assert_eq!(ask("PUT", "").await.refusal(), (400, -1102));
+    assert_eq!(ask("PUT", "listenKey=x").await.refusal(), (400, -1125));
+    ask("DELETE", &own).await.ok();
+    let end = tokio::time::timeout(Duration::from_secs(30), async {
+        while let Some(Ok(message)) = events.next().await {
+            if message.is_close() {
+                return;
+            }
+        }
+    });
+    end.await.expect("the stream ends");
+    assert_eq!(ask("PUT", &own).await.refusal(), (400, -1125));
+    assert_ne!(first, ask("POST", "").await.ok());
+}
