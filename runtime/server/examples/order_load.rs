@@ -106,7 +106,7 @@ async fn listen(
     n: u64,
     counts: Arc<Counts>,
 ) -> Result<(), Failed> {
-    let (address, trade) = if n % 2 == 0 {
+    let (address, trade) = if n.is_multiple_of(2) {
         (addresses.spot, "trade")
     } else {
         (addresses.futures, "aggTrade")

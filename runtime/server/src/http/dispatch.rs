@@ -44,7 +44,6 @@ pub(crate) struct Call<'a> {
     pub(crate) now_ms: i64,
     /// Who sent it; `None` where nothing is signed.
     pub(crate) account: Option<AccountId>,
-    pub(crate) ip: IpAddr,
 }
 
 impl Call<'_> {
@@ -100,7 +99,6 @@ fn route_and_handle(
         now,
         now_ms: state.clock_ms(now),
         account,
-        ip: received.ip,
     };
     let answer = handle(state, &call);
     if let Some(account) = account {

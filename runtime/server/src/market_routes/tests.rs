@@ -33,7 +33,6 @@ impl Venue {
             now: self.now,
             now_ms: self.now.millis(),
             account: None,
-            ip: [127, 0, 0, 1].into(),
         };
         let answer = handle(&mut self.state, &call);
         let body = answer.map_err(|refusal| refusal.code)?;
