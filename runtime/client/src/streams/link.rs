@@ -44,7 +44,8 @@ pub(super) struct Link {
     messages: Window,
     queue: VecDeque<String>,
     unanswered: usize,
-    answer_by_ms: Option<u64>,
+    /// When the last command was sent, or an answer to one before it came.
+    asked_ms: Option<u64>,
 }
 
 impl Link {
@@ -60,7 +61,7 @@ impl Link {
             messages: Window::new(rules.messages_per_s.saturating_sub(1).max(1), 1_000),
             queue: commands.into(),
             unanswered,
-            answer_by_ms: None,
+            asked_ms: None,
             rules,
         }
     }
@@ -78,7 +79,7 @@ impl Link {
     pub(super) fn answered(&mut self, now_ms: u64) {
         self.unanswered = self.unanswered.saturating_sub(1);
         let is_waiting = self.unanswered > self.queue.len();
-        self.answer_by_ms = is_waiting.then(|| now_ms + self.rules.answer_within_ms);
+        self.asked_ms = is_waiting.then_some(now_ms);
     }
 
     /// The round trip of the last PING.
@@ -89,6 +90,7 @@ impl Link {
 
     /// What it wants done now, until there is nothing more.
     pub(super) fn poll(&mut self, now_ms: u64) -> Option<Wish> {
+        self.accept_silence(now_ms);
         if let Some(reason) = self.loss(now_ms) {
             return Some(Wish::Lost(reason));
         }
@@ -103,7 +105,7 @@ impl Link {
         }
         let command = self.queue.pop_front()?;
         self.messages.count(now_ms, Lane::Place, 1);
-        self.answer_by_ms = Some(now_ms + self.rules.answer_within_ms);
+        self.asked_ms = Some(now_ms);
         Some(Wish::Send(command))
     }
 
@@ -116,7 +118,7 @@ impl Link {
         };
         let command_ms = (!self.queue.is_empty()).then_some(message_ms);
         let silence_ms = self.rules.silence_max_ms.map(|most| self.frame_ms + most);
-        [command_ms, silence_ms, self.answer_by_ms]
+        [command_ms, silence_ms, self.answer_by_ms()]
             .into_iter()
             .flatten()
             .fold(ping_ms, u64::min)
@@ -131,8 +133,28 @@ impl Link {
         if frame_by.is_some_and(|by_ms| by_ms <= now_ms) {
             return Some(GapReason::Silent);
         }
-        let is_late = self.answer_by_ms.is_some_and(|by_ms| by_ms <= now_ms);
-        is_late.then_some(GapReason::NoAnswer)
+        self.is_late(now_ms).then_some(GapReason::NoAnswer)
+    }
+
+    /// The documents do not promise that commands are answered: where frames have come since the
+    /// last one was sent, they are the answer.
+    fn accept_silence(&mut self, now_ms: u64) {
+        let has_frames = self
+            .asked_ms
+            .is_some_and(|asked_ms| asked_ms < self.frame_ms);
+        if has_frames && self.is_late(now_ms) {
+            self.unanswered = self.queue.len();
+            self.asked_ms = None;
+        }
+    }
+
+    fn is_late(&self, now_ms: u64) -> bool {
+        self.answer_by_ms().is_some_and(|by_ms| by_ms <= now_ms)
+    }
+
+    fn answer_by_ms(&self) -> Option<u64> {
+        let asked_ms = self.asked_ms?;
+        Some(asked_ms + self.rules.answer_within_ms)
     }
 
     fn message_ms(&mut self, now_ms: u64) -> u64 {

@@ -364,3 +364,21 @@ fn pauses_between_attempts_grow_and_obey_the_venue() {
     assert!(pauses[3] >= 120_000, "{pauses:?}");
     assert!(pauses[6] >= 15_000 && pauses[6] <= 30_000, "{pauses:?}");
 }
+
+#[test]
+fn a_venue_that_answers_no_command_but_sends_frames_is_subscribed() {
+    let mut bench = Bench::new(rules(false, 1));
+    bench.input(Input::Opened(0));
+    bench.pass(5_000);
+    bench.input(Input::Frame(0, "frame".to_owned()));
+    bench.pass(10_000);
+    assert!(bench.is_connected());
+
+    // Without a frame it is not: nothing tells that anything was heard.
+    let mut bench = Bench::new(rules(false, 1));
+    bench.input(Input::Opened(0));
+    bench.pass(9_999);
+    assert_eq!(bench.open, [0]);
+    bench.pass(10_000);
+    assert!(bench.open.is_empty() && !bench.is_connected());
+}
