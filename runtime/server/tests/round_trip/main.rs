@@ -6,7 +6,7 @@
 
 mod stage;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 use serde_json::Value;
@@ -28,14 +28,13 @@ const OF_ONE_KIND: [&str; 5] = [
     ".adlQuantile.SHORT",
 ];
 
-/// Names of all fields, however deep, without the places of list entries.
-fn fields(value: &Value, path: &str, into: &mut BTreeSet<String>) {
+/// Every field with the kind of its value (text, number, ...), however deep, without the places of
+/// list entries.
+fn fields(value: &Value, path: &str, into: &mut BTreeMap<String, &'static str>) {
     match value {
         Value::Object(entries) => {
             for (name, value) in entries {
-                let path = format!("{path}.{name}");
-                fields(value, &path, into);
-                into.insert(path);
+                fields(value, &format!("{path}.{name}"), into);
             }
         }
         Value::Array(entries) => {
@@ -43,22 +42,29 @@ fn fields(value: &Value, path: &str, into: &mut BTreeSet<String>) {
                 fields(value, path, into);
             }
         }
-        _ => {}
+        Value::String(_) => drop(into.insert(path.to_owned(), "text")),
+        Value::Number(_) => drop(into.insert(path.to_owned(), "number")),
+        Value::Bool(_) => drop(into.insert(path.to_owned(), "boolean")),
+        Value::Null => drop(into.insert(path.to_owned(), "null")),
     }
 }
 
-/// Fields that the documents list and the answer lacks.
-fn missing(name: &str, text: &str) -> Vec<String> {
-    let (mut listed, mut found) = (BTreeSet::new(), BTreeSet::new());
+/// What the documents list and the answer lacks or writes as another kind of value.
+fn differences(name: &str, text: &str) -> Vec<String> {
+    let (mut listed, mut found) = (BTreeMap::new(), BTreeMap::new());
     let documented = example(name).answer;
     if documented.is_empty() {
         return Vec::new();
     }
     fields(&serde_json::from_str(documented).unwrap(), "", &mut listed);
     fields(&serde_json::from_str(text).unwrap(), "", &mut found);
-    let optional = |path: &String| OF_ONE_KIND.iter().any(|name| path.ends_with(name));
-    let lacking = listed.difference(&found).filter(|path| !optional(path));
-    lacking.cloned().collect()
+    listed.retain(|path, _| !OF_ONE_KIND.iter().any(|name| path.ends_with(name)));
+    let differs = |(path, kind): (String, &'static str)| match found.get(&path) {
+        None => Some(format!("{path} is missing")),
+        Some(other) if *other == kind || *other == "null" || kind == "null" => None,
+        Some(other) => Some(format!("{path} is a {other}, documented as {kind}")),
+    };
+    listed.into_iter().filter_map(differs).collect()
 }
 
 #[tokio::test]
@@ -76,9 +82,9 @@ async fn every_route_in_every_version_is_answered_as_documented() {
                     if let Err(error) = answers::check(route.name, &raw.text) {
                         faults.push(format!("{which}: {error}: {}", raw.text));
                     } else {
-                        let missing = missing(route.name, &raw.text);
-                        if !missing.is_empty() {
-                            faults.push(format!("{which} lacks {missing:?}: {}", raw.text));
+                        let differences = differences(route.name, &raw.text);
+                        if !differences.is_empty() {
+                            faults.push(format!("{which}: {differences:?}: {}", raw.text));
                         }
                     }
                 }

@@ -32,7 +32,7 @@ const BALANCE: &str = r#"{"result":{"address":"0xf39Fd6e51aad88F6F4ce6aB8827279c
 
 const OPEN_ORDERS: &str = r#"{"result":{"address":"0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
 "accountPrivacy":"disabled","openOrders":[{"orderId":"22542179","symbol":"BTCUSDT",
-"side":"BUY","type":"LIMIT","origQty":"0.01","status":"NEW"}]},"id":"a","jsonrpc":"2.0"}"#;
+"side":"BUY","type":"LIMIT","origQty":"0.01","status":"NEW"}]},"id":3,"jsonrpc":"2.0"}"#;
 
 const FILLS: &str = r#"{"result":{"address":"0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
 "accountPrivacy":"enabled","startTime":1772678119418,"endTime":1773282919418,

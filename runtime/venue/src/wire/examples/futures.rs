@@ -156,7 +156,7 @@ fn orders() -> Vec<Example> {
         ),
         Example::of(
             &CountdownCancelAll::new("BTCUSDT", 30_000),
-            r#"{"symbol":"BTCUSDT","countdownTime":"30000"}"#,
+            r#"{"symbol":"BTCUSDT","countdownTime":30000}"#,
         ),
         Example::of(&OpenOrder::new("BTCUSDT").client_order_id("mm:1"), QUERIED),
         Example::of(&OpenOrders::new(), LISTED),
@@ -186,7 +186,7 @@ fn account() -> Vec<Example> {
                 .income_type(IncomeType::FundingFee)
                 .limit(10),
             r#"[{"symbol":"BTCUSDT","incomeType":"FUNDING_FEE","income":"-0.375","asset":"USDT",
-"info":"FUNDING_FEE","time":1751350000000,"tranId":"9689322392","tradeId":""}]"#,
+"info":"FUNDING_FEE","time":1751350000000,"tranId":9689322392,"tradeId":""}]"#,
         ),
         Example::of(
             &GetCommissionRate::new("BTCUSDT"),

@@ -24,7 +24,7 @@ const EXCHANGE_INFO: &str = r#"{"exchangeFilters":[],"rateLimits":[
 "onboardDate":1598252400000,"status":"TRADING","maintMarginPercent":"2.5000",
 "requiredMarginPercent":"5.0000","baseAsset":"BTC","quoteAsset":"USDT","marginAsset":"USDT",
 "pricePrecision":2,"quantityPrecision":3,"baseAssetPrecision":8,"quotePrecision":8,
-"underlyingType":"COIN","underlyingSubType":["STORAGE"],"settlePlan":0,
+"underlyingType":"COIN","underlyingSubType":[],"settlePlan":0,
 "triggerProtect":"0.15","filters":[
 {"filterType":"PRICE_FILTER","maxPrice":"300","minPrice":"0.0001","tickSize":"0.0001"},
 {"filterType":"LOT_SIZE","maxQty":"10000000","minQty":"1","stepSize":"1"},
@@ -33,7 +33,7 @@ const EXCHANGE_INFO: &str = r#"{"exchangeFilters":[],"rateLimits":[
 {"filterType":"MAX_NUM_ALGO_ORDERS","limit":100},
 {"filterType":"MIN_NOTIONAL","notional":"5.0"},
 {"filterType":"PERCENT_PRICE","multiplierUp":"1.1500","multiplierDown":"0.8500",
-"multiplierDecimal":4}],
+"multiplierDecimal":"4"}],
 "OrderType":["LIMIT","MARKET","STOP","STOP_MARKET","TAKE_PROFIT","TAKE_PROFIT_MARKET",
 "TRAILING_STOP_MARKET"],"timeInForce":["GTC","IOC","FOK","GTX","HIDDEN"],
 "liquidationFee":"0.010000","marketTakeBound":"0.30"}],"timezone":"UTC"}"#;

@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 
 use crate::wire::common::{SimpleResult, TransferResult};
 use crate::wire::fields::{record, request};
-use crate::wire::scalar::{Exact, Flag, Whole};
+use crate::wire::scalar::{Exact, Flag, OneOrMany, Text, Whole};
 use crate::wire::words::TransferKind;
 
 request! {
@@ -62,10 +62,11 @@ record! {
     Agent {
         agent_address: String = "agentAddress",
         agent_name?: String = "agentName",
-        ip_whitelist?: String = "ipWhitelist",
+        /// Its type is not documented: addresses in one text, or a list of them.
+        ip_whitelist?: OneOrMany<String> = "ipWhitelist",
         /// Milliseconds.
         expired?: Whole = "expired",
-        source?: String = "source",
+        source?: Text = "source",
         can_read?: Flag = "canRead",
         can_spot_trade: Flag = "canSpotTrade",
         can_perp_trade: Flag = "canPerpTrade",
