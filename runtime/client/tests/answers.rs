@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use common::{Scripted, Step, answer, settings};
 use secrecy::SecretString;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windvane_client::budget::polling::Needs;
 use windvane_client::budget::{Denial, Lane};
 use windvane_client::call::{Call, Options};
 use windvane_client::clock::LocalTime;
-use windvane_client::{Client, Doubt, Lost, Outcome, RawAnswer, Refusal, WaitReason};
+use windvane_client::{Addresses, Client, Doubt, Lost, Outcome, RawAnswer, Refusal, WaitReason};
 use windvane_venue::error::Limit;
 use windvane_venue::route::{self, Route, Surface};
 use windvane_venue::sign::{Wallet, sentence, signer_of};
@@ -372,4 +373,27 @@ async fn polling_asks_in_turn_and_stops_when_the_venue_says_so() {
     // Nothing leaves any more: the budget stands before every question.
     let _ = polling.next().await;
     assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_no_connection_for_https() {
+    // It answers the TLS greeting in plain text, as a wrong port does.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut greeting = [0; 16];
+            let _ = stream.read(&mut greeting).await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let mut settings = settings(address);
+    settings.addresses = Addresses::default()
+        .rest(Surface::Spot, &format!("https://{address}"))
+        .unwrap();
+    let client = Client::new(settings).unwrap();
+    let Outcome::Wait(wait) = send(&client, order()).await else {
+        panic!("no wait")
+    };
+    assert!(matches!(wait.why, WaitReason::NoConnection(_)), "{wait}");
 }

@@ -371,3 +371,17 @@ async fn a_handshake_that_meets_a_ban_stops_requests_too() {
     assert!(stop > Duration::from_secs(590), "{stop:?}");
     assert_eq!(rest.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn an_encrypted_stream_to_a_plain_server_is_tried_again_with_pauses() {
+    let rest = Scripted::start(Vec::new()).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let ws = format!("wss://{}", listener.local_addr().unwrap());
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+    let _stream = client.market_stream(Surface::Spot, &topics).unwrap();
+    for _ in 0..3 {
+        // Accepted and dropped before the handshake is over.
+        drop(listener.accept().await.unwrap());
+    }
+}
