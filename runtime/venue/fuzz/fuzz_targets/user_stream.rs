@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use windvane_engine::Surface;
 use windvane_venue::user_stream::{self, UserStreamEvent};
-use windvane_venue::{BookLevels, market_stream};
+use windvane_venue::{BookLevels, Frame, decode, market_stream};
 
 fuzz_target!(|data: &[u8]| {
     let Some((first, rest)) = data.split_first() else {
@@ -35,7 +35,7 @@ fn user(surface: Surface, text: &str) {
     if !matches!(event, UserStreamEvent::Other(_)) {
         let wrapped = format!("{{\"stream\":\"key\",\"data\":{}}}", text.trim());
         // A frame that is an envelope itself is not looked into twice.
-        if !text.contains("\"data\"") {
+        if !text.contains("data") && !text.contains('\\') {
             assert_eq!(user_stream::decode(surface, &wrapped), Ok(event));
         }
     }
@@ -43,13 +43,17 @@ fn user(surface: Surface, text: &str) {
 
 fn market(text: &str) {
     let (mut fast_levels, mut slow_levels) = (BookLevels::default(), BookLevels::default());
-    let fast = market_stream::decode(text, &mut fast_levels);
+    let _ = market_stream::decode(text, &mut fast_levels);
+    let fast = decode(text.as_bytes(), &mut fast_levels);
     // White space in front keeps the scanner off.
     let spaced = format!(" {text}");
-    let slow = market_stream::decode(&spaced, &mut slow_levels);
+    let slow = decode(spaced.as_bytes(), &mut slow_levels);
     match (fast, slow) {
         (Ok(fast), Ok(slow)) => {
-            assert_eq!((fast, fast_levels), (slow, slow_levels));
+            // That one is carried as text, white space and all.
+            if !matches!(fast.frame, Frame::ExchangeInfo(_)) {
+                assert_eq!((fast, fast_levels), (slow, slow_levels));
+            }
         }
         (Err(_), Err(_)) => {}
         (fast, slow) => panic!("{fast:?} against {slow:?}"),
