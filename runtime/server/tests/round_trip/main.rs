@@ -12,7 +12,8 @@ use secrecy::SecretString;
 use serde_json::Value;
 use windvane_client::{Outcome, Refusal};
 use windvane_server::AccountKeys;
-use windvane_venue::route::{self, Need, Scheme, Surface};
+use windvane_venue::error::code;
+use windvane_venue::route::{self, Bounds, Kind, Need, Param, Scheme, Surface};
 use windvane_venue::sign::{ApiKey, Credentials, SolanaKey};
 use windvane_venue::wire::{Parameters, answers, examples, futures, read};
 
@@ -203,4 +204,54 @@ async fn what_is_mandatory_is_missed_by_name_on_every_route() {
             }
         }
     }
+}
+
+/// Values that the table rules out for a parameter.
+fn ruled_out(param: &Param) -> Vec<String> {
+    let mut values = match param.kind {
+        Kind::Long | Kind::Int => vec!["1.5".to_owned(), "many".to_owned()],
+        Kind::Decimal => vec!["1e5".to_owned(), "1,5".to_owned()],
+        Kind::Boolean => vec!["maybe".to_owned()],
+        Kind::Enum(_) => vec!["NO_SUCH_WORD".to_owned()],
+        Kind::List | Kind::Address | Kind::String => Vec::new(),
+    };
+    match param.bounds {
+        Bounds::Range(_, high) => values.push(format!("{high}1")),
+        Bounds::Values(_) => values.push("999999".to_owned()),
+        Bounds::Length(_, longest) => values.push("x".repeat(longest + 1)),
+        Bounds::AboveZero => values.extend(["0".to_owned(), "-1".to_owned()]),
+        Bounds::Any | Bounds::Entries(_) => {}
+    }
+    values
+}
+
+#[tokio::test]
+async fn what_the_table_rules_out_is_refused_on_every_route() {
+    let stage = Stage::new().await;
+    let mut tried = 0;
+    for route in route::all().filter(|route| route.surface != Surface::Rpc) {
+        let listing = &route.listings[0];
+        let here = |param: &&Param| param.only.is_none() || param.only == listing.version;
+        for param in route.params.iter().filter(here) {
+            for value in ruled_out(param) {
+                let full = example(route.name).parameters;
+                let others = full.iter().filter(|(name, _)| *name != param.name);
+                let sent: Parameters = others.chain([(param.name, value.as_str())]).collect();
+                let which = format!("{} {} {}={value}", route.name, listing.path, param.name);
+                let call = stage
+                    .client
+                    .call(alone(route, listing), listing.version, &sent);
+                match call.await {
+                    Outcome::Refused(Refusal::NotMade(_)) => {}
+                    Outcome::Refused(refusal) => {
+                        let documented = refusal.code().and_then(code::lookup);
+                        assert!(documented.is_some(), "{which}: {refusal}");
+                    }
+                    other => panic!("{which}: {other:?}"),
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 150, "{tried}");
 }

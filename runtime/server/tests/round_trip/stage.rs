@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use windvane_client::call::{Call, Options};
 use windvane_client::{Addresses, Api, Client, Outcome, RawAnswer, Settings as ClientSettings};
-use windvane_server::{AccountKeys, Running, Settings, Source, start};
+use windvane_server::{AccountKeys, LimitSettings, Running, Settings, Source, start};
 use windvane_venue::Brand;
 use windvane_venue::route::{Listing, Route, Surface};
 use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
@@ -39,13 +39,22 @@ impl Stage {
         let settings = Settings {
             brand: brand(),
             source: Source::Seeded { per_second: 200 },
+            limits: LimitSettings {
+                spot_weight: 1_000_000,
+                futures_weight: 1_000_000,
+                ..LimitSettings::default()
+            },
             ..Settings::default()
         };
         let running = start(settings).await.unwrap();
         let own = credentials(&running.accounts[0]);
+        let client = client(&running, own);
+        // The client learns the limits in force, which leave room for every call.
+        done(client.spot().exchange_info().await);
+        done(client.futures().exchange_info().await);
         Self {
             user: running.accounts[0].user.clone(),
-            client: client(&running, own),
+            client,
             running,
             solana: solana_key().address(),
             names: 0,

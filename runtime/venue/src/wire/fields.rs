@@ -63,11 +63,11 @@ macro_rules! parameters {
             /// What is sent, in the documents' order.
             #[allow(unused_mut, reason = "some have no parameters")]
             pub fn parameters(&self) -> $crate::wire::Parameters {
-                let mut sent = $crate::wire::Parameters::new();
+                let mut sent = $crate::wire::Parameters::with_capacity(Self::NAMES.len());
                 $(
-                    $(sent.push($wire, <$ty as ToString>::to_string(&self.$field));)?
+                    $(sent.push_known($wire, <$ty as ToString>::to_string(&self.$field));)?
                     $(if let Some(value) = &self.$field {
-                        sent.push($wire, <$opt as ToString>::to_string(value));
+                        sent.push_known($wire, <$opt as ToString>::to_string(value));
                     })?
                 )*
                 sent

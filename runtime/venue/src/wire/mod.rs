@@ -16,13 +16,15 @@ pub mod words;
 
 mod fields;
 
+use std::borrow::Cow;
+
 pub use common::{Empty, SimpleResult};
 pub use scalar::{Exact, Flag, Json, List, OneOrMany, Text, UpperFlag, Whole, Word};
 
 /// The business parameters of a request: names and plain (not yet encoded) texts, in the order in
 /// which they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parameters(Vec<(String, String)>);
+pub struct Parameters(Vec<(Cow<'static, str>, String)>);
 
 impl Parameters {
     /// None yet.
@@ -32,7 +34,17 @@ impl Parameters {
 
     /// Adds one at the end.
     pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
-        self.0.push((name.into(), value.into()));
+        self.0.push((Cow::Owned(name.into()), value.into()));
+    }
+
+    /// None yet, with room for so many.
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
+    /// Adds one whose name is the documents', which is not copied.
+    pub(crate) fn push_known(&mut self, name: &'static str, value: String) {
+        self.0.push((Cow::Borrowed(name), value));
     }
 
     /// The value of the first parameter of this name.
@@ -45,7 +57,7 @@ impl Parameters {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .map(|(name, value)| (name.as_ref(), value.as_str()))
     }
 }
 
@@ -54,7 +66,7 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Parameters {
         let pairs = pairs.into_iter();
         Self(
             pairs
-                .map(|(name, value)| (name.into(), value.into()))
+                .map(|(name, value)| (Cow::Owned(name.into()), value.into()))
                 .collect(),
         )
     }
