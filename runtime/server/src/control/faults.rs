@@ -168,7 +168,22 @@ impl Faults {
             if ends && !matches!(plan.ending, Ending::AsIs) {
                 continue;
             }
-            if switch.hit() {
+            if !switch.hit() {
+                continue;
+            }
+            if let Fault::Delay {
+                before_ms,
+                after_ms,
+                jitter_ms,
+            } = switch.fault
+            {
+                let bound = jitter_ms.saturating_add(1);
+                let (before, after) = (switch.draw(bound), switch.draw(bound));
+                plan.wait(
+                    before_ms.saturating_add(before),
+                    after_ms.saturating_add(after),
+                );
+            } else {
                 plan.add(&switch.fault, switch.until, now);
             }
         }

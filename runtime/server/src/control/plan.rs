@@ -43,16 +43,15 @@ impl Plan {
         }
     }
 
-    /// Adds what a switch does; the caller sees to it that only one changes the ending.
+    /// Adds delays to those that there are.
+    pub(super) const fn wait(&mut self, before_ms: u64, after_ms: u64) {
+        self.before_ms = self.before_ms.saturating_add(before_ms);
+        self.after_ms = self.after_ms.saturating_add(after_ms);
+    }
+
+    /// Sets the ending; the caller sees to it that only one switch does.
     pub(super) fn add(&mut self, fault: &Fault, until: Time, now: Time) {
         match fault {
-            Fault::Delay {
-                before_ms,
-                after_ms,
-            } => {
-                self.before_ms = self.before_ms.saturating_add(*before_ms);
-                self.after_ms = self.after_ms.saturating_add(*after_ms);
-            }
             Fault::Unknown { how, accepted } => self.end(*accepted, doubt(*how)),
             Fault::Refuse { status, code, msg } => {
                 let refusal = Refusal::new(*code, msg.as_str()).with_status(*status);

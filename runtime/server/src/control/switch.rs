@@ -37,8 +37,12 @@ pub(crate) enum Spoil {
 pub(crate) enum Fault {
     /// A request's outcome stays unknown.
     Unknown { how: Doubt, accepted: bool },
-    /// Waits before the venue acts and after it did.
-    Delay { before_ms: u64, after_ms: u64 },
+    /// Waits before the venue acts and after it did, and up to so much more each.
+    Delay {
+        before_ms: u64,
+        after_ms: u64,
+        jitter_ms: u64,
+    },
     /// A definite refusal.
     Refuse { status: u16, code: i32, msg: String },
     /// A body that is no answer.
@@ -224,6 +228,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
         "delay" => Fault::Delay {
             before_ms: fields.whole("before_ms")?.unwrap_or(0),
             after_ms: fields.whole("after_ms")?.unwrap_or(0),
+            jitter_ms: fields.whole("jitter_ms")?.unwrap_or(0),
         },
         "refuse" => Fault::Refuse {
             status: status(fields, 400)?,

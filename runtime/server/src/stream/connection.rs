@@ -154,6 +154,10 @@ async fn send(socket: &mut Socket, orders: &mut Vec<Order>) -> Result<(), Error>
         match order {
             Order::Text(text) => socket.feed(Message::Text(text)).await?,
             Order::Binary(bytes) => socket.feed(Message::Binary(bytes)).await?,
+            Order::Pause(length) => {
+                socket.flush().await?;
+                tokio::time::sleep(length).await;
+            }
             Order::Freeze => {}
         }
     }

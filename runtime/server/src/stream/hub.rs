@@ -2,6 +2,7 @@
 //! queue of each connection. A frame is written once, however many hear it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -31,6 +32,8 @@ pub(crate) enum Order {
     Text(Utf8Bytes),
     /// Send these bytes, whatever they are: for tests of clients.
     Binary(Bytes),
+    /// Neither read nor write for so long.
+    Pause(Duration),
     /// Neither read nor write any more, but keep the connection: half open.
     Freeze,
 }

@@ -182,3 +182,15 @@ async fn a_listen_key_expires_now_and_the_next_one_differs() {
     let key = &state["accounts"][0]["listen_keys"]["futures"]["key"];
     assert_ne!(key, &ended["listen_keys"][0]);
 }
+
+#[tokio::test]
+async fn a_paused_connection_brings_everything_afterwards() {
+    let venue = Venue::start().await;
+    let mut socket = venue.user_stream().await;
+    let pause = json!({ "act": "pause", "kind": "user", "for_ms": 300 });
+    venue.act(pause).await;
+    venue.deposits(1..=3).await;
+    let waited = timeout(Duration::from_millis(50), socket.next()).await;
+    assert!(waited.is_err(), "{waited:?}");
+    assert_eq!(changes(&mut socket, 3).await, ["1", "2", "3"]);
+}

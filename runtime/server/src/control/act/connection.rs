@@ -1,4 +1,6 @@
-//! WebSocket connections: cut, frozen, or sent what is no event.
+//! WebSocket connections: cut, paused, frozen, or sent what is no event.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::json;
@@ -7,6 +9,9 @@ use super::{Done, SURFACES, optional_account};
 use crate::control::fields::{Fields, required};
 use crate::state::State;
 use crate::stream::{Connection, ConnectionId, End, Order};
+
+/// The longest pause.
+const PAUSE_MS_MAX: u64 = 600_000;
 
 /// What a garbage frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,11 @@ pub(super) fn act(state: &mut State, name: &str, mut fields: Fields) -> Done {
     } else {
         None
     };
+    let pause = if name == "pause" {
+        Duration::from_millis(required("for_ms", fields.whole("for_ms"))?.min(PAUSE_MS_MAX))
+    } else {
+        Duration::ZERO
+    };
     fields.finish()?;
     let keys: Vec<String> = account.map_or_else(Vec::new, |id| {
         let keys = &state.account(id).listen_keys;
@@ -68,6 +78,7 @@ pub(super) fn act(state: &mut State, name: &str, mut fields: Fields) -> Done {
         .collect();
     for id in &hit {
         match (name, garbage) {
+            ("pause", _) => state.hub.order(*id, Order::Pause(pause)),
             ("freeze", _) => state.hub.order(*id, Order::Freeze),
             (_, Some(garbage)) => state.hub.order(*id, frame(garbage)),
             _ => state.hub.end(*id, if close { End::Life } else { End::Cut }),

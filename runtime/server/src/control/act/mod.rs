@@ -77,6 +77,7 @@ const NAMES: &[&str] = &[
     "rules",
     "trade",
     "disconnect",
+    "pause",
     "freeze",
     "garbage",
 ];
@@ -107,7 +108,7 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
         "rules" => market::rules(state, fields),
         "trade" => market::trade(state, fields, now),
 
-        "disconnect" | "freeze" | "garbage" => connection::act(state, &name, fields),
+        "disconnect" | "pause" | "freeze" | "garbage" => connection::act(state, &name, fields),
         _ => Err(ActError::Field(FieldError::Malformed {
             field: "act",
             value: name,
