@@ -317,6 +317,11 @@ fn calls_that_cannot_be_made_send_nothing_and_say_why() {
             "set it",
         ],
     );
+    let ws = ["--set", "venue.spot.ws=ws://127.0.0.1:9"];
+    refused(
+        &bench.windvane(&[&["watch", "user"][..], &spot, &ws].concat()),
+        &["spot.create_listen_key", "API key"],
+    );
     // The key is not read for a route that needs none.
     let dry = ["call", "spot.ping", "--dry-run", "--set", key];
     let output = bench.windvane(&[&dry, &spot[..]].concat());

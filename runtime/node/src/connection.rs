@@ -291,3 +291,63 @@ impl VenueLine {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windvane_venue::route::{self, Version};
+
+    use super::*;
+
+    fn needs(name: &str, version: Version, given: &[&str]) -> Needs {
+        let route = route::named(name).unwrap();
+        let listing = route.listing(Some(version)).unwrap();
+        Needs::of(listing, |name| given.contains(&name))
+    }
+
+    #[test]
+    fn a_request_needs_the_keys_that_sign_it_and_no_other() {
+        let none = Needs::default();
+        let api_key = Needs {
+            api_key: true,
+            ..none
+        };
+        let signer = Needs {
+            signer: true,
+            ..none
+        };
+        let wallet = Needs {
+            wallet: true,
+            ..none
+        };
+        let both = Needs {
+            wallet: true,
+            ..signer
+        };
+        assert_eq!(needs("spot.depth", Version::V3, &[]), none);
+        assert_eq!(needs("spot.new_order", Version::V1, &[]), api_key);
+        assert_eq!(needs("spot.new_order", Version::V3, &[]), signer);
+        assert_eq!(
+            needs("futures.create_listen_key", Version::V1, &[]),
+            api_key
+        );
+        assert_eq!(needs("futures.approve_agent", Version::V3, &[]), wallet);
+        assert_eq!(needs("chain.transfer", Version::V3, &[]), wallet);
+        assert_eq!(needs("chain.perp_withdraw", Version::V3, &[]), both);
+        let given = ["userSignature"];
+        assert_eq!(needs("chain.perp_withdraw", Version::V3, &given), signer);
+        let given = ["signature", "signer"];
+        assert_eq!(needs("spot.account", Version::V3, &given), none);
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_named_with_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("venue.json");
+        std::fs::write(&file, "{}\n").unwrap();
+        let sentence = VenueLine::read(&file).unwrap_err().to_string();
+        assert!(
+            sentence.contains("venue.json") && sentence.contains("spot"),
+            "{sentence}"
+        );
+    }
+}

@@ -6,7 +6,8 @@ use windvane_client::streams::{MarketStream, StreamItem, StreamStartError, UserS
 use windvane_client::{Client, MarketData};
 use windvane_venue::BookLevels;
 use windvane_venue::market_stream::{MarketStreamEvent, Topic};
-use windvane_venue::route::Surface;
+use windvane_venue::route::{self, Surface};
+use windvane_venue::wire::Parameters;
 
 use super::place::{Place, SurfaceWord};
 use super::{Failure, print_line};
@@ -107,6 +108,7 @@ impl Watch {
         let mut wanted = Vec::new();
         for surface in self.surfaces(client)? {
             if self.targets.iter().any(|target| target == "user") {
+                can_ask_for_key(client, surface)?;
                 wanted.push(Wanted::User(surface));
             }
             let topics = self.topics(surface, client.settings().market_data)?;
@@ -195,6 +197,18 @@ impl Watch {
         }
         Ok(())
     }
+}
+
+/// A stream that can never get a listen key would try for ever.
+fn can_ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
+    let name = format!("{surface}.create_listen_key");
+    let route = route::named(&name).ok_or_else(|| {
+        Failure::Usage(format!(
+            "{surface} has no user stream; spot and futures have"
+        ))
+    })?;
+    let ready = client.prepare(route, None, &Parameters::new(), None);
+    ready.map(|_| ()).map_err(Failure::usage)
 }
 
 impl Line {
