@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::binary;
 
 /// The longest silence of a stream that has something to say.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running venue; it ends with its value.
 #[derive(Debug)]
@@ -66,6 +66,9 @@ impl Venue {
     }
 
     /// `windvane call` as its first account, with the Solana key of 32 zero bytes.
+    ///
+    /// # Panics
+    /// It cannot be started.
     pub fn call(&self, api: &str, route: &str, parameters: &[String]) -> Output {
         let file = self.file();
         let mut command = Command::new(binary::path());
@@ -117,6 +120,9 @@ pub struct Watch {
 
 impl Venue {
     /// `windvane watch` as its first account.
+    ///
+    /// # Panics
+    /// It cannot be started.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn watch(&self, arguments: &[&str]) -> Watch {
         let mut child = Command::new(binary::path())

@@ -58,6 +58,12 @@ impl Scene {
         format!("{prefix}-{:020}", self.count)
     }
 
+    /// The main wallet of an account.
+    fn user(&self, account: usize) -> String {
+        let user = &self.venue.line()["accounts"][account]["user"];
+        user.as_str().unwrap().to_owned()
+    }
+
     /// A price at which a buy order rests.
     fn resting_price(&self, surface: &str) -> String {
         let route = format!("{surface}.book_ticker");
@@ -101,28 +107,52 @@ impl Scene {
     /// fails the test.
     fn parameters(&mut self, row: &Row) -> Vec<String> {
         let (surface, route) = row.name.split_once('.').unwrap_or(("rpc", &row.name));
-        let user = self.venue.line()["accounts"][0]["user"].clone();
-        let user = user.as_str().unwrap();
-        match (surface, route) {
-            (_, "new_order") => {
+        let found = self.of_an_order(surface, route, row.api());
+        let found = found.or_else(|| self.of_a_movement(surface, route));
+        let found = found.or_else(|| self.of_a_grant(route));
+        let found = found.or_else(|| self.of_a_setting(surface, route, row.api()));
+        let found = found.or_else(|| of_a_question(route));
+        found.unwrap_or_else(|| panic!("this test does not know {}, which is listed", row.name))
+    }
+
+    fn of_an_order(&mut self, surface: &str, route: &str, api: &str) -> Option<Vec<String>> {
+        Some(match route {
+            "new_order" => {
                 let id = self.unique("o");
                 self.order(surface, &id)
             }
-            (_, "query_order" | "open_order" | "cancel_order") => {
-                let id = self.place(surface, row.api());
+            "query_order" | "open_order" | "cancel_order" => {
+                let id = self.place(surface, api);
                 words(&format!("symbol=BTCUSDT origClientOrderId={id}"))
             }
-            (_, "cancel_batch_orders") => {
-                let id = self.place(surface, row.api());
+            "cancel_batch_orders" => {
+                let id = self.place(surface, api);
                 let list = format!("origClientOrderIdList=[\"{id}\"]");
                 vec!["symbol=BTCUSDT".to_owned(), list]
             }
-            (_, "batch_orders") => {
+            "batch_orders" => {
                 let price = self.resting_price(surface);
                 vec![format!(
                     r#"batchOrders=[{{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","quantity":"0.01","price":"{price}"}}]"#
                 )]
             }
+            "countdown_cancel_all" => words("symbol=BTCUSDT countdownTime=0"),
+            "keepalive_listen_key" | "close_listen_key" => {
+                let create = format!("{surface}.create_listen_key");
+                let key = self.venue.answer(api, &create, &[]);
+                match surface {
+                    "spot" => words(&format!("listenKey={}", key["listenKey"].as_str().unwrap())),
+                    // Futures has one key at a time, which needs no name.
+                    _ => Vec::new(),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn of_a_movement(&mut self, surface: &str, route: &str) -> Option<Vec<String>> {
+        let user = self.user(0);
+        Some(match (surface, route) {
             ("spot" | "futures", "wallet_transfer")
             | ("chain", "perp_wallet_transfer" | "spot_wallet_transfer") => {
                 let id = self.unique("t");
@@ -130,54 +160,78 @@ impl Scene {
                     "asset=USDT amount=1 clientTranId={id} kindType=SPOT_FUTURE"
                 ))
             }
-            (_, "keepalive_listen_key" | "close_listen_key") => {
-                let create = format!("{surface}.create_listen_key");
-                let key = self.venue.answer(row.api(), &create, &[]);
-                match surface {
-                    "spot" => words(&format!("listenKey={}", key["listenKey"].as_str().unwrap())),
-                    // Futures has one key at a time, which needs no name.
-                    _ => Vec::new(),
-                }
-            }
             ("spot", "send_to_address") | ("chain", "transfer") => {
-                let other = self.venue.line()["accounts"][1]["user"].clone();
-                let id = self.unique("s");
+                let (other, id) = (self.user(1), self.unique("s"));
                 words(&format!(
-                    "asset=USDT amount=1 toAddress={} clientTranId={id}",
-                    other.as_str().unwrap()
+                    "asset=USDT amount=1 toAddress={other} clientTranId={id}"
                 ))
             }
-            ("spot" | "chain", "withdraw_fee") => words("chainId=56 asset=USDT"),
             ("spot", "withdraw") | ("chain", "perp_withdraw" | "spot_withdraw") => words(&format!(
                 "chainId=56 asset=USDT amount=5 fee=1 receiver={user}"
             )),
             ("chain", "perp_solana_withdraw" | "spot_solana_withdraw") => words(&format!(
                 "chainId=101 asset=USDT amount=5 fee=1 receiver={SOLANA}"
             )),
-            ("spot", "get_nonce") => {
-                words(&format!("address={user} userOperationType=CREATE_API_KEY"))
-            }
-            ("spot", "create_api_key") => {
-                let label = format!("key{}", self.count);
-                words(&format!(
-                    "address={user} userOperationType=CREATE_API_KEY desc={label}"
-                ))
-            }
-            // There and back.
-            ("futures", "change_position_mode") => {
-                words(&format!("dualSidePosition={}", row.api() == "v1"))
-            }
-            ("futures", "change_multi_assets_mode") => {
-                words(&format!("multiAssetsMargin={}", row.api() == "v1"))
-            }
-            ("futures", "countdown_cancel_all") => words("symbol=BTCUSDT countdownTime=0"),
+            (_, "withdraw_fee") => words("chainId=56 asset=USDT"),
+            ("rpc", _) => words(&format!("address={user} blockTag=latest")),
+            _ => return None,
+        })
+    }
+
+    /// API keys, agents, builders.
+    fn of_a_grant(&mut self, route: &str) -> Option<Vec<String>> {
+        let user = self.user(0);
+        let (what, text) = match route {
+            "get_nonce" => (
+                "",
+                format!("address={user} userOperationType=CREATE_API_KEY"),
+            ),
+            "create_api_key" => (
+                "",
+                format!("address={user} userOperationType=CREATE_API_KEY desc=mine"),
+            ),
+            "approve_agent" => (
+                "",
+                format!(
+                    "agentName=test agentAddress={STRANGER} ipWhitelist= expired=4102444800000 \
+                     canSpotTrade=true canPerpTrade=true canWithdraw=false"
+                ),
+            ),
+            "update_agent" => (
+                "agent",
+                format!(
+                    "agentAddress={STRANGER} canSpotTrade=true canPerpTrade=false \
+                     canWithdraw=false"
+                ),
+            ),
+            "delete_agent" => ("agent", format!("agentAddress={STRANGER}")),
+            "approve_builder" => (
+                "",
+                format!("builder={BUILDER} maxFeeRate=0.001 builderName=test"),
+            ),
+            "update_builder" => ("builder", format!("builder={BUILDER} maxFeeRate=0.002")),
+            "delete_builder" => ("builder", format!("builder={BUILDER}")),
+            _ => return None,
+        };
+        if !what.is_empty() {
+            self.approve(what);
+        }
+        Some(words(&text))
+    }
+
+    /// Modes go there with v1 and back with v3, because a mode that is there is refused.
+    fn of_a_setting(&mut self, surface: &str, route: &str, api: &str) -> Option<Vec<String>> {
+        let there = api == "v1";
+        Some(match (surface, route) {
+            ("futures", "change_position_mode") => words(&format!("dualSidePosition={there}")),
+            ("futures", "change_multi_assets_mode") => words(&format!("multiAssetsMargin={there}")),
             ("futures", "change_leverage" | "remaining_openable_notional") => {
                 words("symbol=BTCUSDT leverage=10")
             }
-            ("futures", "change_margin_type") => match row.api() {
-                "v1" => words("symbol=ETHUSDT marginType=ISOLATED"),
-                _ => words("symbol=ETHUSDT marginType=CROSSED"),
-            },
+            ("futures", "change_margin_type") if there => {
+                words("symbol=ETHUSDT marginType=ISOLATED")
+            }
+            ("futures", "change_margin_type") => words("symbol=ETHUSDT marginType=CROSSED"),
             ("futures", "change_position_margin") => {
                 // It may be isolated already.
                 let isolated = words("symbol=ETHUSDT marginType=ISOLATED");
@@ -188,87 +242,57 @@ impl Scene {
                 self.venue.answer("v1", "futures.new_order", &order);
                 words("symbol=ETHUSDT amount=1 type=1 positionSide=BOTH")
             }
-            ("futures", "approve_agent") => words(&format!(
-                "agentName=test agentAddress={STRANGER} ipWhitelist= expired=4102444800000 \
-                 canSpotTrade=true canPerpTrade=true canWithdraw=false"
-            )),
-            ("futures", "update_agent") => {
-                self.approve("agent");
-                words(&format!(
-                    "agentAddress={STRANGER} canSpotTrade=true canPerpTrade=false \
-                     canWithdraw=false"
-                ))
-            }
-            ("futures", "delete_agent") => {
-                self.approve("agent");
-                words(&format!("agentAddress={STRANGER}"))
-            }
-            ("futures", "approve_builder") => words(&format!(
-                "builder={BUILDER} maxFeeRate=0.001 builderName=test"
-            )),
-            ("futures", "update_builder") => {
-                self.approve("builder");
-                words(&format!("builder={BUILDER} maxFeeRate=0.002"))
-            }
-            ("futures", "delete_builder") => {
-                self.approve("builder");
-                words(&format!("builder={BUILDER}"))
-            }
-            ("futures", "index_price_klines") => words("pair=BTCUSDT interval=1m"),
-            (_, "klines" | "mark_price_klines") => words("symbol=BTCUSDT interval=1m"),
             ("chain", "modify_account_status") => words("status=PRIVATE"),
-            ("rpc", "svc_getBalance" | "svc_openOrders" | "svc_userFills") => {
-                words(&format!("address={user} blockTag=latest"))
-            }
-            (
-                _,
-                "cancel_all_orders"
-                | "all_orders"
-                | "user_trades"
-                | "position_margin_history"
-                | "commission_rate"
-                | "depth"
-                | "trades"
-                | "historical_trades"
-                | "agg_trades",
-            ) => words("symbol=BTCUSDT"),
-            (
-                _,
-                "open_orders"
-                | "account"
-                | "create_listen_key"
-                | "noop"
-                | "ping"
-                | "time"
-                | "exchange_info"
-                | "ticker_24hr"
-                | "ticker_price"
-                | "book_ticker"
-                | "position_mode"
-                | "multi_assets_mode"
-                | "balance"
-                | "position_risk"
-                | "income"
-                | "leverage_bracket"
-                | "adl_quantile"
-                | "force_orders"
-                | "agents"
-                | "builders"
-                | "premium_index"
-                | "funding_rate"
-                | "funding_info"
-                | "account_status"
-                | "locked_staking"
-                | "deposit_address"
-                | "withdraw_info"
-                | "deposit_withdraw_history",
-            ) => Vec::new(),
-            _ => panic!(
-                "{} is in the table, but this test does not know it",
-                row.name
-            ),
-        }
+            _ => return None,
+        })
     }
+}
+
+/// Routes that only read, or need nothing.
+fn of_a_question(route: &str) -> Option<Vec<String>> {
+    let text = match route {
+        "cancel_all_orders"
+        | "all_orders"
+        | "user_trades"
+        | "position_margin_history"
+        | "commission_rate"
+        | "depth"
+        | "trades"
+        | "historical_trades"
+        | "agg_trades" => "symbol=BTCUSDT",
+        "klines" | "mark_price_klines" => "symbol=BTCUSDT interval=1m",
+        "index_price_klines" => "pair=BTCUSDT interval=1m",
+        "open_orders"
+        | "account"
+        | "create_listen_key"
+        | "noop"
+        | "ping"
+        | "time"
+        | "exchange_info"
+        | "ticker_24hr"
+        | "ticker_price"
+        | "book_ticker"
+        | "position_mode"
+        | "multi_assets_mode"
+        | "balance"
+        | "position_risk"
+        | "income"
+        | "leverage_bracket"
+        | "adl_quantile"
+        | "force_orders"
+        | "agents"
+        | "builders"
+        | "premium_index"
+        | "funding_rate"
+        | "funding_info"
+        | "account_status"
+        | "locked_staking"
+        | "deposit_address"
+        | "withdraw_info"
+        | "deposit_withdraw_history" => "",
+        _ => return None,
+    };
+    Some(words(text))
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -387,10 +411,7 @@ fn the_brand_is_in_every_word_that_carries_it() {
         venue: Venue::start(&["--brand", "acme"]),
         count: 0,
     };
-    let user = scene.venue.line()["accounts"][0]["user"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let user = scene.user(0);
     let brand = words("--set venue.brand=acme");
     let call = |route: &str, parameters: &str| {
         let all = [brand.clone(), words(parameters)].concat();
