@@ -195,7 +195,13 @@ impl Hub {
     /// Sends a user event to every connection of its listen key.
     pub(crate) fn tell_user(&mut self, frame: &UserFrame) {
         for id in self.listeners(frame.surface, &frame.listen_key) {
-            self.order(id, Order::Text(frame.text.clone()));
+            let wrapped = self.connections.get(&id).is_some_and(|c| c.wrapped);
+            let text = if wrapped {
+                wrap(&frame.listen_key, &frame.text)
+            } else {
+                frame.text.clone()
+            };
+            self.order(id, Order::Text(text));
         }
     }
 
@@ -338,7 +344,9 @@ mod tests {
         let mut own = hub.open(Surface::Spot, false, 2);
         let mut other_surface = hub.open(Surface::Futures, false, 2);
         let mut other_key = hub.open(Surface::Spot, false, 2);
+        let mut wrapped = hub.open(Surface::Spot, true, 2);
         hub.listen(own.id, "key");
+        hub.listen(wrapped.id, "key");
         hub.listen(other_surface.id, "key");
         hub.listen(other_key.id, "another");
         hub.tell_user(&UserFrame {
@@ -347,6 +355,7 @@ mod tests {
             text: "{}".into(),
         });
         assert_eq!(texts(&mut own), ["{}"]);
+        assert_eq!(texts(&mut wrapped), [r#"{"stream":"key","data":{}}"#]);
         assert!(texts(&mut other_surface).is_empty() && texts(&mut other_key).is_empty());
         hub.close_user(Surface::Spot, "key");
         assert_eq!(own.end.try_recv(), Ok(End::ListenKey));
