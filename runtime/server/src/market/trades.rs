@@ -66,11 +66,6 @@ impl Trades {
         &self.singles
     }
 
-    /// Complete aggregate trades, oldest first; their ids have no holes.
-    pub fn aggregates(&self) -> &VecDeque<AggTrade> {
-        &self.aggregates
-    }
-
     /// Adds a trade, whose id is given here. Answers it, and the aggregate that it completed by
     /// not belonging to it.
     pub fn add(
