@@ -212,6 +212,9 @@ const DOUBTS: &[(&str, Doubt)] = &[
     ("half_open", Doubt::HalfOpen),
 ];
 
+/// A year.
+const SKEW_MS_MAX: i64 = 365 * 24 * 60 * 60 * 1_000;
+
 /// The names of all switches.
 const NAMES: &[&str] = &[
     "unknown", "delay", "refuse", "html", "empty", "truncate", "ban", "skew", "late", "twice",
@@ -260,9 +263,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
             status: status(fields, 429)?,
             retry_after_s: fields.whole("retry_after_s")?,
         },
-        "skew" => Fault::Skew {
-            ms: required("ms", fields.signed("ms"))?,
-        },
+        "skew" => Fault::Skew { ms: skew(fields)? },
         "late" => Fault::Late {
             ms: required("ms", fields.whole("ms"))?,
             jitter_ms: fields.whole("jitter_ms")?.unwrap_or(0),
@@ -288,15 +289,26 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
     })
 }
 
+fn skew(fields: &mut Fields) -> Result<i64, FieldError> {
+    let ms = required("ms", fields.signed("ms"))?;
+    let valid = (-SKEW_MS_MAX..=SKEW_MS_MAX).contains(&ms);
+    valid.then_some(ms).ok_or_else(|| FieldError::Malformed {
+        field: "ms",
+        value: ms.to_string(),
+        rule: format!("at most {SKEW_MS_MAX}, a year, to either side"),
+    })
+}
+
 fn status(fields: &mut Fields, otherwise: u16) -> Result<u16, FieldError> {
     let Some(status) = fields.whole("status")? else {
         return Ok(otherwise);
     };
-    let valid = (200..600).contains(&status);
-    let status = u16::try_from(status).ok().filter(|_| valid);
-    status.ok_or(FieldError::Malformed {
+    let valid = u16::try_from(status)
+        .ok()
+        .filter(|s| (200..600).contains(s));
+    valid.ok_or_else(|| FieldError::Malformed {
         field: "status",
-        value: "outside".into(),
+        value: status.to_string(),
         rule: "an HTTP status from 200 to 599".into(),
     })
 }

@@ -73,6 +73,27 @@ async fn what_is_wrong_is_named() {
         ),
         ("/act", r#"{"act":"fill","order_id":77}"#, "77"),
         (
+            "/faults",
+            r#"{"fault":"skew","ms":9223372036854775807}"#,
+            "a year",
+        ),
+        ("/faults", r#"{"fault":"html","status":99}"#, "99"),
+        (
+            "/act",
+            r#"{"act":"deposit","asset":"USDT","amount":"79228162514264337593543950335"}"#,
+            "10^15",
+        ),
+        (
+            "/act",
+            r#"{"act":"funding","symbol":"BTCUSDT","rate":"92233720368"}"#,
+            "-1 to 1",
+        ),
+        (
+            "/act",
+            r#"{"act":"trade","symbol":"BTCUSDT","price":"90000000000000000","quantity":"1"}"#,
+            "too large",
+        ),
+        (
             "/act",
             r#"{"act":"deposit","asset":"USDT","amount":"-1"}"#,
             "positive",

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use rust_decimal::Decimal;
 use serde_json::json;
 use windvane_engine::decimal::exact_mantissa;
 use windvane_engine::protocol::Outcome;
@@ -23,8 +24,8 @@ pub(super) fn funding(state: &mut State, mut fields: Fields, now: Time) -> Done 
     let instrument = instrument_of(state, &mut fields)?;
     let rate = required("rate", fields.decimal("rate"))?;
     fields.finish()?;
-    let mantissa = exact_mantissa(rate, 8);
-    let rule = "must have at most 8 decimals";
+    let mantissa = exact_mantissa(rate, 8).filter(|_| rate.abs() <= Decimal::ONE);
+    let rule = "must lie in -1 to 1 and have at most 8 decimals";
     let mantissa = mantissa.ok_or_else(|| unfit("rate", &rate.to_string(), rule))?;
     for place in 0..state.accounts.len() {
         let account = AccountId(place as u16);

@@ -2,11 +2,10 @@
 
 use rust_decimal::Decimal;
 use serde_json::json;
-use windvane_engine::decimal::exact_mantissa;
 use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::{Instrument, MarketEvent, Time};
 
-use super::{ActError, Done, amount_of, instrument_of, price_of, qty_of, unfit};
+use super::{ActError, Done, amount_of, instrument_of, mantissa_of, price_of, qty_of, unfit};
 use crate::control::fields::{Fields, required};
 use crate::state::State;
 
@@ -38,6 +37,9 @@ pub(super) fn rules(state: &mut State, mut fields: Fields) -> Done {
     Ok(json!({}))
 }
 
+/// The largest multiplier of a percent filter.
+const MULTIPLIER_MAX: Decimal = Decimal::ONE_THOUSAND;
+
 fn mantissa(
     fields: &mut Fields,
     field: &'static str,
@@ -45,9 +47,11 @@ fn mantissa(
     target: &mut i64,
 ) -> Result<(), ActError> {
     if let Some(value) = fields.decimal(field)? {
-        let exact = exact_mantissa(value, scale).filter(|mantissa| *mantissa >= 0);
-        let rule = "must not be negative, nor have more decimals than the symbol's numbers";
-        *target = exact.ok_or_else(|| unfit(field, &value.to_string(), rule))?;
+        let exact = mantissa_of(field, value, scale)?;
+        if exact < 0 {
+            return Err(unfit(field, &value.to_string(), "must not be negative"));
+        }
+        *target = exact;
     }
     Ok(())
 }
@@ -96,6 +100,9 @@ fn change_bounds(rules: &mut Instrument, fields: &mut Fields) -> Result<(), ActE
         ];
         for (field, target) in parts {
             if let Some(value) = fields.decimal(field)? {
+                if value < Decimal::ZERO || value > MULTIPLIER_MAX {
+                    return Err(unfit(field, &value.to_string(), "must lie in 0 to 1000"));
+                }
                 *target = value;
             }
         }

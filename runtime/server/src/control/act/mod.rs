@@ -161,9 +161,20 @@ fn instrument_of(state: &State, fields: &mut Fields) -> Result<InstrumentId, Act
     found.ok_or_else(|| unfit("symbol", &symbol, "must be a symbol of that surface"))
 }
 
+/// The largest amount, in whole units, and the largest mantissa of a price or quantity: sums and
+/// products of them have room.
+const LARGEST: i64 = 1_000_000_000_000_000;
+
 fn amount_of(field: &'static str, value: Decimal) -> Result<Amount, ActError> {
-    let amount = Amount::from_decimal(value);
-    amount.ok_or_else(|| unfit(field, &value.to_string(), "must fit an amount"))
+    let fits = value.abs() <= Decimal::from(LARGEST);
+    let amount = fits.then(|| Amount::from_decimal(value)).flatten();
+    amount.ok_or_else(|| unfit(field, &value.to_string(), "must be at most 10^15"))
+}
+
+fn mantissa_of(field: &'static str, value: Decimal, scale: u8) -> Result<i64, ActError> {
+    let mantissa = exact_mantissa(value, scale).filter(|mantissa| mantissa.abs() <= LARGEST);
+    let rule = "is too large or has more decimals than the symbol's numbers";
+    mantissa.ok_or_else(|| unfit(field, &value.to_string(), rule))
 }
 
 fn price_of(
@@ -172,11 +183,7 @@ fn price_of(
     field: &'static str,
     value: Decimal,
 ) -> Result<Price, ActError> {
-    let mantissa = exact_mantissa(value, state.rules(id).price_scale);
-    let rule = "has more decimals than prices of the symbol";
-    mantissa
-        .map(Price)
-        .ok_or_else(|| unfit(field, &value.to_string(), rule))
+    mantissa_of(field, value, state.rules(id).price_scale).map(Price)
 }
 
 fn qty_of(
@@ -185,9 +192,5 @@ fn qty_of(
     field: &'static str,
     value: Decimal,
 ) -> Result<Qty, ActError> {
-    let mantissa = exact_mantissa(value, state.rules(id).qty_scale);
-    let rule = "has more decimals than quantities of the symbol";
-    mantissa
-        .map(Qty)
-        .ok_or_else(|| unfit(field, &value.to_string(), rule))
+    mantissa_of(field, value, state.rules(id).qty_scale).map(Qty)
 }
