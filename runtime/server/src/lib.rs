@@ -4,9 +4,9 @@
 //! documents for itself: raw bytes in, raw bytes out.
 //!
 //! # Shape
-//! One [`state`] behind one mutex, without IO and without a clock: the time is an argument.
-//! Around it: [`http`] takes requests off the wire and gives them to [`http::dispatch`], which
-//! asks [`limits`], [`auth`] and then the family's handler (`orders`, `market_routes`, `wallet`);
+//! One `state` behind one mutex, without IO and without a clock: the time is an argument.
+//! Around it: `http` takes requests off the wire and gives them to `http::dispatch`, which
+//! asks `limits`, `auth` and then the family's handler (`orders`, `market_routes`, `wallet`);
 //! `stream` carries events and frames to WebSocket connections; `control` breaks things on
 //! request; a ticker lets time pass.
 

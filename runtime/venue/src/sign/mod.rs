@@ -1,5 +1,5 @@
 //! Everything that is signed: HMAC, EIP-712, EIP-191 and Ed25519, and the exact bytes of a signed
-//! request ([`prepare`]). What may not enter: sending, reading key files, a clock; the caller
+//! request ([`prepare()`]). What may not enter: sending, reading key files, a clock; the caller
 //! brings keys, time and nonce.
 //!
 //! One rule holds everywhere (spec 4, sections 1 and 6, point 8): what is signed is what stands
