@@ -1,27 +1,14 @@
 //! A request's parameters against the route table: what must be sent, of which type, within
 //! which bounds. Rules that depend on more than one parameter are the handlers'.
 
-use windvane_venue::route::{self, Bounds, Kind, Listing, Need, Param, Route};
+use windvane_venue::route::{Bounds, Kind, Listing, Need, Param, Route};
 
 use super::params::{decimal, flag, integer, invalid, missing};
-use super::{Params, Refusal};
-use crate::settings::Settings;
-
-/// What authentication adds; every route takes them.
-const AUTHENTICATION: &[&str] = &[
-    "timestamp",
-    "recvWindow",
-    "signature",
-    "nonce",
-    "user",
-    "signer",
-    "signatureChainId",
-    "listenKey",
-];
+use super::{Params, Refusal, Router};
 
 /// Checks every parameter of the route, in the documents' order.
 pub(super) fn check(
-    settings: &Settings,
+    router: &Router,
     route: &Route,
     listing: &Listing,
     params: &Params,
@@ -52,25 +39,19 @@ pub(super) fn check(
         );
         return Err(Refusal::new(-1102, msg));
     }
-    check_known(settings, params)
+    check_known(router, params)
 }
 
 /// A name that no route of the documents has (-1103). One that only other routes have is left
 /// unread: clients send what is common to several.
-fn check_known(settings: &Settings, params: &Params) -> Result<(), Refusal> {
-    let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
-    for parsed in params.iter() {
-        let known = AUTHENTICATION.iter().any(|name| same(name, &parsed.name))
-            || same(&settings.brand.chain_parameter, &parsed.name)
-            || route::all()
-                .flat_map(|route| route.params)
-                .any(|param| same(param.name, &parsed.name));
-        if !known {
+fn check_known(router: &Router, params: &Params) -> Result<(), Refusal> {
+    match params.iter().find(|parsed| !router.knows(&parsed.name)) {
+        Some(parsed) => {
             let msg = format!("An unknown parameter was sent: '{}'.", parsed.name);
-            return Err(Refusal::new(-1103, msg));
+            Err(Refusal::new(-1103, msg))
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// An optional parameter without a value. A whitelist may be empty (spec 2, updateAgent), and so

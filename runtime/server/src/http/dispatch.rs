@@ -71,7 +71,10 @@ fn route_and_handle(
     now: Time,
     headers: &mut Headers,
 ) -> Answer {
-    state.limits.check_ban(received.ip, now)?;
+    if let Err(refusal) = state.limits.check_ban(received.ip, now) {
+        limits::tell_used(state, received.port.surface(), received.ip, now, headers);
+        return Err(refusal);
+    }
     let found = state.router.find(received);
     let surface = found
         .as_ref()
@@ -88,7 +91,7 @@ fn route_and_handle(
     let account = auth::authenticate(state, &found, received, &params, now)?;
     // The info endpoint judges its own parameters: they are in the body, by position.
     if route.surface != Surface::Rpc {
-        check::check(&state.settings, route, listing, &params)?;
+        check::check(&state.router, route, listing, &params)?;
     }
     let counts = count_orders(state, route, &params, account, now)?;
     let call = Call {

@@ -4,7 +4,7 @@
 //! others no more than "not shown"; services of this shape answer both, and public clients ask
 //! for either. So each market data path is taken under the other version too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windvane_venue::Brand;
 use windvane_venue::route::{self, Listing, Route, Scheme, Security, Surface, Version};
@@ -12,6 +12,18 @@ use windvane_venue::route::{self, Listing, Route, Scheme, Security, Surface, Ver
 use super::Refusal;
 use super::dispatch::Received;
 use crate::{market_routes, wallet};
+
+/// Parameters that authentication adds; every route takes them.
+const AUTHENTICATION: &[&str] = &[
+    "timestamp",
+    "recvWindow",
+    "signature",
+    "nonce",
+    "user",
+    "signer",
+    "signatureChainId",
+    "listenKey",
+];
 
 /// A route under one of its paths.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +39,8 @@ pub(crate) struct Router {
     paths: BTreeMap<String, Vec<Found>>,
     /// JSON-RPC methods.
     methods: BTreeMap<String, Found>,
+    /// Every parameter that some route has, in lower case.
+    names: BTreeSet<String>,
 }
 
 impl Router {
@@ -34,7 +48,17 @@ impl Router {
         let mut router = Self {
             paths: BTreeMap::new(),
             methods: BTreeMap::new(),
+            names: BTreeSet::new(),
         };
+        let listed = route::all().flat_map(|route| route.params);
+        let listed = listed.map(|param| param.name);
+        let added = AUTHENTICATION.iter().copied();
+        let own = std::iter::once(brand.chain_parameter.as_str());
+        router.names = listed
+            .chain(added)
+            .chain(own)
+            .map(str::to_lowercase)
+            .collect();
         for route in route::all() {
             for listing in route.listings {
                 let found = Found {
@@ -55,6 +79,11 @@ impl Router {
             }
         }
         router
+    }
+
+    /// Whether some route has a parameter of this name, in any case.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.names.contains(&name.to_lowercase())
     }
 
     /// The route of a request: 404 for a path that no route of the port has, 405 for one that none

@@ -23,6 +23,8 @@ use crate::settings::Settings;
 use crate::state::{AccountId, State};
 pub(crate) use window::{OrderCounts, Window};
 
+/// On every response (spec 1, Limits, rule 2).
+const USED_WEIGHT: &str = "x-mbx-used-weight-1m";
 const MINUTE_MS: i64 = 60_000;
 const TEN_SECONDS_MS: i64 = 10_000;
 /// The first ban and the longest (spec 1, Limits, rule 6).
@@ -246,12 +248,24 @@ pub(crate) fn charge(
     let now_ms = now.millis();
     let limits = &mut state.limits;
     let (used, within) = limits.use_weight(received.ip, surface, weight, now_ms);
-    headers.push(("x-mbx-used-weight-1m", used.to_string()));
+    headers.push((USED_WEIGHT, used.to_string()));
     if within {
         Ok(())
     } else {
         Err(limits.refuse(received.ip, now_ms))
     }
+}
+
+/// Tells in the header what an address has used, and adds nothing.
+pub(crate) fn tell_used(
+    state: &mut State,
+    surface: Surface,
+    ip: IpAddr,
+    now: Time,
+    headers: &mut Vec<(&'static str, String)>,
+) {
+    let (used, _) = state.limits.use_weight(ip, surface, 0, now.millis());
+    headers.push((USED_WEIGHT, used.to_string()));
 }
 
 /// The weight of a request of a route.

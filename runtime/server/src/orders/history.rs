@@ -94,7 +94,7 @@ pub(super) fn income(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;
     let kind = call.params.get("incomeType");
-    let span = Span::of(call)?;
+    let span = Span::unbounded(call)?;
     let wanted = |income: &&Income| {
         instrument.is_none_or(|wanted| income.instrument == Some(wanted))
             && kind.is_none_or(|wanted| income.kind == wanted)
@@ -135,7 +135,7 @@ pub(super) fn position_margin(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
     let kind = call.params.integer("type")?;
-    let span = Span::of(call)?;
+    let span = Span::unbounded(call)?;
     let all: Vec<_> = state
         .account(id)
         .history

@@ -154,6 +154,19 @@ impl Span {
         Ok(Self { from_ms, to_ms })
     }
 
+    /// From `startTime` and `endTime`, of any length (the routes of spec 4 that name no bound).
+    fn unbounded(call: &Call<'_>) -> Result<Self, Refusal> {
+        let (start, end) = (
+            call.params.integer("startTime")?,
+            call.params.integer("endTime")?,
+        );
+        let (from_ms, to_ms) = (start.unwrap_or(0), end.unwrap_or(i64::MAX));
+        if from_ms > to_ms {
+            return Err(Refusal::new(-1023, "Start time is greater than end time."));
+        }
+        Ok(Self { from_ms, to_ms })
+    }
+
     const fn has(self, time: windvane_engine::Time) -> bool {
         let ms = time.millis();
         self.from_ms <= ms && ms <= self.to_ms

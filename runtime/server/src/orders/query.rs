@@ -63,7 +63,7 @@ pub(super) fn all_orders(state: &mut State, call: &Call<'_>) -> Answer {
 pub(super) fn force_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;
-    let span = Span::of(call)?;
+    let span = Span::unbounded(call)?;
     let kind = call.params.get("autoCloseType");
     let all = matching(state, id, |order| {
         let name = order.client_order_id;

@@ -28,6 +28,10 @@ async fn too_much_weight_is_429_with_retry_after_and_then_a_ban() {
     let mut statuses = Vec::new();
     for _ in 0..20 {
         let answered = depth(&venue).await;
+        assert!(
+            answered.headers.contains_key("x-mbx-used-weight-1m"),
+            "{answered:?}"
+        );
         if answered.status != 200 {
             let wait: u64 = answered.headers["retry-after"].parse().unwrap();
             assert_eq!(answered.json()["code"], -1003);
