@@ -202,6 +202,8 @@ fn decode(text: &str) -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    use proptest::prelude::*;
 
     fn parse(surface: Surface, query: &str, body: &str) -> Result<Params, i32> {
         Params::parse(surface, query, body).map_err(|refusal| refusal.code)
@@ -240,5 +242,24 @@ mod tests {
             integer("n", "99999999999999999999").unwrap_err().code,
             -1130
         );
+    }
+
+    proptest! {
+        #[test]
+        fn encoded_values_come_back(values in proptest::collection::vec("[^\\x00-\\x1f\\x7f-\\x9f]{0,20}", 0..8)) {
+            let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+            let named = values.iter().enumerate();
+            let text: Vec<_> = named.map(|(n, value)| format!("p{n}={}", encode(value))).collect();
+            let params = Params::parse(Surface::Futures, &text.join("&"), "").unwrap();
+            for (n, value) in values.iter().enumerate() {
+                prop_assert_eq!(params.raw(&format!("P{n}")), Some(value.as_str()));
+            }
+        }
+
+        #[test]
+        fn no_text_panics(query in ".*", body in ".*", number in ".{0,40}") {
+            let _ = Params::parse(Surface::Spot, &query, &body);
+            let _ = (integer("n", &number), decimal("n", &number), flag("n", &number));
+        }
     }
 }
