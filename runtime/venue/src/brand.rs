@@ -50,6 +50,9 @@ impl Brand {
 
     /// A template of the route table with the words in: `{brand}`, `{Brand}`, `{rpc}`.
     pub fn fill(&self, template: &str) -> String {
+        if !template.contains('{') {
+            return template.to_owned();
+        }
         template
             .replace("{brand}", &self.path_segment)
             .replace("{Brand}", &upper_first(&self.path_segment))

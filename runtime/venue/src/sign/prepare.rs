@@ -172,9 +172,10 @@ impl<'a> Draft<'a> {
         stamp: Stamp,
     ) -> Self {
         let mut fields = Vec::with_capacity(16);
+        let lists = || route.params.iter().filter(|param| param.kind == Kind::List);
+        let has_lists = lists().next().is_some();
         for (name, value) in parameters.iter().filter(|(name, _)| *name != "signature") {
-            let is_list = |param: &Param| param.kind == Kind::List && param.name == name;
-            let value = if route.params.iter().any(is_list) {
+            let value = if has_lists && lists().any(|param| param.name == name) {
                 Cow::Owned(compact_json(value))
             } else {
                 Cow::Borrowed(value)
