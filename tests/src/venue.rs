@@ -150,15 +150,32 @@ impl Watch {
     ///
     /// # Panics
     /// The stream ends before, or says nothing for [`PATIENCE`].
-    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn until_all(&mut self, wanted: &[&dyn Fn(&Value) -> bool]) {
         let mut left: Vec<_> = wanted.to_vec();
         while !left.is_empty() {
-            let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.expect("the watch goes on");
-            let line: Value = serde_json::from_str(&line).expect("a line is JSON");
+            let line = self.line();
             left.retain(|is_it| !is_it(&line));
         }
+    }
+
+    /// Reads until this is true of a line, which is answered.
+    ///
+    /// # Panics
+    /// The stream ends before, or says nothing for [`PATIENCE`].
+    pub fn until(&mut self, is_it: &dyn Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.line();
+            if is_it(&line) {
+                return line;
+            }
+        }
+    }
+
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    fn line(&self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE);
+        let line = line.expect("the watch goes on");
+        serde_json::from_str(&line).expect("a line is JSON")
     }
 }
 

@@ -430,3 +430,34 @@ fn the_brand_is_in_every_word_that_carries_it() {
         &format!("address={user} blockTag=latest"),
     );
 }
+
+#[test]
+fn a_recording_drives_the_market_again_and_again() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (session, cache) = (path("session.gz"), path("cache"));
+    succeed(["data", "generate", "--minutes", "1", "--out", &session]);
+    // A minute in a fifth of a second: most of what is watched comes from a later round.
+    let arguments = [
+        "--data", &session, "--cache", &cache, "--loop", "--speed", "300",
+    ];
+    let venue = Venue::start(&arguments);
+    let info = venue.answer("v1", "futures.exchange_info", &[]);
+    let symbols = info["symbols"].as_array().unwrap();
+    assert_eq!(
+        (symbols.len(), &symbols[0]["symbol"]),
+        (1, &"BTCUSDT".into())
+    );
+    let spot = venue.answer("v1", "spot.exchange_info", &[]);
+    assert!(spot["symbols"].as_array().unwrap().is_empty(), "{spot}");
+    let mut watch = venue.watch(&["futures:BTCUSDT", "--streams", "bookTicker"]);
+    let mut last = 0;
+    for _ in 0..3 {
+        let far_on = |line: &Value| {
+            let at = line["event"]["data"]["E"].as_i64();
+            at.is_some_and(|at| at > last + 400)
+        };
+        let line = watch.until(&far_on);
+        last = line["event"]["data"]["E"].as_i64().unwrap();
+    }
+}
