@@ -98,10 +98,12 @@ fn json(rows: &[Row]) -> Result<String, Failure> {
     serde_json::to_string(rows).map_err(Failure::failed)
 }
 
-/// Every listing with its row.
+/// The listing of each route and version with its row. An earlier spelling of a path, which the
+/// simulated venue takes too, is no version of its own and never sent.
 fn listings(brand: &Brand) -> impl Iterator<Item = (Row, &'static Route, &'static Listing)> {
     let with_listings = |route: &'static Route| route.listings.iter().map(move |one| (route, one));
     let pairs = route::all().flat_map(with_listings);
+    let pairs = pairs.filter(|(route, listing)| route.listing(listing.version) == Some(*listing));
     pairs.map(move |(route, listing)| (Row::new(route, listing, brand), route, listing))
 }
 
@@ -313,6 +315,24 @@ mod tests {
         let text = row(&rows, "futures.depth")["weight"].as_str().unwrap();
         assert!(text.starts_with("by limit"), "{text}");
         assert!(row(&rows, "futures.approve_agent")["weight"].is_null());
+    }
+
+    #[test]
+    fn a_route_has_one_row_for_each_of_its_versions() {
+        let rows = rows("svc");
+        let mut seen = std::collections::BTreeSet::new();
+        for row in rows.as_array().unwrap() {
+            let key = (row["name"].to_string(), row["version"].to_string());
+            assert!(seen.insert(key), "{row} twice");
+        }
+        let paths = rows.as_array().unwrap().iter().map(|row| &row["path"]);
+        let paths: Vec<_> = paths
+            .filter(|path| path.as_str().unwrap().ends_with("/account"))
+            .collect();
+        assert_eq!(
+            paths,
+            ["/api/v1/account", "/api/v3/account", "/fapi/v4/account"]
+        );
     }
 
     #[test]
