@@ -3,12 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::str::FromStr;
 
 use proptest::prelude::*;
 use rust_decimal::Decimal;
 use serde_json::json;
+use serde_json::value::RawValue;
 use windvane_venue::wire::exchange::ExchangeInfo;
 use windvane_venue::wire::words::{
     Interval, OrderStatus, OrderType, PositionSide, RateLimitInterval, Side, TimeInForce,
@@ -100,6 +102,38 @@ fn point_10_code_is_text_or_number() {
     ] {
         let result: SimpleResult = read(body).unwrap();
         assert_eq!((result.code.0, result.msg.as_str()), (200, "done"));
+    }
+}
+
+/// The same JSON with every number as text, every text that is a number as number, and every
+/// boolean as text.
+fn in_other_clothes(json: &str) -> String {
+    if json.starts_with('{') {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap();
+        let fields = fields.iter().map(|(name, value)| {
+            let name = serde_json::to_string(name).unwrap();
+            format!("{name}:{}", in_other_clothes(value.get()))
+        });
+        return format!("{{{}}}", fields.collect::<Vec<_>>().join(","));
+    }
+    if json.starts_with('[') {
+        let entries: Vec<&RawValue> = serde_json::from_str(json).unwrap();
+        let entries = entries.iter().map(|entry| in_other_clothes(entry.get()));
+        return format!("[{}]", entries.collect::<Vec<_>>().join(","));
+    }
+    match json.trim_matches('"') {
+        inner if inner.len() == json.len() && inner != "null" => format!("\"{inner}\""),
+        inner if serde_json::from_str::<serde_json::Number>(inner).is_ok() => inner.to_owned(),
+        _ => json.to_owned(),
+    }
+}
+
+#[test]
+fn point_10_every_number_of_every_answer_may_be_text_and_every_text_a_number() {
+    for example in examples::all().iter().filter(|it| !it.answer.is_empty()) {
+        let changed = in_other_clothes(example.answer);
+        let read = answers::check(example.route, &changed);
+        assert!(read.is_ok(), "{}: {read:?} in {changed}", example.route);
     }
 }
 

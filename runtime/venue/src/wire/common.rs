@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fields::record;
-use super::scalar::{Exact, Whole};
+use super::scalar::{Exact, Text, Whole};
 
 /// An answer that says nothing: `{}`, or an empty body. What else it may hold is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -54,7 +54,7 @@ record! {
 record! {
     /// Withdraw result (spec 1, Other records; spec 3).
     WithdrawResult {
-        withdraw_id: String = "withdrawId",
+        withdraw_id: Text = "withdrawId",
         hash?: String = "hash",
     }
 }

@@ -22,7 +22,7 @@ pub struct Envelope<T> {
     /// `id`: echoed, whatever JSON value it was (spec 4, section 3).
     pub id: Option<Json>,
     /// `jsonrpc`: `2.0`.
-    pub jsonrpc: Option<String>,
+    pub jsonrpc: Option<Text>,
 }
 
 impl<T> Envelope<T> {

@@ -183,7 +183,7 @@ record! {
         income_type: Word<IncomeType> = "incomeType",
         income: Exact = "income",
         asset: String = "asset",
-        info?: String = "info",
+        info?: Text = "info",
         /// Milliseconds.
         time: Whole = "time",
         tran_id?: Text = "tranId",
