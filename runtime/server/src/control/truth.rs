@@ -1,6 +1,8 @@
 //! The full truth as JSON: `GET /state`. Amounts, prices and quantities are decimal text, ids and
 //! times (ms) are numbers. The order of keys and of lists never changes.
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use windvane_engine::{ClientOrderId, InstrumentId, Surface, Time};
 use windvane_sim::{FuturesBalance, OrderView, PositionView};
@@ -40,23 +42,78 @@ impl Extent {
     }
 }
 
-/// The truth, as far as the query asks for it.
-pub(super) fn truth(state: &State, query: &str) -> Result<Value, Refusal> {
+/// The truth, as far as the query asks for it, as text: its long lists are never all in memory
+/// but as text.
+pub(super) fn truth(state: &State, query: &str) -> Result<String, Refusal> {
     let extent = Extent::parse(state, query)?;
     let places = 0..state.accounts.len() as u16;
     let wanted = places.filter(|place| extent.account.is_none_or(|only| only == *place));
-    let accounts: Vec<_> = wanted
-        .map(|place| account(state, AccountId(place), extent.brief))
-        .collect();
-    Ok(json!({
-        "time_ms": state.now.millis(),
-        "clock_ms": state.clock_ms(state.now),
-        "accounts": accounts,
-        "market": market(state),
-        "connections": connections(state),
-        "counters": counters(state),
-        "faults": faults(state),
-    }))
+    let truth = Truth {
+        accounts: wanted
+            .map(|place| account(state, AccountId(place), extent.brief))
+            .collect(),
+        clock_ms: state.clock_ms(state.now),
+        connections: connections(state),
+        counters: counters(state),
+        faults: faults(state),
+        market: market(state),
+        time_ms: state.now.millis(),
+    };
+    // Records of text keys; nothing in them can fail to serialize.
+    Ok(serde_json::to_string(&truth).unwrap_or_default())
+}
+
+#[derive(Serialize)]
+struct Truth {
+    accounts: Vec<AccountTruth>,
+    clock_ms: i64,
+    connections: Value,
+    counters: Value,
+    faults: Value,
+    market: Value,
+    time_ms: i64,
+}
+
+#[derive(Serialize)]
+struct AccountTruth {
+    accepted: AcceptedTruth,
+    account: u16,
+    agents: Vec<Value>,
+    api_keys: Vec<Value>,
+    balances: Value,
+    hedge_mode: bool,
+    listen_keys: Value,
+    multi_assets_mode: bool,
+    nonces: Vec<u64>,
+    orders: Rows,
+    positions: Vec<Value>,
+    settings: Value,
+    trades: Rows,
+    user: String,
+    wallet: Value,
+}
+
+#[derive(Serialize)]
+struct AcceptedTruth {
+    orders: Rows,
+    repeated: Map<String, Value>,
+    total: u64,
+}
+
+/// A list as text.
+type Rows = Box<RawValue>;
+
+fn rows(records: impl Iterator<Item = Value>) -> Rows {
+    let mut text = String::from("[");
+    for record in records {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&record.to_string());
+    }
+    text.push(']');
+    // It is a list of records by its making.
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// The switches that are on.
@@ -74,7 +131,7 @@ pub(super) fn faults(state: &State) -> Value {
     json!({ "switches": switches, "held_events": state.faults.held_len() })
 }
 
-fn account(state: &State, id: AccountId, brief: bool) -> Value {
+fn account(state: &State, id: AccountId, brief: bool) -> AccountTruth {
     let account = state.account(id);
     let venue = &account.venue;
     let orders = if brief {
@@ -82,29 +139,26 @@ fn account(state: &State, id: AccountId, brief: bool) -> Value {
     } else {
         venue.orders()
     };
-    let orders: Vec<_> = orders.iter().map(|o| order(state, o)).collect();
     let positions = venue.position_views();
     let held = positions.filter(|p| p.qty.0 != 0 || p.isolated_wallet.0 != 0);
-    let positions: Vec<_> = held.map(|p| position(state, &p)).collect();
     let trades = account.history.trades.iter().filter(|_| !brief);
-    let trades: Vec<_> = trades.map(|record| trade(state, record)).collect();
-    json!({
-        "account": id.0,
-        "user": account.user.to_checksum(None),
-        "api_keys": account.api_keys.iter().map(api_key).collect::<Vec<_>>(),
-        "agents": account.agents.iter().map(agent).collect::<Vec<_>>(),
-        "nonces": account.nonces.kept().collect::<Vec<_>>(),
-        "listen_keys": listen_keys(account),
-        "hedge_mode": venue.hedge_mode(),
-        "multi_assets_mode": venue.multi_assets_mode(),
-        "balances": balances(state, account),
-        "orders": orders,
-        "positions": positions,
-        "settings": settings(state, account),
-        "trades": trades,
-        "wallet": crate::wallet::truth(state, id),
-        "accepted": accepted(state, id, brief),
-    })
+    AccountTruth {
+        accepted: accepted(state, id, brief),
+        account: id.0,
+        agents: account.agents.iter().map(agent).collect(),
+        api_keys: account.api_keys.iter().map(api_key).collect(),
+        balances: balances(state, account),
+        hedge_mode: venue.hedge_mode(),
+        listen_keys: listen_keys(account),
+        multi_assets_mode: venue.multi_assets_mode(),
+        nonces: account.nonces.kept().collect(),
+        orders: rows(orders.iter().map(|o| order(state, o))),
+        positions: held.map(|p| position(state, &p)).collect(),
+        settings: settings(state, account),
+        trades: rows(trades.map(|record| trade(state, record))),
+        user: account.user.to_checksum(None),
+        wallet: crate::wallet::truth(state, id),
+    }
 }
 
 fn order(state: &State, order: &OrderView) -> Value {
@@ -232,27 +286,26 @@ fn trade(state: &State, record: &TradeRecord) -> Value {
     })
 }
 
-fn accepted(state: &State, id: AccountId, brief: bool) -> Value {
+fn accepted(state: &State, id: AccountId, brief: bool) -> AcceptedTruth {
     let empty = Ledger::default();
     let ledger = state.counters.accounts.get(&id.0).unwrap_or(&empty);
     let name = |instrument: InstrumentId| state.rules(instrument);
-    let orders: Vec<_> = ledger
-        .orders
-        .iter()
-        .filter(|_| !brief)
-        .map(|order| {
-            json!({
-                "surface": name(order.instrument).surface.as_str(),
-                "symbol": name(order.instrument).symbol,
-                "order_id": order.order_id.0,
-                "client_order_id": order.client_order_id.as_str(),
-                "time_ms": order.time.millis(),
-            })
+    let listed = ledger.orders.iter().filter(|_| !brief);
+    let orders = rows(listed.map(|order| {
+        json!({
+            "surface": name(order.instrument).surface.as_str(),
+            "symbol": name(order.instrument).symbol,
+            "order_id": order.order_id.0,
+            "client_order_id": order.client_order_id.as_str(),
+            "time_ms": order.time.millis(),
         })
-        .collect();
+    }));
     let times = |(id, times): (&ClientOrderId, u32)| (id.as_str().to_owned(), json!(times));
-    let repeated: Map<String, Value> = ledger.repeated().map(times).collect();
-    json!({ "total": ledger.total, "orders": orders, "repeated": repeated })
+    AcceptedTruth {
+        orders,
+        repeated: ledger.repeated().map(times).collect(),
+        total: ledger.total,
+    }
 }
 
 fn grants(grants: Grants) -> Value {
