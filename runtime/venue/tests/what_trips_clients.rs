@@ -178,6 +178,10 @@ const POINTS: [Point; 15] = [
     (
         "codes, leverage and flags as text; numbers beyond double precision",
         &[
+            (
+                "venue/tests/wire.rs",
+                "point_10_every_number_of_every_answer_may_be_text_and_every_text_a_number",
+            ),
             ("venue/tests/wire.rs", "point_10_code_is_text_or_number"),
             ("venue/tests/wire.rs", "point_10_leverage_is_text_or_number"),
             ("venue/tests/wire.rs", "point_10_false_as_text_is_false"),
