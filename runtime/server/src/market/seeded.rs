@@ -92,7 +92,7 @@ impl Flow {
     }
 
     fn drift(&mut self) {
-        let walk = self.random.below(61) + self.random.below(61) - 60;
+        let walk = self.random.below(41) + self.random.below(41) - 40;
         let jump = if self.random.below(1000) == 0 {
             (self.random.below(81) - 40) * FINE
         } else {
@@ -139,18 +139,22 @@ impl Flow {
     }
 
     fn add(&mut self) {
-        // Makers lean with the fair value too.
+        // Makers lean with the fair value too, and most of them close a wide spread.
         let side = self.taker();
         let [bid, ask] = self.touch();
         let depth = self.random.below(4) << self.random.heads(5);
-        let improves = ask.0 - bid.0 > 1 && self.random.below(3) == 0;
-        let away = if improves { -1 } else { depth };
+        let spread = ask.0 - bid.0;
+        let away = if spread > 1 && self.random.below(3) > 0 {
+            -1 - self.random.below(spread - 1)
+        } else {
+            depth
+        };
         let price = match side {
             Side::Buy => bid.0 - away,
             Side::Sell => ask.0 + away,
         };
         let there = self.sides[side as usize].get(&price).copied();
-        let size = (self.random.below(80) + 1) << self.random.heads(3);
+        let size = (self.random.below(120) + 1) << self.random.heads(3);
         self.set(side, price, there.unwrap_or(0) + size);
     }
 
@@ -263,6 +267,20 @@ mod tests {
     }
 
     #[test]
+    fn the_spread_is_tight() {
+        let mut flow = Flow::new(5, CHARACTER, Time(0), 20);
+        let mut spreads: Vec<_> = (0..40_000)
+            .map(|_| {
+                flow.act();
+                let [bid, ask] = flow.touch();
+                ask.0 - bid.0
+            })
+            .collect();
+        spreads.sort_unstable();
+        assert!(spreads[20_000] <= 2 && spreads[39_600] <= 20);
+    }
+
+    #[test]
     fn an_order_at_the_touch_is_filled_within_seconds() {
         let mut flow = Flow::new(3, CHARACTER, Time(0), 20);
         let mut waits = Vec::new();
@@ -284,6 +302,6 @@ mod tests {
             waits.push((flow.next().0 - begun.0) / 1_000_000);
         }
         waits.sort_unstable();
-        assert!(waits[100] < 2_000 && waits[180] < 20_000, "{waits:?}");
+        assert!(waits[100] < 2_000 && waits[180] < 25_000, "{waits:?}");
     }
 }
