@@ -30,6 +30,14 @@ struct Counts {
     messages: AtomicU64,
 }
 
+/// One connection that sends orders.
+#[derive(Clone, Debug)]
+struct Worker {
+    n: u64,
+    spot: bool,
+    account: AccountKeys,
+}
+
 type Failed = Box<dyn Error + Send + Sync>;
 
 #[tokio::main]
@@ -66,7 +74,8 @@ async fn main() -> Result<(), Failed> {
         } else {
             running.addresses.futures
         };
-        tokio::spawn(request(address, spot, account, pause, Arc::clone(&counts)));
+        let worker = Worker { n, spot, account };
+        tokio::spawn(request(address, worker, pause, Arc::clone(&counts)));
     }
     report(&running, seconds, &counts).await;
     Ok(())
@@ -131,11 +140,15 @@ async fn listen(
 /// Places, asks for and cancels orders, one after another on one connection.
 async fn request(
     address: SocketAddr,
-    spot: bool,
-    account: AccountKeys,
+    worker: Worker,
     pause: Duration,
     counts: Arc<Counts>,
 ) -> Result<(), Failed> {
+    let Worker {
+        n: own,
+        spot,
+        account,
+    } = worker;
     let mut stream = BufReader::new(TcpStream::connect(address).await?);
     let path = if spot {
         "/api/v1/order"
@@ -146,24 +159,17 @@ async fn request(
     let secret = SecretString::from(account.api_secret.as_str());
     for n in 0_u64.. {
         due.tick().await;
-        let id = format!("{}-{}", &account.api_key[..6], n / 3);
-        let side = if spot { "s" } else { "f" };
+        let id = format!("{own}-{}", n / 3);
         let (method, text) = match n % 3 {
             0 => {
                 let order = "side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
                 (
                     "POST",
-                    format!("symbol=BTCUSDT&{order}&newClientOrderId={side}{id}"),
+                    format!("symbol=BTCUSDT&{order}&newClientOrderId={id}"),
                 )
             }
-            1 => (
-                "GET",
-                format!("symbol=BTCUSDT&origClientOrderId={side}{id}"),
-            ),
-            _ => (
-                "DELETE",
-                format!("symbol=BTCUSDT&origClientOrderId={side}{id}"),
-            ),
+            1 => ("GET", format!("symbol=BTCUSDT&origClientOrderId={id}")),
+            _ => ("DELETE", format!("symbol=BTCUSDT&origClientOrderId={id}")),
         };
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
         let text = format!("{text}&timestamp={now_ms}");
