@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Trades kept, and aggregate trades kept, per symbol.
-pub const TRADES_KEPT: usize = 20_000;
+pub const TRADES_KEPT: usize = 5_000;
 
 /// A public trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

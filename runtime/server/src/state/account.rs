@@ -17,7 +17,7 @@ use crate::limits::OrderCounts;
 /// Order ids of the account at place n begin after n times this, so that no id is given twice.
 const ORDER_IDS: i64 = 1_000_000_000_000;
 /// Finished orders that an account remembers.
-const FINISHED_MAX: usize = 10_000;
+const FINISHED_MAX: usize = 5_000;
 /// Start balance of assets that are quoted in, on both surfaces.
 const QUOTE_START: i128 = 100_000;
 /// Start balance of other assets, on spot.
