@@ -32,6 +32,14 @@ const POINTS: [Point; 15] = [
                 "an_expired_listen_key_is_an_event_of_both_surfaces",
             ),
             ("engine/tests/updates.rs", "a_doubled_fill_counts_once"),
+            (
+                "server/tests/client_faults.rs",
+                "a_user_stream_survives_a_dead_key_and_a_frozen_connection",
+            ),
+            (
+                "server/tests/client.rs",
+                "a_user_stream_that_replaces_its_connection_tells_every_event_once",
+            ),
         ],
     ),
     (
@@ -48,6 +56,10 @@ const POINTS: [Point; 15] = [
             (
                 "engine/tests/updates.rs",
                 "a_missing_fill_keeps_its_exposure_until_it_comes",
+            ),
+            (
+                "server/tests/control/events.rs",
+                "events_come_twice_never_late_or_out_of_order",
             ),
         ],
     ),
@@ -70,6 +82,14 @@ const POINTS: [Point; 15] = [
                 "engine/tests/updates.rs",
                 "an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for",
             ),
+            (
+                "server/tests/client_faults.rs",
+                "unknown_orders_are_settled_by_their_client_order_id",
+            ),
+            (
+                "server/tests/control/requests.rs",
+                "an_unknown_outcome_is_accepted_or_not_as_the_switch_says",
+            ),
         ],
     ),
     (
@@ -88,6 +108,10 @@ const POINTS: [Point; 15] = [
                 "sim/tests/orders.rs",
                 "cancels_and_queries_know_finished_from_unknown",
             ),
+            (
+                "server/tests/account/spot.rs",
+                "a_spot_id_is_taken_until_its_order_was_filled",
+            ),
         ],
     ),
     (
@@ -100,6 +124,10 @@ const POINTS: [Point; 15] = [
             (
                 "sim/tests/orders.rs",
                 "cancels_and_queries_know_finished_from_unknown",
+            ),
+            (
+                "server/tests/account/spot.rs",
+                "cancelling_and_asking_for_what_is_not_there",
             ),
         ],
     ),
@@ -160,6 +188,10 @@ const POINTS: [Point; 15] = [
                 "server/src/auth/raw.rs",
                 "only_a_signature_at_the_end_is_taken_off",
             ),
+            (
+                "server/tests/account/auth.rs",
+                "query_and_body_are_signed_as_one_text_without_a_separator",
+            ),
         ],
     ),
     (
@@ -172,6 +204,10 @@ const POINTS: [Point; 15] = [
             (
                 "sim/tests/orders.rs",
                 "a_batch_answers_every_order_before_the_first_event",
+            ),
+            (
+                "server/tests/account/futures.rs",
+                "a_batch_answers_entry_by_entry_in_its_order",
             ),
         ],
     ),
@@ -196,6 +232,10 @@ const POINTS: [Point; 15] = [
             (
                 "venue/src/error/mod.rs",
                 "a_code_is_read_as_number_and_as_text",
+            ),
+            (
+                "server/tests/account/futures.rs",
+                "cancel_all_spells_its_code_as_text",
             ),
         ],
     ),
@@ -226,6 +266,14 @@ const POINTS: [Point; 15] = [
                 "client/tests/answers.rs",
                 "the_order_limit_stops_orders_and_lets_cancels_pass",
             ),
+            (
+                "server/tests/account/limits.rs",
+                "too_many_orders_are_429_without_retry_after",
+            ),
+            (
+                "server/tests/control/requests.rs",
+                "bodies_can_be_html_empty_or_half",
+            ),
         ],
     ),
     (
@@ -247,6 +295,10 @@ const POINTS: [Point; 15] = [
                 "sim/tests/account.rs",
                 "hedge_mode_keeps_two_positions_and_asks_for_the_side",
             ),
+            (
+                "server/tests/account/futures.rs",
+                "hedge_mode_has_its_rules",
+            ),
         ],
     ),
     (
@@ -263,6 +315,10 @@ const POINTS: [Point; 15] = [
             (
                 "sim/tests/force.rs",
                 "liquidation_and_deleveraging_come_on_request",
+            ),
+            (
+                "server/tests/control/actions.rs",
+                "liquidation_and_deleveraging_leave_their_orders",
             ),
         ],
     ),
@@ -281,10 +337,16 @@ const POINTS: [Point; 15] = [
     ),
     (
         "the countdown is per symbol, each call replaces the last",
-        &[(
-            "sim/tests/account.rs",
-            "the_countdown_cancels_the_symbol_on_its_grid_unless_renewed",
-        )],
+        &[
+            (
+                "sim/tests/account.rs",
+                "the_countdown_cancels_the_symbol_on_its_grid_unless_renewed",
+            ),
+            (
+                "server/tests/account/futures.rs",
+                "a_countdown_cancels_what_is_open",
+            ),
+        ],
     ),
 ];
 
