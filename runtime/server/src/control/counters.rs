@@ -9,7 +9,7 @@ use windvane_sim::StreamEvent;
 use crate::http::Answer;
 
 /// Accepted orders of an account that are listed; their number is counted beyond.
-const ACCEPTED_MAX: usize = 50_000;
+const ACCEPTED_MAX: usize = 10_000;
 
 /// One accepted order.
 #[derive(Clone, Copy, Debug)]
