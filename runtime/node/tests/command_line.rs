@@ -185,3 +185,19 @@ fn a_generated_recording_is_sound_and_the_same_each_time() {
     let output = windvane(dir.path(), &["data", "verify", "--cache", "c", "cut.gz"]);
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[test]
+fn a_dry_run_needs_no_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let call = ["call", "svc_getBalance", "blockTag=latest", "--dry-run"];
+    let sentence = refused(&windvane(dir.path(), &call));
+    assert!(
+        sentence.starts_with("error: svc_getBalance requires address"),
+        "{sentence}"
+    );
+    let address = "address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+    let output = windvane(dir.path(), &[&call[..], &[address]].concat());
+    assert_eq!(output.status.code(), Some(0));
+    let request: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(request["url"], "http://rpc.invalid/info");
+}

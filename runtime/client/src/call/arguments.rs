@@ -44,7 +44,7 @@ pub enum CallError {
     #[error("{route} has no parameter {name}; did you mean {nearest}?")]
     NoParameter {
         /// Route.
-        route: &'static str,
+        route: String,
         /// As given.
         name: String,
         /// The nearest that it has.
@@ -54,7 +54,7 @@ pub enum CallError {
     #[error("{route} takes no parameters; {name} was given")]
     TakesNone {
         /// Route.
-        route: &'static str,
+        route: String,
         /// As given.
         name: String,
     },
@@ -68,7 +68,7 @@ pub enum CallError {
     #[error("{route} requires {name}: give {name}=VALUE ({rule})")]
     Missing {
         /// Route.
-        route: &'static str,
+        route: String,
         /// Parameter.
         name: &'static str,
         /// What its value must be.
@@ -78,7 +78,7 @@ pub enum CallError {
     #[error("{route} requires one of {names}")]
     MissingOneOf {
         /// Route.
-        route: &'static str,
+        route: String,
         /// Parameters.
         names: String,
     },
@@ -175,25 +175,31 @@ pub(super) fn parameters<T: AsRef<str>>(
         match listed.iter().find(|param| param.name == name) {
             Some(param) => value::check(param, value)?,
             None if added.iter().any(|added| added == name) => value::check_added(name, value)?,
-            None => return Err(unknown(route, name, &listed, &added)),
+            None => return Err(unknown(route, name, &listed, &added, brand)),
         }
         parameters.push(name, value);
     }
-    check_required(route, listing, &listed, &parameters)?;
+    check_required(route, listing, &listed, &parameters, brand)?;
     Ok(parameters)
 }
 
-fn unknown(route: &Route, name: &str, listed: &[&Param], added: &[String]) -> CallError {
+fn unknown(
+    route: &Route,
+    name: &str,
+    listed: &[&Param],
+    added: &[String],
+    brand: &Brand,
+) -> CallError {
     let own = listed.iter().map(|param| param.name);
     let known = own.chain(added.iter().map(String::as_str));
     match nearest(name, known) {
         Some(nearest) => CallError::NoParameter {
-            route: route.name,
+            route: brand.fill(route.name),
             name: name.to_owned(),
             nearest,
         },
         None => CallError::TakesNone {
-            route: route.name,
+            route: brand.fill(route.name),
             name: name.to_owned(),
         },
     }
@@ -204,13 +210,14 @@ fn check_required(
     listing: Option<&Listing>,
     listed: &[&Param],
     parameters: &Parameters,
+    brand: &Brand,
 ) -> Result<(), CallError> {
     let filled = filled_by_signature(listing);
     for param in listed {
         let is_missing = parameters.get(param.name).is_none() && !filled.contains(&param.name);
         if param.need == Need::Required && is_missing {
             return Err(CallError::Missing {
-                route: route.name,
+                route: brand.fill(route.name),
                 name: param.name,
                 rule: value::rule(param),
             });
@@ -226,7 +233,7 @@ fn check_required(
         return Ok(());
     }
     Err(CallError::MissingOneOf {
-        route: route.name,
+        route: brand.fill(route.name),
         names: one_of.join(" and "),
     })
 }

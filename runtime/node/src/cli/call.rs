@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use clap::Args;
 use serde_json::json;
 use windvane_client::call::{Call, CallError, Options};
-use windvane_client::{Client, NotDone, RawAnswer, Refusal};
+use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal};
 use windvane_venue::route::Surface;
 
 use super::place::{Place, SurfaceWord};
@@ -51,7 +51,7 @@ impl CallVerb {
             nonce_us: self.nonce,
         };
         let mut call = None;
-        let settings = self.place.settings(|settings| {
+        let mut settings = self.place.settings(|settings| {
             let parsed = Call::parse(&self.route, &self.parameters, settings, &options)?;
             let listing = parsed.route().listing(parsed.version());
             let is_given = |name: &str| {
@@ -65,6 +65,9 @@ impl CallVerb {
             Ok(needs)
         })?;
         let call = call.ok_or_else(|| Failure::usage("no route"))?;
+        if self.dry_run {
+            settings.addresses = with_placeholders(settings.addresses)?;
+        }
         let client = Client::new(settings).map_err(Failure::failed)?;
         if self.dry_run {
             let dry = call.dry_run(&client)?;
@@ -96,6 +99,20 @@ impl CallVerb {
         }
         spread(text)
     }
+}
+
+/// A dry run opens no socket, so that it needs no address: where none is configured, a name that
+/// can never exist (RFC 2606) stands in its place.
+fn with_placeholders(mut addresses: Addresses) -> Result<Addresses, Failure> {
+    for surface in Surface::ALL {
+        if addresses.rest_of(surface).is_none() {
+            let placeholder = format!("http://{surface}.invalid");
+            addresses = addresses
+                .rest(surface, &placeholder)
+                .map_err(Failure::failed)?;
+        }
+    }
+    Ok(addresses)
 }
 
 impl From<CallError> for Failure {
