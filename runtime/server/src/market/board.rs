@@ -35,16 +35,6 @@ impl Default for Source {
     }
 }
 
-/// The documents' sample of `MAX_NUM_ORDERS` (spec 2, Limits, 2).
-const OPEN_ORDERS_MAX: u32 = 200;
-
-/// Open orders are bounded, and memory with them, where a recording's rules state no bound.
-fn bounded(mut instrument: Instrument) -> Instrument {
-    let limit = &mut instrument.filters.max_num_orders;
-    limit.get_or_insert(OPEN_ORDERS_MAX);
-    instrument
-}
-
 #[derive(Debug)]
 enum Feed {
     /// One flow per symbol, and when each acts next.
@@ -82,8 +72,8 @@ impl Board {
             Source::Recorded(recording) => {
                 assets = recording.assets.clone();
                 let instruments = recording.instruments.iter().cloned();
-                let instruments = instruments.map(|instrument| (bounded(instrument), None));
-                let instruments = instruments.collect();
+                let completed = |stated| (listing::complete(stated, &assets), None);
+                let instruments = instruments.map(completed).collect();
                 (instruments, Feed::Recorded(Playback::new(recording, now)))
             }
         };

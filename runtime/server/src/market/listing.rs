@@ -1,5 +1,11 @@
-//! The symbols of the server's own market on both surfaces, and the rules of any instrument as
-//! exchange information needs them. Between them the symbols carry every filter of the documents.
+//! The symbols of the server's own market on both surfaces, and what completes the rules of any
+//! instrument. Between them the symbols carry every filter of the documents. What may not enter:
+//! events.
+//!
+//! A recording without exchange information states ticks and steps alone. [`complete`] adds the
+//! rest: the documents' sample limits and what the own symbols of the surface have. Exchange
+//! information and the accounts' venues both read the completed instrument, so that what is
+//! announced is what binds.
 
 use windvane_engine::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
@@ -154,8 +160,6 @@ fn by_side(filters: &mut Filters) {
 
 impl Recipe {
     fn listed(&self, assets: &mut Assets) -> Listed {
-        let is_futures = self.surface == Surface::Futures;
-        let spread = if is_futures { 5 } else { 20 };
         let filters = Filters {
             price: Some(PriceFilter {
                 min_price: self.tick,
@@ -164,17 +168,9 @@ impl Recipe {
             }),
             lot_size: Some(lot_size(self.max_qty)),
             market_lot_size: Some(lot_size(self.market_max_qty)),
-            max_num_orders: Some(200),
-            max_num_algo_orders: is_futures.then_some(100),
-            percent_price: Some(PercentPrice {
-                multiplier_up: Decimal::new(100 + spread, 2),
-                multiplier_down: Decimal::new(100 - spread, 2),
-            }),
-            min_notional: Some(usdt(5)),
             ..Filters::default()
         };
-        let only_futures = |value: Decimal| is_futures.then_some(value);
-        let instrument = Instrument {
+        let stated = Instrument {
             surface: self.surface,
             symbol: format!("{}USDT", self.base),
             status: SymbolStatus::Trading,
@@ -185,20 +181,87 @@ impl Recipe {
             price_precision: Some(self.price_scale),
             qty_precision: Some(self.qty_scale),
             filters,
-            order_types: order_types(self.surface),
-            times_in_force: TimeInForce::ALL.to_vec(),
-            trigger_protect: only_futures(Decimal::new(5, 2)),
-            market_take_bound: only_futures(Decimal::new(5, 2)),
-            liquidation_fee: only_futures(Decimal::new(125, 4)),
+            order_types: Vec::new(),
+            times_in_force: Vec::new(),
+            trigger_protect: None,
+            market_take_bound: None,
+            liquidation_fee: None,
         };
         Listed {
-            instrument,
+            instrument: complete(stated, assets),
             character: Character {
                 price: self.price,
                 tick: self.tick,
                 unit: self.unit,
             },
         }
+    }
+}
+
+/// The documents' samples of `MAX_NUM_ORDERS` and `MAX_NUM_ALGO_ORDERS` (spec 2, Limits, 2). They
+/// bound open orders, and memory with them.
+const OPEN_ORDERS_MAX: u32 = 200;
+const ALGO_ORDERS_MAX: u32 = 100;
+
+/// The largest order in steps, where nothing states it: that of most own symbols on spot.
+const MAX_STEPS: i64 = 90_000_000;
+
+/// Adds what the rules of an instrument leave out; what they state stays. A price bound of 0 is
+/// stated: it is disabled (spec 2, Exchange information). A largest quantity of 0 is left out: it
+/// would let a client that obeys it send nothing.
+pub(crate) fn complete(mut instrument: Instrument, assets: &Assets) -> Instrument {
+    let is_futures = instrument.surface == Surface::Futures;
+    let quote = assets.name(instrument.quote);
+    complete_filters(&mut instrument.filters, instrument.surface, quote);
+    if instrument.order_types.is_empty() {
+        instrument.order_types = order_types(instrument.surface);
+    }
+    if instrument.times_in_force.is_empty() {
+        instrument.times_in_force = TimeInForce::ALL.to_vec();
+    }
+    let only_futures = |value: Decimal| is_futures.then_some(value);
+    let Instrument {
+        trigger_protect,
+        market_take_bound,
+        liquidation_fee,
+        ..
+    } = &mut instrument;
+    *trigger_protect = trigger_protect.or(only_futures(Decimal::new(5, 2)));
+    *market_take_bound = market_take_bound.or(only_futures(Decimal::new(5, 2)));
+    *liquidation_fee = liquidation_fee.or(only_futures(Decimal::new(125, 4)));
+    instrument
+}
+
+fn complete_filters(filters: &mut Filters, surface: Surface, quote: &str) {
+    let is_futures = surface == Surface::Futures;
+    filters.price.get_or_insert(PriceFilter {
+        tick_size: 1,
+        ..PriceFilter::default()
+    });
+    let lot = filters.lot_size.get_or_insert(lot_size(0));
+    if lot.max_qty == 0 {
+        let unit = lot.step_size.max(lot.min_qty).max(1);
+        lot.max_qty = unit.saturating_mul(MAX_STEPS);
+    }
+    let lot = *lot;
+    let market = filters.market_lot_size.get_or_insert(lot);
+    if market.max_qty == 0 {
+        market.max_qty = lot.max_qty.max(market.min_qty);
+    }
+    filters.max_num_orders.get_or_insert(OPEN_ORDERS_MAX);
+    if is_futures {
+        filters.max_num_algo_orders.get_or_insert(ALGO_ORDERS_MAX);
+    }
+    if filters.percent_price.is_none() && filters.percent_price_by_side.is_none() {
+        let spread = if is_futures { 5 } else { 20 };
+        filters.percent_price = Some(PercentPrice {
+            multiplier_up: Decimal::new(100 + spread, 2),
+            multiplier_down: Decimal::new(100 - spread, 2),
+        });
+    }
+    // 5 is the documents' figure for dollars; it says nothing about 5 bitcoins.
+    if quote.contains("USD") && filters.min_notional.is_none() && filters.notional.is_none() {
+        filters.min_notional = Some(usdt(5));
     }
 }
 
@@ -211,7 +274,7 @@ const fn lot_size(max_qty: i64) -> LotSize {
 }
 
 /// The order types of a surface (specs 1 and 2, Enumerations).
-pub(crate) fn order_types(surface: Surface) -> Vec<OrderType> {
+fn order_types(surface: Surface) -> Vec<OrderType> {
     let all = OrderType::ALL.iter().copied();
     all.filter(|kind| match kind {
         // Only the venue itself makes these.
@@ -244,5 +307,95 @@ mod tests {
         for l in &listed {
             assert_eq!(l.character.price % l.character.tick, 0);
         }
+    }
+
+    /// What a recording without exchange information knows: tick, step, and nothing else.
+    fn inferred(own: &Instrument) -> Instrument {
+        Instrument {
+            filters: Filters {
+                price: Some(PriceFilter {
+                    tick_size: 10,
+                    ..PriceFilter::default()
+                }),
+                lot_size: Some(lot_size(0)),
+                market_lot_size: Some(lot_size(0)),
+                ..Filters::default()
+            },
+            order_types: Vec::new(),
+            times_in_force: Vec::new(),
+            trigger_protect: None,
+            market_take_bound: None,
+            liquidation_fee: None,
+            ..own.clone()
+        }
+    }
+
+    fn bitcoin(surface: Surface) -> (Instrument, Assets) {
+        let mut assets = Assets::default();
+        let mut listed = own(&mut assets).into_iter().map(|l| l.instrument);
+        (listed.find(|i| i.surface == surface).unwrap(), assets)
+    }
+
+    #[test]
+    fn tick_and_step_are_completed_with_what_own_symbols_have() {
+        for surface in [Surface::Spot, Surface::Futures] {
+            let (own, assets) = bitcoin(surface);
+            let stated = inferred(&own);
+            let mut completed = complete(stated.clone(), &assets);
+            let filters = &mut completed.filters;
+            assert_eq!(filters.price, stated.filters.price);
+            assert_eq!(filters.lot_size, Some(lot_size(MAX_STEPS)));
+            assert_eq!(filters.market_lot_size, Some(lot_size(MAX_STEPS)));
+            // But for prices and quantities, which are each symbol's own, all is the same.
+            filters.price = own.filters.price;
+            filters.lot_size = own.filters.lot_size;
+            filters.market_lot_size = own.filters.market_lot_size;
+            assert_eq!(completed, own);
+        }
+    }
+
+    #[test]
+    fn nothing_stated_at_all_is_completed_too() {
+        let (own, assets) = bitcoin(Surface::Futures);
+        let mut stated = inferred(&own);
+        stated.filters = Filters::default();
+        let filters = complete(stated, &assets).filters;
+        assert_eq!(filters.price.unwrap().tick_size, 1);
+        assert_eq!(filters.lot_size, Some(lot_size(MAX_STEPS)));
+        assert_eq!(filters.market_lot_size, filters.lot_size);
+    }
+
+    #[test]
+    fn what_is_stated_stays() {
+        let mut assets = Assets::default();
+        for listed in own(&mut assets) {
+            let again = complete(listed.instrument.clone(), &assets);
+            assert_eq!(again, listed.instrument);
+        }
+        let mut stated = inferred(&bitcoin(Surface::Futures).0);
+        stated.filters.lot_size = Some(lot_size(7_000));
+        stated.filters.market_lot_size = None;
+        stated.filters.min_notional = Some(usdt(20));
+        stated.filters.max_num_orders = Some(3);
+        stated.order_types = vec![OrderType::Limit];
+        stated.liquidation_fee = Some(Decimal::new(1, 2));
+        let completed = complete(stated.clone(), &assets);
+        assert_eq!(completed.filters.lot_size, Some(lot_size(7_000)));
+        assert_eq!(completed.filters.market_lot_size, Some(lot_size(7_000)));
+        assert_eq!(completed.filters.min_notional, Some(usdt(20)));
+        assert_eq!(completed.filters.max_num_orders, Some(3));
+        assert_eq!(completed.order_types, [OrderType::Limit]);
+        assert_eq!(completed.liquidation_fee, stated.liquidation_fee);
+    }
+
+    #[test]
+    fn a_least_notional_in_dollars_binds_dollars_alone() {
+        let (own, mut assets) = bitcoin(Surface::Spot);
+        let quote = assets.id("BTC");
+        let stated = Instrument {
+            quote,
+            ..inferred(&own)
+        };
+        assert_eq!(complete(stated, &assets).filters.min_notional, None);
     }
 }

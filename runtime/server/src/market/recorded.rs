@@ -106,7 +106,7 @@ pub type RecordedEvents = Box<dyn Iterator<Item = Recorded> + Send>;
 
 /// A recording to be played.
 pub struct Recording {
-    /// The instruments with their rules, whose asset ids index `assets`.
+    /// The instruments, whose asset ids index `assets`. The board completes rules that they leave out.
     pub instruments: Vec<Instrument>,
     /// Names of the assets.
     pub assets: windvane_venue::Assets,

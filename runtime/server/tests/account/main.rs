@@ -13,4 +13,5 @@ mod events;
 mod fixture;
 mod futures;
 mod limits;
+mod recorded;
 mod spot;
