@@ -147,22 +147,22 @@ fn grants_of(state: &State, claim: &Claim<'_>, id: AccountId, signer: Address) -
     usable.then_some(agent.grants)
 }
 
-/// -4225 where the nonce cannot be taken. `noop` carries the nonce of the request that it cancels.
+/// -4225 where the nonce cannot be taken. `noop` carries the nonce of the request that it cancels,
+/// and occupies it.
 fn take_nonce(
     state: &mut State,
     claim: &Claim<'_>,
     id: AccountId,
     nonce_us: u64,
 ) -> Result<(), Refusal> {
-    if claim.route.name == "spot.noop" {
-        return Ok(());
-    }
     let clock_ms = state.clock_ms(claim.now);
     let window_ms = state.settings.nonce_window_ms;
-    let taken = state
-        .account_mut(id)
-        .nonces
-        .take(nonce_us, clock_ms, window_ms);
+    let nonces = &mut state.account_mut(id).nonces;
+    let taken = if claim.route.name == "spot.noop" {
+        nonces.cancel(nonce_us, clock_ms, window_ms)
+    } else {
+        nonces.take(nonce_us, clock_ms, window_ms)
+    };
     taken.map_err(|error| {
         let msg = match error {
             crate::state::NonceError::Window => "Nonce is outside of the time window.",

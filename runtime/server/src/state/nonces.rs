@@ -1,5 +1,9 @@
 //! The nonces of one user (spec 4, section 1): the latest 100 are kept; one used before is a
 //! duplicate, one below the smallest kept while the list is full is expired.
+//!
+//! `noop` occupies a nonce (spec 1, noop; spec 4, section 1): that of an earlier request, or one
+//! that no request has used, which none may use afterwards. Success of the cancelling is not
+//! guaranteed, so either is accepted; a second `noop` of the same nonce is not.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +23,16 @@ pub(crate) enum NonceError {
 
 /// The nonces that were used.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Nonces(BTreeSet<u64>);
+pub(crate) struct Nonces {
+    used: BTreeSet<u64>,
+    /// Those of `used` that a `noop` has named.
+    cancelled: BTreeSet<u64>,
+}
 
 impl Nonces {
     /// The nonces that are kept, smallest first.
     pub(crate) fn kept(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().copied()
+        self.used.iter().copied()
     }
 
     /// Checks a nonce, in microseconds, and keeps it.
@@ -34,25 +42,54 @@ impl Nonces {
         clock_ms: i64,
         window_ms: i64,
     ) -> Result<(), NonceError> {
-        let clock_us = i128::from(clock_ms) * 1_000;
-        // A clock in milliseconds may lag by almost one.
-        let window_us = i128::from(window_ms) * 1_000 + 999;
-        if (i128::from(nonce_us) - clock_us).abs() > window_us {
-            return Err(NonceError::Window);
-        }
-        if self.0.contains(&nonce_us) {
+        in_window(nonce_us, clock_ms, window_ms)?;
+        if self.used.contains(&nonce_us) {
             return Err(NonceError::Duplicate);
         }
-        let full = self.0.len() >= KEPT;
-        if full && self.0.first().is_some_and(|least| nonce_us < *least) {
+        self.keep(nonce_us)
+    }
+
+    /// Checks the nonce of a `noop`, in microseconds, and occupies it.
+    pub(crate) fn cancel(
+        &mut self,
+        nonce_us: u64,
+        clock_ms: i64,
+        window_ms: i64,
+    ) -> Result<(), NonceError> {
+        in_window(nonce_us, clock_ms, window_ms)?;
+        if self.cancelled.contains(&nonce_us) {
+            return Err(NonceError::Duplicate);
+        }
+        if !self.used.contains(&nonce_us) {
+            self.keep(nonce_us)?;
+        }
+        self.cancelled.insert(nonce_us);
+        Ok(())
+    }
+
+    fn keep(&mut self, nonce_us: u64) -> Result<(), NonceError> {
+        let full = self.used.len() >= KEPT;
+        if full && self.used.first().is_some_and(|least| nonce_us < *least) {
             return Err(NonceError::Expired);
         }
-        self.0.insert(nonce_us);
-        if self.0.len() > KEPT {
-            self.0.pop_first();
+        self.used.insert(nonce_us);
+        if self.used.len() > KEPT
+            && let Some(least) = self.used.pop_first()
+        {
+            self.cancelled.remove(&least);
         }
         Ok(())
     }
+}
+
+fn in_window(nonce_us: u64, clock_ms: i64, window_ms: i64) -> Result<(), NonceError> {
+    let clock_us = i128::from(clock_ms) * 1_000;
+    // A clock in milliseconds may lag by almost one.
+    let window_us = i128::from(window_ms) * 1_000 + 999;
+    if (i128::from(nonce_us) - clock_us).abs() > window_us {
+        return Err(NonceError::Window);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -67,6 +104,23 @@ mod tests {
         assert_eq!(nonces.take(999_000, 1_000, 10), Err(NonceError::Duplicate));
         assert_eq!(nonces.take(1_011_000, 1_000, 10), Err(NonceError::Window));
         assert_eq!(nonces.take(989_000, 1_000, 10), Err(NonceError::Window));
+    }
+
+    #[test]
+    fn noop_occupies_a_nonce_once_whether_or_not_it_was_used() {
+        let mut nonces = Nonces::default();
+        assert_eq!(nonces.take(1_000_000, 1_000, 10), Ok(()));
+        assert_eq!(nonces.cancel(1_000_000, 1_000, 10), Ok(()));
+        assert_eq!(
+            nonces.cancel(1_000_000, 1_000, 10),
+            Err(NonceError::Duplicate)
+        );
+        assert_eq!(nonces.cancel(1_000_001, 1_000, 10), Ok(()));
+        assert_eq!(
+            nonces.take(1_000_001, 1_000, 10),
+            Err(NonceError::Duplicate)
+        );
+        assert_eq!(nonces.cancel(1_011_000, 1_000, 10), Err(NonceError::Window));
     }
 
     #[test]
