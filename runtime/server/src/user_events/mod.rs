@@ -73,7 +73,6 @@ pub(crate) fn tell_expired(state: &mut State, surface: Surface, listen_key: Stri
             let record = json!({
                 "e": "listenKeyExpired",
                 "E": state.clock_ms(state.now),
-                "listenKey": listen_key,
             });
             send(state, surface, listen_key, &record);
         }

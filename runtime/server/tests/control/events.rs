@@ -174,6 +174,8 @@ async fn a_listen_key_expires_now_and_the_next_one_differs() {
     };
     let event: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(event["e"], "listenKeyExpired");
+    let keys: Vec<_> = event.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["E", "e"]);
     venue.deposits(1..=1).await;
     let waited = timeout(Duration::from_millis(100), socket.next()).await;
     assert!(waited.is_err(), "nothing more comes: {waited:?}");
