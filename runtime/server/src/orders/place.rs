@@ -26,14 +26,12 @@ pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
         Surface::Futures if acknowledged(call.params) => Place::Acknowledged,
         _ => Place::Changed,
     };
-    let mut record = record::order(state, &order, place);
-    if builder {
-        // Its own form; the order's fields stand beside, for clients that read every answer of
-        // this path as an order.
-        record["code"] = json!(200);
-        record["msg"] = json!("success");
-        record["data"] = json!({ "orderId": order.order_id.0, "status": order.status.as_str() });
-    }
+    let record = if builder {
+        let data = json!({ "orderId": order.order_id.0, "status": order.status.as_str() });
+        json!({ "code": 200, "msg": "success", "data": data })
+    } else {
+        record::order(state, &order, place)
+    };
     Ok(Body::json(&record))
 }
 
