@@ -48,10 +48,16 @@ impl Venue {
         match self.admit(new, batch) {
             Ok(order) => {
                 let key = self.orders.insert(order);
-                self.tell_order(key, ExecutionType::New, None);
-                if self.orders.at(key).stage == Stage::Waiting {
+                // Before the event, which tells the activation price and the open notional with
+                // this order in it.
+                let waits = self.orders.at(key).stage == Stage::Waiting;
+                if waits {
                     self.wait(key);
                 } else {
+                    self.reserve(key);
+                }
+                self.tell_order(key, ExecutionType::New, None);
+                if !waits {
                     self.lock(key);
                     self.execute(key);
                 }
