@@ -142,13 +142,19 @@ fn cancel(
     venue.order(order.order_id).ok_or_else(unanswered)
 }
 
-/// `orderIdList`, else `origClientOrderIdList`: JSON lists as text, ids as numbers or text.
+/// `orderIdList` or `origClientOrderIdList`, not both (-1128): JSON lists as text, ids as numbers or text.
 fn lists(params: &Params) -> Result<Option<Vec<Named>>, Refusal> {
     let list = |name: &str| -> Result<Option<Vec<Value>>, Refusal> {
         let text = params.get(name);
         text.map(|text| serde_json::from_str(text).map_err(|_| invalid(name)))
             .transpose()
     };
+    let both = params.get("orderIdList").is_some() && params.get("origClientOrderIdList").is_some();
+    if both {
+        let msg = "Combination of optional parameters invalid: send orderIdList or \
+                   origClientOrderIdList, not both.";
+        return Err(Refusal::new(-1128, msg));
+    }
     if let Some(ids) = list("orderIdList")? {
         let read = |value: &Value| {
             let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());

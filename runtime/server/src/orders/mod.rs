@@ -154,6 +154,18 @@ impl Span {
         Ok(Self { from_ms, to_ms })
     }
 
+    /// Refuses a span that was sent and is 7 days long (-1127): all orders of futures are asked
+    /// for by less (spec 2, All orders).
+    fn under_a_week(self, call: &Call<'_>) -> Result<(), Refusal> {
+        let sent = |name| call.params.get(name).is_some();
+        let long = self.to_ms.saturating_sub(self.from_ms) >= WEEK_MS;
+        if long && sent("startTime") && sent("endTime") {
+            let msg = "The query interval is too large: it must be under 7 days.";
+            return Err(Refusal::new(-1127, msg));
+        }
+        Ok(())
+    }
+
     /// From `startTime` and `endTime`, of any length (the routes of spec 4 that name no bound).
     fn unbounded(call: &Call<'_>) -> Result<Self, Refusal> {
         let (start, end) = (

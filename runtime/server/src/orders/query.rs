@@ -44,6 +44,9 @@ pub(super) fn all_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
     let span = Span::of(call)?;
+    if surface(call) == Surface::Futures {
+        span.under_a_week(call)?;
+    }
     let from_id = call.params.integer("orderId")?;
     let all = matching(state, id, |order| {
         let wanted = from_id.is_none_or(|from| order.order_id.0 >= from);
