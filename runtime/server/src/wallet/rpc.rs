@@ -8,6 +8,7 @@
 //! futures surface, as the balances are; `latest` is the only block tag.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windvane_engine::{Amount, InstrumentId, PositionSide, Side, Surface};
@@ -45,16 +46,27 @@ struct Request<'a> {
 
 /// The `method` of a request body; `None` where it has none.
 pub(crate) fn method(body: &[u8]) -> Option<String> {
-    let request: Request<'_> = serde_json::from_slice(body).ok()?;
+    let request = read(body).ok()?;
     request.method.as_str().map(str::to_owned)
+}
+
+/// A request is an object. Batches are not served, and an array must not be read as the members
+/// of one request.
+fn read(body: &[u8]) -> Result<Request<'_>, (i32, &'static str)> {
+    const INVALID: (i32, &str) = (-32600, "Invalid request");
+    const UNREADABLE: (i32, &str) = (-32700, "Parse error");
+    if body.trim_ascii_start().starts_with(b"[") {
+        let whole = serde_json::from_slice::<IgnoredAny>(body).is_ok();
+        return Err(if whole { INVALID } else { UNREADABLE });
+    }
+    serde_json::from_slice(body).map_err(|error| if error.is_data() { INVALID } else { UNREADABLE })
 }
 
 /// Answers a request body; errors too are answers of status 200.
 pub(super) fn answer(state: &mut State, call: &Call<'_>) -> Body {
-    let request: Request<'_> = match serde_json::from_slice(call.body) {
+    let request = match read(call.body) {
         Ok(request) => request,
-        Err(error) if error.is_data() => return failed(-32600, "Invalid request"),
-        Err(_) => return failed(-32700, "Parse error"),
+        Err((code, message)) => return failed(code, message),
     };
     let id = request.id.map_or("null", RawValue::get);
     envelope(id, result(state, call.now_ms, &request))
