@@ -88,7 +88,7 @@ fn value(param: &Param, text: &str) -> Result<(), Refusal> {
     if within(param, text) {
         Ok(())
     } else {
-        Err(out_of_bounds(param.name))
+        Err(out_of_bounds(param, text))
     }
 }
 
@@ -125,8 +125,12 @@ fn bad_word(name: &str) -> Refusal {
 }
 
 /// The code of a value outside its bounds.
-fn out_of_bounds(name: &str) -> Refusal {
-    let (code, msg) = match name {
+fn out_of_bounds(param: &Param, text: &str) -> Refusal {
+    // Only depth lists the limits that it takes.
+    if let ("limit", Bounds::Values(_)) = (param.name, param.bounds) {
+        return Refusal::new(-4021, format!("{text} is not valid depth limit."));
+    }
+    let (code, msg) = match param.name {
         "newClientOrderId" | "origClientOrderId" => (
             -4015,
             "Client order id is not valid: its length must not exceed 36 characters.",
@@ -137,7 +141,7 @@ fn out_of_bounds(name: &str) -> Refusal {
         ),
         "leverage" => (-4028, "Leverage is not valid."),
         "amount" => (-4055, "Amount must be positive."),
-        _ => return invalid(name),
+        _ => return invalid(param.name),
     };
     Refusal::new(code, msg)
 }
