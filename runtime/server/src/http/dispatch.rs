@@ -93,7 +93,7 @@ fn route_and_handle(
     if route.surface != Surface::Rpc {
         check::check(&state.router, route, listing, &params)?;
     }
-    let counts = count_orders(state, route, &params, account, now)?;
+    let counts = count_orders(state, route, &params, account, received.ip, now)?;
     let call = Call {
         route,
         listing,
@@ -133,6 +133,7 @@ fn count_orders(
     route: &Route,
     params: &Params,
     account: Option<AccountId>,
+    ip: IpAddr,
     now: Time,
 ) -> Result<Headers, Refusal> {
     let orders = match route.counted {
@@ -141,7 +142,7 @@ fn count_orders(
         Counted::WeightOnly | Counted::PerMinute(_) => return Ok(Vec::new()),
     };
     account.map_or(Ok(Vec::new()), |id| {
-        limits::count_orders(state, id, route.surface, orders, now)
+        limits::count_orders(state, id, route.surface, orders, ip, now)
     })
 }
 

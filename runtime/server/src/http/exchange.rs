@@ -14,7 +14,7 @@ use super::answer::Sent;
 use super::dispatch::{self, Received};
 use super::{Cut, Port, Refusal, Shared, now};
 use crate::control::{self, Ending};
-use crate::stream;
+use crate::{limits, stream};
 
 /// The longest body of a request, in bytes.
 const BODY_MAX: usize = 64 * 1024;
@@ -35,7 +35,8 @@ pub(crate) async fn exchange(
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             let msg = format!("The request body is over {BODY_MAX} bytes.");
-            return response(Sent::new(Err(Refusal::new(-1130, msg).with_status(413))));
+            let refusal = Refusal::new(-1130, msg).with_status(413);
+            return response(refused(&shared, port, ip, refusal));
         }
         Err(_) => return Err(Cut),
     };
@@ -92,7 +93,8 @@ async fn upgrade(
     let plan = control::plan(&mut shared.state(), &received, now());
     wait(plan.before_ms.saturating_add(plan.after_ms)).await;
     match plan.ending {
-        Ending::AsIs => Ok(stream::accept(shared, port, ip, request)),
+        Ending::AsIs => stream::accept(shared, port, ip, request)
+            .or_else(|refusal| response(refused(shared, port, ip, refusal))),
         Ending::Instead(sent) => response(sent),
         Ending::Half | Ending::Cut => Err(Cut),
         Ending::HalfOpen => {
@@ -100,6 +102,16 @@ async fn upgrade(
             Err(Cut)
         }
     }
+}
+
+/// A refusal that [`dispatch`] has no part in, with the weight that the address has used.
+fn refused(shared: &Shared, port: Port, ip: IpAddr, refusal: Refusal) -> Sent {
+    let mut sent = Sent::new(Err(refusal));
+    if port != Port::Control {
+        let state = &mut *shared.state();
+        limits::tell_used(state, port.surface(), ip, now(), &mut sent.headers);
+    }
+    sent
 }
 
 async fn wait(ms: u64) {

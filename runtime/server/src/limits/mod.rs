@@ -5,7 +5,8 @@
 //! - Over the weight: 429 with `Retry-After`, the seconds until the interval ends. A client that
 //!   sends on after [`LimitSettings::patience`] of these is banned: 418, at first for 2 minutes,
 //!   each time four times longer, at most 3 days.
-//! - Orders are counted as they are sent. Over the count: 429 without `Retry-After`.
+//! - Orders are counted as they are sent. Over the count: 429 without `Retry-After`, which tries
+//!   the same patience.
 //!
 //! Each surface has weights of its own; a ban binds the IP on all of them.
 
@@ -205,6 +206,17 @@ impl Limits {
         banned(until_ms, now_ms)
     }
 
+    /// A refusal by a limit of a route or of orders, which counts like any other answer 429: past
+    /// the patience it is the ban instead (spec 1, Limits, rule 6).
+    fn refuse_as(&mut self, refusal: Refusal, ip: IpAddr, now: Time) -> Refusal {
+        let counted = self.refuse(ip, now.millis());
+        if counted.status == 418 {
+            counted
+        } else {
+            refusal
+        }
+    }
+
     /// Lets go of addresses that have been quiet, once there are many.
     fn forget_idle(&mut self, now_ms: i64) {
         if self.weights.len() < ADDRESSES_MAX {
@@ -293,7 +305,8 @@ pub(crate) fn count_route(
     }
     let seconds = Window::left_ms(MINUTE_MS, now_ms).div_ceil(1_000);
     let msg = format!("Too many requests; current limit is {limit} requests per 1 MINUTE.");
-    Err(too_many(429, msg, Some(seconds)))
+    let refusal = too_many(429, msg, Some(seconds));
+    Err(state.limits.refuse_as(refusal, ip, now))
 }
 
 /// Counts orders of an account; the headers of a successful answer, or 429 without `Retry-After`
@@ -303,6 +316,7 @@ pub(crate) fn count_orders(
     id: AccountId,
     surface: Surface,
     orders: u32,
+    ip: IpAddr,
     now: Time,
 ) -> Result<Vec<(&'static str, String)>, Refusal> {
     let rules = state.limits.rules(surface);
@@ -315,7 +329,8 @@ pub(crate) fn count_orders(
                 "Too many new orders; current limit is {} orders per {} {}.",
                 rule.limit, rule.interval_num, rule.interval
             );
-            return Err(Refusal::new(-1015, msg).with_status(429));
+            let refusal = Refusal::new(-1015, msg).with_status(429);
+            return Err(state.limits.refuse_as(refusal, ip, now));
         }
         let name = match rule.suffix {
             "10S" => "x-mbx-order-count-10s",

@@ -40,32 +40,33 @@ pub(crate) fn is_upgrade(request: &Request<Incoming>) -> bool {
     upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Answers the handshake and starts the connection's task.
+/// Answers the handshake and starts the connection's task; a banned address is refused (418).
 pub(crate) fn accept(
     shared: &Arc<Shared>,
     port: Port,
-    _ip: IpAddr,
+    ip: IpAddr,
     mut request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+) -> Result<Response<Full<Bytes>>, Refusal> {
     let surface = match port {
         Port::Spot => Surface::Spot,
         Port::Futures => Surface::Futures,
-        Port::Chain | Port::Rpc | Port::Control => return refused(&no_such_path(&request)),
+        Port::Chain | Port::Rpc | Port::Control => {
+            return Err(no_such_path(&request));
+        }
     };
     let Some(key) = request.headers().get(SEC_WEBSOCKET_KEY) else {
-        let refusal = Refusal::new(-1100, "The handshake has no Sec-WebSocket-Key.");
-        return refused(&refusal);
+        let msg = "The handshake has no Sec-WebSocket-Key.";
+        return Err(Refusal::new(-1100, msg));
     };
     let accept_key = derive_accept_key(key.as_bytes());
     let limits;
     let seat = {
         let state = &mut *shared.state();
-        state.advance(now());
+        let now = now();
+        state.advance(now);
+        state.limits.check_ban(ip, now)?;
         limits = *state.settings.streams(surface);
-        match seat(state, surface, &limits, &request) {
-            Ok(seat) => seat,
-            Err(refusal) => return refused(&refusal),
-        }
+        seat(state, surface, &limits, &request)?
     };
     let upgrade = hyper::upgrade::on(&mut request);
     let shared = Arc::clone(shared);
@@ -93,7 +94,7 @@ pub(crate) fn accept(
     if let Ok(value) = accept_key.parse() {
         headers.insert(SEC_WEBSOCKET_ACCEPT, value);
     }
-    response
+    Ok(response)
 }
 
 /// A place in the hub with what the path asks for: `/ws`, `/ws/<stream or listen key>/...`,
@@ -154,17 +155,6 @@ fn no_such_path(request: &Request<Incoming>) -> Refusal {
     let path = request.uri().path();
     let msg = format!("Path {path} is no WebSocket path: /ws, /ws/<stream> or /stream.");
     Refusal::new(-1020, msg).with_status(404)
-}
-
-fn refused(refusal: &Refusal) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(refusal.body())));
-    let status = StatusCode::from_u16(refusal.status);
-    *response.status_mut() = status.unwrap_or(StatusCode::BAD_REQUEST);
-    let json = hyper::header::HeaderValue::from_static("application/json;charset=UTF-8");
-    response
-        .headers_mut()
-        .insert(hyper::header::CONTENT_TYPE, json);
-    response
 }
 
 /// What a ping carries: the time, so that no two are alike.

@@ -2,7 +2,7 @@
 
 use windvane_server::LimitSettings;
 
-use crate::fixture::{Answered, Sent, Venue};
+use crate::fixture::{Answered, Sent, Venue, raw};
 
 async fn depth(venue: &Venue) -> Answered {
     let sent = Sent {
@@ -74,6 +74,53 @@ async fn too_many_orders_are_429_without_retry_after() {
         .v1("DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT")
         .await
         .ok();
+}
+
+#[tokio::test]
+async fn a_depth_limit_of_no_list_is_refused() {
+    let venue = Venue::new().await;
+    for path in [
+        "/api/v1/depth",
+        "/api/v3/depth",
+        "/fapi/v1/depth",
+        "/fapi/v3/depth",
+    ] {
+        let query = "symbol=BTCUSDT&limit=6".to_owned();
+        let method = "GET";
+        let sent = Sent {
+            method,
+            path,
+            query,
+            ..Sent::default()
+        };
+        assert_eq!(venue.send(sent).await.refusal(), (400, -4021), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn orders_sent_on_after_429_end_in_a_ban_that_holds_for_websockets() {
+    let venue = Venue::with(|settings| {
+        settings.limits.futures_orders = 1;
+        settings.limits.patience = 2;
+    })
+    .await;
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
+    let mut statuses = Vec::new();
+    for _ in 0..10 {
+        statuses.push(venue.v1("POST", "/fapi/v1/order", order).await.status);
+    }
+    assert!(statuses.contains(&429), "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&418), "{statuses:?}");
+    let address = venue.running.addresses.futures;
+    let handshake = format!(
+        "GET /ws HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    let refused = raw(address, handshake.as_bytes()).await;
+    assert_eq!(refused.refusal(), (418, -1003));
+    for header in ["retry-after", "x-mbx-used-weight-1m"] {
+        assert!(refused.headers.contains_key(header), "{refused:?}");
+    }
 }
 
 #[tokio::test]
