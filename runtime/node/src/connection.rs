@@ -3,6 +3,7 @@
 //!
 //! What may never enter here: requests, and decisions about them.
 
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
 use secrecy::SecretString;
@@ -128,6 +129,8 @@ pub fn settings(config: &Config) -> Result<Settings, ConnectionError> {
         config::MarketData::Documented => MarketData::Documented,
         config::MarketData::Streams => MarketData::Streams,
     };
+    // Processes that lost the venue together must not come back together. It decides pauses only.
+    settings.streams.seed = RandomState::new().hash_one(std::process::id());
     Ok(settings)
 }
 
@@ -337,6 +340,13 @@ mod tests {
         assert_eq!(needs("chain.perp_withdraw", Version::V3, &given), signer);
         let given = ["signature", "signer"];
         assert_eq!(needs("spot.account", Version::V3, &given), none);
+    }
+
+    #[test]
+    fn pauses_of_two_clients_differ() {
+        let config = Config::parse("", "test", &config::Overrides::default()).unwrap();
+        let seed = || settings(&config).unwrap().streams.seed;
+        assert_ne!(seed(), seed());
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub struct StreamSettings {
     pub messages_per_s: u32,
     /// Items that wait for the consumer; what comes on top is dropped and reported as a gap.
     pub capacity: usize,
-    /// Seed of the random part of pauses.
+    /// Seed of the random part of pauses. The default is the same in every process: give each
+    /// its own where many connect to one venue, or all come back at the same moment.
     pub seed: u64,
 }
 
