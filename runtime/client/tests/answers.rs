@@ -397,3 +397,35 @@ async fn a_server_without_tls_is_no_connection_for_https() {
     };
     assert!(matches!(wait.why, WaitReason::NoConnection(_)), "{wait}");
 }
+
+#[tokio::test]
+async fn a_call_takes_an_empty_answer_for_success_only_where_the_documents_do() {
+    let order = [
+        "symbol=BTCUSDT",
+        "side=BUY",
+        "type=LIMIT",
+        "timeInForce=GTC",
+        "quantity=1",
+        "price=9000",
+    ];
+    let builder = ["builder=0x2222222222222222222222222222222222222222"];
+    for (name, arguments, is_done) in [
+        ("spot.new_order", &order[..], false),
+        ("futures.delete_builder", &builder[..], true),
+    ] {
+        let server = Scripted::start(vec![answer(200, "", "")]).await;
+        let mut settings = server.settings();
+        let key = SecretString::from(format!("0x{}", "11".repeat(32)));
+        settings.credentials.wallet = Some(Wallet::from_hex(&key).unwrap());
+        let client = Client::new(settings).unwrap();
+        let call = Call::parse(name, arguments, client.settings(), &Options::default()).unwrap();
+        match call.run(&client).await {
+            Outcome::Done(_) => assert!(is_done, "{name}"),
+            Outcome::Unknown(doubt) => {
+                assert!(!is_done, "{name}");
+                assert!(doubt.to_string().contains("its body is empty"), "{doubt}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}

@@ -17,7 +17,7 @@ use windvane_venue::sign::Stamp;
 use windvane_venue::wire::{Parameters, Whole};
 
 use crate::client::Client;
-use crate::outcome::{Outcome, Refusal, RequestError};
+use crate::outcome::{Doubt, Outcome, Refusal, RequestError};
 use crate::settings::{Api, Settings, default_version};
 use crate::transport::RawAnswer;
 
@@ -128,15 +128,21 @@ impl Call {
         self.version
     }
 
-    /// What is going to happen, if a person should agree to it first: withdrawals, transfers and
-    /// agent approvals.
+    /// What is going to happen, if a person should agree to it first: withdrawals, transfers, and
+    /// what grants rights or widens them (API keys, agents, builders).
     pub fn confirmation(&self) -> Option<String> {
         let (_, name) = self.route.name.split_once('.')?;
-        let moves = name.ends_with("withdraw")
-            || name.ends_with("transfer")
-            || name == "send_to_address"
-            || name == "approve_agent";
-        if !(self.route.changes && moves) {
+        let moves =
+            name.ends_with("withdraw") || name.ends_with("transfer") || name == "send_to_address";
+        let grants = matches!(
+            name,
+            "create_api_key"
+                | "approve_agent"
+                | "update_agent"
+                | "approve_builder"
+                | "update_builder"
+        );
+        if !(self.route.changes && (moves || grants)) {
             return None;
         }
         let what: Vec<_> = self
@@ -180,9 +186,30 @@ impl Call {
         }
         let has_stamp = call.options.timestamp_ms.is_some() || call.options.nonce_us.is_some();
         let stamp = has_stamp.then(|| call.stamp(client));
-        client
+        let answer = client
             .call_stamped(call.route, call.version, &call.parameters, stamp)
-            .await
+            .await;
+        match answer {
+            Outcome::Done(raw) if raw.text.trim().is_empty() => self.answered_nothing(raw),
+            answer => answer,
+        }
+    }
+
+    /// An empty body is a success where the documents say so (spec 4, section 2: builders and
+    /// agents), or where the answer says nothing anyway. Elsewhere it is no answer.
+    fn answered_nothing(&self, raw: RawAnswer) -> Outcome<RawAnswer> {
+        let (_, name) = self.route.name.split_once('.').unwrap_or_default();
+        let is_grant = name.ends_with("_agent") || name.ends_with("_builder");
+        let says_nothing = matches!(name, "ping" | "keepalive_listen_key" | "close_listen_key");
+        if is_grant || says_nothing {
+            return Outcome::Done(raw);
+        }
+        let (error, excerpt) = ("its body is empty".to_owned(), String::new());
+        if self.route.changes {
+            Outcome::Unknown(Doubt::Unreadable { error, excerpt })
+        } else {
+            Outcome::Refused(Refusal::Unreadable { error, excerpt })
+        }
     }
 
     fn stamp(&self, client: &Client) -> Stamp {

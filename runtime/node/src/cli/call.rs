@@ -34,7 +34,7 @@ pub(super) struct CallVerb {
     /// Nonce of the request instead of a fresh one, microseconds
     #[arg(long, value_name = "US")]
     nonce: Option<u64>,
-    /// Do not ask before withdrawals, transfers and agent approvals
+    /// Do not ask before withdrawals, transfers, and what grants rights
     #[arg(long)]
     yes: bool,
     /// Print JSON whatever becomes of the request
