@@ -111,6 +111,30 @@ async fn a_futures_fill_is_new_then_trade_then_account() {
 }
 
 #[tokio::test]
+async fn the_event_new_counts_its_own_order_and_tells_where_it_trails_from() {
+    let venue = Venue::new().await;
+    let mut events = stream(&venue, "/fapi/v1/listenKey").await;
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
+    venue.v1("POST", "/fapi/v1/order", order).await.ok();
+    let new = next(&mut events).await;
+    assert_eq!(new["o"]["x"], "NEW");
+    assert_eq!(
+        (&new["o"]["b"], &new["o"]["a"]),
+        (&"500".into(), &"0".into())
+    );
+    let trailing =
+        "symbol=BTCUSDT&side=SELL&type=TRAILING_STOP_MARKET&quantity=0.01&callbackRate=1.5";
+    let placed = venue.v1("POST", "/fapi/v1/order", trailing).await.ok();
+    let new = next(&mut events).await;
+    assert_eq!(
+        (&new["o"]["x"], &new["o"]["i"]),
+        (&"NEW".into(), &placed["orderId"])
+    );
+    let activation: f64 = new["o"]["AP"].as_str().unwrap().parse().unwrap();
+    assert!(activation > 0.0, "{new}");
+}
+
+#[tokio::test]
 async fn settings_are_told() {
     let venue = Venue::new().await;
     let mut events = stream(&venue, "/fapi/v1/listenKey").await;

@@ -126,6 +126,9 @@ async fn a_batch_answers_entry_by_entry_in_its_order() {
         .ok();
     assert_eq!(canceled[0]["status"], "CANCELED");
     assert_eq!(canceled[1]["code"], -2011);
+    let both = format!("{query}&orderIdList={}", encoded("[1]"));
+    let refused = venue.v1("DELETE", "/fapi/v1/batchOrders", &both).await;
+    assert_eq!(refused.refusal(), (400, -1128));
     let eleven = encoded("[1,2,3,4,5,6,7,8,9,10,11]");
     let query = format!("symbol=BTCUSDT&orderIdList={eleven}");
     let refused = venue.v1("DELETE", "/fapi/v1/batchOrders", &query).await;

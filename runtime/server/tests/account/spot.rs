@@ -249,6 +249,10 @@ async fn spans_over_seven_days_and_bad_combinations_are_refused() {
             "{path}"
         );
     }
+    let week = format!("symbol=BTCUSDT&startTime=1&endTime={}", 7 * day + 1);
+    venue.v1("GET", "/api/v1/allOrders", &week).await.ok();
+    let refused = venue.v1("GET", "/fapi/v1/allOrders", &week).await;
+    assert_eq!(refused.refusal(), (400, -1127), "under 7 days on futures");
     let mixed = "symbol=BTCUSDT&fromId=1&startTime=1";
     let refused = venue.v1("GET", "/api/v1/userTrades", mixed).await;
     assert_eq!(refused.refusal(), (400, -1128));

@@ -89,6 +89,9 @@ async fn errors_are_error_objects() {
             format!(r#"{{"id":1,"jsonrpc":"2.0","method":"svc_getBalance","params":["{user}"]}}"#),
             -32602,
         ),
+        ("[{}]".to_owned(), -32600),
+        (r#"[1,"2.0","svc_getBalance",[]]"#.to_owned(), -32600),
+        ("[".to_owned(), -32700),
         ("{".to_owned(), -32700),
         ("[]".to_owned(), -32600),
     ];
