@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use windvane_client::call::{Call, CallError, Options};
 use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal};
-use windvane_venue::route::Surface;
+use windvane_venue::route::{Scheme, Surface};
 
 use super::place::{Place, SurfaceWord};
 use super::{Failure, print_line};
@@ -76,7 +76,14 @@ impl CallVerb {
         if let Some(question) = call.confirmation().filter(|_| !self.yes) {
             confirm(&question)?;
         }
-        let outcome = super::block_on(call.run(&client))?;
+        let outcome = super::block_on(async {
+            let listing = call.route().listing(call.version());
+            let has_time = self.timestamp.is_some() || self.nonce.is_some();
+            if !has_time && listing.is_some_and(|listing| is_signed(listing.scheme)) {
+                learn_time(&client, call.route().surface).await;
+            }
+            call.run(&client).await
+        })?;
         match outcome.into_result() {
             Ok(answer) => print_line(&self.answer_text(&answer)),
             Err(not_done) => {
@@ -98,6 +105,19 @@ impl CallVerb {
             return text.to_owned();
         }
         spread(text)
+    }
+}
+
+/// Does a request of this scheme carry a time that the venue checks?
+pub(super) const fn is_signed(scheme: Scheme) -> bool {
+    !matches!(scheme, Scheme::Open | Scheme::ApiKey)
+}
+
+/// Estimates how far the local clock is from the venue's, by which signed requests are judged.
+pub(super) async fn learn_time(client: &Client, surface: Surface) {
+    // The first sample pays for the connection.
+    if let Err(error) = client.sync_clock(surface, 2).await {
+        eprintln!("{surface}: the venue's time is not known, the local clock is taken: {error}");
     }
 }
 

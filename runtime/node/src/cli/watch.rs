@@ -3,12 +3,14 @@
 use clap::Args;
 use tokio::sync::mpsc;
 use windvane_client::streams::{MarketStream, StreamItem, StreamStartError, UserStream};
-use windvane_client::{Client, MarketData};
+use windvane_client::{Client, MarketData, NotDone, Refusal};
 use windvane_venue::BookLevels;
 use windvane_venue::market_stream::{MarketStreamEvent, Topic};
-use windvane_venue::route::{self, Surface};
+use windvane_venue::route::{self, Route, Surface};
+use windvane_venue::user_stream;
 use windvane_venue::wire::Parameters;
 
+use super::call::{is_signed, learn_time};
 use super::place::{Place, SurfaceWord};
 use super::{Failure, print_line};
 use crate::connection::Needs;
@@ -87,6 +89,7 @@ impl Watch {
             for one in wanted {
                 match one {
                     Wanted::User(surface) => {
+                        ask_for_key(&client, surface).await?;
                         let stream = client.user_stream(surface)?;
                         tokio::spawn(tell_user(surface, stream, sender.clone()));
                     }
@@ -201,14 +204,45 @@ impl Watch {
 
 /// A stream that can never get a listen key would try for ever.
 fn can_ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
-    let name = format!("{surface}.create_listen_key");
-    let route = route::named(&name).ok_or_else(|| {
+    let ready = client.prepare(key_route(surface)?, None, &Parameters::new(), None);
+    ready.map(|_| ()).map_err(Failure::usage)
+}
+
+fn key_route(surface: Surface) -> Result<&'static Route, Failure> {
+    route::named(&format!("{surface}.create_listen_key")).ok_or_else(|| {
         Failure::Usage(format!(
             "{surface} has no user stream; spot and futures have"
         ))
-    })?;
-    let ready = client.prepare(route, None, &Parameters::new(), None);
-    ready.map(|_| ()).map_err(Failure::usage)
+    })
+}
+
+/// Asks once before the stream does, which is given the same key: a refusal that no retry heals
+/// ends the verb, any other is told.
+async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
+    let route = key_route(surface)?;
+    let listing = route.listing(client.settings().version(route));
+    if listing.is_some_and(|listing| is_signed(listing.scheme)) {
+        learn_time(client, surface).await;
+    }
+    let answer = client.call(route, None, &Parameters::new()).await;
+    match answer.into_result() {
+        Ok(_) => Ok(()),
+        Err(NotDone::Refused(refusal)) if is_final(&refusal) => {
+            Err(Failure::Failed(format!("{surface} user: {refusal}")))
+        }
+        Err(not_done) => {
+            eprintln!("{surface} user: no listen key yet: {not_done}");
+            Ok(())
+        }
+    }
+}
+
+/// Nothing will pass until a person changes the key (spec 1, Errors).
+fn is_final(refusal: &Refusal) -> bool {
+    let is_of_the_key = matches!(refusal.code(), Some(-2014 | -2015 | -1022));
+    is_of_the_key
+        || matches!(refusal, Refusal::Venue { complaint, is_fatal }
+            if *is_fatal || complaint.status == 401)
 }
 
 impl Line {
@@ -229,8 +263,15 @@ impl Line {
 }
 
 async fn tell_user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender<Line>) {
+    let events_of = match surface {
+        Surface::Spot => user_stream::Surface::Spot,
+        _ => user_stream::Surface::Futures,
+    };
     while let Some(item) = stream.next_text().await {
-        let said = said(item, |text| text.to_string());
+        let said = said(item, |text| match user_stream::decode(events_of, &text) {
+            Ok(_) => Said::Event(text.to_string()),
+            Err(error) => unreadable(&text, &error),
+        });
         if !tell(&lines, surface, "user", said).await {
             return;
         }
@@ -240,14 +281,20 @@ async fn tell_user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender
 async fn tell_market(surface: Surface, mut stream: MarketStream, lines: mpsc::Sender<Line>) {
     let mut levels = BookLevels::default();
     while let Some(item) = stream.next().await {
-        // Answers to subscriptions are the client's own business.
+        // Answers to subscriptions are the client's own business, unless they are refusals.
         if let StreamItem::Event(frame) = &item
             && let Ok(decoded) = frame.decode(&mut levels)
-            && matches!(decoded.event, MarketStreamEvent::Answer(_))
+            && let MarketStreamEvent::Answer(answer) = decoded.event
         {
+            if let Err(error) = answer.result {
+                let refused = Said::Notice(format!("subscription refused: {error}"));
+                if !tell(&lines, surface, "market", Some(refused)).await {
+                    return;
+                }
+            }
             continue;
         }
-        let said = said(item, |frame| frame.text().to_owned());
+        let said = said(item, |frame| Said::Event(frame.text().to_owned()));
         if !tell(&lines, surface, "market", said).await {
             return;
         }
@@ -270,16 +317,18 @@ async fn tell(
     lines.send(line).await.is_ok()
 }
 
-fn said<E>(item: StreamItem<E>, text: impl FnOnce(E) -> String) -> Option<Said> {
+fn said<E>(item: StreamItem<E>, event: impl FnOnce(E) -> Said) -> Option<Said> {
     Some(match item {
-        StreamItem::Event(event) => Said::Event(text(event)),
+        StreamItem::Event(one) => event(one),
         StreamItem::Connected { .. } => Said::Notice("connected".to_owned()),
         StreamItem::Gap { reason, .. } => Said::Notice(format!("gap: {reason:?}")),
-        StreamItem::Unreadable { text, error, .. } => {
-            Said::Notice(format!("unreadable: {error}: {text}"))
-        }
+        StreamItem::Unreadable { text, error, .. } => unreadable(&text, &error),
         StreamItem::Alive { .. } => return None,
     })
+}
+
+fn unreadable(text: &str, error: &dyn std::fmt::Display) -> Said {
+    Said::Notice(format!("unreadable frame: {error}: {text}"))
 }
 
 #[cfg(test)]
