@@ -2,7 +2,8 @@
 //! are kept, balances are taken (spec 1, Withdraw; spec 3, Withdraw; spec 4, section 3).
 //!
 //! Not shown in the documents, chosen here: the fee is part of the amount; a limit that is
-//! reached, a signed nonce that comes twice (-4225) and a fee below the estimate are refused.
+//! reached, a signed nonce that comes twice or lies further than 24 hours from the venue's clock
+//! (-4225) and a fee below the estimate are refused.
 
 use alloy_primitives::B256;
 use rust_decimal::Decimal;
@@ -227,11 +228,23 @@ fn digests(
     Ok([digest(&plain)?, digest(&capital)?])
 }
 
+/// The signed nonce is a time in microseconds (spec 1, Withdraw), within a day of the clock.
+fn check_nonce(nonce: &str, now_ms: i64) -> Result<(), Refusal> {
+    let nonce_ms = nonce.parse::<u64>().map(|us| us / 1_000);
+    let apart = nonce_ms.map(|ms| now_ms.cast_unsigned().abs_diff(ms));
+    if apart.is_ok_and(|ms| ms <= DAY_MS.cast_unsigned()) {
+        return Ok(());
+    }
+    let msg = "The signed nonce must be a time in microseconds, within 24 hours of the clock.";
+    Err(Refusal::new(-4225, msg))
+}
+
 fn check_limits(
     state: &mut State,
     call: &Call<'_>,
     withdrawal: &Withdrawal<'_>,
 ) -> Result<(), Refusal> {
+    check_nonce(withdrawal.nonce, call.now_ms)?;
     let usd = value_usd(state, withdrawal);
     let total = state.wallets.spent.today(call.now_ms);
     let own = state.wallets.own(withdrawal.account);
@@ -369,4 +382,25 @@ fn network(state: &State) -> Network {
 
 fn bad_signature() -> Refusal {
     Refusal::new(-1022, "userSignature is not valid.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signed_nonce_is_a_time_in_microseconds_within_a_day() {
+        let now_ms = 1_700_000_000_000;
+        let day_us = DAY_MS * 1_000;
+        let code = |nonce: &str| check_nonce(nonce, now_ms).err().map(|refusal| refusal.code);
+        for good in [0, day_us, -day_us] {
+            assert_eq!(code(&(now_ms * 1_000 + good).to_string()), None);
+        }
+        for bad in [day_us + 1_000, -day_us - 1_000] {
+            assert_eq!(code(&(now_ms * 1_000 + bad).to_string()), Some(-4225));
+        }
+        for bad in ["1", "1700000000000", "-1", "now"] {
+            assert_eq!(code(bad), Some(-4225), "{bad}");
+        }
+    }
 }
