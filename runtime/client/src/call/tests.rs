@@ -14,6 +14,8 @@ use crate::settings::Addresses;
 const MAIN: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
+const SOLANA: &str = "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV";
+
 fn brand() -> Brand {
     let mut brand = Brand::new("svc").unwrap();
     brand.login_sentence = Some("You are signing into Svc".to_owned());
@@ -59,6 +61,7 @@ fn sample(param: &route::Param) -> String {
         (_, route::Bounds::Values(values)) => return values[0].to_string(),
         (_, route::Bounds::Range(low, _)) => return low.to_owned(),
         (_, route::Bounds::Length(low, _)) => return "x".repeat(low.max(1)),
+        (_, route::Bounds::SolanaAddress) => SOLANA,
         (Kind::Enum(words), _) => words[0],
         (Kind::Long | Kind::Int, _) => "56",
         (Kind::Boolean, _) => "true",
@@ -229,6 +232,56 @@ fn refusals_name_field_value_and_rule() {
     assert_eq!(
         refusal("spot.new_order", &order),
         "price = \"1e3\" must be a decimal without exponent"
+    );
+}
+
+#[test]
+fn amounts_of_withdrawals_and_fee_rates_are_plain_decimals() {
+    let evm = ["chainId=56", "asset=USDT"];
+    let receiver = format!("receiver={ADDRESS}");
+    let withdraw = |name: &str, amount: &str, fee: &str, receiver: &str| {
+        let (amount, fee) = (format!("amount={amount}"), format!("fee={fee}"));
+        let options = Options {
+            api: Some(Api::V3),
+            ..Options::default()
+        };
+        let arguments = [evm[0], evm[1], &amount, &fee, receiver];
+        Call::parse(name, &arguments, &settings(), &options).map_err(|error| error.to_string())
+    };
+    let above = "must be a decimal without exponent greater than 0";
+    let fee_rule = "must be a decimal without exponent of 0 or more";
+    let solana = format!("receiver={SOLANA}");
+    for (name, receiver) in [
+        ("spot.withdraw", &receiver),
+        ("chain.perp_withdraw", &receiver),
+        ("chain.spot_withdraw", &receiver),
+        ("chain.perp_solana_withdraw", &solana),
+        ("chain.spot_solana_withdraw", &solana),
+    ] {
+        assert!(withdraw(name, "1.5", "0", receiver).is_ok(), "{name}");
+        for bad in ["1e1", "abc", "0", "-1", ""] {
+            assert_eq!(
+                withdraw(name, bad, "0", receiver).unwrap_err(),
+                format!("amount = {bad:?} {above}"),
+                "{name}"
+            );
+        }
+        for bad in ["abc", "-3", "1e-3"] {
+            assert_eq!(
+                withdraw(name, "1", bad, receiver).unwrap_err(),
+                format!("fee = {bad:?} {fee_rule}"),
+                "{name}"
+            );
+        }
+    }
+    assert_eq!(
+        withdraw("chain.perp_solana_withdraw", "1", "0", &receiver).unwrap_err(),
+        format!("receiver = {ADDRESS:?} must be a Solana address: 32 bytes in base58")
+    );
+    let builder = format!("builder={ADDRESS}");
+    assert_eq!(
+        refusal("futures.update_builder", &[&builder, "maxFeeRate=1e-3"]),
+        format!("maxFeeRate = \"1e-3\" {fee_rule}")
     );
 }
 

@@ -3,13 +3,14 @@
 use rust_decimal::Decimal;
 use serde::de::IgnoredAny;
 use windvane_venue::route::{Bounds, Kind, Need, Param};
+use windvane_venue::sign::solana;
 
 use super::arguments::CallError;
 
 /// Is `value` what the parameter takes?
 pub(super) fn check(param: &Param, value: &str) -> Result<(), CallError> {
     // The JSON-RPC methods and address lists take an empty text; what is required may not be one.
-    let may_be_empty = param.need != Need::Required && !matches!(param.bounds, Bounds::Length(..));
+    let may_be_empty = param.need != Need::Required && param.bounds == Bounds::Any;
     if value.is_empty() && may_be_empty && matches!(param.kind, Kind::String) {
         return Ok(());
     }
@@ -41,7 +42,9 @@ const ADDRESS: &str = "an address: 0x and 40 hexadecimal digits";
 
 /// What the value must be, in words.
 pub(super) fn rule(param: &Param) -> String {
+    let is_number = matches!(param.bounds, Bounds::AboveZero | Bounds::NotNegative);
     let kind = match param.kind {
+        Kind::String if is_number => "a decimal without exponent".to_owned(),
         Kind::String => "a text".to_owned(),
         Kind::Long | Kind::Int => "an integer".to_owned(),
         Kind::Decimal => "a decimal without exponent".to_owned(),
@@ -60,6 +63,8 @@ pub(super) fn rule(param: &Param) -> String {
         Bounds::Length(low, high) => format!("{kind} of {low} to {high} characters"),
         Bounds::Entries(most) => format!("{kind} of at most {most} entries"),
         Bounds::AboveZero => format!("{kind} greater than 0"),
+        Bounds::NotNegative => format!("{kind} of 0 or more"),
+        Bounds::SolanaAddress => "a Solana address: 32 bytes in base58".to_owned(),
     }
 }
 
@@ -89,6 +94,8 @@ fn is_within(param: &Param, value: &str) -> bool {
         Bounds::Length(low, high) => (low..=high).contains(&value.chars().count()),
         Bounds::Entries(most) => entries(value).is_some_and(|entries| entries <= most),
         Bounds::AboveZero => decimal(value).is_some_and(|value| value > Decimal::ZERO),
+        Bounds::NotNegative => decimal(value).is_some() && !value.starts_with('-'),
+        Bounds::SolanaAddress => solana::is_address(value),
     }
 }
 

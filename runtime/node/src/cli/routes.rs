@@ -186,6 +186,8 @@ fn bounds_text(param: &Param) -> Option<String> {
         (Bounds::Length(from, to), _) => format!("{from} to {to} characters"),
         (Bounds::Entries(most), _) => format!("at most {most} entries"),
         (Bounds::AboveZero, _) => "greater than 0".to_owned(),
+        (Bounds::NotNegative, _) => "0 or more".to_owned(),
+        (Bounds::SolanaAddress, _) => "a Solana address".to_owned(),
         (Bounds::Any, Kind::Enum(values)) => values.join(", "),
         (Bounds::Any, Kind::Address) => "a wallet address".to_owned(),
         (Bounds::Any, Kind::Boolean) => "true, false".to_owned(),

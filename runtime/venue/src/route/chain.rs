@@ -60,8 +60,8 @@ pub(super) const ROUTES: &[Route] = &[
     .takes(&[
         must("asset", String),
         must("chainId", Int),
-        must("amount", String),
-        must("fee", String),
+        must("amount", String).above_zero(),
+        must("fee", String).not_negative(),
         must("receiver", Address),
         must("userNonce", String),
         SIGNATURE_TYPE,
@@ -76,9 +76,9 @@ pub(super) const ROUTES: &[Route] = &[
     .takes(&[
         must("asset", String),
         must("chainId", Int),
-        must("amount", String),
-        must("fee", String),
-        must("receiver", String),
+        must("amount", String).above_zero(),
+        must("fee", String).not_negative(),
+        must("receiver", String).solana_address(),
         must("userNonce", String),
         must("userSignature", String),
     ])
@@ -104,8 +104,8 @@ pub(super) const ROUTES: &[Route] = &[
         must("asset", String),
         must("chainId", Int),
         may("signatureChainId", Int),
-        must("amount", String),
-        must("fee", String),
+        must("amount", String).above_zero(),
+        must("fee", String).not_negative(),
         must("receiver", Address),
         must("userNonce", String),
         SIGNATURE_TYPE,
@@ -120,9 +120,9 @@ pub(super) const ROUTES: &[Route] = &[
     .takes(&[
         must("asset", String),
         must("chainId", Int),
-        must("amount", Decimal),
-        must("fee", Decimal),
-        must("receiver", String),
+        must("amount", Decimal).above_zero(),
+        must("fee", Decimal).not_negative(),
+        must("receiver", String).solana_address(),
         must("userNonce", String),
         must("userSignature", String),
     ])

@@ -61,7 +61,7 @@ pub(super) const ROUTES: &[Route] = &[
             may("priceProtect", Boolean).default_value("FALSE"),
             may("newOrderRespType", Enum(&["ACK", "RESULT"])).default_value("ACK"),
             may("builder", Address).only(Version::V3),
-            may("feeRate", String).only(Version::V3),
+            may("feeRate", String).not_negative().only(Version::V3),
         ])
         .answers("futures order; with builder {code, msg, data}")
         .counts(Order)
@@ -228,7 +228,7 @@ pub(super) const ROUTES: &[Route] = &[
         must("canPerpTrade", Boolean),
         must("canWithdraw", Boolean),
         may("builder", Address),
-        may("maxFeeRate", String),
+        may("maxFeeRate", String).not_negative(),
         may("builderName", String),
     ])
     .answers("Simple result {code, msg}")
@@ -259,7 +259,7 @@ pub(super) const ROUTES: &[Route] = &[
         ], Trade, Weight::NotShown)
     .takes(&[
         must("builder", Address),
-        must("maxFeeRate", String),
+        must("maxFeeRate", String).not_negative(),
         may("builderName", String),
     ])
     .answers("Simple result {code, msg}")
@@ -267,7 +267,10 @@ pub(super) const ROUTES: &[Route] = &[
     row!(FUTURES "futures.update_builder", Post [
             at!("/fapi" v3 "/updateBuilder" Trade).scheme(Scheme::Typed("UpdateBuilder")),
         ], Trade, Weight::NotShown)
-    .takes(&[must("builder", Address), must("maxFeeRate", String)])
+    .takes(&[
+        must("builder", Address),
+        must("maxFeeRate", String).not_negative(),
+    ])
     .answers("Simple result {code, msg}")
     .changes(),
     row!(FUTURES "futures.delete_builder", Delete [

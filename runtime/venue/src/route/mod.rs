@@ -188,8 +188,12 @@ pub enum Bounds {
     Length(usize, usize),
     /// At most so many entries of a list.
     Entries(usize),
-    /// A decimal greater than 0.
+    /// A decimal greater than 0, as text where the parameter is a STRING.
     AboveZero,
+    /// An integer or decimal of 0 or more, as text where the parameter is a STRING.
+    NotNegative,
+    /// A Solana address: 32 bytes in base58.
+    SolanaAddress,
 }
 
 /// One business parameter. What authentication adds (`timestamp`, `nonce`, `signature`, ...)

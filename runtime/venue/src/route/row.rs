@@ -70,6 +70,16 @@ impl Param {
         self
     }
 
+    pub(super) const fn not_negative(mut self) -> Self {
+        self.bounds = Bounds::NotNegative;
+        self
+    }
+
+    pub(super) const fn solana_address(mut self) -> Self {
+        self.bounds = Bounds::SolanaAddress;
+        self
+    }
+
     pub(super) const fn default_value(mut self, text: &'static str) -> Self {
         self.default = Some(text);
         self

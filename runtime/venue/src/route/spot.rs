@@ -104,8 +104,8 @@ pub(super) const ROUTES: &[Route] = &[
         .takes(&[
             must("chainId", String).values(CHAINS),
             must("asset", String),
-            must("amount", String),
-            must("fee", String),
+            must("amount", String).above_zero(),
+            must("fee", String).not_negative(),
             must("receiver", Address),
             must("nonce", String).only(Version::V1),
             must("userNonce", String).only(Version::V3),

@@ -36,6 +36,11 @@ pub fn text(brand: &Brand, network: Network, withdrawal: &Withdrawal<'_>) -> Str
     )
 }
 
+/// Is the text a Solana address: 32 bytes in base58?
+pub fn is_address(text: &str) -> bool {
+    bs58::decode(text).onto(&mut [0; 32]) == Ok(32)
+}
+
 /// Whether the signature (base58) over the text is that of the wallet with this address (base58
 /// of its public key).
 pub fn verifies(address: &str, text: &str, signature: &str) -> bool {
