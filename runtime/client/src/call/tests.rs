@@ -61,6 +61,7 @@ fn sample(param: &route::Param) -> String {
         (_, route::Bounds::Values(values)) => return values[0].to_string(),
         (_, route::Bounds::Range(low, _)) => return low.to_owned(),
         (_, route::Bounds::Length(low, _)) => return "x".repeat(low.max(1)),
+        (_, route::Bounds::ClientOrderId) => "mm:1",
         (_, route::Bounds::SolanaAddress) => SOLANA,
         (Kind::Enum(words), _) => words[0],
         (Kind::Long | Kind::Int, _) => "56",
@@ -231,7 +232,7 @@ fn refusals_name_field_value_and_rule() {
     let order = ["symbol=A", "side=BUY", "type=LIMIT", "price=1e3"];
     assert_eq!(
         refusal("spot.new_order", &order),
-        "price = \"1e3\" must be a decimal without exponent"
+        "price = \"1e3\" must be a decimal without exponent of 0 or more"
     );
 }
 
@@ -282,6 +283,41 @@ fn amounts_of_withdrawals_and_fee_rates_are_plain_decimals() {
     assert_eq!(
         refusal("futures.update_builder", &[&builder, "maxFeeRate=1e-3"]),
         format!("maxFeeRate = \"1e-3\" {fee_rule}")
+    );
+}
+
+#[test]
+fn an_order_has_no_negative_number_and_an_id_of_the_documents_characters() {
+    let order = |more: &str| {
+        refusal(
+            "futures.new_order",
+            &["symbol=A", "side=BUY", "type=LIMIT", more],
+        )
+    };
+    for name in ["quantity", "price", "stopPrice", "activationPrice"] {
+        assert_eq!(
+            order(&format!("{name}=-1")),
+            format!("{name} = \"-1\" must be a decimal without exponent of 0 or more")
+        );
+    }
+    let too_long = "x".repeat(37);
+    for id in ["a b", "ä", "", &too_long] {
+        assert_eq!(
+            order(&format!("newClientOrderId={id}")),
+            format!("newClientOrderId = {id:?} must be 1 to 36 letters, digits and . : / _ -")
+        );
+    }
+    let parts = ["symbol=A", "countdownTime=-1"];
+    assert_eq!(
+        refusal("futures.countdown_cancel_all", &parts),
+        "countdownTime = \"-1\" must be an integer of 0 or more"
+    );
+    assert!(
+        parse(
+            "futures.countdown_cancel_all",
+            &["symbol=A", "countdownTime=0"]
+        )
+        .is_ok()
     );
 }
 

@@ -64,6 +64,7 @@ pub(super) fn rule(param: &Param) -> String {
         Bounds::Entries(most) => format!("{kind} of at most {most} entries"),
         Bounds::AboveZero => format!("{kind} greater than 0"),
         Bounds::NotNegative => format!("{kind} of 0 or more"),
+        Bounds::ClientOrderId => "1 to 36 letters, digits and . : / _ -".to_owned(),
         Bounds::SolanaAddress => "a Solana address: 32 bytes in base58".to_owned(),
     }
 }
@@ -95,6 +96,7 @@ fn is_within(param: &Param, value: &str) -> bool {
         Bounds::Entries(most) => entries(value).is_some_and(|entries| entries <= most),
         Bounds::AboveZero => decimal(value).is_some_and(|value| value > Decimal::ZERO),
         Bounds::NotNegative => decimal(value).is_some() && !value.starts_with('-'),
+        Bounds::ClientOrderId => is_client_order_id(value),
         Bounds::SolanaAddress => solana::is_address(value),
     }
 }
@@ -112,6 +114,11 @@ fn decimal(value: &str) -> Option<Decimal> {
 fn entries(value: &str) -> Option<usize> {
     let list: Option<Vec<IgnoredAny>> = serde_json::from_str(value).ok();
     list.map(|list| list.len())
+}
+
+fn is_client_order_id(value: &str) -> bool {
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b".:/_-".contains(&b);
+    (1..=36).contains(&value.len()) && value.bytes().all(is_allowed)
 }
 
 fn is_address(value: &str) -> bool {

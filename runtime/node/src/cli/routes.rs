@@ -187,6 +187,7 @@ fn bounds_text(param: &Param) -> Option<String> {
         (Bounds::Entries(most), _) => format!("at most {most} entries"),
         (Bounds::AboveZero, _) => "greater than 0".to_owned(),
         (Bounds::NotNegative, _) => "0 or more".to_owned(),
+        (Bounds::ClientOrderId, _) => "1 to 36 letters, digits and . : / _ -".to_owned(),
         (Bounds::SolanaAddress, _) => "a Solana address".to_owned(),
         (Bounds::Any, Kind::Enum(values)) => values.join(", "),
         (Bounds::Any, Kind::Address) => "a wallet address".to_owned(),

@@ -96,7 +96,11 @@ fn within(param: &Param, text: &str) -> bool {
     let number = |text: &str| decimal(param.name, text).ok();
     match param.bounds {
         // Lists are counted, and the others refused with codes of their own, where they are read.
-        Bounds::Any | Bounds::Entries(_) | Bounds::NotNegative | Bounds::SolanaAddress => true,
+        Bounds::Any
+        | Bounds::Entries(_)
+        | Bounds::NotNegative
+        | Bounds::ClientOrderId
+        | Bounds::SolanaAddress => true,
         Bounds::Range(low, high) => match (number(text), number(low), number(high)) {
             (Some(value), Some(low), Some(high)) => (low..=high).contains(&value),
             _ => false,

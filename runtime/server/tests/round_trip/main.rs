@@ -220,6 +220,7 @@ fn ruled_out(param: &Param) -> Vec<String> {
         Bounds::Values(_) => values.push("999999".to_owned()),
         Bounds::Length(_, longest) => values.push("x".repeat(longest + 1)),
         Bounds::AboveZero => values.extend(["0".to_owned(), "-1".to_owned()]),
+        Bounds::ClientOrderId => values.extend(["x".repeat(37), "a b".to_owned()]),
         Bounds::Any | Bounds::Entries(_) | Bounds::NotNegative | Bounds::SolanaAddress => {}
     }
     values

@@ -49,13 +49,13 @@ pub(super) const ROUTES: &[Route] = &[
             may("positionSide", POSITION_SIDE),
             must("type", FUTURES_ORDER_TYPE),
             may("timeInForce", TIME_IN_FORCE),
-            may("quantity", Decimal),
+            may("quantity", Decimal).not_negative(),
             may("reduceOnly", Boolean).default_value("false"),
-            may("price", Decimal),
-            may("newClientOrderId", String).length(1, 36),
-            may("stopPrice", Decimal),
+            may("price", Decimal).not_negative(),
+            may("newClientOrderId", String).client_order_id(),
+            may("stopPrice", Decimal).not_negative(),
             may("closePosition", Boolean),
-            may("activationPrice", Decimal),
+            may("activationPrice", Decimal).not_negative(),
             may("callbackRate", Decimal).range("0.1", "5"),
             may("workingType", WORKING_TYPE).default_value("CONTRACT_PRICE"),
             may("priceProtect", Boolean).default_value("FALSE"),
@@ -104,7 +104,7 @@ pub(super) const ROUTES: &[Route] = &[
     .changes(),
     row!(FUTURES "futures.countdown_cancel_all",
         Post "/fapi" [v1 v3] "/countdownCancelAll", Trade, Fixed(10))
-    .takes(&[SYMBOL, must("countdownTime", Long)])
+    .takes(&[SYMBOL, must("countdownTime", Long).not_negative()])
     .answers("{symbol, countdownTime}")
     .changes(),
     row!(FUTURES "futures.open_order", Get "/fapi" [v1 v3] "/openOrder", UserData, Fixed(1))

@@ -192,6 +192,8 @@ pub enum Bounds {
     AboveZero,
     /// An integer or decimal of 0 or more, as text where the parameter is a STRING.
     NotNegative,
+    /// An order's client id: 1 to 36 letters, digits and `.:/_-` (spec 2, New order).
+    ClientOrderId,
     /// A Solana address: 32 bytes in base58.
     SolanaAddress,
 }

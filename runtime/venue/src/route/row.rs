@@ -75,6 +75,11 @@ impl Param {
         self
     }
 
+    pub(super) const fn client_order_id(mut self) -> Self {
+        self.bounds = Bounds::ClientOrderId;
+        self
+    }
+
     pub(super) const fn solana_address(mut self) -> Self {
         self.bounds = Bounds::SolanaAddress;
         self

@@ -27,11 +27,11 @@ pub(super) const ROUTES: &[Route] = &[
             must("side", SIDE),
             must("type", SPOT_ORDER_TYPE),
             may("timeInForce", TIME_IN_FORCE),
-            may("quantity", Decimal),
-            may("quoteOrderQty", Decimal),
-            may("price", Decimal),
+            may("quantity", Decimal).not_negative(),
+            may("quoteOrderQty", Decimal).not_negative(),
+            may("price", Decimal).not_negative(),
             may("newClientOrderId", String).length(1, 36),
-            may("stopPrice", Decimal),
+            may("stopPrice", Decimal).not_negative(),
         ])
         .answers("Order")
         .counts(Order)
