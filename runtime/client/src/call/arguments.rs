@@ -50,6 +50,16 @@ pub enum CallError {
         /// The nearest that it has.
         nearest: String,
     },
+    /// A parameter of another version.
+    #[error("{route} has {name} only in {only}: give --api {only}")]
+    OtherVersion {
+        /// Route.
+        route: String,
+        /// Parameter.
+        name: &'static str,
+        /// The version that has it.
+        only: Version,
+    },
     /// A route without any parameter.
     #[error("{route} takes no parameters; {name} was given")]
     TakesNone {
@@ -190,6 +200,14 @@ fn unknown(
     added: &[String],
     brand: &Brand,
 ) -> CallError {
+    let elsewhere = route.params.iter().find(|param| param.name == name);
+    if let Some((param, only)) = elsewhere.and_then(|param| Some((param, param.only?))) {
+        return CallError::OtherVersion {
+            route: brand.fill(route.name),
+            name: param.name,
+            only,
+        };
+    }
     let own = listed.iter().map(|param| param.name);
     let known = own.chain(added.iter().map(String::as_str));
     match nearest(name, known) {

@@ -322,6 +322,15 @@ fn an_order_has_no_negative_number_and_an_id_of_the_documents_characters() {
 }
 
 #[test]
+fn a_parameter_of_another_version_names_that_version() {
+    let builder = format!("builder={ADDRESS}");
+    assert_eq!(
+        refusal("futures.new_order", &["symbol=A", &builder]),
+        "futures.new_order has builder only in v3: give --api v3"
+    );
+}
+
+#[test]
 fn fields_of_authentication_may_be_given_in_the_version_that_has_them() {
     assert!(parse("spot.account", &["recvWindow=3000", "timestamp=5"]).is_ok());
     assert_eq!(
