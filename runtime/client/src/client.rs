@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use windvane_venue::error::{Judgement, Pause, judge};
+use windvane_venue::error::{Judgement, Limit, Pause, judge};
 use windvane_venue::route::{self, Route, Surface, Version};
 use windvane_venue::sign::{Stamp, prepare};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
@@ -336,7 +336,11 @@ impl Client {
         });
     }
 
-    fn stop(&self, surface: Surface, cost: &Cost, pause: Pause) -> Wait {
+    fn stop(&self, surface: Surface, cost: &Cost, mut pause: Pause) -> Wait {
+        // Told by an absent header alone: no order was placed, so everything must stop, as it does.
+        if pause.limit == Limit::Orders && cost.orders == 0 {
+            pause.limit = Limit::Weight;
+        }
         let named_ms = pause.retry_after_s.map(|after| after.saturating_mul(1_000));
         let ban_ms = pause.until_ms.map(|until_ms| {
             let now_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);

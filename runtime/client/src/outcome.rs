@@ -252,6 +252,9 @@ impl Refusal {
     }
 }
 
+const ASK_FIRST: &str =
+    "It may have been carried out: query it by the client's own id before anything else.";
+
 impl Doubt {
     /// What to do next.
     pub fn advice(&self) -> &'static str {
@@ -260,10 +263,9 @@ impl Doubt {
                 "It may have been carried out: query it by the client's own id, and never send \
                  it again under another one."
             }
-            Self::Venue(complaint) => advice_of(complaint).unwrap_or(
-                "It may have been carried out: query it by the client's own id before anything \
-                 else.",
-            ),
+            // With 503 the code decides nothing, so its advice would mislead (spec 1, Errors).
+            Self::Venue(complaint) if complaint.status == 503 => ASK_FIRST,
+            Self::Venue(complaint) => advice_of(complaint).unwrap_or(ASK_FIRST),
             Self::Unreadable { .. } => {
                 "It was most likely carried out: query the state that it was to change."
             }
@@ -305,6 +307,24 @@ impl fmt::Display for Words<'_> {
             Some(error) => write!(f, ", {error}"),
             None if self.0.excerpt.is_empty() => write!(f, ", no body"),
             None => write!(f, ", {:?}", self.0.excerpt),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_venue::error::{Judgement, judge};
+
+    use super::*;
+
+    #[test]
+    fn a_503_with_a_code_is_asked_about_first() {
+        for code in [-1121, -1003, -2010, -7777] {
+            let body = format!(r#"{{"code":{code},"msg":"text"}}"#);
+            let Judgement::Unknown(complaint) = judge(503, None, &body) else {
+                panic!("503 is unknown")
+            };
+            assert_eq!(Doubt::Venue(complaint).advice(), ASK_FIRST, "{code}");
         }
     }
 }
