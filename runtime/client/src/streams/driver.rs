@@ -49,8 +49,14 @@ pub(super) enum Look {
 
 /// What a request for a listen key came to.
 enum KeyAnswer {
-    Created(Result<String, Option<u64>>),
+    Created(Result<String, NoKey>),
     Renewed(Renewal),
+}
+
+/// Why there is no listen key, and the pause that the venue wants, if it said one.
+struct NoKey {
+    why: String,
+    pause_ms: Option<u64>,
 }
 
 /// The state of one run.
@@ -62,6 +68,8 @@ struct Run {
     socket_events: mpsc::Sender<(LinkId, SocketEvent)>,
     key_answers: mpsc::Sender<KeyAnswer>,
     has_dropped: bool,
+    /// Why there is no connection, as it was last logged: retries are many, reasons few.
+    obstacle: Option<String>,
 }
 
 impl Driver {
@@ -78,6 +86,7 @@ impl Driver {
             socket_events,
             key_answers,
             has_dropped: false,
+            obstacle: None,
         };
         run.handle(Input::Tick);
         loop {
@@ -86,10 +95,7 @@ impl Driver {
             let due = run.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000));
             tokio::select! {
                 Some((link, event)) = from_sockets.recv() => run.socket_event(link, event),
-                Some(answer) = from_keys.recv() => run.handle(match answer {
-                    KeyAnswer::Created(key) => Input::Key(key),
-                    KeyAnswer::Renewed(renewal) => Input::Renewed(renewal),
-                }),
+                Some(answer) = from_keys.recv() => run.key_answer(answer),
                 restart = run.driver.restarts.recv() => match restart {
                     Some(()) => run.handle(Input::Restart),
                     None => return,
@@ -108,9 +114,13 @@ impl Run {
 
     fn socket_event(&mut self, link: LinkId, event: SocketEvent) {
         match event {
-            SocketEvent::Opened => self.handle(Input::Opened(link)),
-            SocketEvent::NotOpened(refused) => {
+            SocketEvent::Opened => {
+                self.obstacle = None;
+                self.handle(Input::Opened(link));
+            }
+            SocketEvent::NotOpened(why, refused) => {
                 self.sockets.remove(&link);
+                self.log(format!("no WebSocket connection: {why}"));
                 let pause_ms = refused.map(|refused| self.heed(refused));
                 self.handle(Input::NotOpened(link, pause_ms));
             }
@@ -134,6 +144,27 @@ impl Run {
                 self.sockets.remove(&link);
                 self.handle(Input::Closed(link));
             }
+        }
+    }
+
+    fn key_answer(&mut self, answer: KeyAnswer) {
+        let input = match answer {
+            KeyAnswer::Created(Ok(key)) => Input::Key(Ok(key)),
+            KeyAnswer::Created(Err(NoKey { why, pause_ms })) => {
+                self.log(format!("no listen key: {why}"));
+                Input::Key(Err(pause_ms))
+            }
+            KeyAnswer::Renewed(renewal) => Input::Renewed(renewal),
+        };
+        self.handle(input);
+    }
+
+    /// Logs what is in the way of a connection when it is another than before.
+    fn log(&mut self, obstacle: String) {
+        if self.obstacle.as_ref() != Some(&obstacle) {
+            let (surface, connection) = (self.driver.surface, self.driver.connection);
+            tracing::warn!(%surface, connection, "{obstacle}; it is tried again");
+            self.obstacle = Some(obstacle);
         }
     }
 
@@ -243,7 +274,7 @@ impl Run {
 }
 
 /// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.
-async fn create_key(client: &Client, surface: Surface) -> Result<String, Option<u64>> {
+async fn create_key(client: &Client, surface: Surface) -> Result<String, NoKey> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Answer {
@@ -255,14 +286,23 @@ async fn create_key(client: &Client, surface: Surface) -> Result<String, Option<
             let key = answer.map(|answer| answer.listen_key);
             // It becomes part of a path: what would change the path is no key.
             let key = key.ok().filter(|key| is_key(key));
-            key.ok_or(None)
+            key.ok_or_else(|| NoKey {
+                why: "the answer holds none".to_owned(),
+                pause_ms: None,
+            })
         }
-        Outcome::Wait(wait) => Err(u64::try_from(wait.after.as_millis()).ok()),
-        Outcome::Refused(refusal) => {
-            tracing::warn!(%surface, %refusal, "no listen key");
-            Err(None)
-        }
-        Outcome::Unknown(_) => Err(None),
+        Outcome::Wait(wait) => Err(NoKey {
+            why: wait.why.to_string(),
+            pause_ms: u64::try_from(wait.after.as_millis()).ok(),
+        }),
+        Outcome::Refused(refusal) => Err(NoKey {
+            why: refusal.to_string(),
+            pause_ms: None,
+        }),
+        Outcome::Unknown(doubt) => Err(NoKey {
+            why: doubt.to_string(),
+            pause_ms: None,
+        }),
     }
 }
 

@@ -20,8 +20,8 @@ use super::link::LinkId;
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Opened,
-    /// With what the venue said, if it refused because of a limit.
-    NotOpened(Option<Refused>),
+    /// Why, and what the venue said if it refused because of a limit.
+    NotOpened(String, Option<Refused>),
     Text(Utf8Bytes),
     /// A frame that is no text.
     Binary(usize),
@@ -67,13 +67,13 @@ pub(super) async fn run(
     let mut socket = match tokio::time::timeout(dial.within, connecting).await {
         Ok(Ok((socket, _))) => socket,
         Ok(Err(error)) => {
-            tracing::debug!(link, %error, "no WebSocket connection");
-            let refused = refused(&error);
-            let _ = events.send((link, SocketEvent::NotOpened(refused))).await;
+            let not_opened = SocketEvent::NotOpened(error.to_string(), refused(&error));
+            let _ = events.send((link, not_opened)).await;
             return;
         }
         Err(_) => {
-            let _ = events.send((link, SocketEvent::NotOpened(None))).await;
+            let why = format!("no handshake within {} ms", dial.within.as_millis());
+            let _ = events.send((link, SocketEvent::NotOpened(why, None))).await;
             return;
         }
     };
