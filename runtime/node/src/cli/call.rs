@@ -79,9 +79,9 @@ impl CallVerb {
         let outcome = super::block_on(async {
             let listing = call.route().listing(call.version());
             let has_time = self.timestamp.is_some() || self.nonce.is_some();
-            let is_signed = listing.is_some_and(|listing| is_signed(listing.scheme));
+            let signs = listing.is_some_and(|listing| is_signed(listing.scheme));
             // A request that cannot be made asks for nothing.
-            if is_signed && !has_time && call.dry_run(&client).is_ok() {
+            if signs && !has_time && call.dry_run(&client).is_ok() {
                 learn_time(&client, call.route().surface).await;
             }
             call.run(&client).await
