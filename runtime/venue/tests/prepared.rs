@@ -90,6 +90,35 @@ fn api_key_routes_send_the_header_only() {
 }
 
 #[test]
+fn historical_trades_of_v3_show_an_api_key_where_there_is_one() {
+    let prepare = |name: &str, version, credentials: &Credentials| {
+        let pairs = parameters(&[("symbol", "BTCUSDT")]);
+        let (route, dialect) = (named(name).unwrap(), dialect());
+        prepare(route, Some(version), &pairs, &dialect, credentials, STAMP)
+    };
+    let (with, without) = (keys(), Credentials::default());
+    let (spot, futures) = ("spot.historical_trades", "futures.historical_trades");
+    let shows_key = |prepared: &Prepared| {
+        let mut headers = prepared.headers.iter();
+        headers.any(|(name, _)| *name == "X-MBX-APIKEY")
+    };
+    let sent = prepare(spot, Version::V3, &with).unwrap();
+    assert!(shows_key(&sent));
+    assert_eq!(sent.query.as_deref(), Some("symbol=BTCUSDT"));
+    assert!(!shows_key(&prepare(spot, Version::V3, &without).unwrap()));
+    // In v1 the documents agree that a key is needed.
+    assert!(shows_key(&prepare(futures, Version::V1, &with).unwrap()));
+    assert_eq!(
+        prepare(futures, Version::V1, &without),
+        Err(PrepareError::NoApiKey { route: futures })
+    );
+    // Other market data never shows it.
+    assert!(!shows_key(
+        &prepare("spot.trades", Version::V3, &with).unwrap()
+    ));
+}
+
+#[test]
 fn hmac_deletes_sign_the_query() {
     let pairs = [
         ("symbol", "BTCUSDT"),

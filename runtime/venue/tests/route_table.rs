@@ -12,9 +12,10 @@ use std::collections::BTreeSet;
 
 use windvane_venue::Brand;
 use windvane_venue::route::{
-    self, Counted, InnerSignature, Listing, Method, Need, Route, Scheme, Security, Source, Surface,
-    Version, Weight,
+    self, Bounds, Counted, InnerSignature, Kind, Listing, Method, Need, Param, Route, Scheme,
+    Security, Source, Surface, Version, Weight,
 };
+use windvane_venue::wire::futures::BatchOrder;
 
 const DOCUMENTS: &str = include_str!("route_documents.txt");
 
@@ -305,6 +306,49 @@ fn depth_and_klines_weigh_by_their_limit() {
         1,
         "not stated: planned as 1"
     );
+}
+
+#[test]
+fn an_order_of_a_batch_is_a_new_order_but_for_what_the_documents_say() {
+    let single = route::named("futures.new_order").unwrap().params;
+    let absent = ["closePosition", "builder", "feeRate"];
+    let kept: Vec<Param> = single
+        .iter()
+        .filter(|param| !absent.contains(&param.name))
+        .map(|param| match param.name {
+            "quantity" => Param {
+                need: Need::Required,
+                ..*param
+            },
+            "callbackRate" => Param {
+                bounds: Bounds::Range("0.1", "4"),
+                ..*param
+            },
+            _ => *param,
+        })
+        .collect();
+    assert_eq!(route::BATCH_ORDER, kept);
+    let names: Vec<&str> = kept.iter().map(|param| param.name).collect();
+    assert_eq!(BatchOrder::NAMES, names);
+}
+
+#[test]
+fn what_a_type_makes_mandatory_are_parameters_of_its_route() {
+    for name in ["spot.new_order", "futures.new_order"] {
+        let route = route::named(name).unwrap();
+        let order_type = route.params.iter().find(|param| param.name == "type");
+        let Kind::Enum(types) = order_type.unwrap().kind else {
+            panic!("{name} has a list of types")
+        };
+        for order_type in types {
+            let mandatory = route::mandatory(route.surface, order_type);
+            assert!(!mandatory.is_empty(), "{name} {order_type}");
+            for name in mandatory.iter().copied().flatten() {
+                let param = route.params.iter().find(|param| param.name == *name);
+                assert_eq!(param.unwrap().need, Need::Optional, "{name}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use windvane_venue::Brand;
 use windvane_venue::route::{
-    self, InnerSignature, Listing, Need, Param, Route, Scheme, Surface, Version,
+    self, Counted, InnerSignature, Kind, Listing, Need, Param, Route, Scheme, Surface, Version,
 };
 use windvane_venue::wire::Parameters;
 
 use crate::outcome::RequestError;
 
-use super::value;
+use super::{list, value};
 
 /// A call that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum CallError {
     /// No such parameter.
     #[error("{route} has no parameter {name}; did you mean {nearest}?")]
     NoParameter {
-        /// Route.
+        /// Route, or list and index.
         route: String,
         /// As given.
         name: String,
@@ -84,6 +84,34 @@ pub enum CallError {
         /// What its value must be.
         rule: String,
     },
+    /// Required in an entry of a list and not given.
+    #[error("{entry} requires {name}: give it ({rule})")]
+    MissingInEntry {
+        /// List and index.
+        entry: String,
+        /// Parameter.
+        name: &'static str,
+        /// What its value must be.
+        rule: String,
+    },
+    /// Mandatory for orders of this type (spec 1, Place order; spec 2, New order).
+    #[error("{order} of type {order_type} requires {names}: give it")]
+    MissingOfType {
+        /// Route, or list and index.
+        order: String,
+        /// Type.
+        order_type: String,
+        /// The parameter, or several of which one is enough.
+        names: String,
+    },
+    /// Two parameters that are sent together or not at all.
+    #[error("{given} is given without {missing}: give both or neither")]
+    Alone {
+        /// Given.
+        given: &'static str,
+        /// Not given.
+        missing: &'static str,
+    },
     /// None of several of which one is required.
     #[error("{route} requires one of {names}")]
     MissingOneOf {
@@ -95,7 +123,7 @@ pub enum CallError {
     /// A value against the rule.
     #[error("{name} = {value:?} must be {rule}")]
     Value {
-        /// Parameter.
+        /// Parameter; in a list with its place.
         name: String,
         /// As given.
         value: String,
@@ -111,6 +139,20 @@ pub enum CallError {
     /// The request cannot be prepared.
     #[error(transparent)]
     Request(#[from] RequestError),
+}
+
+impl CallError {
+    /// The same of a value that stands at this place of a list.
+    pub(super) fn inside(self, place: &str) -> Self {
+        match self {
+            Self::Value { value, rule, .. } => Self::Value {
+                name: place.to_owned(),
+                value,
+                rule,
+            },
+            other => other,
+        }
+    }
 }
 
 /// The route that is meant: its name in the table, the JSON-RPC method with or without the brand,
@@ -183,6 +225,9 @@ pub(super) fn parameters<T: AsRef<str>>(
             return Err(CallError::Twice { name });
         }
         match listed.iter().find(|param| param.name == name) {
+            Some(param) if param.kind == Kind::List => {
+                list::check_list(route.surface, param, value)?;
+            }
             Some(param) => value::check(param, value)?,
             None if added.iter().any(|added| added == name) => value::check_added(name, value)?,
             None => return Err(unknown(route, name, &listed, &added, brand)),
@@ -247,13 +292,45 @@ fn check_required(
         .map(|param| param.name)
         .collect();
     let has_one = one_of.iter().any(|name| parameters.get(name).is_some());
-    if one_of.is_empty() || has_one {
-        return Ok(());
+    if !one_of.is_empty() && !has_one {
+        return Err(CallError::MissingOneOf {
+            route: brand.fill(route.name),
+            names: one_of.join(" and "),
+        });
     }
-    Err(CallError::MissingOneOf {
-        route: brand.fill(route.name),
-        names: one_of.join(" and "),
-    })
+    if route.counted == Counted::Order {
+        return check_order(route, parameters);
+    }
+    Ok(())
+}
+
+fn check_order(route: &Route, parameters: &Parameters) -> Result<(), CallError> {
+    // An order with builder code lists both (spec 2, Place order with builder code).
+    for (given, missing) in [("builder", "feeRate"), ("feeRate", "builder")] {
+        if parameters.get(given).is_some() && parameters.get(missing).is_none() {
+            return Err(CallError::Alone { given, missing });
+        }
+    }
+    check_type(route.name, route.surface, |name| parameters.get(name))
+}
+
+/// Has an order what its type makes mandatory?
+pub(super) fn check_type<'a>(
+    order: &str,
+    surface: Surface,
+    get: impl Fn(&str) -> Option<&'a str>,
+) -> Result<(), CallError> {
+    let order_type = get("type").unwrap_or_default();
+    for names in route::mandatory(surface, order_type) {
+        if !names.iter().any(|name| get(name).is_some()) {
+            return Err(CallError::MissingOfType {
+                order: order.to_owned(),
+                order_type: order_type.to_owned(),
+                names: names.join(" or "),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Required parameters that are filled where they are not given.
@@ -291,7 +368,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let word = word.to_ascii_lowercase();
     let distance = |known: &&str| strsim::damerau_levenshtein(&word, &known.to_ascii_lowercase());
     known.min_by_key(distance).map(str::to_owned)

@@ -4,6 +4,7 @@
 //! What may never enter here: asking a person, printing, reading a configuration.
 
 mod arguments;
+mod list;
 mod value;
 
 #[cfg(test)]
@@ -12,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use windvane_venue::route::{self, InnerSignature, Route, Surface, Version};
+use windvane_venue::route::{self, InnerSignature, Route, Scheme, Surface, Version};
 use windvane_venue::sign::Stamp;
 use windvane_venue::wire::{Parameters, Whole};
 
@@ -126,6 +127,27 @@ impl Call {
     /// The version that it is sent in.
     pub const fn version(&self) -> Option<Version> {
         self.version
+    }
+
+    /// Is a time needed by which the venue judges it, that neither the options nor the parameters
+    /// bring? Then the venue's clock should be known ([`Client::sync_clock`]) before it is sent.
+    pub fn needs_time(&self) -> bool {
+        let has_stamp = self.options.timestamp_ms.is_some() || self.options.nonce_us.is_some();
+        let Some(listing) = self.route.listing(self.version).filter(|_| !has_stamp) else {
+            return false;
+        };
+        let outer = match listing.scheme {
+            Scheme::Hmac => Some("timestamp"),
+            Scheme::Message | Scheme::WalletMessage | Scheme::Typed(_) => Some("nonce"),
+            Scheme::Open | Scheme::ApiKey => None,
+        };
+        let inner = match listing.inner {
+            Some(InnerSignature::Withdrawal { nonce }) => Some(nonce),
+            Some(InnerSignature::SolanaWithdrawal) => Some("userNonce"),
+            Some(InnerSignature::Sentence) | None => None,
+        };
+        let mut times = outer.into_iter().chain(inner);
+        times.any(|name| self.parameters.get(name).is_none())
     }
 
     /// What is going to happen, if a person should agree to it first: withdrawals, transfers, and

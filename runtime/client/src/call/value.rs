@@ -1,7 +1,6 @@
-//! One value against what the route table says of its parameter.
+//! One value against what the route table says of its parameter. Lists are in `list`.
 
 use rust_decimal::Decimal;
-use serde::de::IgnoredAny;
 use windvane_venue::route::{Bounds, Kind, Need, Param};
 use windvane_venue::sign::solana;
 
@@ -71,20 +70,20 @@ pub(super) fn rule(param: &Param) -> String {
 
 fn is_kind(kind: Kind, value: &str) -> bool {
     match kind {
-        Kind::String => true,
+        // Lists are checked entry by entry.
+        Kind::String | Kind::List => true,
         Kind::Long | Kind::Int => value.parse::<i64>().is_ok(),
         Kind::Decimal => decimal(value).is_some(),
         // `priceProtect` is documented in upper case, all others in lower case.
         Kind::Boolean => matches!(value, "true" | "false" | "TRUE" | "FALSE"),
         Kind::Enum(words) => words.contains(&value),
-        Kind::List => entries(value).is_some(),
         Kind::Address => is_address(value),
     }
 }
 
 fn is_within(param: &Param, value: &str) -> bool {
     match param.bounds {
-        Bounds::Any => true,
+        Bounds::Any | Bounds::Entries(_) => true,
         Bounds::Range(low, high) => {
             let bounds = decimal(low).zip(decimal(high));
             bounds
@@ -93,7 +92,6 @@ fn is_within(param: &Param, value: &str) -> bool {
         }
         Bounds::Values(values) => value.parse().is_ok_and(|value| values.contains(&value)),
         Bounds::Length(low, high) => (low..=high).contains(&value.chars().count()),
-        Bounds::Entries(most) => entries(value).is_some_and(|entries| entries <= most),
         Bounds::AboveZero => decimal(value).is_some_and(|value| value > Decimal::ZERO),
         Bounds::NotNegative => decimal(value).is_some() && !value.starts_with('-'),
         Bounds::ClientOrderId => is_client_order_id(value),
@@ -111,11 +109,6 @@ fn decimal(value: &str) -> Option<Decimal> {
     is_plain.then(|| Decimal::from_str_exact(value).ok())?
 }
 
-fn entries(value: &str) -> Option<usize> {
-    let list: Option<Vec<IgnoredAny>> = serde_json::from_str(value).ok();
-    list.map(|list| list.len())
-}
-
 fn is_client_order_id(value: &str) -> bool {
     let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b".:/_-".contains(&b);
     (1..=36).contains(&value.len()) && value.bytes().all(is_allowed)
@@ -126,7 +119,7 @@ fn is_address(value: &str) -> bool {
     digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn refuse(name: &str, value: &str, rule: String) -> CallError {
+pub(super) fn refuse(name: &str, value: &str, rule: String) -> CallError {
     CallError::Value {
         name: name.to_owned(),
         value: value.to_owned(),

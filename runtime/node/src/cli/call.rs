@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use windvane_client::call::{Call, CallError, Options};
 use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal};
-use windvane_venue::route::{Scheme, Surface};
+use windvane_venue::route::{Scheme, Security, Surface};
 
 use super::place::{Place, SurfaceWord};
 use super::{Failure, print_line};
@@ -60,7 +60,9 @@ impl CallVerb {
                     .iter()
                     .any(|given| given.starts_with(&prefix))
             };
-            let needs = listing.map_or_else(Needs::default, |one| Needs::of(one, is_given));
+            let mut needs = listing.map_or_else(Needs::default, |one| Needs::of(one, is_given));
+            // Sent where there is one; document 4 does not ask for it (`prepare`).
+            needs.api_key |= parsed.route().security == Security::MarketData;
             call = Some(parsed);
             Ok(needs)
         })?;
@@ -77,11 +79,8 @@ impl CallVerb {
             confirm(&question)?;
         }
         let outcome = super::block_on(async {
-            let listing = call.route().listing(call.version());
-            let has_time = self.timestamp.is_some() || self.nonce.is_some();
-            let signs = listing.is_some_and(|listing| is_signed(listing.scheme));
             // A request that cannot be made asks for nothing.
-            if signs && !has_time && call.dry_run(&client).is_ok() {
+            if call.needs_time() && call.dry_run(&client).is_ok() {
                 learn_time(&client, call.route().surface).await;
             }
             call.run(&client).await

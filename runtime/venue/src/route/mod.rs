@@ -9,12 +9,15 @@ mod chain;
 mod futures;
 mod futures_market;
 mod info;
+mod orders;
 mod row;
 mod spot;
 mod spot_market;
 mod words;
 
 use std::fmt;
+
+pub use orders::{BATCH_ORDER, mandatory};
 
 /// Which part of the service answers: each has base addresses of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +69,8 @@ pub enum Security {
     UserData,
     /// API key only in v1, signed in v3 (spec 4, section 1).
     UserStream,
-    /// API key only in v1, nothing in v3 (spec 4, section 1).
+    /// API key in v1; in v3 the key if there is one, for document 1 asks for it and document 4
+    /// (section 1) does not.
     MarketData,
     /// Signed; moves assets between the wallets (spec 2).
     Transfer,
@@ -77,7 +81,7 @@ pub enum Security {
 /// How a request of one path is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// Nothing is added.
+    /// Nothing is added, but an API key at hand to `MARKET_DATA`.
     Open,
     /// Header `X-MBX-APIKEY`.
     ApiKey,

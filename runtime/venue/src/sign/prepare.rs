@@ -7,7 +7,7 @@ use alloy_primitives::Address;
 use serde_json::{Map, Value};
 
 use crate::Brand;
-use crate::route::{Kind, Listing, Method, Need, Param, Route, Scheme, Surface, Version};
+use crate::route::{Kind, Listing, Method, Need, Param, Route, Scheme, Security, Surface, Version};
 use crate::sign::encode::{compact_json, push_pair};
 use crate::sign::{ApiKey, MessageDomain, Network, SolanaKey, TypedError, Wallet, hmac, typed};
 use crate::wire::Parameters;
@@ -246,6 +246,7 @@ impl<'a> Draft<'a> {
     fn sign(&mut self, scheme: Scheme) -> Result<(), PrepareError> {
         match scheme {
             Scheme::Open => {
+                self.show_api_key();
                 self.write(self.given.map(str::to_owned));
                 self.signed = self.inner_signed.take();
                 Ok(())
@@ -259,6 +260,15 @@ impl<'a> Draft<'a> {
             Scheme::Message => self.sign_message(),
             Scheme::WalletMessage => self.sign_wallet_message(),
             Scheme::Typed(primary) => self.sign_typed(primary),
+        }
+    }
+
+    /// `MARKET_DATA` in v3: document 1 asks for an API key, document 4 says that nothing is needed.
+    /// A key that is at hand satisfies both.
+    fn show_api_key(&mut self) {
+        let key = self.credentials.api_key.as_ref();
+        if let Some(key) = key.filter(|_| self.route.security == Security::MarketData) {
+            self.headers.push((API_KEY_HEADER, key.key.clone()));
         }
     }
 
