@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// The file cannot be read.
-    #[error("{}: {error}", .path.display())]
+    #[error("{}: {error}; check the path and its rights", .path.display())]
     Read {
         /// File.
         path: PathBuf,
@@ -41,7 +41,10 @@ pub enum KeyFileError {
         path: PathBuf,
     },
     /// The keystore does not open.
-    #[error("{}: the keystore does not open with this password, or is none: {reason}", .path.display())]
+    #[error(
+        "{}: the keystore does not open with this password, or is none ({reason}); check both",
+        .path.display()
+    )]
     Keystore {
         /// File.
         path: PathBuf,

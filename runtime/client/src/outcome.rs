@@ -97,7 +97,7 @@ pub enum Doubt {
 
 /// Why to wait, and how long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{why}; not before {} ms have passed", .after.as_millis())]
+#[error("{}", self.text())]
 pub struct Wait {
     /// Why.
     pub why: WaitReason,
@@ -112,7 +112,7 @@ pub enum WaitReason {
     #[error("{0}")]
     Budget(Denied),
     /// The venue refused it because of a limit.
-    #[error("the venue says wait ({:?}): {}", .0.limit, Words(&.0.complaint))]
+    #[error("the venue says wait, {}: {}", .0.limit, Words(&.0.complaint))]
     Venue(Pause),
     /// No connection: not a byte of it was written.
     #[error("no connection: {0}")]
@@ -146,21 +146,24 @@ pub enum RequestError {
     #[error("route {0:?} is not in the table; `windvane routes` prints it")]
     NoRoute(String),
     /// The settings hold no base address for the surface.
-    #[error("no REST address of {0} is configured")]
+    #[error("no REST address of {0} is configured: set venue.{0}.rest")]
     NoAddress(windvane_venue::route::Surface),
     /// A key is missing, or a parameter that is signed.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     /// What would be sent is not what was signed.
-    #[error("the URL would not carry the signed bytes from {near:?} on: not sent")]
+    #[error(
+        "the URL would not carry the signed bytes from {near:?} on: not sent; check the base \
+         address and the brand"
+    )]
     OtherBytes {
         /// A few signed characters around the first difference.
         near: String,
     },
     /// Base address and path make no URL.
-    #[error("{url:?} is no URL: {error}")]
+    #[error("{url:?} is no URL: {error}; check the base address")]
     Url {
-        /// The text.
+        /// The text, without its query, which may hold a signature.
         url: String,
         /// What is wrong with it.
         error: String,
@@ -274,6 +277,19 @@ impl Doubt {
 }
 
 impl Wait {
+    fn text(&self) -> String {
+        // The longest duration stands for never.
+        let after = match self.after {
+            Duration::MAX => return self.why.to_string(),
+            after if after < Duration::from_secs(10) => format!("{} ms", after.as_millis()),
+            after => format!("{} s", after.as_millis().div_ceil(1_000)),
+        };
+        match &self.why {
+            WaitReason::Budget(denied) => format!("{denied} {after} at least"),
+            why => format!("{why}; wait {after} at least"),
+        }
+    }
+
     /// What to do next.
     pub const fn advice(&self) -> &'static str {
         match &self.why {
@@ -314,6 +330,7 @@ impl fmt::Display for Words<'_> {
 #[cfg(test)]
 mod tests {
     use windvane_venue::error::{Judgement, judge};
+    use windvane_venue::route::Surface;
 
     use super::*;
 
@@ -325,6 +342,122 @@ mod tests {
                 panic!("503 is unknown")
             };
             assert_eq!(Doubt::Venue(complaint).advice(), ASK_FIRST, "{code}");
+        }
+    }
+
+    fn not_done(status: u16, retry_after: Option<&str>, body: &str) -> NotDone {
+        match judge(status, retry_after, body) {
+            Judgement::Success => panic!("{body} is an answer"),
+            Judgement::Refused {
+                complaint,
+                is_fatal,
+            } => NotDone::Refused(Refusal::Venue {
+                complaint,
+                is_fatal,
+            }),
+            Judgement::Unknown(complaint) => NotDone::Unknown(Doubt::Venue(complaint)),
+            Judgement::Wait(pause) => wait(WaitReason::Venue(pause), 30_000),
+        }
+    }
+
+    fn wait(why: WaitReason, after_ms: u64) -> NotDone {
+        let after = Duration::from_millis(after_ms);
+        NotDone::Wait(Wait { why, after })
+    }
+
+    fn denied(why: Denial, until_ms: Option<u64>) -> WaitReason {
+        WaitReason::Budget(Denied { why, until_ms })
+    }
+
+    /// One of each kind, as a person reads it.
+    fn messages() -> Vec<(NotDone, &'static str)> {
+        let route = "spot.account";
+        let error = "missing field `orderId`".to_owned();
+        let excerpt = "{}".to_owned();
+        let never = Wait {
+            why: denied(Denial::Weight, None),
+            after: Duration::MAX,
+        };
+        vec![
+            (
+                NotDone::Refused(RequestError::NoAddress(Surface::Futures).into()),
+                "no REST address of futures is configured: set venue.futures.rest. Nothing was \
+                 sent: correct the request or the settings.",
+            ),
+            (
+                NotDone::Refused(RequestError::from(PrepareError::NoApiKey { route }).into()),
+                "spot.account needs an API key (header X-MBX-APIKEY): set account.api_key. Nothing \
+                 was sent: correct the request or the settings.",
+            ),
+            (
+                not_done(400, None, r#"{"code":-1121,"msg":"Invalid symbol."}"#),
+                "the venue refused: HTTP 400, -1121 BAD_SYMBOL: Invalid symbol. Take the symbol \
+                 from exchangeInfo of this surface, in upper case.",
+            ),
+            (
+                not_done(400, None, r#"{"code":-9999,"msg":""}"#),
+                "the venue refused: HTTP 400, -9999 (not listed). The documents do not list this \
+                 code: read the venue's own words.",
+            ),
+            (
+                not_done(404, None, "<html>nothing here</html>"),
+                "the venue refused: HTTP 404, \"<html>nothing here</html>\". Nothing was changed: \
+                 read the venue's own words before sending more.",
+            ),
+            (
+                NotDone::Unknown(Doubt::NoAnswer(Lost::Timeout(Duration::from_secs(10)))),
+                "no answer: nothing came within 10000 ms. It may have been carried out: query it by \
+                 the client's own id, and never send it again under another one.",
+            ),
+            (
+                not_done(503, None, ""),
+                "the venue does not say: HTTP 503, no body. It may have been carried out: query it \
+                 by the client's own id before anything else.",
+            ),
+            (
+                NotDone::Unknown(Doubt::Unreadable { error, excerpt }),
+                "carried out, but the answer cannot be read: missing field `orderId`; it begins \
+                 with \"{}\". It was most likely carried out: query the state that it was to change.",
+            ),
+            (
+                not_done(
+                    429,
+                    Some("30"),
+                    r#"{"code":-1003,"msg":"Too many requests."}"#,
+                ),
+                "the venue says wait, too much request weight: HTTP 429, -1003 TOO_MANY_REQUESTS: \
+                 Too many requests; wait 30 s at least. Send nothing before that: going on leads to \
+                 a ban.",
+            ),
+            (
+                not_done(418, None, ""),
+                "the venue says wait, this address is banned: HTTP 418, no body; wait 30 s at \
+                 least. Send nothing at all: every request makes the ban longer.",
+            ),
+            (
+                wait(denied(Denial::Orders, Some(5)), 1_200),
+                "the orders of this interval are used up: wait 1200 ms at least. Nothing was sent: \
+                 send it later, or less of it.",
+            ),
+            (
+                NotDone::Wait(never),
+                "the weight of this interval is used up: it asks for more than a whole interval \
+                 gives, send less. Nothing was sent: send it later, or less of it.",
+            ),
+            (
+                wait(WaitReason::NoConnection("refused".to_owned()), 1_000),
+                "no connection: refused; wait 1000 ms at least. Nothing was sent: check address and \
+                 network.",
+            ),
+        ]
+    }
+
+    #[test]
+    fn what_people_read_says_what_happened_and_what_to_do() {
+        for (not_done, text) in messages() {
+            let shown = not_done.to_string();
+            assert_eq!(shown, text);
+            assert!(!shown.contains("..") && !shown.contains("  "), "{shown}");
         }
     }
 }

@@ -65,7 +65,7 @@ impl Ready {
             text.push_str(query);
         }
         let url = Url::parse(&text).map_err(|error| RequestError::Url {
-            url: text,
+            url: format!("{base}{}", prepared.path),
             error: error.to_string(),
         })?;
         if url.query() != query || !url.path().ends_with(&prepared.path) || url.fragment().is_some()

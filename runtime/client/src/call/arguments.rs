@@ -30,7 +30,7 @@ pub enum CallError {
         surfaces: String,
     },
     /// Name and `--surface` disagree.
-    #[error("--surface {surface}: {name} is no route of it")]
+    #[error("--surface {surface}: {name} is no route of it; leave it out or name another")]
     OtherSurface {
         /// As given.
         surface: Surface,
@@ -38,7 +38,7 @@ pub enum CallError {
         name: String,
     },
     /// Not `k=v`.
-    #[error("argument {0:?} must be NAME=VALUE")]
+    #[error("argument {0:?} must be NAME=VALUE: put the name before it")]
     NotAPair(String),
     /// No such parameter.
     #[error("{route} has no parameter {name}; did you mean {nearest}?")]
@@ -61,7 +61,7 @@ pub enum CallError {
         only: Version,
     },
     /// A route without any parameter.
-    #[error("{route} takes no parameters; {name} was given")]
+    #[error("{route} takes no parameters: leave out {name}")]
     TakesNone {
         /// Route.
         route: String,
@@ -113,7 +113,7 @@ pub enum CallError {
         missing: &'static str,
     },
     /// None of several of which one is required.
-    #[error("{route} requires one of {names}")]
+    #[error("{route} requires {names}: give one of them")]
     MissingOneOf {
         /// Route.
         route: String,
@@ -295,7 +295,7 @@ fn check_required(
     if !one_of.is_empty() && !has_one {
         return Err(CallError::MissingOneOf {
             route: brand.fill(route.name),
-            names: one_of.join(" and "),
+            names: one_of.join(" or "),
         });
     }
     if route.counted == Counted::Order {

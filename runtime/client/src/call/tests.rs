@@ -192,7 +192,7 @@ fn names_are_full_or_short_where_one_surface_has_them() {
     let refused = Call::parse("spot.ping", &[] as &[&str], &settings(), &options);
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "--surface chain: spot.ping is no route of it"
+        "--surface chain: spot.ping is no route of it; leave it out or name another"
     );
 }
 
@@ -212,7 +212,10 @@ fn refusals_name_field_value_and_rule() {
             "spot.trades requires symbol: give symbol=VALUE (a text)",
         ),
         (&["symbol="], "symbol = \"\" must be a text"),
-        (&["symbol"], "argument \"symbol\" must be NAME=VALUE"),
+        (
+            &["symbol"],
+            "argument \"symbol\" must be NAME=VALUE: put the name before it",
+        ),
         (
             &["symbol=A", "symbol=B"],
             "symbol is given twice: give it once",
@@ -222,11 +225,11 @@ fn refusals_name_field_value_and_rule() {
     }
     assert_eq!(
         refusal("spot.query_order", &["symbol=BTCUSDT"]),
-        "spot.query_order requires one of orderId and origClientOrderId"
+        "spot.query_order requires orderId or origClientOrderId: give one of them"
     );
     assert_eq!(
         refusal("spot.ping", &["a=1"]),
-        "spot.ping takes no parameters; a was given"
+        "spot.ping takes no parameters: leave out a"
     );
     assert_eq!(
         refusal(

@@ -14,6 +14,8 @@
 //! | other 4xx | refused | spec 1, Errors |
 //! | 5xx, 1xx, 3xx | unknown | spec 1, Errors |
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -74,6 +76,25 @@ pub enum Limit {
     Firewall,
     /// The service is shutting down (-1016).
     Closed,
+}
+
+impl Limit {
+    /// What happened, for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Weight => "too much request weight",
+            Self::Orders => "too many orders",
+            Self::Ban => "this address is banned",
+            Self::Firewall => "stopped by the firewall",
+            Self::Closed => "the service is shutting down",
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// Judges an answer by its status, its header `Retry-After` and its body.

@@ -52,8 +52,13 @@ impl VenueError {
 
 impl fmt::Display for VenueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.row().map_or("not listed", |row| row.name);
-        write!(f, "{} {name}: {}", self.code, self.msg)
+        write!(f, "{} ", self.code)?;
+        f.write_str(self.row().map_or("(not listed)", |row| row.name))?;
+        // Its full stop would stand in the middle of a sentence.
+        match self.msg.trim().trim_end_matches('.') {
+            "" => Ok(()),
+            words => write!(f, ": {words}"),
+        }
     }
 }
 
@@ -71,10 +76,10 @@ mod tests {
         ] {
             let error: VenueError = serde_json::from_str(text).unwrap();
             assert_eq!(error.row(), Some(&code::BAD_SYMBOL));
-            assert_eq!(error.to_string(), "-1121 BAD_SYMBOL: Invalid symbol.");
+            assert_eq!(error.to_string(), "-1121 BAD_SYMBOL: Invalid symbol");
         }
         let silent: VenueError = serde_json::from_str(r#"{"code":-9}"#).unwrap();
-        assert_eq!(silent.to_string(), "-9 not listed: ");
+        assert_eq!(silent.to_string(), "-9 (not listed)");
         assert!(silent.advice().contains("do not list"));
     }
 }

@@ -79,21 +79,25 @@ pub struct Prepared {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum PrepareError {
-    #[error("{route} is not listed in version {version}; `routes` prints the versions it has")]
+    #[error(
+        "{route} is not listed in version {version}; `windvane routes` prints the versions it has"
+    )]
     NoVersion {
         route: &'static str,
         version: String,
     },
-    #[error("{route} needs an API key (header X-MBX-APIKEY); configure one")]
+    #[error("{route} needs an API key (header X-MBX-APIKEY): set account.api_key")]
     NoApiKey { route: &'static str },
-    #[error("{route} needs a signature by an agent or by the main wallet; configure a key")]
+    #[error(
+        "{route} needs a signature by an agent or by the main wallet: set account.signer or account.wallet"
+    )]
     NoSigner { route: &'static str },
-    #[error("{route} needs a signature by the main wallet; configure its key")]
+    #[error("{route} needs a signature by the main wallet: set account.wallet")]
     NoWallet { route: &'static str },
-    #[error("{route} needs a signature by a Solana wallet; configure its key")]
+    #[error("{route} needs a signature by a Solana wallet: set account.solana")]
     NoSolanaKey { route: &'static str },
     #[error(
-        "spot.create_api_key signs a sentence that is part of the brand and has no default; set it"
+        "spot.create_api_key signs a sentence that has no default; set venue.names.login_sentence, or give userSignature"
     )]
     NoSentence,
     #[error(
