@@ -78,7 +78,7 @@ struct Shared {
 impl Client {
     /// A client; nothing is sent yet.
     pub fn new(settings: Settings) -> Result<Self, TransportError> {
-        let tls = tls::config()?;
+        let tls = tls::config(&settings.tls_roots)?;
         let transport = Transport::new(&settings.timeouts, tls.clone())?;
         let shared = Shared {
             transport,

@@ -22,10 +22,10 @@ pub mod nonce;
 pub mod outcome;
 pub mod settings;
 pub mod streams;
+pub mod tls;
 
 mod client;
 mod gate;
-mod tls;
 mod transport;
 
 pub use client::Client;

@@ -10,6 +10,7 @@ use windvane_venue::sign::{Credentials, Dialect};
 use crate::budget::Shares;
 use crate::clock::LocalTime;
 use crate::streams::StreamSettings;
+use crate::tls::Root;
 
 /// Everything that a [`crate::Client`] has to know.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct Settings {
     pub futures_api: Api,
     /// Where market data comes from.
     pub market_data: MarketData,
+    /// Authorities that are trusted beside those built in: for a venue behind one of one's own.
+    pub tls_roots: Vec<Root>,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// Reserved parts of the limits.
@@ -46,6 +49,7 @@ impl Settings {
             spot_api: Api::V1,
             futures_api: Api::V1,
             market_data: MarketData::Auto,
+            tls_roots: Vec::new(),
             timeouts: Timeouts::default(),
             shares: Shares::default(),
             local_time: LocalTime::system(),

@@ -155,7 +155,7 @@ pub(crate) struct Transport {
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// TLS.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("TLS cannot be set up: {0}; check the certificates of tls_roots")]
     Tls(#[from] rustls::Error),
     /// HTTP.
     #[error("HTTP cannot be set up: {0}")]

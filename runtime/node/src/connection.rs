@@ -8,6 +8,7 @@ use std::path::Path;
 
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
+use windvane_client::tls::{RootsError, roots_file};
 use windvane_client::{AddressError, Addresses, MarketData, Settings};
 use windvane_venue::brand::BrandError;
 use windvane_venue::route::{InnerSignature, Listing, Scheme, Surface};
@@ -24,6 +25,9 @@ pub enum ConnectionError {
     /// A base address is none.
     #[error("venue.{0}")]
     Address(#[from] AddressError),
+    /// The certificates of own authorities cannot be had.
+    #[error("venue.tls_roots: {0}")]
+    Roots(#[from] RootsError),
     /// A secret cannot be read.
     #[error("account.{setting}: {source}")]
     Secret {
@@ -129,6 +133,9 @@ pub fn settings(config: &Config) -> Result<Settings, ConnectionError> {
         config::MarketData::Documented => MarketData::Documented,
         config::MarketData::Streams => MarketData::Streams,
     };
+    if let Some(file) = &venue.tls_roots {
+        settings.tls_roots = roots_file(file)?;
+    }
     // Processes that lost the venue together must not come back together. It decides pauses only.
     settings.streams.seed = RandomState::new().hash_one(std::process::id());
     Ok(settings)

@@ -139,6 +139,8 @@ pub struct Venue {
     pub market_data: MarketData,
     /// Main or test network.
     pub network: Network,
+    /// A PEM file with authorities that are trusted beside those built in.
+    pub tls_roots: Option<PathBuf>,
     /// Names that are not derived from the brand.
     pub names: Names,
 }
@@ -155,6 +157,7 @@ impl Default for Venue {
             recv_window_ms: 5000,
             market_data: MarketData::default(),
             network: Network::default(),
+            tls_roots: None,
             names: Names::default(),
         }
     }

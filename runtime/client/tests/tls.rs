@@ -1,0 +1,231 @@
+//! TLS with certificates that the test makes: whom the client believes, over REST and WebSocket,
+//! and that it never falls back to plain text.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[allow(dead_code, reason = "the scripted server is for tests without TLS")]
+mod common;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_tungstenite::accept_async;
+use tokio_tungstenite::tungstenite::Message;
+use windvane_client::streams::StreamItem;
+use windvane_client::tls::{Root, RootsError, roots_file};
+use windvane_client::{Addresses, Client, Outcome, RawAnswer, Settings, WaitReason};
+use windvane_venue::route::{self, Surface};
+use windvane_venue::wire::Parameters;
+
+/// A server on loopback, and the authority that has signed its certificate.
+struct Venue {
+    authority: CertifiedIssuer<'static, KeyPair>,
+    acceptor: TlsAcceptor,
+    listener: TcpListener,
+}
+
+impl Venue {
+    /// A server whose certificate is for `name`.
+    async fn start(name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let authority = CertifiedIssuer::self_signed(params, key).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let own = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let own = own.signed_by(&key, &authority).unwrap();
+        Self {
+            authority,
+            acceptor: acceptor(own.der().clone(), &key),
+            listener: TcpListener::bind("127.0.0.1:0").await.unwrap(),
+        }
+    }
+
+    fn root(&self) -> Root {
+        self.authority.der().clone()
+    }
+
+    /// A client's settings that trust these authorities.
+    fn settings(&self, roots: Vec<Root>) -> Settings {
+        let address = self.address();
+        let mut settings = common::settings(address);
+        settings.addresses = Addresses::default()
+            .rest(Surface::Spot, &format!("https://{address}"))
+            .and_then(|addresses| addresses.ws(Surface::Spot, &format!("wss://{address}")))
+            .unwrap();
+        settings.tls_roots = roots;
+        settings
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap()
+    }
+
+    /// The next connection, after its handshake: without one nothing of a request can have come.
+    async fn accept(&self) -> io::Result<TlsStream<TcpStream>> {
+        let (stream, _) = self.listener.accept().await?;
+        self.acceptor.accept(stream).await
+    }
+
+    /// What comes of a question, and of the connection that it comes over.
+    async fn asked(&self, roots: Vec<Root>) -> (Outcome<RawAnswer>, io::Result<String>) {
+        let answer = async {
+            let mut stream = self.accept().await?;
+            let mut request = vec![0; 4096];
+            let read = stream.read(&mut request).await?;
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+            stream.write_all(answer.as_bytes()).await?;
+            Ok(String::from_utf8_lossy(&request[..read]).into_owned())
+        };
+        tokio::join!(ping(self.settings(roots)), answer)
+    }
+}
+
+fn acceptor(certificate: Root, key: &KeyPair) -> TlsAcceptor {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn ping(settings: Settings) -> Outcome<RawAnswer> {
+    let client = Client::new(settings).unwrap();
+    let route = route::named("spot.ping").unwrap();
+    client.call(route, None, &Parameters::new()).await
+}
+
+/// The words of a connection that did not come about.
+fn not_connected(outcome: Outcome<RawAnswer>) -> String {
+    let Outcome::Wait(wait) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        wait.advice(),
+        "Nothing was sent: check address and network."
+    );
+    let WaitReason::NoConnection(words) = wait.why else {
+        panic!("{wait}")
+    };
+    words
+}
+
+#[tokio::test]
+async fn a_venue_behind_an_authority_of_the_settings_is_spoken_to() {
+    let venue = Venue::start("127.0.0.1").await;
+    let (outcome, request) = venue.asked(vec![venue.root()]).await;
+    let answer = outcome.done().unwrap();
+    assert_eq!((answer.status, answer.text.as_str()), (200, "{}"));
+    let request = request.unwrap();
+    assert!(request.starts_with("GET /api/v3/ping HTTP/1.1\r\n"));
+}
+
+#[tokio::test]
+async fn an_unknown_authority_is_refused_before_anything_is_sent() {
+    let venue = Venue::start("127.0.0.1").await;
+    let other = Venue::start("127.0.0.1").await;
+    for roots in [vec![], vec![other.root()]] {
+        let (outcome, request) = venue.asked(roots).await;
+        let words = not_connected(outcome);
+        assert!(words.contains("invalid peer certificate"), "{words}");
+        assert!(request.is_err(), "{request:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_name_is_refused() {
+    let venue = Venue::start("venue.example").await;
+    let (outcome, request) = venue.asked(vec![venue.root()]).await;
+    let words = not_connected(outcome);
+    assert!(words.contains("not valid for name"), "{words}");
+    assert!(request.is_err(), "{request:?}");
+}
+
+#[tokio::test]
+async fn an_https_address_is_never_spoken_to_in_plain_text() {
+    let venue = Venue::start("127.0.0.1").await;
+    let hello = async {
+        let (mut stream, _) = venue.listener.accept().await.unwrap();
+        let mut hello = [0; 1];
+        stream.read_exact(&mut hello).await.unwrap();
+        // What answers is no TLS.
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        hello
+    };
+    let (outcome, hello) = tokio::join!(ping(venue.settings(vec![venue.root()])), hello);
+    not_connected(outcome);
+    assert_eq!(hello, [22], "a TLS record of a handshake");
+    // It does not come again either.
+    let again = tokio::time::timeout(Duration::ZERO, venue.listener.accept());
+    assert!(again.await.is_err());
+}
+
+#[tokio::test]
+async fn streams_believe_whom_requests_believe() {
+    let venue = Venue::start("127.0.0.1").await;
+    let topics = ["btcusdt@trade".parse().unwrap()];
+    let stranger = Client::new(venue.settings(Vec::new())).unwrap();
+    let unheard = stranger.market_stream(Surface::Spot, &topics).unwrap();
+    assert!(venue.accept().await.is_err());
+    drop((unheard, stranger));
+
+    // The stranger's stream may still try again: it never comes through.
+    let client = Client::new(venue.settings(vec![venue.root()])).unwrap();
+    let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
+    let peer = loop {
+        if let Ok(peer) = venue.accept().await {
+            break peer;
+        }
+    };
+    let mut socket = accept_async(peer).await.unwrap();
+    let Message::Text(command) = socket.next().await.unwrap().unwrap() else {
+        panic!("no command")
+    };
+    assert!(command.contains("SUBSCRIBE"), "{command}");
+    let id: serde_json::Value = serde_json::from_str(&command).unwrap();
+    let done = format!("{{\"result\":null,\"id\":{}}}", id["id"]);
+    socket.send(Message::text(done)).await.unwrap();
+    // The answer itself comes out as a frame.
+    let item = loop {
+        match stream.next().await.unwrap() {
+            StreamItem::Event(_) => {}
+            item => break item,
+        }
+    };
+    assert!(
+        matches!(item, StreamItem::Connected { .. }),
+        "another item before it"
+    );
+}
+
+#[test]
+fn roots_are_read_from_pem_files_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("authority.pem");
+    let absent = roots_file(&path).unwrap_err();
+    assert!(absent.to_string().contains("check the path"), "{absent}");
+    std::fs::write(&path, "no certificate").unwrap();
+    assert!(matches!(roots_file(&path), Err(RootsError::Empty { .. })));
+    let key = KeyPair::generate().unwrap();
+    std::fs::write(&path, key.serialize_pem()).unwrap();
+    assert!(matches!(roots_file(&path), Err(RootsError::Empty { .. })));
+    let own = CertificateParams::default().self_signed(&key).unwrap();
+    std::fs::write(&path, format!("{0}{0}", own.pem())).unwrap();
+    let root = own.der().clone();
+    assert_eq!(roots_file(&path).unwrap(), [root.clone(), root]);
+    std::fs::write(&path, own.pem().replace("MI", "!!")).unwrap();
+    assert!(matches!(roots_file(&path), Err(RootsError::Read { .. })));
+}
