@@ -172,12 +172,11 @@ fn parameters(surface: Surface, terms: &OrderTerms) -> Check {
     exactly(quoted, terms.quote_qty.is_some())?;
     exactly(!quoted && !terms.close_position, terms.qty.is_some())?;
     let activation = terms.activation_price.is_some() && !trailing;
-    let working = terms.working_type.is_some() && !order_type.is_conditional();
     let protect = terms.price_protect && !stops;
     let spot_only_on_futures =
         surface == Surface::Spot && (terms.working_type.is_some() || terms.price_protect);
     ensure(
-        !activation && !working && !protect && !spot_only_on_futures,
+        !activation && !protect && !spot_only_on_futures,
         Code::ParamNotRequired,
     )
 }

@@ -52,6 +52,7 @@ pub(crate) fn authenticate(
     let account = match found.scheme {
         Scheme::Open => return Ok(None),
         Scheme::ApiKey => hmac::by_key(state, &claim).map(|(id, _)| id),
+        Scheme::Hmac if message_on_v2(found.listing, &claim) => wallet::message(state, &claim),
         Scheme::Hmac => hmac::signed(state, &claim),
         Scheme::Message if hmac_on_v3(found.listing, &claim) => hmac::signed(state, &claim),
         Scheme::Message => wallet::message(state, &claim),
@@ -72,6 +73,16 @@ fn hmac_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
         && claim.params.raw("timestamp").is_some()
         && claim.received.headers.contains_key(hmac::KEY_HEADER)
         && !wallet_fields.iter().any(|f| claim.params.raw(f).is_some())
+}
+
+/// The account routes under v2 and v4 have no scheme in the documents: spec 4 says of v1 and v3 only
+/// what they take. A request with the fields of v3 and without a key is taken as one of v3.
+fn message_on_v2(listing: &Listing, claim: &Claim<'_>) -> bool {
+    matches!(listing.version, Some(Version::V2 | Version::V4))
+        && !claim.received.headers.contains_key(hmac::KEY_HEADER)
+        && ["nonce", "signer"]
+            .iter()
+            .all(|field| claim.params.raw(field).is_some())
 }
 
 /// An invalid key, or one that may not do this (-2015).

@@ -1,35 +1,55 @@
 //! A request's parameters against the route table: what must be sent, of which type, within
-//! which bounds. Rules that depend on more than one parameter are the handlers'.
+//! which bounds, and what may not be sent at all. Rules that depend on more than one parameter are
+//! the handlers'.
+//!
+//! What is sent and not read (spec 1, Errors, 11xx):
+//!
+//! | what | code |
+//! |---|---|
+//! | a name twice, or more names than any request has | -1101 (where the names are split) |
+//! | anything on a route that takes nothing | -1101 |
+//! | a name that no route of the documents has | -1103 |
+//! | a name that only other routes have | -1104 |
+//! | a name that the route has, without a value | -1105, -1118, -1119 |
+//! | a name that the route has but this order may not carry | -1106, -1114 (the matching rules) |
+//!
+//! Taken on every route, signed or not, are the parameters that authentication adds: clients add
+//! them to all they send.
 
 use windvane_venue::route::{Bounds, Kind, Listing, Need, Param, Route};
 
 use super::params::{decimal, flag, integer, invalid, missing};
 use super::{Params, Refusal, Router};
 
-/// Checks every parameter of the route, in the documents' order.
+/// What a route takes beside its table.
+const BESIDE: &[(&str, &[&str])] = &[
+    // Document 1 lists the words of newOrderRespType, and a code for others, outside of the table.
+    ("spot.new_order", &["newOrderRespType", POST_ONLY, COST]),
+    ("futures.new_order", &[POST_ONLY, COST]),
+    // Document 2 lists nothing for them; clients name the key as on spot.
+    ("futures.keepalive_listen_key", &["listenKey"]),
+    ("futures.close_listen_key", &["listenKey"]),
+];
+
+/// The option from which a widely used public client made `timeInForce=GTX`, and which it leaves
+/// in the order.
+const POST_ONLY: &str = "postOnly";
+/// The same of `quoteOrderQty`.
+const COST: &str = "cost";
+
+/// Checks every parameter of a request, in the documents' order.
 pub(super) fn check(
     router: &Router,
     route: &Route,
     listing: &Listing,
     params: &Params,
 ) -> Result<(), Refusal> {
-    let listed = || {
-        let of_version = |p: &&Param| p.only.is_none() || p.only == listing.version;
-        route.params.iter().filter(of_version)
-    };
-    for param in listed() {
-        match params.raw(param.name) {
-            None | Some("") if param.need == Need::Required => return Err(missing(param.name)),
-            None => {}
-            Some("") => empty(param)?,
-            Some(text) => value(param, text)?,
-        }
-    }
-    let mut one_of = listed()
+    check_values(route, listing, params)?;
+    let mut one_of = listed(route, listing)
         .filter(|param| param.need == Need::OneOf)
         .peekable();
     if one_of.peek().is_some() && !one_of.any(|param| params.get(param.name).is_some()) {
-        let names: Vec<_> = listed()
+        let names: Vec<_> = listed(route, listing)
             .filter(|param| param.need == Need::OneOf)
             .map(|param| format!("'{}'", param.name))
             .collect();
@@ -39,26 +59,85 @@ pub(super) fn check(
         );
         return Err(Refusal::new(-1102, msg));
     }
-    check_known(router, params)
+    check_read(router, route, listing, params)
 }
 
-/// A name that no route of the documents has (-1103). One that only other routes have is left
-/// unread: clients send what is common to several.
-fn check_known(router: &Router, params: &Params) -> Result<(), Refusal> {
-    match params.iter().find(|parsed| !router.knows(&parsed.name)) {
-        Some(parsed) => {
-            let msg = format!("An unknown parameter was sent: '{}'.", parsed.name);
-            Err(Refusal::new(-1103, msg))
+/// Checks an order that is an entry of `batchOrders` like one that is sent alone.
+pub(crate) fn check_entry(
+    router: &Router,
+    order: &Route,
+    listing: &Listing,
+    params: &Params,
+) -> Result<(), Refusal> {
+    check_values(order, listing, params)?;
+    check_read(router, order, listing, params)
+}
+
+/// The parameters of a route in a version.
+fn listed<'a>(route: &'a Route, listing: &Listing) -> impl Iterator<Item = &'a Param> {
+    let version = listing.version;
+    let of_version = move |p: &&Param| p.only.is_none() || p.only == version;
+    route.params.iter().filter(of_version)
+}
+
+fn check_values(route: &Route, listing: &Listing, params: &Params) -> Result<(), Refusal> {
+    for param in listed(route, listing) {
+        match params.raw(param.name) {
+            None | Some("") if param.need == Need::Required => return Err(missing(param.name)),
+            None => {}
+            Some("") => empty(param.name)?,
+            Some(text) => value(param, text)?,
         }
-        None => Ok(()),
+    }
+    Ok(())
+}
+
+/// Refuses what the route does not read.
+fn check_read(
+    router: &Router,
+    route: &Route,
+    listing: &Listing,
+    params: &Params,
+) -> Result<(), Refusal> {
+    let own = |name: &str| listed(route, listing).any(|p| p.name.eq_ignore_ascii_case(name));
+    let beside = BESIDE.iter().filter(|(of, _)| *of == route.name);
+    let beside: Vec<_> = beside.flat_map(|(_, names)| *names).collect();
+    let takes = |name: &str| own(name) || beside.iter().any(|n| n.eq_ignore_ascii_case(name));
+    let mut unread = 0;
+    for parsed in params.iter() {
+        let authenticates = router.authenticates(&parsed.name);
+        if authenticates && parsed.value.is_empty() {
+            empty(&parsed.name)?;
+        }
+        if authenticates || takes(&parsed.name) {
+            continue;
+        }
+        if !router.knows(&parsed.name) {
+            let msg = format!("An unknown parameter was sent: '{}'.", parsed.name);
+            return Err(Refusal::new(-1103, msg));
+        }
+        unread += 1;
+    }
+    let sent = params.iter().count();
+    if unread == 0 {
+        Ok(())
+    } else if route.params.is_empty() {
+        let msg = format!("Too many parameters; expected '0' and received '{unread}'.");
+        Err(Refusal::new(-1101, msg))
+    } else {
+        let read = sent - unread;
+        let msg = format!(
+            "Not all sent parameters were read; read '{read}' parameter(s) but was sent '{sent}'."
+        );
+        Err(Refusal::new(-1104, msg))
     }
 }
 
-/// An optional parameter without a value. A whitelist may be empty (spec 2, updateAgent), and so
-/// may a list of alternatives of which another is sent.
-fn empty(param: &Param) -> Result<(), Refusal> {
-    match param.name {
-        "ipWhitelist" | "apikeyIP" => Ok(()),
+/// A parameter without a value. A whitelist may be empty (spec 2, updateAgent), and so may the name
+/// that one description of approveBuilder requires and another does not have.
+fn empty(name: &str) -> Result<(), Refusal> {
+    match name {
+        "ipWhitelist" | "apikeyIP" | "builderName" => Ok(()),
         "newClientOrderId" => Err(Refusal::new(-1118, "New client order ID was empty.")),
         "origClientOrderId" => Err(Refusal::new(-1119, "Original client order ID was empty.")),
         name => {

@@ -20,6 +20,7 @@ use windvane_engine::Time;
 use windvane_venue::route::Surface;
 
 pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};
+pub(crate) use check::check_entry;
 pub(crate) use dispatch::Call;
 pub(crate) use params::{Params, decimal, integer, invalid, missing};
 pub(crate) use router::{Found, Router};

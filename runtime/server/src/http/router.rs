@@ -22,7 +22,6 @@ const AUTHENTICATION: &[&str] = &[
     "user",
     "signer",
     "signatureChainId",
-    "listenKey",
 ];
 
 /// A route under one of its paths.
@@ -41,6 +40,8 @@ pub(crate) struct Router {
     methods: BTreeMap<String, Found>,
     /// Every parameter that some route has, in lower case.
     names: BTreeSet<String>,
+    /// Every parameter that authentication adds, in lower case.
+    authentication: BTreeSet<String>,
 }
 
 impl Router {
@@ -49,16 +50,13 @@ impl Router {
             paths: BTreeMap::new(),
             methods: BTreeMap::new(),
             names: BTreeSet::new(),
+            authentication: BTreeSet::new(),
         };
         let listed = route::all().flat_map(|route| route.params);
-        let listed = listed.map(|param| param.name);
+        router.names = listed.map(|param| param.name.to_lowercase()).collect();
         let added = AUTHENTICATION.iter().copied();
         let own = std::iter::once(brand.chain_parameter.as_str());
-        router.names = listed
-            .chain(added)
-            .chain(own)
-            .map(str::to_lowercase)
-            .collect();
+        router.authentication = added.chain(own).map(str::to_lowercase).collect();
         for route in route::all() {
             for listing in route.listings {
                 let found = Found {
@@ -84,6 +82,11 @@ impl Router {
     /// Whether some route has a parameter of this name, in any case.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.names.contains(&name.to_lowercase())
+    }
+
+    /// Whether authentication adds a parameter of this name, in any case.
+    pub(crate) fn authenticates(&self, name: &str) -> bool {
+        self.authentication.contains(&name.to_lowercase())
     }
 
     /// The route of a request: 404 for a path that no route of the port has, 405 for one that none

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use windvane_engine::protocol::{Reply, Request};
 use windvane_engine::{ClientOrderId, NewOrder, Surface};
 use windvane_sim::OrderView;
+use windvane_venue::route;
 
 use super::record::{self, Place};
 use super::terms::Reading;
 use super::{ask, instrument, settled, surface, unanswered};
-use crate::http::{Answer, Body, Call, Params, Refusal, invalid};
+use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
 use crate::state::{AccountId, State};
 use crate::wallet;
 
@@ -44,20 +45,13 @@ pub(super) fn batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
         return Err(Refusal::new(-1130, msg));
     }
     let mut answers = Vec::with_capacity(entries.len());
-    for params in &entries {
-        answers.push(match in_batch(state, call, id, params) {
-            Ok(order) => {
-                let mut record = record::order(state, &order, Place::Batch);
-                if acknowledged(params) {
-                    record = record::order(state, &order, Place::Acknowledged);
-                    if let Some(fields) = record.as_object_mut() {
-                        fields.remove("closePosition");
-                    }
-                }
-                record
-            }
-            Err(refusal) => json!({ "code": refusal.code, "msg": refusal.msg }),
-        });
+    for entry in entries {
+        answers.push(
+            match entry.and_then(|params| in_batch(state, call, id, &params)) {
+                Ok(record) => record,
+                Err(refusal) => json!({ "code": refusal.code, "msg": refusal.msg }),
+            },
+        );
     }
     Ok(Body::json(&answers))
 }
@@ -74,13 +68,25 @@ fn in_batch(
     call: &Call<'_>,
     id: AccountId,
     params: &Params,
-) -> Result<OrderView, Refusal> {
+) -> Result<Value, Refusal> {
     for name in ["symbol", "side", "type", "quantity"] {
         params.required(name)?;
     }
+    // An entry has the parameters of an order that is sent alone (spec 2, Place multiple orders).
+    if let Some(order) = route::named("futures.new_order") {
+        check_entry(&state.router, order, call.listing, params)?;
+    }
     let new = read(state, call, id, params)?;
     let replies = ask(state, call, id, &Request::PlaceBatch(vec![new]));
-    placed(state, id, replies.into_iter().next())
+    let order = placed(state, id, replies.into_iter().next())?;
+    if !acknowledged(params) {
+        return Ok(record::order(state, &order, Place::Batch));
+    }
+    let mut record = record::order(state, &order, Place::Acknowledged);
+    if let Some(fields) = record.as_object_mut() {
+        fields.remove("closePosition");
+    }
+    Ok(record)
 }
 
 /// The order of these parameters.
@@ -139,27 +145,24 @@ fn builder(state: &State, call: &Call<'_>, id: AccountId) -> Result<bool, Refusa
         (Some(builder), Some(rate)) => {
             wallet::check_builder(state, id, builder, rate).map(|()| true)
         }
-        (None, Some(_)) => Err(crate::http::missing("builder")),
-        (Some(_), None) => Err(crate::http::missing("feeRate")),
+        (None, Some(_)) => Err(missing("builder")),
+        (Some(_), None) => Err(missing("feeRate")),
     }
 }
 
-/// A JSON list of objects, each as parameters: numbers and booleans as they are written.
-fn entries(text: &str) -> Result<Vec<Params>, Refusal> {
-    let bad = || invalid("batchOrders");
+/// A JSON list of objects, each as parameters: numbers and booleans as they are written. An entry
+/// with a value that is neither is malformed (-1102).
+fn entries(text: &str) -> Result<Vec<Result<Params, Refusal>>, Refusal> {
     let list: Vec<serde_json::Map<String, Value>> =
-        serde_json::from_str(text).map_err(|_| bad())?;
-    let plain = |value: Value| match value {
-        Value::String(text) => Ok(text),
-        Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(flag) => Ok(flag.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => Err(bad()),
+        serde_json::from_str(text).map_err(|_| invalid("batchOrders"))?;
+    let plain = |(name, value): (String, Value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Number(number) => Ok((name, number.to_string())),
+        Value::Bool(flag) => Ok((name, flag.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => Err(missing(&name)),
     };
     let object = |fields: serde_json::Map<String, Value>| {
-        let pairs = fields
-            .into_iter()
-            .map(|(name, value)| Ok((name, plain(value)?)));
-        Params::from_pairs(pairs.collect::<Result<_, Refusal>>()?)
+        Params::from_pairs(fields.into_iter().map(plain).collect::<Result<_, _>>()?)
     };
-    list.into_iter().map(object).collect()
+    Ok(list.into_iter().map(object).collect())
 }

@@ -230,3 +230,22 @@ async fn listen_keys_and_market_data_need_a_key_in_v1_alone() {
     };
     venue.send(all).await.ok();
 }
+
+#[tokio::test]
+async fn account_routes_under_v2_and_v4_take_either_scheme() {
+    let venue = Venue::new().await;
+    for path in [
+        "/fapi/v2/balance",
+        "/fapi/v2/positionRisk",
+        "/fapi/v4/account",
+    ] {
+        venue.v1("GET", path, "").await.ok();
+        venue.v3("GET", path, "").await.ok();
+        let sent = Sent {
+            method: "GET",
+            path,
+            ..Sent::default()
+        };
+        assert_eq!(venue.send(sent).await.refusal(), (401, -2014), "{path}");
+    }
+}

@@ -13,5 +13,6 @@ mod events;
 mod fixture;
 mod futures;
 mod limits;
+mod parameters;
 mod recorded;
 mod spot;
