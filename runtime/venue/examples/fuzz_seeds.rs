@@ -89,16 +89,102 @@ fn routes() -> Result<(), Error> {
     Ok(())
 }
 
-/// Updates and fates drawn by a small generator: what matters is their length.
-fn books() -> Result<(), Error> {
-    for (surface, frames) in [(0, 20), (1, 20), (0, 180), (1, 180)] {
-        let mut state = 7_u32 + surface;
-        let mut bytes = vec![surface as u8];
-        for _ in 0..3 * frames {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            bytes.push((state >> 24) as u8);
+/// What becomes of a frame, as `tests/truth` reads it from a byte.
+#[derive(Clone, Copy)]
+enum Fate {
+    Lost,
+    Late,
+    Twice,
+    /// A snapshot this many updates old arrives before it.
+    Snapshot(u8),
+    /// The frames that are late arrive after it, the last first.
+    Catches,
+    /// It repeats this many updates of before.
+    Overlaps(u8),
+    Arrives,
+}
+
+impl Fate {
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Lost => 0,
+            Self::Late => 1,
+            Self::Twice => 2,
+            Self::Snapshot(age) => 3 | age << 3,
+            Self::Catches => 4,
+            Self::Overlaps(age) => 5 | age << 3,
+            Self::Arrives => 6,
         }
-        seed("book_join", &format!("surface_{surface}_{frames}"), &bytes)?;
+    }
+}
+
+/// Streams by what they are about: the fates of their frames, over and over, and how many updates
+/// a frame has.
+const STREAMS: [(&str, &[Fate], u8); 9] = {
+    use Fate::{Arrives, Catches, Late, Lost, Overlaps, Snapshot, Twice};
+    [
+        ("joined", &[Snapshot(2), Arrives, Arrives], 3),
+        ("waits", &[Arrives, Arrives, Arrives, Snapshot(9)], 2),
+        ("gap", &[Snapshot(0), Arrives, Lost, Arrives, Arrives], 2),
+        (
+            "overlap",
+            &[Snapshot(1), Overlaps(1), Overlaps(5), Arrives],
+            2,
+        ),
+        ("repeated", &[Snapshot(3), Twice, Twice], 4),
+        ("equal_ids", &[Snapshot(0), Snapshot(0), Arrives, Twice], 1),
+        ("late", &[Snapshot(1), Late, Late, Catches, Arrives], 1),
+        ("reset", &[Snapshot(0), Arrives, Lost, Snapshot(31)], 4),
+        (
+            "old_snapshots",
+            &[Arrives, Snapshot(4), Arrives, Snapshot(20)],
+            1,
+        ),
+    ]
+};
+
+/// Both joining rules over each of the streams, and over one in which all of it is drawn.
+fn books() -> Result<(), Error> {
+    for (surface, word) in [(0, "spot"), (1, "futures")] {
+        for (name, fates, size) in STREAMS {
+            let fates = fates.iter().cycle().take(40);
+            let fates: Vec<u8> = fates.map(|fate| fate.byte()).collect();
+            seed(
+                "book_join",
+                &format!("{word}_{name}"),
+                &stream(surface, &fates, size),
+            )?;
+        }
+        for frames in [20, 180] {
+            let mut draw = drawn(7 + surface);
+            let fates: Vec<u8> = draw.by_ref().take(frames).collect();
+            let mut bytes = stream(surface, &fates, 1);
+            for chunk in bytes[1..].chunks_exact_mut(3) {
+                chunk[1] ^= draw.next().unwrap_or_default() & 0xC0;
+            }
+            seed("book_join", &format!("{word}_drawn_{frames}"), &bytes)?;
+        }
     }
     Ok(())
+}
+
+/// A stream of frames with these fates and `size` updates each, which are drawn.
+fn stream(surface: u8, fates: &[u8], size: u8) -> Vec<u8> {
+    let mut draw = drawn(surface);
+    let mut bytes = vec![surface];
+    for fate in fates {
+        let (price, qty) = (draw.next(), draw.next());
+        let qty = qty.unwrap_or_default() % 4;
+        bytes.extend([price.unwrap_or_default(), (size - 1) << 6 | qty, *fate]);
+    }
+    bytes
+}
+
+/// Bytes of a small generator.
+fn drawn(seed: u8) -> impl Iterator<Item = u8> {
+    let mut state = u32::from(seed);
+    std::iter::repeat_with(move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    })
 }

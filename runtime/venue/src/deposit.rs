@@ -58,6 +58,25 @@ pub enum DepositError {
         /// As given.
         value: String,
     },
+    /// Its capitals are a checksum that does not hold (EIP-55).
+    #[error(
+        "{name} = {value:?} has a wrong checksum, so that a digit of it may be wrong; these digits are \
+         written {right:?}: compare each with its source"
+    )]
+    Checksum {
+        /// Which one.
+        name: &'static str,
+        /// As given.
+        value: String,
+        /// The same digits with their checksum.
+        right: String,
+    },
+    /// Nobody holds the key of the zero address.
+    #[error("{name} is the zero address: what is sent there is lost; give the right one")]
+    Zero {
+        /// Which one.
+        name: &'static str,
+    },
     /// A Solana account's address is missing or none.
     #[error(
         "account {name} = {value:?} must be a Solana address, base58 of 32 bytes; give it, the documents omit it"
@@ -114,9 +133,14 @@ pub fn evm(deposit: &EvmDeposit<'_>) -> Result<Vec<EvmCall>, DepositError> {
     if !matches!(deposit.chain_id, 1 | 56 | 42161) {
         return Err(DepositError::Chain(deposit.chain_id));
     }
-    let vault = address("vault", deposit.vault)?;
-    let currency = address("currency", deposit.currency)?;
-    let credited = address("forAddress", deposit.for_address)?;
+    let vault = not_zero("vault", deposit.vault)?;
+    // The native token's placeholder is the venue's choice.
+    let currency = if deposit.is_native {
+        address("currency", deposit.currency)?
+    } else {
+        not_zero("currency", deposit.currency)?
+    };
+    let credited = not_zero("forAddress", deposit.for_address)?;
     let amount = smallest_units(deposit.amount, deposit.decimals)?;
     let broker = U256::from(match deposit.credit {
         Credit::Spot => BROKER_SPOT,
@@ -300,7 +324,10 @@ pub fn smallest_units(amount: &str, decimals: u8) -> Result<U256, DepositError> 
         amount: amount.to_owned(),
         decimals,
     };
-    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, "0"));
+    if fraction.is_empty() {
+        return Err(wrong());
+    }
     let fraction = fraction.trim_end_matches('0');
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let missing = usize::from(decimals).checked_sub(fraction.len());
@@ -343,11 +370,35 @@ fn placed(role: &SolanaRole, address: &str) -> Result<SolanaAccount, DepositErro
     })
 }
 
+/// An address in one case, which has no checksum, or with the one of EIP-55.
 fn address(name: &'static str, value: &str) -> Result<Address, DepositError> {
-    value.parse().map_err(|_| DepositError::Address {
-        name,
-        value: value.to_owned(),
-    })
+    let digits = value.strip_prefix("0x").filter(|digits| digits.len() == 40);
+    let address: Option<Address> = digits.and_then(|digits| digits.parse().ok());
+    let (Some(digits), Some(address)) = (digits, address) else {
+        return Err(DepositError::Address {
+            name,
+            value: value.to_owned(),
+        });
+    };
+    let has = |is_of_case: fn(&u8) -> bool| digits.as_bytes().iter().any(is_of_case);
+    let is_checked = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let right = address.to_checksum(None);
+    if is_checked && right != value {
+        return Err(DepositError::Checksum {
+            name,
+            value: value.to_owned(),
+            right,
+        });
+    }
+    Ok(address)
+}
+
+fn not_zero(name: &'static str, value: &str) -> Result<Address, DepositError> {
+    let address = address(name, value)?;
+    if address.is_zero() {
+        return Err(DepositError::Zero { name });
+    }
+    Ok(address)
 }
 
 /// The first four bytes of the method's hash, then the arguments, 32 bytes each.
@@ -427,6 +478,87 @@ mod tests {
     }
 
     #[test]
+    fn an_address_with_capitals_must_have_its_checksum() {
+        fn given(for_address: &str) -> EvmDeposit<'_> {
+            EvmDeposit {
+                for_address,
+                ..deposit(false)
+            }
+        }
+        let (lower, upper) = (USER.to_lowercase(), USER[2..].to_uppercase());
+        let calls = evm(&deposit(false)).unwrap();
+        for same in [lower.clone(), format!("0x{upper}")] {
+            assert_eq!(evm(&given(&same)).unwrap(), calls, "{same}");
+        }
+        // The examples of EIP-55.
+        for right in [
+            "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+            "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+            "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+            "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+        ] {
+            assert!(evm(&given(right)).is_ok(), "{right}");
+        }
+        // One digit is another, and one letter has the other case.
+        let wrong_case = USER.replace("F6F4", "f6F4");
+        for wrong in [&USER.replace("51aad", "51aae"), &wrong_case] {
+            let refused = evm(&given(wrong)).unwrap_err();
+            assert!(
+                matches!(refused, DepositError::Checksum { .. }),
+                "{refused}"
+            );
+        }
+        assert_eq!(
+            evm(&given(&wrong_case)).unwrap_err().to_string(),
+            format!(
+                "forAddress = {wrong_case:?} has a wrong checksum, so that a digit of it may be \
+                 wrong; these digits are written {USER:?}: compare each with its source"
+            )
+        );
+        let too_long = format!("{USER}0");
+        for none in [&lower[2..], "0x", "", " 0x", &USER[..41], &too_long] {
+            assert!(
+                matches!(evm(&given(none)), Err(DepositError::Address { .. })),
+                "{none}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_zero_address_takes_nothing_but_may_stand_for_the_native_token() {
+        const ZERO: &str = "0x0000000000000000000000000000000000000000";
+        let refused = |deposit: EvmDeposit<'_>| match evm(&deposit) {
+            Err(DepositError::Zero { name }) => name,
+            other => panic!("{other:?}"),
+        };
+        let token = deposit(false);
+        assert_eq!(
+            refused(EvmDeposit {
+                vault: ZERO,
+                ..token
+            }),
+            "vault"
+        );
+        assert_eq!(
+            refused(EvmDeposit {
+                currency: ZERO,
+                ..token
+            }),
+            "currency"
+        );
+        let to_nobody = EvmDeposit {
+            for_address: ZERO,
+            ..token
+        };
+        assert_eq!(refused(to_nobody), "forAddress");
+        let native = EvmDeposit {
+            currency: ZERO,
+            ..deposit(true)
+        };
+        assert!(evm(&native).is_ok());
+    }
+
+    #[test]
     fn amounts_are_exact_or_refused() {
         assert_eq!(smallest_units("0.000001", 6), Ok(U256::from(1)));
         assert_eq!(smallest_units("2", 0), Ok(U256::from(2)));
@@ -434,6 +566,7 @@ mod tests {
         for bad in [
             "",
             ".5",
+            "1.",
             "0",
             "0.0",
             "-1",

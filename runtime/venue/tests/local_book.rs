@@ -7,7 +7,7 @@ use windvane_venue::local_book::{BookStep, LocalBook};
 
 mod truth;
 
-use truth::{FIRST_ID, Feed, feed};
+use truth::{FIRST_ID, Feed, feed, play};
 
 /// What happens to a frame on its way.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +84,12 @@ proptest! {
         truth.check(&book, step);
         prop_assert_eq!(book.update_id(), Some(FIRST_ID + from as i64));
     }
+
+    /// What the fuzz target does, for machines without it.
+    #[test]
+    fn streams_of_any_bytes_keep_the_book_true(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        play(&bytes);
+    }
 }
 
 #[test]
@@ -99,4 +105,30 @@ fn a_partial_depth_frame_replaces_the_book() {
     assert_eq!(feed(&mut book, &frame(6, "9")), BookStep::Dropped);
     let bids: Vec<String> = book.bids().map(|(price, _)| price.to_string()).collect();
     assert_eq!((bids, book.update_id()), (vec!["1.25".to_owned()], Some(8)));
+}
+
+/// The seeds of the fuzz target, which between them take every step under both rules.
+#[test]
+fn the_seeds_of_the_fuzz_target_hold_and_reach_every_step() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/book_join");
+    for word in ["spot", "futures"] {
+        let mut seen = [0; 4];
+        let mut seeds = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if !name.starts_with(word) {
+                continue;
+            }
+            let steps = play(&std::fs::read(&path).unwrap());
+            let steps = [steps.applied, steps.dropped, steps.waiting, steps.resync];
+            assert!(steps.iter().sum::<usize>() > 0, "{name} is empty");
+            seeds += 1;
+            for (sum, more) in seen.iter_mut().zip(steps) {
+                *sum += more;
+            }
+        }
+        assert!(seeds >= 10, "{word}: {seeds} seeds");
+        assert!(seen.iter().all(|sum| *sum > 5), "{word}: {seen:?}");
+    }
 }

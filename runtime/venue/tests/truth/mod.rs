@@ -1,5 +1,5 @@
-//! A book of which every state is known, for whoever joins one: the property test and the fuzz
-//! target. It writes frames and snapshots, and judges a joined book.
+//! A book of which every state is known, for whoever joins one: the property test, the fuzz
+//! target and its seeds. It writes frames and snapshots, and judges a joined book.
 
 use std::collections::BTreeMap;
 
@@ -116,4 +116,84 @@ pub fn feed(book: &mut LocalBook, text: &str) -> BookStep {
         Frame::Snapshot(snapshot) => book.on_snapshot(&snapshot, &levels),
         other => panic!("{other:?}"),
     }
+}
+
+/// How often a joined book took which step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    pub applied: usize,
+    pub dropped: usize,
+    pub waiting: usize,
+    pub resync: usize,
+}
+
+impl Steps {
+    fn count(&mut self, step: BookStep) {
+        let counter = match step {
+            BookStep::Applied => &mut self.applied,
+            BookStep::Dropped => &mut self.dropped,
+            BookStep::Waiting => &mut self.waiting,
+            BookStep::Resync => &mut self.resync,
+        };
+        *counter += 1;
+    }
+}
+
+/// Plays a stream that is written as bytes, and judges the book after every frame. The first byte
+/// says the surface. Of every further three the first two are an update (side and price, quantity)
+/// and the number of updates of a frame less one, the third is that frame's fate in its lower
+/// three bits, with an age in the others.
+pub fn play(bytes: &[u8]) -> Steps {
+    let (surface, rest) = match bytes.split_first() {
+        Some((byte, rest)) if byte % 2 == 0 => (Surface::Spot, rest),
+        Some((_, rest)) => (Surface::Futures, rest),
+        None => return Steps::default(),
+    };
+    let chunks = || rest.chunks_exact(3).take(200);
+    let update = |chunk: &[u8]| {
+        (
+            chunk[0] >= 128,
+            u32::from(chunk[0] % 8),
+            u32::from(chunk[1] % 4),
+        )
+    };
+    let updates: Vec<(bool, u32, u32)> = chunks().map(update).collect();
+    let truth = Feed::new(surface, &updates);
+    let mut book = LocalBook::new(surface);
+    let mut steps = Steps::default();
+    let mut late: Vec<String> = Vec::new();
+    let mut from = 0;
+    for chunk in chunks() {
+        let (size, fate, age) = (1 + usize::from(chunk[1] / 64), chunk[2] % 8, chunk[2] >> 3);
+        let to = (from + size).min(updates.len());
+        if from == to {
+            break;
+        }
+        let frame = truth.frame(&updates, from, to);
+        let overlapping = truth.frame(&updates, from.saturating_sub(usize::from(age)), to);
+        let snapshot = truth.snapshot(to.saturating_sub(usize::from(age)));
+        from = to;
+        let arriving = match fate {
+            0 => vec![],
+            1 => {
+                late.push(frame);
+                vec![]
+            }
+            2 => vec![frame.clone(), frame],
+            3 => vec![snapshot, frame],
+            4 => std::iter::once(frame).chain(late.drain(..).rev()).collect(),
+            5 => vec![overlapping],
+            _ => vec![frame],
+        };
+        for text in arriving {
+            let step = feed(&mut book, &text);
+            truth.check(&book, step);
+            steps.count(step);
+        }
+    }
+    // Whatever went before, a fresh snapshot always brings the book back.
+    let step = feed(&mut book, &truth.snapshot(from));
+    truth.check(&book, step);
+    assert_eq!(book.update_id(), Some(FIRST_ID + from as i64));
+    steps
 }
