@@ -35,7 +35,7 @@ impl Venue {
         let fee_asset = market.instrument.quote;
         let fee = match market.fractions.liquidation_fee {
             Some(rate) if order.is_liquidation() => rate.of(quote_qty),
-            _ => self.rates.fee(maker, quote_qty),
+            _ => self.rates.fee(maker, quote_qty) + order.surcharge.of(quote_qty),
         };
         self.reserve(key);
         let realized_pnl = match self.orders.at(key).surface {

@@ -19,6 +19,7 @@ use windvane_engine::{
     OrderType, PositionSide, Side, Surface, TimeInForce, VenueOrderId,
 };
 
+use crate::config::Rate;
 use crate::market::Market;
 use crate::order::{Order, OrderKey, Stage};
 use crate::venue::Venue;
@@ -100,6 +101,7 @@ impl Venue {
             executed: 0,
             cum_quote: Amount::ZERO,
             reserved: Amount::ZERO,
+            surcharge: Rate(0),
             closing: true,
             activation: 0,
             extreme: 0,

@@ -11,6 +11,7 @@ use windvane_engine::{
     TimeInForce, VenueOrderId,
 };
 
+use crate::config::Rate;
 use crate::index::Index;
 
 /// Finished orders that can still be queried, where nothing else is said.
@@ -46,6 +47,8 @@ pub(crate) struct Order {
     pub(crate) cum_quote: Amount,
     /// Spot: locked in the account. Futures: its share of the open notional.
     pub(crate) reserved: Amount,
+    /// What its fills cost beyond the venue's fee: a fraction of the notional.
+    pub(crate) surcharge: Rate,
     /// Can only reduce: reduce-only, close-position, or the closing side of hedge mode.
     pub(crate) closing: bool,
     /// Trailing stop: the activation price, and the extreme since placement.

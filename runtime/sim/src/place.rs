@@ -3,13 +3,14 @@
 //! Order of checks: instrument, filters, order counts, client order id, immediate trigger,
 //! position to close, funds. The first that fails is the answer, and nothing has happened.
 
-use windvane_engine::protocol::{OrderReport, Outcome, Reply};
+use windvane_engine::protocol::{OrderReport, Outcome, Reply, Request};
 use windvane_engine::{
     Amount, ClientOrderId, ExecutionType, InstrumentId, NewOrder, OrderStatus, OrderTerms,
-    OrderType, PositionSide, Side, Surface, TimeInForce, VenueOrderId,
+    OrderType, PositionSide, Side, Surface, Time, TimeInForce, VenueOrderId,
 };
 
 use crate::code::Code;
+use crate::config::Rate;
 use crate::filter::{self, Context};
 use crate::market::Market;
 use crate::order::{Order, OrderKey, Stage};
@@ -21,6 +22,15 @@ const BATCH_MAX: usize = 5;
 const CANCEL_MAX: usize = 10;
 
 impl Venue {
+    /// Does what a request asks, with fills that cost this fraction of their notional (in units of
+    /// 1e-8) beyond the venue's fee: for whom the order names (spec 2, Place order with builder
+    /// code).
+    pub fn request_with_surcharge(&mut self, now: Time, request: &Request, surcharge: i64) {
+        self.surcharge = Rate(surcharge);
+        self.request(now, request);
+        self.surcharge = Rate(0);
+    }
+
     /// Places one order or a batch. All answers come before the first user event.
     pub(crate) fn place_all(&mut self, orders: &[NewOrder], batch: bool) {
         let first = self.out.len();
@@ -114,6 +124,7 @@ impl Venue {
             executed: 0,
             cum_quote: Amount::ZERO,
             reserved: Amount::ZERO,
+            surcharge: self.surcharge,
             closing,
             activation: 0,
             extreme: 0,

@@ -24,7 +24,7 @@ use windvane_engine::{
 use crate::account::Account;
 use crate::bracket::Brackets;
 use crate::code::Code;
-use crate::config::{QueueModel, Rates, VenueConfig, VenueConfigError};
+use crate::config::{QueueModel, Rate, Rates, VenueConfig, VenueConfigError};
 use crate::margin::Watch;
 use crate::market::Market;
 use crate::order::Orders;
@@ -49,6 +49,8 @@ pub struct Venue {
     pub(crate) orders: Orders,
     pub(crate) account: Account,
     pub(crate) rates: Rates,
+    /// Of the orders that are being placed.
+    pub(crate) surcharge: Rate,
     pub(crate) queue: QueueModel,
     pub(crate) hedge: bool,
     pub(crate) multi_assets: bool,
@@ -98,6 +100,7 @@ impl Venue {
             orders: Orders::new(),
             account,
             rates,
+            surcharge: Rate(0),
             queue: config.queue,
             hedge: config.hedge_mode,
             multi_assets: false,

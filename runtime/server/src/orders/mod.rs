@@ -89,8 +89,19 @@ fn maybe_instrument(state: &State, call: &Call<'_>) -> Result<Option<InstrumentI
 
 /// Puts a request to an account's venue; its answers, in order.
 fn ask(state: &mut State, call: &Call<'_>, id: AccountId, request: &Request) -> Vec<Reply> {
+    ask_with_surcharge(state, call, id, request, 0)
+}
+
+/// The same for orders whose fills cost more than the venue's fee.
+fn ask_with_surcharge(
+    state: &mut State,
+    call: &Call<'_>,
+    id: AccountId,
+    request: &Request,
+    surcharge: i64,
+) -> Vec<Reply> {
     let venue = &mut state.account_mut(id).venue;
-    venue.request(call.now, request);
+    venue.request_with_surcharge(call.now, request, surcharge);
     let mut replies = Vec::new();
     while let Some(message) = venue.poll() {
         if let VenueMessage::Reply(reply) = message {

@@ -8,10 +8,10 @@ use windvane_venue::route;
 
 use super::record::{self, Place};
 use super::terms::Reading;
-use super::{ask, instrument, settled, surface, unanswered};
+use super::{ask_with_surcharge, instrument, settled, surface, unanswered};
 use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
 use crate::state::{AccountId, State};
-use crate::wallet;
+use crate::wallet::{self, Attribution};
 
 /// Orders of one batch (spec 2, Place multiple orders).
 const BATCH_MAX: usize = 5;
@@ -20,14 +20,13 @@ const BATCH_MAX: usize = 5;
 pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let new = read(state, call, id, call.params)?;
-    let builder = builder(state, call, id)?;
-    let replies = ask(state, call, id, &Request::Place(new));
-    let order = placed(state, id, replies.into_iter().next())?;
+    let builder = attribution(state, call, id, call.params)?;
+    let order = place(state, call, id, &Request::Place(new), builder)?;
     let place = match surface(call) {
         Surface::Futures if acknowledged(call.params) => Place::Acknowledged,
         _ => Place::Changed,
     };
-    let record = if builder {
+    let record = if builder.is_some() {
         let data = json!({ "orderId": order.order_id.0, "status": order.status.as_str() });
         json!({ "code": 200, "msg": "success", "data": data })
     } else {
@@ -77,8 +76,8 @@ fn in_batch(
         check_entry(&state.router, order, call.listing, params)?;
     }
     let new = read(state, call, id, params)?;
-    let replies = ask(state, call, id, &Request::PlaceBatch(vec![new]));
-    let order = placed(state, id, replies.into_iter().next())?;
+    let builder = attribution(state, call, id, params)?;
+    let order = place(state, call, id, &Request::PlaceBatch(vec![new]), builder)?;
     if !acknowledged(params) {
         return Ok(record::order(state, &order, Place::Batch));
     }
@@ -119,11 +118,23 @@ fn generated_id(state: &mut State) -> Result<ClientOrderId, Refusal> {
     ClientOrderId::new(&text).map_err(|_| unanswered())
 }
 
-fn placed(state: &State, id: AccountId, reply: Option<Reply>) -> Result<OrderView, Refusal> {
-    let Some(Reply::Placed { outcome, .. }) = reply else {
+/// Puts an order to the account's venue.
+fn place(
+    state: &mut State,
+    call: &Call<'_>,
+    id: AccountId,
+    request: &Request,
+    builder: Option<Attribution>,
+) -> Result<OrderView, Refusal> {
+    let surcharge = builder.map_or(0, |builder| builder.rate);
+    let replies = ask_with_surcharge(state, call, id, request, surcharge);
+    let Some(Reply::Placed { outcome, .. }) = replies.into_iter().next() else {
         return Err(unanswered());
     };
     let report = settled(outcome)?;
+    if let Some(builder) = builder {
+        wallet::attribute(state, id, report.order_id, builder);
+    }
     let order = state.account(id).venue.order(report.order_id);
     order.ok_or_else(unanswered)
 }
@@ -135,19 +146,23 @@ fn acknowledged(params: &Params) -> bool {
         .is_none_or(|text| text == "ACK")
 }
 
-/// Whether the order carries a builder's code, which the user must have approved.
-fn builder(state: &State, call: &Call<'_>, id: AccountId) -> Result<bool, Refusal> {
-    let of_v3 = call.listing.version == Some(windvane_venue::route::Version::V3);
-    let (builder, fee_rate) = (call.params.get("builder"), call.params.get("feeRate"));
-    match (builder, fee_rate) {
-        _ if !of_v3 || surface(call) == Surface::Spot => Ok(false),
-        (None, None) => Ok(false),
-        (Some(builder), Some(rate)) => {
-            wallet::check_builder(state, id, builder, rate).map(|()| true)
-        }
-        (None, Some(_)) => Err(missing("builder")),
-        (Some(_), None) => Err(missing("feeRate")),
+/// The builder whose code the order carries, whom the user must have approved (spec 2, Place order
+/// with builder code).
+fn attribution(
+    state: &State,
+    call: &Call<'_>,
+    id: AccountId,
+    params: &Params,
+) -> Result<Option<Attribution>, Refusal> {
+    let (builder, fee_rate) = (params.get("builder"), params.get("feeRate"));
+    if surface(call) == Surface::Spot || (builder, fee_rate) == (None, None) {
+        return Ok(None);
     }
+    let builder = builder.ok_or_else(|| missing("builder"))?;
+    let fee_rate = fee_rate.ok_or_else(|| missing("feeRate"))?;
+    call.params.required("user")?;
+    params.required("quantity")?;
+    wallet::check_builder(state, id, builder, fee_rate).map(Some)
 }
 
 /// A JSON list of objects, each as parameters: numbers and booleans as they are written. An entry

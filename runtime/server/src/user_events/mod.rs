@@ -10,7 +10,7 @@ use windvane_sim::{Cause, StreamEvent};
 
 use crate::state::{AccountId, Income, State};
 use crate::stream::{self, UserFrame};
-use crate::{control, figures};
+use crate::{control, figures, wallet};
 
 /// Keeps an event, and sends it where the account has a valid listen key.
 pub(crate) fn tell(state: &mut State, id: AccountId, event: &StreamEvent) {
@@ -102,6 +102,7 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
         StreamEvent::Order(order) => {
             let history = &mut state.account_mut(id).history;
             history.keep_fill(order.order.surface, &order.update);
+            wallet::pay_builder(state, id, order);
         }
         StreamEvent::Futures {
             cause,

@@ -1,15 +1,23 @@
 //! Builders: who receives a fee for orders that name them, up to a rate that the user approved
 //! (spec 2, Agent and builder routes). That a builder is registered and holds platform tokens
 //! (Integration flow, 1) happens outside of this interface and is taken as given.
+//!
+//! Rates are fractions of the notional, like the commission rates of the documents: 0.001 is a
+//! tenth of a percent. A fill of an order with a builder's code costs the venue's fee and the
+//! builder's; their sum is its one commission, for the documents show no place for a second. A
+//! builder whose address is the main wallet of an account here is paid into its futures wallet.
 
 use alloy_primitives::Address;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
+use windvane_engine::decimal::{AMOUNT_ONE, div_half_even, exact_mantissa};
+use windvane_engine::{Amount, Surface, VenueOrderId};
+use windvane_sim::{Cause, OrderEvent};
 
 use super::agents::check_network;
 use super::values;
 use crate::http::{Answer, Body, Call, Refusal, decimal, invalid};
-use crate::state::{AccountId, State};
+use crate::state::{AccountId, Income, State};
 
 /// Builders of one account.
 const BUILDERS_MAX: usize = 100;
@@ -20,6 +28,22 @@ pub(super) struct Builder {
     address: Address,
     fee_rate_max: Decimal,
     name: String,
+}
+
+/// Whose code an order carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attribution {
+    builder: Address,
+    /// Fraction of the notional, in units of 1e-8.
+    pub(crate) rate: i64,
+}
+
+impl Attribution {
+    /// The builder's part of a fill, half to even at 8 decimals like every fee.
+    fn of(self, notional: Amount) -> Amount {
+        let product = notional.0 * i128::from(self.rate);
+        Amount(div_half_even(product, AMOUNT_ONE))
+    }
 }
 
 /// Approves a builder; approving a known one replaces its rate and name.
@@ -107,13 +131,13 @@ pub(super) fn truth(builder: &Builder) -> Value {
 }
 
 /// Whether the user approved this builder at this fee rate or more; the order is rejected
-/// otherwise (spec 2, Place order with builder code; -2010). No fee is taken for the builder.
+/// otherwise (spec 2, Place order with builder code; -2010).
 pub(crate) fn check(
     state: &State,
     id: AccountId,
     builder: &str,
     fee_rate: &str,
-) -> Result<(), Refusal> {
+) -> Result<Attribution, Refusal> {
     let address = values::evm_address(builder).ok_or_else(|| invalid("builder"))?;
     let rate = fraction("feeRate", fee_rate)?;
     let builders = state
@@ -133,7 +157,54 @@ pub(crate) fn check(
         let msg = format!("feeRate {rate} is over the approved maxFeeRate {most}.");
         return Err(Refusal::new(-2010, msg));
     }
-    Ok(())
+    let builder = address;
+    let rate = exact_mantissa(rate, 8).ok_or_else(|| invalid("feeRate"))?;
+    Ok(Attribution { builder, rate })
+}
+
+/// Remembers whose code an order carries until it has ended.
+pub(crate) fn attribute(
+    state: &mut State,
+    id: AccountId,
+    order: VenueOrderId,
+    attribution: Attribution,
+) {
+    let attributed = &mut state.wallets.own(id).attributed;
+    attributed.insert(order, attribution);
+}
+
+/// Pays the builder of an order its part of a fill.
+pub(crate) fn pay(state: &mut State, id: AccountId, event: &OrderEvent) {
+    let attributed = &mut state.wallets.own(id).attributed;
+    let update = &event.update;
+    let Some(attribution) = attributed.get(&update.order_id).copied() else {
+        return;
+    };
+    if update.status.is_final() {
+        attributed.remove(&update.order_id);
+    }
+    let (Some(fill), Some(payee)) = (update.fill, values::account_of(state, attribution.builder))
+    else {
+        return;
+    };
+    let share = attribution.of(fill.quote_qty);
+    let (now, asset) = (state.now, fill.fee_asset);
+    let account = state.account_mut(payee);
+    let venue = &mut account.venue;
+    let credited = venue.credit(now, Surface::Futures, asset, share, Cause::Adjustment);
+    // A share that rounds to nothing is not paid.
+    if credited.is_ok() {
+        account.history.keep_income(Income {
+            instrument: Some(update.instrument),
+            kind: "COMMISSION",
+            amount: share,
+            asset,
+            info: "BUILDER_FEE".to_owned(),
+            time: update.transaction_time,
+            tran_id: 0,
+            trade_id: Some(fill.trade_id.0),
+        });
+    }
 }
 
 /// A fraction from 0 to 1, as decimal text.

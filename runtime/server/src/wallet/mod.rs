@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use alloy_primitives::Address;
 use serde_json::{Value, json};
+use windvane_engine::VenueOrderId;
 
 use crate::http::{Answer, Call, Refusal};
 use crate::state::{AccountId, State};
@@ -25,7 +26,7 @@ use history::Movement;
 use transfers::TransferIds;
 use withdrawals::Spent;
 
-pub(crate) use builders::check as check_builder;
+pub(crate) use builders::{Attribution, attribute, check as check_builder, pay as pay_builder};
 pub(crate) use history::{Direction, keep_act};
 pub(crate) use rpc::method as rpc_method;
 
@@ -49,6 +50,8 @@ pub(crate) struct Wallets {
 struct Own {
     is_private: bool,
     builders: Vec<Builder>,
+    /// Open orders with a builder's code.
+    attributed: BTreeMap<VenueOrderId, Attribution>,
     transfer_ids: TransferIds,
     withdrawal_nonces: VecDeque<String>,
     movements: VecDeque<Movement>,

@@ -1,5 +1,6 @@
 //! Agents and builders: what a main wallet approves, and what is refused without it.
 
+use rust_decimal::Decimal;
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Credentials;
 
@@ -270,4 +271,102 @@ fn approval_with_builder() -> Vec<(&'static str, &'static str)> {
     let mut pairs = approval("true", "true", FAR).to_vec();
     pairs.push(("builder", BUILDER));
     pairs
+}
+
+fn decimal(value: &serde_json::Value) -> Decimal {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+/// Fee of crossing orders, and what the order gives to its builder.
+const TAKER: &str = "0.0004";
+const BUILDER_RATE: &str = "0.001";
+
+#[tokio::test]
+async fn a_fill_pays_the_venue_and_the_builder_in_one_commission() {
+    let venue = Venue::new().await;
+    let builder = venue.keys(1).user.clone();
+    let (before, own_before) = (venue.perp(1, "USDT").await, venue.perp(0, "USDT").await);
+    let approval = [("builder", builder.as_str()), ("maxFeeRate", BUILDER_RATE)];
+    venue
+        .call("futures.approve_builder", V3, &approval)
+        .await
+        .ok();
+    let entry = format!(
+        r#"[{{"symbol":"BTCUSDT","side":"BUY","type":"MARKET","quantity":"0.01","builder":"{builder}","feeRate":"{BUILDER_RATE}"}}]"#
+    );
+    let batch = venue
+        .call("futures.batch_orders", V3, &[("batchOrders", &entry)])
+        .await
+        .ok();
+    let id = batch[0]["orderId"].as_i64().expect("placed").to_string();
+    let symbol = [("symbol", "BTCUSDT")];
+    let trades = venue.call("futures.user_trades", V3, &symbol).await.ok();
+    let rate: Decimal =
+        TAKER.parse::<Decimal>().unwrap() + BUILDER_RATE.parse::<Decimal>().unwrap();
+    let (mut fees, mut notional) = (Decimal::ZERO, Decimal::ZERO);
+    for trade in trades.as_array().unwrap() {
+        assert_eq!(trade["orderId"].to_string(), id);
+        assert_eq!(
+            decimal(&trade["commission"]),
+            decimal(&trade["quoteQty"]) * rate
+        );
+        fees += decimal(&trade["commission"]);
+        notional += decimal(&trade["quoteQty"]);
+    }
+    let income = [("symbol", "BTCUSDT"), ("incomeType", "COMMISSION")];
+    let paid = venue.call("futures.income", V3, &income).await.ok();
+    let paid: Decimal = paid
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| decimal(&i["income"]))
+        .sum();
+    assert_eq!(paid, -fees);
+    let wallet = |text: String| text.parse::<Decimal>().unwrap();
+    assert_eq!(
+        wallet(venue.perp(0, "USDT").await),
+        wallet(own_before) - fees
+    );
+    let share = notional * BUILDER_RATE.parse::<Decimal>().unwrap();
+    assert_eq!(wallet(venue.perp(1, "USDT").await), wallet(before) + share);
+    let own = venue.credentials(1);
+    let earned = venue
+        .call_with(&own, "futures.income", V3, &income)
+        .await
+        .ok();
+    let earned: Decimal = earned
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| decimal(&i["income"]))
+        .sum();
+    assert_eq!(earned, share);
+    // The next order, without a code, pays the venue alone.
+    let plain = [
+        ("symbol", "BTCUSDT"),
+        ("side", "SELL"),
+        ("type", "MARKET"),
+        ("quantity", "0.01"),
+    ];
+    let sold = venue.call("futures.new_order", V3, &plain).await.ok();
+    let trades = venue.call("futures.user_trades", V3, &symbol).await.ok();
+    for trade in trades.as_array().unwrap() {
+        if trade["orderId"] == sold["orderId"] {
+            let fee = decimal(&trade["quoteQty"]) * TAKER.parse::<Decimal>().unwrap();
+            assert_eq!(decimal(&trade["commission"]), fee);
+        }
+    }
+    // A builder's order names user and quantity.
+    let coded = [("builder", builder.as_str()), ("feeRate", "0.0001")];
+    let close = [
+        ("symbol", "BTCUSDT"),
+        ("side", "SELL"),
+        ("type", "STOP_MARKET"),
+        ("stopPrice", "1000"),
+        ("closePosition", "true"),
+    ];
+    let refused = venue
+        .call("futures.new_order", V3, &[&close[..], &coded].concat())
+        .await;
+    assert_eq!(refused.code(), -1102);
 }
