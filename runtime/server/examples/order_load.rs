@@ -57,6 +57,7 @@ async fn main() -> Result<(), Failed> {
             futures_weight: u32::MAX,
             futures_orders: u32::MAX,
             patience: 10,
+            connections: 4_096,
         },
         ..Settings::default()
     })

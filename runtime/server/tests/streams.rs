@@ -246,7 +246,7 @@ async fn subscriptions_are_answered_listed_and_ended() {
         (json!({"method": "SUBSCRIBE", "params": [], "id": 4}), 2),
         (json!({"method": "SUBSCRIBE", "id": 4}), 2),
         (
-            json!({"method": "SUBSCRIBE", "params": ["btcusdt@trade"], "id": -4}),
+            json!({"method": "SUBSCRIBE", "params": ["btcusdt@trade"], "id": [4]}),
             2,
         ),
         (json!({"method": "DANCE", "id": 4}), 1),
@@ -429,4 +429,44 @@ fn best(side: &Ladder, bids: bool) -> Value {
         side.values().take(20).collect()
     };
     json!(levels)
+}
+
+#[tokio::test]
+async fn an_id_is_any_number_or_text_and_comes_back_as_written() {
+    let running = server(|_| ()).await;
+    let mut socket = connect(running.addresses.spot, "/ws").await;
+    for id in ["-3", "1.50", "18446744073709551616", "\"text\""] {
+        let text = format!(r#"{{"method":"LIST_SUBSCRIPTIONS","id":{id}}}"#);
+        socket.send(Message::text(text)).await.unwrap();
+        let answer = message(&mut socket).await.into_text().unwrap();
+        assert_eq!(answer.as_str(), format!(r#"{{"result":[],"id":{id}}}"#));
+    }
+    let mut socket = connect(running.addresses.spot, "/ws").await;
+    for id in ["[1]", "{}", "true"] {
+        let text = format!(r#"{{"method":"LIST_SUBSCRIPTIONS","id":{id}}}"#);
+        socket.send(Message::text(text)).await.unwrap();
+        let answer = message(&mut socket).await.into_text().unwrap();
+        assert!(answer.starts_with(r#"{"error":{"code":2"#), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_keeps_its_place_among_the_connections() {
+    let running = server(|settings| settings.limits.connections = 1).await;
+    let address = running.addresses.spot;
+    let socket = connect(address, "/ws").await;
+    let mut waiting = TcpStream::connect(address).await.unwrap();
+    let request =
+        format!("GET /api/v3/ping HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    waiting.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    let mut read = Box::pin(waiting.read_to_string(&mut response));
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut read).await;
+    assert!(early.is_err(), "answered beside the WebSocket");
+    drop(socket);
+    tokio::time::timeout(Duration::from_secs(10), read)
+        .await
+        .expect("an answer once the WebSocket is gone")
+        .unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }

@@ -15,7 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use windvane_engine::Time;
 use windvane_venue::route::Surface;
 
@@ -27,8 +27,6 @@ pub(crate) use router::{Found, Router};
 
 use crate::state::State;
 
-/// Open connections of one port; further ones wait.
-const CONNECTIONS_MAX: usize = 4_096;
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 
@@ -96,9 +94,13 @@ pub(crate) fn now() -> Time {
     Time(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
+/// A connection's place among those of its port, which a WebSocket keeps beyond its handshake.
+pub(crate) type Slot = Arc<OwnedSemaphorePermit>;
+
 /// Answers the connections of one port, for ever.
 pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>) {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let most = shared.state().settings.limits.connections;
+    let slots = Arc::new(Semaphore::new(most));
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
             return;
@@ -114,8 +116,10 @@ pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>
         };
         let _ = stream.set_nodelay(true);
         let shared = Arc::clone(&shared);
+        let slot: Slot = Arc::new(slot);
         tokio::spawn(async move {
-            let service = service_fn(|request| {
+            let service = service_fn(|mut request| {
+                request.extensions_mut().insert(Arc::clone(&slot));
                 exchange::exchange(Arc::clone(&shared), port, peer.ip(), request)
             });
             let connection = http1::Builder::new()
@@ -126,7 +130,6 @@ pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>
             if let Err(error) = connection.await {
                 tracing::debug!(%error, ?port, "a connection ended");
             }
-            drop(slot);
         });
     }
 }

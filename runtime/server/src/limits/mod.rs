@@ -49,6 +49,9 @@ pub struct LimitSettings {
     pub futures_orders: u32,
     /// How many answers 429 an IP gets in one minute before it is banned.
     pub patience: u32,
+    /// Open connections of one port, upgraded ones among them; further ones wait. The documents name
+    /// no such limit: this one keeps memory bounded.
+    pub connections: usize,
 }
 
 impl Default for LimitSettings {
@@ -61,6 +64,7 @@ impl Default for LimitSettings {
             futures_weight: 2_400,
             futures_orders: 1_200,
             patience: 10,
+            connections: 4_096,
         }
     }
 }

@@ -13,13 +13,13 @@ use crate::state::{AccountId, MAKER_FEE, State, TAKER_FEE};
 pub(super) fn account(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let record = match surface(call) {
-        Surface::Spot => spot(state, id, call.now_ms),
-        Surface::Futures => futures(state, id, call.now_ms),
+        Surface::Spot => spot(state, id),
+        Surface::Futures => futures(state, id),
     };
     Ok(Body::json(&record))
 }
 
-fn spot(state: &State, id: AccountId, now_ms: i64) -> Value {
+fn spot(state: &State, id: AccountId) -> Value {
     let venue = &state.account(id).venue;
     let balances: Vec<_> = venue
         .assets()
@@ -38,7 +38,7 @@ fn spot(state: &State, id: AccountId, now_ms: i64) -> Value {
         "canDeposit": true,
         "canWithdraw": true,
         "canBurnAsset": true,
-        "updateTime": now_ms,
+        "updateTime": state.account(id).history.changed_ms(Surface::Spot),
         "balances": balances,
     })
 }
@@ -50,6 +50,7 @@ pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
         .chars()
         .take(8)
         .collect();
+    let history = &state.account(id).history;
     let list: Vec<_> = futures_balances(state, id)
         .iter()
         .map(|balance| {
@@ -62,7 +63,7 @@ pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
                 "availableBalance": amount(balance.available),
                 "maxWithdrawAmount": amount(balance.max_withdraw),
                 "marginAvailable": true,
-                "updateTime": call.now_ms,
+                "updateTime": history.asset_changed_ms(Surface::Futures, balance.asset),
             })
         })
         .collect();
@@ -81,11 +82,21 @@ fn futures_balances(state: &State, id: AccountId) -> Vec<FuturesBalance> {
         .collect()
 }
 
-fn futures(state: &State, id: AccountId, now_ms: i64) -> Value {
+fn futures(state: &State, id: AccountId) -> Value {
     let balances = futures_balances(state, id);
     let total =
         |part: fn(&FuturesBalance) -> Amount| amount(balances.iter().map(part).sum::<Amount>());
-    let assets: Vec<_> = balances.iter().map(|b| asset(state, b, now_ms)).collect();
+    let history = &state.account(id).history;
+    let assets: Vec<_> = balances
+        .iter()
+        .map(|b| {
+            asset(
+                state,
+                b,
+                history.asset_changed_ms(Surface::Futures, b.asset),
+            )
+        })
+        .collect();
     let views = state.account(id).venue.position_views();
     let positions: Vec<_> = views.map(|view| position(state, &view)).collect();
     json!({
@@ -93,7 +104,7 @@ fn futures(state: &State, id: AccountId, now_ms: i64) -> Value {
         "canTrade": true,
         "canDeposit": true,
         "canWithdraw": true,
-        "updateTime": now_ms,
+        "updateTime": history.changed_ms(Surface::Futures),
         "totalInitialMargin": total(|b| b.position_margin + b.open_order_margin),
         "totalMaintMargin": total(|b| b.maintenance_margin),
         "totalWalletBalance": total(|b| b.wallet),
@@ -110,7 +121,7 @@ fn futures(state: &State, id: AccountId, now_ms: i64) -> Value {
     })
 }
 
-fn asset(state: &State, balance: &FuturesBalance, now_ms: i64) -> Value {
+fn asset(state: &State, balance: &FuturesBalance, changed_ms: i64) -> Value {
     json!({
         "asset": state.assets.name(balance.asset),
         "walletBalance": amount(balance.wallet),
@@ -125,7 +136,7 @@ fn asset(state: &State, balance: &FuturesBalance, now_ms: i64) -> Value {
         "availableBalance": amount(balance.available),
         "maxWithdrawAmount": amount(balance.max_withdraw),
         "marginAvailable": true,
-        "updateTime": now_ms,
+        "updateTime": changed_ms,
     })
 }
 

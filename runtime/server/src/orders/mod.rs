@@ -10,6 +10,7 @@ mod place;
 mod position;
 mod query;
 mod record;
+mod reject;
 mod terms;
 
 use windvane_engine::protocol::{Outcome, Refusal as VenueRefusal, Reply, Request};

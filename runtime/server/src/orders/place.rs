@@ -7,6 +7,7 @@ use windvane_sim::OrderView;
 use windvane_venue::route;
 
 use super::record::{self, Place};
+use super::reject;
 use super::terms::Reading;
 use super::{ask_with_surcharge, instrument, settled, surface, unanswered};
 use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
@@ -21,7 +22,14 @@ pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let new = read(state, call, id, call.params)?;
     let builder = attribution(state, call, id, call.params)?;
-    let order = place(state, call, id, &Request::Place(new), builder)?;
+    let placed = place(state, call, id, &Request::Place(new), builder);
+    let order = match placed {
+        Ok(order) => order,
+        Err(refusal) => {
+            reject::tell(state, id, &new, &refusal);
+            return Err(refusal);
+        }
+    };
     let place = match surface(call) {
         Surface::Futures if acknowledged(call.params) => Place::Acknowledged,
         _ => Place::Changed,

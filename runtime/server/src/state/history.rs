@@ -1,7 +1,7 @@
 //! What an account did: trades, income and margin movements, as the history routes show them.
 //! Each list is bounded; the oldest entries go first.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use windvane_engine::protocol::{Fill, OrderUpdate};
 use windvane_engine::{
@@ -54,6 +54,10 @@ pub(crate) struct History {
     pub(crate) trades: VecDeque<TradeRecord>,
     pub(crate) income: VecDeque<Income>,
     pub(crate) margin: VecDeque<MarginChange>,
+    /// When balances and positions of a surface last changed.
+    changed: [Option<Time>; 2],
+    /// The same of one asset.
+    assets: BTreeMap<(Surface, AssetId), Time>,
     tran_id: i64,
 }
 
@@ -93,6 +97,29 @@ impl History {
                 });
             }
         }
+    }
+
+    /// Notes a change of balances or positions.
+    pub(crate) fn note_change(
+        &mut self,
+        surface: Surface,
+        assets: impl Iterator<Item = AssetId>,
+        time: Time,
+    ) {
+        self.changed[surface as usize] = Some(time);
+        self.assets
+            .extend(assets.map(|asset| ((surface, asset), time)));
+    }
+
+    /// `updateTime` of an account, in milliseconds: 0 where nothing has changed yet.
+    pub(crate) fn changed_ms(&self, surface: Surface) -> i64 {
+        self.changed[surface as usize].map_or(0, Time::millis)
+    }
+
+    /// The same of one balance.
+    pub(crate) fn asset_changed_ms(&self, surface: Surface, asset: AssetId) -> i64 {
+        let time = self.assets.get(&(surface, asset));
+        time.map_or(0, |time| time.millis())
     }
 
     /// Keeps an income under an id of its own.

@@ -1,6 +1,7 @@
 //! What clients say on a connection: `SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`,
 //! `SET_PROPERTY` and `GET_PROPERTY`, `{method, params, id}`, answered by `{result, id}` (spec 4, section 5). A request
-//! without an id is answered with a null one.
+//! without an id is answered with a null one. An id is a number (spec 1, tradepro), any number,
+//! and comes back as it was written; text, which clients of this shape use too, does as well.
 //!
 //! The documents show no refusal: it is `{error: {code, msg}, id}`, as such services send it, and
 //! the request has no effect.
@@ -33,7 +34,7 @@ pub(super) enum CommandError {
     Method(String),
     #[error("Invalid request: params of {0} must be {1}")]
     Params(&'static str, &'static str),
-    #[error("Invalid request: request ID must be an unsigned integer, a string or null")]
+    #[error("Invalid request: request ID must be a number, a string or null")]
     Id,
     #[error("Invalid request: no stream is called {0:?}")]
     Stream(String),
@@ -86,7 +87,7 @@ fn carry_out(
 ) -> Result<Value, CommandError> {
     let id_is_valid = request.id.is_none_or(|id| {
         let text = id.get();
-        text == "null" || text.starts_with('"') || text.parse::<u64>().is_ok()
+        !text.starts_with(['{', '[', 't', 'f'])
     });
     if !id_is_valid {
         return Err(CommandError::Id);

@@ -31,7 +31,7 @@ pub(crate) use publish::liquidated;
 pub use settings::StreamLimits;
 pub(crate) use topic::Topic;
 
-use crate::http::{Port, Refusal, Shared, now};
+use crate::http::{Port, Refusal, Shared, Slot, now};
 use crate::state::State;
 
 /// Asks for a WebSocket.
@@ -68,6 +68,7 @@ pub(crate) fn accept(
         limits = *state.settings.streams(surface);
         seat(state, surface, &limits, &request)?
     };
+    let slot: Option<Slot> = request.extensions_mut().remove();
     let upgrade = hyper::upgrade::on(&mut request);
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
@@ -79,6 +80,7 @@ pub(crate) fn accept(
         let config = Some(connection::config());
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, config).await;
         connection::run(socket, seat, limits, shared).await;
+        drop(slot);
     });
     let mut response = Response::new(Full::default());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;

@@ -96,7 +96,7 @@ fn surface_of(event: &StreamEvent) -> Surface {
     }
 }
 
-/// Fills and income for the history routes.
+/// Fills and income for the history routes, and when the account changed.
 fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
     match event {
         StreamEvent::Order(order) => {
@@ -104,12 +104,20 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
             history.keep_fill(order.order.surface, &order.update);
             wallet::pay_builder(state, id, order);
         }
+        StreamEvent::Spot { balances, time, .. } => {
+            let assets = balances.iter().map(|balance| balance.asset);
+            let history = &mut state.account_mut(id).history;
+            history.note_change(Surface::Spot, assets, *time);
+        }
         StreamEvent::Futures {
             cause,
             balances,
             positions,
             time,
         } => {
+            let assets = balances.iter().map(|(balance, _)| balance.asset);
+            let history = &mut state.account_mut(id).history;
+            history.note_change(Surface::Futures, assets, *time);
             let kind = match cause {
                 Cause::FundingFee => "FUNDING_FEE",
                 Cause::InsuranceClear => "INSURANCE_CLEAR",

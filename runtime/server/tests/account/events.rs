@@ -195,3 +195,43 @@ async fn post_repeats_the_key_and_delete_closes_its_streams() {
     assert_eq!(ask("PUT", &own).await.refusal(), (400, -1125));
     assert_ne!(first, ask("POST", "").await.ok());
 }
+
+#[tokio::test]
+async fn a_spot_order_that_the_engine_does_not_accept_is_rejected() {
+    let venue = Venue::new().await;
+    let mut events = stream(&venue, "/api/v1/listenKey").await;
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&price=50000";
+    // Not even read by the engine: no event.
+    let bad = venue
+        .v1("POST", "/api/v1/order", &format!("{order}&quantity=0"))
+        .await;
+    assert_eq!(bad.refusal(), (400, -4003));
+    let dear = format!("{order}&quantity=9&newClientOrderId=dear");
+    let refused = venue.v1("POST", "/api/v1/order", &dear).await;
+    assert_eq!(refused.refusal(), (400, -2018));
+    let event = next(&mut events).await;
+    assert_eq!(event["e"], "executionReport");
+    for (key, word) in [("x", "REJECTED"), ("X", "REJECTED"), ("c", "dear")] {
+        assert_eq!(event[key], word, "{event}");
+    }
+    let id = event["i"].as_i64().unwrap();
+    let query = format!("symbol=BTCUSDT&orderId={id}");
+    let unknown = venue.v1("GET", "/api/v1/order", &query).await;
+    assert_eq!(unknown.refusal(), (400, -2013));
+    // The next order has an id of its own; one with an id that is taken says nothing of itself.
+    let good = format!("{order}&quantity=0.01&newClientOrderId=dear");
+    let placed = venue.v1("POST", "/api/v1/order", &good).await.ok();
+    assert!(placed["orderId"].as_i64().unwrap() > id, "{placed}");
+    let twice = venue.v1("POST", "/api/v1/order", &good).await;
+    assert_eq!(twice.refusal(), (400, -2010));
+    let cancel = "symbol=BTCUSDT&origClientOrderId=dear";
+    venue.v1("DELETE", "/api/v1/order", cancel).await.ok();
+    let mut said = Vec::new();
+    while said.last() != Some(&"CANCELED".to_owned()) {
+        let event = next(&mut events).await;
+        if event["e"] == "executionReport" {
+            said.push(event["x"].as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(said, ["NEW", "CANCELED"]);
+}

@@ -309,3 +309,34 @@ async fn brackets_are_an_object_for_one_symbol_and_an_array_for_all() {
         .ok();
     assert!(left["remainingOpenableNotionalValue"].is_string());
 }
+
+#[tokio::test]
+async fn accounts_tell_when_they_last_changed() {
+    let venue = Venue::new().await;
+    let usdt = |list: &Value| {
+        let list = list.as_array().unwrap();
+        let found = list.iter().find(|entry| entry["asset"] == "USDT");
+        found.unwrap()["updateTime"].as_i64().unwrap()
+    };
+    let own = |account: &Value| account["updateTime"].as_i64().unwrap();
+    let before = venue.v1("GET", "/fapi/v4/account", "").await.ok();
+    assert_eq!((own(&before), usdt(&before["assets"])), (0, 0));
+    // An order that rests changes neither balance nor position.
+    venue.v1("POST", ORDER, LIMIT).await.ok();
+    let rested = venue.v1("GET", "/fapi/v4/account", "").await.ok();
+    assert_eq!(own(&rested), 0);
+    let result = format!("{MARKET}&newOrderRespType=RESULT");
+    let filled = venue.v1("POST", ORDER, &result).await.ok();
+    let at = filled["updateTime"].as_i64().unwrap();
+    for _ in 0..2 {
+        let after = venue.v1("GET", "/fapi/v4/account", "").await.ok();
+        assert_eq!((own(&after), usdt(&after["assets"])), (at, at));
+        let balance = venue.v1("GET", "/fapi/v2/balance", "").await.ok();
+        assert_eq!(usdt(&balance), at);
+    }
+    let spot = venue.v1("GET", "/api/v1/account", "").await.ok();
+    assert_eq!(own(&spot), 0);
+    venue.v1("POST", "/api/v1/order", LIMIT).await.ok();
+    let locked = venue.v1("GET", "/api/v1/account", "").await.ok();
+    assert!(own(&locked) > 0, "balance was locked");
+}

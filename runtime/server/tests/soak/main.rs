@@ -53,6 +53,7 @@ async fn nothing_panics_and_the_truth_holds_together_under_all_faults_at_once() 
             futures_weight: u32::MAX,
             futures_orders: u32::MAX,
             patience: u32::MAX,
+            connections: 4_096,
         },
         ..Settings::default()
     };

@@ -1,0 +1,85 @@
+//! Orders that the matching engine did not accept. Spot tells of them on the user stream: status
+//! and execution type `REJECTED` (spec 1, Order status); futures have neither word among their
+//! events (spec 2, `ORDER_TRADE_UPDATE`).
+//!
+//! Of the engine are the codes that document 1 calls processing issues (20xx); the others, of the
+//! request and of filters, are found before it. So is a client order id that is taken, for an event
+//! under that id would speak of the order that has it. A rejected order is in no list and no query:
+//! those are of active, cancelled or completed orders.
+
+use windvane_engine::protocol::OrderUpdate;
+use windvane_engine::{
+    Amount, ExecutionType, NewOrder, OrderStatus, Qty, Surface, TimeInForce, VenueOrderId,
+};
+use windvane_sim::{OrderEvent, OrderView, StreamEvent};
+
+use crate::http::Refusal;
+use crate::state::{AccountId, State};
+use crate::user_events;
+
+/// A client order id that is taken.
+const DUPLICATE: i32 = -2010;
+
+/// Tells of a spot order that its refusal says the engine did not accept.
+pub(super) fn tell(state: &mut State, id: AccountId, new: &NewOrder, refusal: &Refusal) {
+    let by_engine = (-2099..=-2000).contains(&refusal.code) && refusal.code != DUPLICATE;
+    if by_engine && state.rules(new.terms.instrument).surface == Surface::Spot {
+        let event = event(state, id, new);
+        user_events::tell(state, id, &StreamEvent::Order(Box::new(event)));
+    }
+}
+
+/// The order under an id of its own, as it came and went at once.
+fn event(state: &mut State, id: AccountId, new: &NewOrder) -> OrderEvent {
+    let now = state.now;
+    let venue = &mut state.account_mut(id).venue;
+    let order_id = VenueOrderId(venue.newest_order_id().0 + 1);
+    venue.order_ids_after(order_id);
+    let NewOrder {
+        client_order_id,
+        terms,
+    } = *new;
+    let time_in_force = terms.time_in_force.unwrap_or(TimeInForce::Gtc);
+    let orig_qty = terms.qty.unwrap_or(Qty(0));
+    let status = OrderStatus::Rejected;
+    let update = OrderUpdate {
+        client_order_id,
+        order_id,
+        instrument: terms.instrument,
+        side: terms.side,
+        position_side: terms.position_side,
+        order_type: terms.order_type,
+        time_in_force,
+        orig_qty,
+        price: terms.price.unwrap_or_default(),
+        stop_price: terms.stop_price.unwrap_or_default(),
+        reduce_only: terms.reduce_only,
+        execution: ExecutionType::Rejected,
+        status,
+        executed_qty: Qty(0),
+        transaction_time: now,
+        event_time: now,
+        fill: None,
+    };
+    let order = OrderView {
+        client_order_id,
+        order_id,
+        surface: Surface::Spot,
+        terms,
+        order_type: terms.order_type,
+        time_in_force,
+        status,
+        qty: orig_qty,
+        executed: Qty(0),
+        cum_quote: Amount::ZERO,
+        average_price: 0,
+        activation_price: None,
+        created: now,
+        updated: now,
+    };
+    OrderEvent {
+        update,
+        order,
+        open_notional: [Amount::ZERO; 2],
+    }
+}
