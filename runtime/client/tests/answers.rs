@@ -11,7 +11,6 @@ use std::time::Duration;
 use common::{Scripted, Step, answer, settings};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use windvane_client::budget::polling::Needs;
 use windvane_client::budget::{Denial, Lane};
 use windvane_client::call::{Call, Options};
 use windvane_client::clock::LocalTime;
@@ -340,39 +339,6 @@ async fn an_api_key_is_made_with_the_nonce_that_the_venue_gives() {
         signer.to_string(),
         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
     );
-}
-
-#[tokio::test]
-async fn polling_asks_in_turn_and_stops_when_the_venue_says_so() {
-    let limited = answer(429, "Retry-After: 600\r\n", "");
-    let steps = vec![answer(200, "", "[]"), answer(200, "", "{}"), limited];
-    let server = Scripted::start(steps).await;
-    let client = Client::new(server.settings()).unwrap();
-    let needs = Needs {
-        symbols: 0,
-        tops: true,
-        levels: 5,
-        marks: false,
-    };
-    let symbols = ["BTCUSDT", "ETHUSDT", "BNBUSDT"];
-    let polling = client.market_polling(Surface::Futures, &symbols, &needs);
-    let mut polling = polling.unwrap();
-    let mut asked = Vec::new();
-    for _ in 0..3 {
-        let polled = polling.next().await;
-        asked.push((polled.route, polled.symbol));
-        if asked.len() == 3 {
-            assert!(matches!(polled.outcome, Outcome::Wait(_)));
-        }
-    }
-    assert_eq!(asked[0], ("futures.book_ticker", None));
-    assert_eq!(asked[1], ("futures.depth", Some("BTCUSDT".to_owned())));
-    let requests = server.requests();
-    assert!(requests[0].starts_with("GET /fapi/v1/ticker/bookTicker HTTP/1.1"));
-    assert!(requests[1].starts_with("GET /fapi/v1/depth?symbol=BTCUSDT&limit=5 HTTP/1.1"));
-    // Nothing leaves any more: the budget stands before every question.
-    let _ = polling.next().await;
-    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]

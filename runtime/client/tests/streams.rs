@@ -82,7 +82,7 @@ fn key(key: &str) -> Step {
 async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {
     loop {
         match stream.next().await.unwrap() {
-            StreamItem::Alive { .. } => {}
+            StreamItem::Alive { .. } | StreamItem::Failed { .. } => {}
             item => return item,
         }
     }
@@ -91,13 +91,13 @@ async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {
 async fn market(stream: &mut MarketStream) -> StreamItem<String> {
     loop {
         match stream.next().await.unwrap() {
-            StreamItem::Alive { .. } => {}
+            StreamItem::Alive { .. } | StreamItem::Failed { .. } => {}
             StreamItem::Event(frame) => return StreamItem::Event(frame.text().to_owned()),
             StreamItem::Connected { connection } => return StreamItem::Connected { connection },
             StreamItem::Gap { connection, reason } => {
                 return StreamItem::Gap { connection, reason };
             }
-            other @ StreamItem::Unreadable { .. } => panic!("{other:?}"),
+            StreamItem::Unreadable { text, error, .. } => panic!("{error}: {text}"),
         }
     }
 }

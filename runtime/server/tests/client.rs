@@ -84,7 +84,7 @@ async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {
     loop {
         let item = tokio::time::timeout(Duration::from_secs(30), stream.next());
         match item.await.expect("an item in 30 s").unwrap() {
-            StreamItem::Alive { .. } => {}
+            StreamItem::Alive { .. } | StreamItem::Failed { .. } => {}
             item => return item,
         }
     }

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use windvane_engine::{OrderStatus, Side, Surface};
-use windvane_venue::market_stream::{MarketStreamEvent, decode, polling};
+use windvane_venue::market_stream::polling::{self, Payload};
+use windvane_venue::market_stream::{Feed, MarketStreamEvent, decode};
 use windvane_venue::wire::words::Interval;
 use windvane_venue::wire::{Exact, Word};
-use windvane_venue::{BookLevels, FillIds, Frame, Number};
+use windvane_venue::{BookLevels, FillIds, Number};
 
 /// The recorded frame of this name.
 fn recorded(name: &str) -> &'static str {
@@ -158,31 +159,38 @@ fn answers_and_unknown_frames_are_carried() {
     );
 }
 
-#[test]
-fn a_polled_book_is_a_partial_depth_frame_with_its_top() {
-    let mut levels = BookLevels::default();
-    let rest = r#"{"lastUpdateId":5,"E":20,"T":10,"bids":[["1.50","2"],["1.40","7"]],"asks":[["1.60","3"]]}"#;
-    let polled = polling::book("AUSDT", rest, &mut levels).unwrap();
-    let stream = r#"{"stream":"ausdt@depth5","data":{"e":"depthUpdate","E":20,"T":10,"s":"AUSDT",
-        "U":3,"u":5,"pu":2,"b":[["1.50","2"],["1.40","7"]],"a":[["1.60","3"]]}}"#;
-    let mut streamed_levels = BookLevels::default();
-    let frame = windvane_venue::decode(stream.as_bytes(), &mut streamed_levels)
-        .unwrap()
-        .frame;
-    assert_eq!(frame, Frame::Snapshot(polled));
-    assert_eq!(levels, streamed_levels);
+/// The payloads of an answer.
+fn polled(feed: Feed, surface: Surface, answer: &str) -> Vec<Payload> {
+    polling::payloads(feed, surface, "BTCUSDT", 1_700_000_060_000, answer).unwrap()
+}
 
-    let top = polling::top_of(&polled, &levels).unwrap();
-    assert_eq!((top.symbol, top.update_id, top.event_ms), ("AUSDT", 5, 20));
+#[test]
+fn a_polled_book_is_a_partial_depth_frame() {
+    let rest = r#"{"lastUpdateId":5,"E":20,"T":10,"bids":[["1.50","2"],["1.40","7"]],"asks":[["1.60","3"]]}"#;
+    let feed = Feed::Depth { fast: false };
+    let payload = &polled(feed, Surface::Futures, rest)[0];
+    let polled = format!(r#"{{"stream":"ausdt@depth5","data":{}}}"#, payload.text);
+    let stream = r#"{"stream":"ausdt@depth5","data":{"e":"depthUpdate","E":20,"T":10,"s":"ausdt",
+        "U":3,"u":5,"pu":2,"b":[["1.50","2"],["1.40","7"]],"a":[["1.60","3"]]}}"#;
+    let (mut levels, mut streamed_levels) = (BookLevels::default(), BookLevels::default());
     assert_eq!(
-        (top.bid_price, top.ask_price),
-        (number("1.50"), number("1.60"))
+        event(&polled, &mut levels),
+        event(stream, &mut streamed_levels)
     );
-    assert_eq!((top.bid_qty, top.ask_qty), (number("2"), number("3")));
-    let empty = r#"{"lastUpdateId":5,"bids":[],"asks":[["1","1"]]}"#;
-    let polled = polling::book("A", empty, &mut levels).unwrap();
-    assert_eq!(polling::top_of(&polled, &levels), None);
-    assert!(polling::book("A", r#"{"code":-1121,"msg":"m"}"#, &mut levels).is_err());
+    assert_eq!(levels, streamed_levels);
+    // Under the name of differences it is a book that replaces the last one too.
+    let polled = polled.replace("depth5", "depth");
+    let MarketStreamEvent::Snapshot(snapshot) = event(&polled, &mut levels) else {
+        panic!()
+    };
+    assert_eq!(
+        (snapshot.symbol, snapshot.last_update_id),
+        (Some("ausdt"), 5)
+    );
+    for text in [r#"{"code":-1121,"msg":"m"}"#, "<html>", "[]", "{}"] {
+        let refused = polling::payloads(feed, Surface::Futures, "A", 0, text);
+        assert!(refused.is_err(), "{text}");
+    }
 }
 
 #[test]
@@ -190,66 +198,115 @@ fn polled_tops_and_marks_are_what_the_streams_send() {
     let mut levels = BookLevels::default();
     let rest = r#"{"symbol":"BTCUSDT","bidPrice":"61800.20","bidQty":"2.507","askPrice":"61800.30","askQty":"2.510","time":1723161256313}"#;
     for text in [rest.to_owned(), format!(" [{rest}]")] {
-        let tops = polling::tops(&text).unwrap();
-        let MarketStreamEvent::Top(streamed) = event(recorded("futures_top"), &mut levels) else {
+        let payload = &polled(Feed::BookTicker, Surface::Futures, &text)[0];
+        let MarketStreamEvent::Top(mut streamed) = event(recorded("futures_top"), &mut levels)
+        else {
             panic!()
         };
-        assert_eq!(tops[0].bid_qty, streamed.bid_qty);
-        assert_eq!(
-            (tops[0].ask_price, tops[0].transaction_ms),
-            (streamed.ask_price, streamed.transaction_ms)
-        );
+        // What an answer does not tell.
+        (streamed.update_id, streamed.event_ms) = (0, 1_723_161_256_313);
+        let top = MarketStreamEvent::Top(streamed);
+        assert_eq!(event(&payload.text, &mut levels), top);
     }
+    let payload = &polled(Feed::BookTicker, Surface::Spot, rest)[0];
+    let frame = decode(&payload.text, &mut levels).unwrap();
+    assert_eq!(frame.surface, Some(Surface::Spot));
+    assert!(matches!(frame.event, MarketStreamEvent::Top(_)));
+
     let rest = r#"[{"symbol":"BTCUSDT","markPrice":"61800.1","indexPrice":"61799.12345678","estimatedSettlePrice":"61800.5","lastFundingRate":"-0.0001","nextFundingTime":9,"interestRate":"0.0001","time":1}]"#;
     let stream = r#"{"e":"markPriceUpdate","E":1,"s":"BTCUSDT","p":"61800.1","i":"61799.12345678","P":"61800.5","r":"-0.0001","T":9}"#;
-    let MarketStreamEvent::Marks(marks) = event(stream, &mut levels) else {
-        panic!()
-    };
-    assert_eq!(polling::marks(rest).unwrap(), marks);
+    let every_second = false;
+    let payload = &polled(Feed::MarkPrice { every_second }, Surface::Futures, rest)[0];
     assert_eq!(
-        decode(stream, &mut levels).unwrap().surface,
-        Some(Surface::Futures)
+        (payload.text.as_str(), &*payload.symbol),
+        (stream, "BTCUSDT")
     );
+}
+
+#[test]
+fn the_state_of_a_top_is_its_quotes_and_not_its_time() {
+    let rest = |qty: &str, time: u32| {
+        let text = format!(
+            r#"{{"symbol":"A","bidPrice":"1","bidQty":"{qty}","askPrice":"2","askQty":"1","time":{time}}}"#
+        );
+        polled(Feed::BookTicker, Surface::Futures, &text)[0]
+            .state
+            .clone()
+    };
+    assert_eq!(rest("1", 1), rest("1", 2));
+    assert_ne!(rest("1", 1), rest("2", 1));
 }
 
 #[test]
 fn polled_trades_are_what_the_streams_send() {
     let mut levels = BookLevels::default();
     let rest = r#"[{"id":5266583935,"price":"61800.30","qty":"0.006","quoteQty":"370.8","time":1723161256322,"isBuyerMaker":false}]"#;
-    let MarketStreamEvent::Trade(streamed) = event(recorded("futures_trade"), &mut levels) else {
+    let payload = &polled(Feed::Trade, Surface::Futures, rest)[0];
+    let MarketStreamEvent::Trade(mut streamed) = event(recorded("futures_trade"), &mut levels)
+    else {
         panic!()
     };
-    let polled = polling::trades("BTCUSDT", rest).unwrap();
-    assert_eq!(
-        polled[0].event_ms, polled[0].trade_ms,
-        "an answer has no event time of its own"
-    );
-    let mut twin = polled[0];
-    twin.event_ms = streamed.event_ms;
-    assert_eq!(twin, streamed);
+    // An answer has no event time of its own.
+    streamed.event_ms = streamed.trade_ms;
+    assert_eq!(payload.trade_id, Some(streamed.id));
+    let trade = MarketStreamEvent::Trade(streamed);
+    assert_eq!(event(&payload.text, &mut levels), trade);
 
     let rest = r#"[{"a":99,"p":"61837.63","q":"0.02","f":1,"l":2,"T":1723161255342,"m":true}]"#;
-    let MarketStreamEvent::Trade(streamed) = event(recorded("aggregate"), &mut levels) else {
+    let payload = &polled(Feed::AggTrade, Surface::Spot, rest)[0];
+    let MarketStreamEvent::Trade(mut streamed) = event(recorded("aggregate"), &mut levels) else {
         panic!()
     };
-    let mut twin = polling::aggregates("BTCUSDT", rest).unwrap()[0];
-    twin.event_ms = streamed.event_ms;
-    assert_eq!(twin, streamed);
+    streamed.event_ms = streamed.trade_ms;
+    assert_eq!(payload.trade_id, Some(99));
+    let trade = MarketStreamEvent::Trade(streamed);
+    assert_eq!(event(&payload.text, &mut levels), trade);
 }
 
 #[test]
-fn polled_tickers_and_funding_are_typed() {
+fn polled_trades_come_in_the_order_of_their_ids() {
+    let trade =
+        |id: u32| format!(r#"{{"id":{id},"price":"1","qty":"1","time":1,"isBuyerMaker":true}}"#);
+    let rest = format!("[{},{}]", trade(9), trade(8));
+    let ids = polled(Feed::Trade, Surface::Spot, &rest);
+    let ids: Vec<_> = ids.iter().map(|payload| payload.trade_id).collect();
+    assert_eq!(ids, [Some(8), Some(9)]);
+}
+
+#[test]
+fn polled_tickers_are_what_the_streams_send() {
     let rest = r#"{"symbol":"BNBBTC","priceChange":"0.0015","priceChangePercent":"250.00","weightedAvgPrice":"0.0018","lastPrice":"0.0025","lastQty":"10","openPrice":"0.0010","highPrice":"0.0025","lowPrice":"0.0010","volume":"10000","quoteVolume":"18","openTime":0,"closeTime":1675216573749,"firstId":0,"lastId":18150,"count":18151}"#;
     let mut levels = BookLevels::default();
     let MarketStreamEvent::Ticker(mut streamed) = event(TICKER, &mut levels) else {
         panic!()
     };
     streamed.event_ms = streamed.close_ms.unwrap();
-    assert_eq!(polling::tickers(rest).unwrap(), [*streamed]);
-    let rest = r#"[{"symbol":"A","fundingRate":"-0.03750000","fundingTime":1570608000000}]"#;
-    let payments = polling::funding_payments(rest).unwrap();
-    assert_eq!(
-        (payments[0].rate, payments[0].time_ms.0),
-        (exact("-0.0375"), 1_570_608_000_000)
-    );
+    let payload = &polled(Feed::Ticker, Surface::Futures, rest)[0];
+    let ticker = MarketStreamEvent::Ticker(streamed);
+    assert_eq!(event(&payload.text, &mut levels), ticker);
+    let payload = &polled(Feed::MiniTicker, Surface::Futures, rest)[0];
+    let MarketStreamEvent::MiniTicker(mini) = event(&payload.text, &mut levels) else {
+        panic!()
+    };
+    assert_eq!(mini.last_price, exact("0.0025"));
+}
+
+#[test]
+fn polled_klines_are_what_the_streams_send() {
+    let rest = r#"[[1699999980000,"1","4","0.5","2","10",1700000039999,"20",7,"5","9","0"],
+        [1700000040000,"2","3","1","2.5","11",1700000099999,"21",8,"6","10","0"]]"#;
+    let mut levels = BookLevels::default();
+    let payloads = polled(Feed::Kline(Interval::Minute1), Surface::Futures, rest);
+    let bars: Vec<_> = payloads
+        .iter()
+        .map(|payload| match event(&payload.text, &mut levels) {
+            MarketStreamEvent::Kline(event) => event.kline,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!((bars[0].is_closed.0, bars[1].is_closed.0), (true, false));
+    assert_eq!((bars[0].high, bars[0].low), (exact("4"), exact("0.5")));
+    assert_eq!((bars[1].open, bars[1].close), (exact("2"), exact("2.5")));
+    assert_eq!((bars[1].trades.0, bars[1].quote_volume), (8, exact("21")));
+    assert_eq!(bars[1].taker_buy_volume, Some(exact("6")));
 }

@@ -1,34 +1,23 @@
-//! Market data by polling, planned by weight: for venues that show no other public stream than
-//! `tradepro` (`market_data = "documented"`).
+//! Market data by polling, planned by weight: which questions serve which topics, and how often
+//! they may be asked. Pure.
 
-use windvane_venue::route::{self, Surface};
-
-/// What has to be known of the market.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Needs {
-    /// Of how many symbols. A list of symbols ([`crate::Client::market_polling`]) says it
-    /// itself.
-    pub symbols: u32,
-    /// Best bid and ask.
-    pub tops: bool,
-    /// So many levels of the book: 5, 10, 20, 50, 100, 500 or 1000; zero for none.
-    pub levels: u32,
-    /// Mark price and funding rate (futures only).
-    pub marks: bool,
-}
+use windvane_venue::market_stream::{Feed, Topic};
+use windvane_venue::route::{self, Need, Param, Route, Surface};
 
 /// One question that is asked again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// Route.
-    pub route: &'static str,
-    /// Asked for each symbol apart; else once for all.
-    pub per_symbol: bool,
-    /// The parameter `limit`, where the route has one.
-    pub limit: Option<u32>,
-    /// Weight of one round over all symbols.
+    pub route: &'static Route,
+    /// The symbol asked for; `None` where one question is for all.
+    pub symbol: Option<String>,
+    /// Its other parameters.
+    pub parameters: Vec<(&'static str, String)>,
+    /// What its answer serves.
+    pub topics: Vec<Topic>,
+    /// Weight of asking once.
     pub weight: u32,
-    /// Time from round to round.
+    /// Time from question to question.
     pub interval_ms: u64,
 }
 
@@ -37,107 +26,152 @@ pub struct Poll {
 pub enum PollingError {
     /// The intervals would be too long to be of use.
     #[error(
-        "polling {symbols} symbols within {weight} of weight per minute would ask every \
-         {interval_ms} ms only: take fewer symbols or fewer levels"
+        "polling {topics} topics within {weight} of weight per minute would ask every \
+         {interval_ms} ms only: take fewer symbols or fewer topics"
     )]
     TooLittle {
-        /// Symbols asked for.
-        symbols: u32,
+        /// Topics asked for.
+        topics: usize,
         /// Weight per minute.
         weight: u32,
         /// The longest interval that it would take.
         interval_ms: u64,
     },
-    /// The surface has no such data.
-    #[error("{0} has no route of market data for this")]
-    NoRoute(Surface),
+    /// No documented route says what the topic's stream says.
+    #[error("{surface} has no route that says what {topic} says")]
+    NoRoute {
+        /// Surface.
+        surface: Surface,
+        /// The topic.
+        topic: Topic,
+    },
 }
 
-/// Faster than this, answers repeat each other.
-const TOP_MS: u64 = 250;
-const BOOK_MS: u64 = 500;
-const MARK_MS: u64 = 1_000;
+/// Levels of a polled book that stands for a stream of differences: the most of the cheapest
+/// weight (spec 1 and 2, Limits).
+const BOOK_LEVELS: u32 = 50;
+/// Trades of one answer; more than that between two questions are lost.
+const TRADES: u32 = 1_000;
 /// Slower than this, a market is not followed any more.
 const LONGEST_MS: u64 = 60_000;
 
-/// Which polls at which intervals keep `weight_per_minute`
-/// ([`super::Budget::steady_weight`]). All intervals are stretched alike when the shortest useful
-/// ones would cost too much.
+/// Which polls at which intervals serve `topics` and keep `weight_per_minute`
+/// ([`super::Budget::steady_weight`]). Each feed has a shortest interval below which answers
+/// repeat each other; all are stretched alike when those would cost too much.
 ///
 /// ```
-/// use windvane_client::budget::polling::{Needs, plan};
+/// use windvane_client::budget::polling::plan;
 /// use windvane_venue::route::Surface;
 ///
-/// let needs = Needs { symbols: 10, tops: true, levels: 20, marks: true };
-/// for poll in plan(Surface::Futures, &needs, 840)? {
-///     println!("{} every {} ms", poll.route, poll.interval_ms);
+/// let topics = ["btcusdt@bookTicker".parse()?, "btcusdt@depth20".parse()?];
+/// for poll in plan(Surface::Futures, &topics, 840)? {
+///     println!("{} every {} ms", poll.route.name, poll.interval_ms);
 /// }
-/// # Ok::<(), windvane_client::budget::polling::PollingError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn plan(
     surface: Surface,
-    needs: &Needs,
+    topics: &[Topic],
     weight_per_minute: u32,
 ) -> Result<Vec<Poll>, PollingError> {
-    let mut polls = Vec::new();
-    if needs.tops {
-        polls.push(by_symbol_or_all(
-            surface,
-            "book_ticker",
-            needs.symbols,
-            TOP_MS,
-        )?);
+    let mut polls: Vec<Poll> = Vec::new();
+    for topic in topics {
+        let poll = question(surface, topic)?;
+        let same = polls.iter_mut().find(|known| {
+            (known.route.name, &known.symbol, &known.parameters)
+                == (poll.route.name, &poll.symbol, &poll.parameters)
+        });
+        match same {
+            Some(known) => known.topics.push(topic.clone()),
+            None => polls.push(poll),
+        }
     }
-    if needs.levels > 0 {
-        polls.push(books(surface, needs)?);
-    }
-    if needs.marks {
-        polls.push(by_symbol_or_all(
-            surface,
-            "premium_index",
-            needs.symbols,
-            MARK_MS,
-        )?);
-    }
-    stretch(&mut polls, needs.symbols, weight_per_minute)?;
+    let mut polls = join(polls);
+    stretch(&mut polls, topics.len(), weight_per_minute)?;
     Ok(polls)
 }
 
-fn by_symbol_or_all(
-    surface: Surface,
-    name: &str,
-    symbols: u32,
-    interval_ms: u64,
-) -> Result<Poll, PollingError> {
-    let route = market_route(surface, name)?;
-    let each = route.weight.of(true, None).saturating_mul(symbols);
-    let all = route.weight.of(false, None);
+/// A documented route says what the topic's stream says.
+pub fn can_be_polled(surface: Surface, topic: &Topic) -> bool {
+    question(surface, topic).is_ok()
+}
+
+/// The question whose answer says what a topic's stream says, for its symbol alone.
+fn question(surface: Surface, topic: &Topic) -> Result<Poll, PollingError> {
+    let limit = |limit: u32| vec![("limit", limit.to_string())];
+    let no_route = || PollingError::NoRoute {
+        surface,
+        topic: topic.clone(),
+    };
+    let (symbol, name, parameters, interval_ms) = match topic {
+        Topic::AllMarkPrices { .. } => (None, "premium_index", Vec::new(), 1_000),
+        Topic::Of { symbol, feed } => {
+            let (name, parameters, interval_ms) = match *feed {
+                Feed::BookTicker => ("book_ticker", Vec::new(), 250),
+                Feed::Depth { .. } => ("depth", limit(BOOK_LEVELS), 500),
+                Feed::PartialDepth { levels, .. } => ("depth", limit(levels as u32), 500),
+                Feed::MarkPrice { .. } => ("premium_index", Vec::new(), 1_000),
+                Feed::Trade | Feed::TradePro => ("trades", limit(TRADES), 1_000),
+                Feed::AggTrade => ("agg_trades", limit(TRADES), 4_000),
+                Feed::Ticker | Feed::MiniTicker => ("ticker_24hr", Vec::new(), 2_000),
+                Feed::Kline(interval) => {
+                    let mut parameters = vec![("interval", interval.to_string())];
+                    // The bar of now, and the last one until it is known as closed.
+                    parameters.extend(limit(2));
+                    ("klines", parameters, 2_000)
+                }
+                Feed::ForceOrder => return Err(no_route()),
+            };
+            (Some(symbol.clone()), name, parameters, interval_ms)
+        }
+    };
+    let route = route::named(&format!("{surface}.{name}")).ok_or_else(no_route)?;
+    let asked_limit = parameters.iter().find(|(name, _)| *name == "limit");
+    let asked_limit = asked_limit.and_then(|(_, limit)| limit.parse().ok());
     Ok(Poll {
-        route: route.name,
-        per_symbol: each <= all,
-        limit: None,
-        weight: each.min(all),
+        route,
+        weight: route.weight.of(symbol.is_some(), asked_limit),
+        symbol,
+        parameters,
+        topics: vec![topic.clone()],
         interval_ms,
     })
 }
 
-fn books(surface: Surface, needs: &Needs) -> Result<Poll, PollingError> {
-    let route = market_route(surface, "depth")?;
-    let limit = Some(needs.levels);
-    Ok(Poll {
-        route: route.name,
-        per_symbol: true,
-        limit,
-        weight: route.weight.of(true, limit).saturating_mul(needs.symbols),
-        interval_ms: BOOK_MS,
-    })
+/// Asks once for all symbols where that is cheaper than one by one.
+fn join(polls: Vec<Poll>) -> Vec<Poll> {
+    let mut joined: Vec<Poll> = Vec::new();
+    for poll in &polls {
+        let of_route = polls
+            .iter()
+            .filter(|other| other.route.name == poll.route.name);
+        // One that asks for all anyhow serves the others too.
+        let each = of_route.map(|other| other.symbol.as_ref().map(|_| other.weight));
+        let each: Option<u32> = each.sum();
+        let all = poll.route.weight.of(false, None);
+        if needs_symbol(poll.route) || each.is_some_and(|each| each <= all) {
+            joined.push(poll.clone());
+            continue;
+        }
+        let same = |known: &&mut Poll| known.route.name == poll.route.name;
+        match joined.iter_mut().find(same) {
+            Some(known) => known.topics.extend(poll.topics.iter().cloned()),
+            None => joined.push(Poll {
+                symbol: None,
+                weight: all,
+                ..poll.clone()
+            }),
+        }
+    }
+    joined
 }
 
-fn market_route(surface: Surface, name: &str) -> Result<&'static route::Route, PollingError> {
-    route::named(&format!("{surface}.{name}")).ok_or(PollingError::NoRoute(surface))
+fn needs_symbol(route: &Route) -> bool {
+    let is_it = |param: &Param| param.name == "symbol" && param.need == Need::Required;
+    route.params.iter().any(is_it)
 }
 
-fn stretch(polls: &mut [Poll], symbols: u32, weight: u32) -> Result<(), PollingError> {
+fn stretch(polls: &mut [Poll], topics: usize, weight: u32) -> Result<(), PollingError> {
     // Weight per minute, times a thousand so that no share is rounded away.
     let cost = |poll: &Poll| u64::from(poll.weight) * 60_000 * 1_000 / poll.interval_ms;
     let wanted: u64 = polls.iter().map(cost).sum();
@@ -153,7 +187,7 @@ fn stretch(polls: &mut [Poll], symbols: u32, weight: u32) -> Result<(), PollingE
     match longest.filter(|longest| *longest > LONGEST_MS) {
         None => Ok(()),
         Some(interval_ms) => Err(PollingError::TooLittle {
-            symbols,
+            topics,
             weight,
             interval_ms,
         }),
@@ -167,14 +201,15 @@ mod tests {
     use super::*;
     use crate::budget::{Budget, Lane, Shares, documented};
 
-    fn needs(symbols: u32) -> Needs {
-        Needs {
-            symbols,
-            tops: true,
-            levels: 20,
-            marks: true,
-        }
+    /// These streams of so many symbols.
+    fn topics(symbols: u32, streams: &[&str]) -> Vec<Topic> {
+        let symbols = (0..symbols).map(|at| format!("a{at}usdt"));
+        let topics =
+            symbols.flat_map(|symbol| streams.iter().map(move |one| format!("{symbol}@{one}")));
+        topics.map(|topic| topic.parse().unwrap()).collect()
     }
+
+    const STREAMS: [&str; 3] = ["bookTicker", "depth20", "markPrice"];
 
     /// Weight of a plan in one minute.
     fn weight(polls: &[Poll]) -> u64 {
@@ -187,48 +222,85 @@ mod tests {
         let budget = Budget::new(&documented(Surface::Futures), Shares::default());
         let given = budget.steady_weight(Lane::Query);
         assert_eq!(given, 840);
-        let polls = plan(Surface::Futures, &needs(1), given).unwrap();
+        let polls = plan(Surface::Futures, &topics(1, &STREAMS), given).unwrap();
         let told: Vec<_> = polls
             .iter()
-            .map(|poll| (poll.route, poll.per_symbol, poll.weight, poll.interval_ms))
+            .map(|poll| (poll.route.name, poll.weight, poll.interval_ms))
             .collect();
         assert_eq!(
             told,
             [
-                ("futures.book_ticker", true, 1, 250),
-                ("futures.depth", true, 2, 500),
-                ("futures.premium_index", true, 1, 1_000),
+                ("futures.book_ticker", 1, 250),
+                ("futures.depth", 2, 500),
+                ("futures.premium_index", 1, 1_000),
             ]
+        );
+        assert!(
+            polls
+                .iter()
+                .all(|poll| poll.symbol.as_deref() == Some("A0USDT"))
         );
     }
 
     #[test]
     fn many_symbols_share_one_question_where_there_is_one() {
-        let polls = plan(Surface::Futures, &needs(10), 840).unwrap();
-        assert_eq!((polls[0].per_symbol, polls[0].weight), (false, 2));
-        assert_eq!((polls[1].per_symbol, polls[1].weight), (true, 20));
-        assert!(polls[1].interval_ms > 1_500, "{polls:?}");
+        let polls = plan(Surface::Futures, &topics(10, &STREAMS), 840).unwrap();
+        let of = |name: &str| {
+            let of_route = polls.iter().filter(|poll| poll.route.name == name);
+            of_route.collect::<Vec<_>>()
+        };
+        let tops = of("futures.book_ticker");
+        assert_eq!((tops.len(), &tops[0].symbol, tops[0].weight), (1, &None, 2));
+        assert_eq!(tops[0].topics.len(), 10);
+        assert_eq!(of("futures.depth").len(), 10);
+        assert!(of("futures.depth")[0].interval_ms > 1_500, "{polls:?}");
+        assert_eq!(of("futures.premium_index").len(), 1);
+    }
+
+    #[test]
+    fn topics_of_one_question_share_its_answer() {
+        let mut wanted = topics(1, &["ticker", "miniTicker", "trade", "tradepro"]);
+        wanted.push("!markPrice@arr".parse().unwrap());
+        wanted.extend(topics(1, &["markPrice@1s"]));
+        let polls = plan(Surface::Futures, &wanted, 840).unwrap();
+        let served: Vec<_> = polls.iter().map(|poll| poll.topics.len()).collect();
+        assert_eq!(served, [2, 2, 2]);
+    }
+
+    #[test]
+    fn every_symbol_that_needs_its_own_question_gets_it() {
+        let streams = [
+            "depth", "depth5", "trade", "aggTrade", "kline_1m", "kline_1h",
+        ];
+        let polls = plan(Surface::Spot, &topics(2, &streams), 10_000).unwrap();
+        assert_eq!(polls.len(), 12);
+        assert!(polls.iter().all(|poll| poll.symbol.is_some()));
     }
 
     #[test]
     fn what_no_budget_allows_is_refused() {
-        let refused = plan(Surface::Spot, &needs(1), 840).unwrap_err();
-        assert_eq!(refused, PollingError::NoRoute(Surface::Spot));
-        let refused = plan(Surface::Futures, &needs(1_000), 10).unwrap_err();
+        let refused = plan(Surface::Spot, &topics(1, &["markPrice"]), 840).unwrap_err();
+        assert!(matches!(refused, PollingError::NoRoute { .. }));
+        let refused = plan(Surface::Futures, &topics(1, &["forceOrder"]), 840).unwrap_err();
+        assert!(matches!(refused, PollingError::NoRoute { .. }));
+        let refused = plan(Surface::Futures, &topics(1_000, &STREAMS), 10).unwrap_err();
         assert!(matches!(refused, PollingError::TooLittle { .. }));
-        assert!(plan(Surface::Futures, &needs(1), 0).is_err());
+        assert!(plan(Surface::Futures, &topics(1, &STREAMS), 0).is_err());
     }
 
     proptest! {
         #[test]
-        fn a_plan_keeps_its_weight(
-            symbols in 1_u32..200, given in 1_u32..3_000,
-            levels in proptest::sample::select(vec![0_u32, 5, 50, 100, 1_000]),
-            (tops, marks) in any::<(bool, bool)>(),
+        fn a_plan_keeps_its_weight_and_serves_every_topic(
+            symbols in 1_u32..100, given in 1_u32..3_000,
+            streams in proptest::sample::subsequence(
+                vec!["bookTicker", "depth", "depth5", "markPrice", "tradepro", "aggTrade",
+                    "ticker", "miniTicker", "kline_1m"], 1..9),
         ) {
-            let needs = Needs { symbols, tops, levels, marks };
-            if let Ok(polls) = plan(Surface::Futures, &needs, given) {
+            let topics = topics(symbols, &streams);
+            if let Ok(polls) = plan(Surface::Futures, &topics, given) {
                 prop_assert!(weight(&polls) <= u64::from(given));
+                let served: usize = polls.iter().map(|poll| poll.topics.len()).sum();
+                prop_assert_eq!(served, topics.len());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Sockets, requests and timers around one [`Machine`]: the only place where a stream waits.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +14,13 @@ use windvane_venue::wire::Parameters;
 
 use crate::budget::{Cost, Lane};
 use crate::client::Client;
-use crate::outcome::Outcome;
+use crate::outcome::{NotDone, Outcome, Refusal};
 
 use super::link::LinkId;
 use super::machine::{Action, Emit, Input, Machine, Renewal, Rules};
-use super::socket::{self, Dial, Refused, SocketCommand, SocketEvent};
+use super::socket::{self, Dial, LimitMet, SocketCommand, SocketEvent};
 use super::start;
-use super::{GapReason, StreamItem};
+use super::{GapReason, Obstacle, StreamItem};
 
 /// What the driver does for one of a stream's connections.
 pub(super) struct Driver {
@@ -49,14 +50,8 @@ pub(super) enum Look {
 
 /// What a request for a listen key came to.
 enum KeyAnswer {
-    Created(Result<String, NoKey>),
-    Renewed(Renewal),
-}
-
-/// Why there is no listen key, and the pause that the venue wants, if it said one.
-struct NoKey {
-    why: String,
-    pause_ms: Option<u64>,
+    Created(Result<String, NotDone>),
+    Renewed(Renewal, Option<NotDone>),
 }
 
 /// The state of one run.
@@ -120,8 +115,9 @@ impl Run {
             }
             SocketEvent::NotOpened(why, refused) => {
                 self.sockets.remove(&link);
-                self.log(format!("no WebSocket connection: {why}"));
-                let pause_ms = refused.map(|refused| self.heed(refused));
+                let pause_ms = refused.limit.map(|limit| self.heed(limit));
+                let status = refused.status;
+                self.obstacle(Obstacle::NotOpened { status, why });
                 self.handle(Input::NotOpened(link, pause_ms));
             }
             SocketEvent::Text(text) => match (self.driver.look)(&text) {
@@ -150,22 +146,34 @@ impl Run {
     fn key_answer(&mut self, answer: KeyAnswer) {
         let input = match answer {
             KeyAnswer::Created(Ok(key)) => Input::Key(Ok(key)),
-            KeyAnswer::Created(Err(NoKey { why, pause_ms })) => {
-                self.log(format!("no listen key: {why}"));
+            KeyAnswer::Created(Err(not_done)) => {
+                let pause_ms = match &not_done {
+                    NotDone::Wait(wait) => Some(start::millis(wait.after)),
+                    NotDone::Refused(_) | NotDone::Unknown(_) => None,
+                };
+                self.obstacle(Obstacle::NoKey(not_done));
                 Input::Key(Err(pause_ms))
             }
-            KeyAnswer::Renewed(renewal) => Input::Renewed(renewal),
+            KeyAnswer::Renewed(renewal, not_done) => {
+                if let Some(not_done) = not_done {
+                    self.obstacle(Obstacle::NoKey(not_done));
+                }
+                Input::Renewed(renewal)
+            }
         };
         self.handle(input);
     }
 
-    /// Logs what is in the way of a connection when it is another than before.
-    fn log(&mut self, obstacle: String) {
-        if self.obstacle.as_ref() != Some(&obstacle) {
-            let (surface, connection) = (self.driver.surface, self.driver.connection);
-            tracing::warn!(%surface, connection, "{obstacle}; it is tried again");
-            self.obstacle = Some(obstacle);
+    /// Tells what is in the way of a connection, and logs it when it is another than before.
+    fn obstacle(&mut self, why: Obstacle) {
+        let connection = self.driver.connection;
+        let words = why.to_string();
+        if self.obstacle.as_ref() != Some(&words) {
+            let surface = self.driver.surface;
+            tracing::warn!(%surface, connection, "{words}; it is tried again");
+            self.obstacle = Some(words);
         }
+        self.deliver(StreamItem::Failed { connection, why });
     }
 
     fn handle(&mut self, input: Input<Utf8Bytes>) {
@@ -197,15 +205,16 @@ impl Run {
                 let (client, surface) = self.requests();
                 let answers = self.key_answers.clone();
                 tokio::spawn(async move {
-                    let renewal = renew_key(&client, surface, &key).await;
-                    let _ = answers.send(KeyAnswer::Renewed(renewal)).await;
+                    let (renewal, not_done) = renew_key(&client, surface, &key).await;
+                    let answer = KeyAnswer::Renewed(renewal, not_done);
+                    let _ = answers.send(answer).await;
                 });
             }
         }
     }
 
     /// A limit that a handshake met is one of the address: requests stop as well.
-    fn heed(&self, refused: Refused) -> u64 {
+    fn heed(&self, refused: LimitMet) -> u64 {
         let pause_ms = start::millis(refused.pause);
         let surface = self.driver.surface;
         self.driver.client.with_budget(surface, |budget, now_ms| {
@@ -226,7 +235,11 @@ impl Run {
         let (sender, commands) = mpsc::unbounded_channel();
         self.sockets.insert(link, sender);
         let dial = Dial {
-            url: format!("{}{}", self.driver.url, key.unwrap_or_default()),
+            url: format!(
+                "{}{}",
+                self.driver.url,
+                path_segment(&key.unwrap_or_default())
+            ),
             tls: Arc::clone(&self.driver.tls),
             within: self.driver.connect_within,
         };
@@ -246,11 +259,28 @@ impl Run {
         }
     }
 
-    /// Hands an item to the consumer. A consumer who is too slow loses items and is told so as
-    /// soon as there is room; the venue is not held back, because that would end the connection.
     fn emit(&mut self, emit: Emit<Utf8Bytes>) {
         let connection = self.driver.connection;
+        self.deliver(match emit {
+            Emit::Frame(text) => StreamItem::Event(text),
+            Emit::Connected => StreamItem::Connected { connection },
+            Emit::Gap(reason) => StreamItem::Gap { connection, reason },
+            Emit::NotSubscribed(reason) => {
+                let why = Obstacle::NotSubscribed(reason);
+                StreamItem::Failed { connection, why }
+            }
+            Emit::Alive(round_trip_ms) => StreamItem::Alive {
+                connection,
+                round_trip_ms,
+            },
+        });
+    }
+
+    /// Hands an item to the consumer. A consumer who is too slow loses items and is told so as
+    /// soon as there is room; the venue is not held back, because that would end the connection.
+    fn deliver(&mut self, item: StreamItem<Utf8Bytes>) {
         if self.has_dropped {
+            let connection = self.driver.connection;
             let reason = GapReason::Overflow;
             let gap = StreamItem::Gap { connection, reason };
             match self.driver.items.try_send(gap) {
@@ -258,15 +288,6 @@ impl Run {
                 Err(_) => return,
             }
         }
-        let item = match emit {
-            Emit::Frame(text) => StreamItem::Event(text),
-            Emit::Connected => StreamItem::Connected { connection },
-            Emit::Gap(reason) => StreamItem::Gap { connection, reason },
-            Emit::Alive(round_trip_ms) => StreamItem::Alive {
-                connection,
-                round_trip_ms,
-            },
-        };
         if self.driver.items.try_send(item).is_err() {
             self.has_dropped = true;
         }
@@ -274,51 +295,43 @@ impl Run {
 }
 
 /// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.
-async fn create_key(client: &Client, surface: Surface) -> Result<String, NoKey> {
+async fn create_key(client: &Client, surface: Surface) -> Result<String, NotDone> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Answer {
         listen_key: String,
     }
-    match key_request(client, surface, "create_listen_key", None).await {
-        Outcome::Done(text) => {
-            let answer: Result<Answer, _> = serde_json::from_str(&text);
-            let key = answer.map(|answer| answer.listen_key);
-            // It becomes part of a path: what would change the path is no key.
-            let key = key.ok().filter(|key| is_key(key));
-            key.ok_or_else(|| NoKey {
-                why: "the answer holds none".to_owned(),
-                pause_ms: None,
-            })
-        }
-        Outcome::Wait(wait) => Err(NoKey {
-            why: wait.why.to_string(),
-            pause_ms: u64::try_from(wait.after.as_millis()).ok(),
-        }),
-        Outcome::Refused(refusal) => Err(NoKey {
-            why: refusal.to_string(),
-            pause_ms: None,
-        }),
-        Outcome::Unknown(doubt) => Err(NoKey {
-            why: doubt.to_string(),
-            pause_ms: None,
-        }),
+    let answer = key_request(client, surface, "create_listen_key", None).await;
+    let text = answer.into_result()?;
+    let unreadable = |error: String| {
+        let excerpt = text.chars().take(200).collect();
+        NotDone::Refused(Refusal::Unreadable { error, excerpt })
+    };
+    let answer: Answer =
+        serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+    match answer.listen_key.as_str() {
+        "" => Err(unreadable("the listen key is empty".to_owned())),
+        _ => Ok(answer.listen_key),
     }
 }
 
-async fn renew_key(client: &Client, surface: Surface, key: &str) -> Renewal {
-    match key_request(client, surface, "keepalive_listen_key", Some(key)).await {
-        Outcome::Done(_) => Renewal::Done,
-        Outcome::Refused(refusal) => {
-            tracing::info!(%surface, %refusal, "the listen key is not renewed");
-            if refusal.code() == Some(code::INVALID_LISTEN_KEY.code) {
-                Renewal::Dead
-            } else {
-                Renewal::Failed
-            }
-        }
-        Outcome::Unknown(_) | Outcome::Wait(_) => Renewal::Failed,
-    }
+/// What became of the renewal, and why not if it was not done.
+async fn renew_key(client: &Client, surface: Surface, key: &str) -> (Renewal, Option<NotDone>) {
+    let answer = key_request(client, surface, "keepalive_listen_key", Some(key)).await;
+    let Err(not_done) = answer.into_result() else {
+        return (Renewal::Done, None);
+    };
+    let code = match &not_done {
+        NotDone::Refused(refusal) => refusal.code(),
+        NotDone::Unknown(_) | NotDone::Wait(_) => None,
+    };
+    let is_dead = code == Some(code::INVALID_LISTEN_KEY.code);
+    let renewal = if is_dead {
+        Renewal::Dead
+    } else {
+        Renewal::Failed
+    };
+    (renewal, Some(not_done))
 }
 
 async fn key_request(
@@ -340,7 +353,16 @@ async fn key_request(
     answer.map(|raw| raw.text)
 }
 
-fn is_key(key: &str) -> bool {
-    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~');
-    !key.is_empty() && key.bytes().all(is_allowed)
+/// A listen key as a part of a path: a key is whatever the venue gives.
+fn path_segment(key: &str) -> String {
+    let mut segment = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(segment, "%{byte:02X}");
+        }
+    }
+    segment
 }

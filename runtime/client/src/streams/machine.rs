@@ -90,6 +90,8 @@ pub(super) enum Emit<F> {
     Frame(F),
     Connected,
     Gap(GapReason),
+    /// A connection was lost before everything was subscribed.
+    NotSubscribed(GapReason),
     /// A PING was answered after so many milliseconds.
     Alive(u64),
 }
@@ -466,7 +468,11 @@ impl<F: AsRef<str>> Machine<F> {
                 return;
             }
             self.leader = None;
-            self.gap(reason);
+            if self.is_connected {
+                self.gap(reason);
+            } else {
+                self.emit(Emit::NotSubscribed(reason));
+            }
             if self.follower.is_some() {
                 self.switch(now_ms);
             } else if self.attempt == Attempt::None {

@@ -1,5 +1,7 @@
 //! Public market streams, on as many connections as the venue's limit of streams asks for.
 
+use std::task::{Context, Poll};
+
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_venue::frame::{BookLevels, FrameError};
@@ -17,7 +19,7 @@ use super::settings::MarketPath;
 use super::start::{self, StreamStartError};
 
 /// Topics of one SUBSCRIBE: a few kilobytes.
-const BATCH: usize = 100;
+pub(super) const BATCH: usize = 100;
 
 /// Streams that one connection may subscribe to (spec 1, Limits, rule 8; spec 4, section 5).
 pub const fn streams_max(surface: Surface) -> usize {
@@ -32,12 +34,14 @@ pub const fn streams_max(surface: Surface) -> usize {
 pub struct MarketStream {
     items: mpsc::Receiver<StreamItem<Utf8Bytes>>,
     restarts: Vec<mpsc::Sender<()>>,
+    /// The topics of each SUBSCRIBE, in the order of the commands' ids, which begin with 1.
+    subscribed: Vec<Vec<Topic>>,
 }
 
 /// One frame of a public stream, as it came. It is decoded where and when it is needed, without a
 /// copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarketFrame(Utf8Bytes);
+pub struct MarketFrame(pub(super) Utf8Bytes);
 
 impl MarketFrame {
     /// Its text.
@@ -59,8 +63,8 @@ impl Client {
     /// limit, and subscribed no faster than it allows. It lives until it is dropped. It must be
     /// called inside a tokio runtime.
     ///
-    /// With `market_data` set to documented, only `tradepro` is let through; books and marks come
-    /// from polling then ([`crate::budget::polling`]).
+    /// These are streams and nothing else: with `market_data` set to documented, only `tradepro`
+    /// is let through. [`Self::market_feed`] serves any topic from wherever the venue tells it.
     ///
     /// ```no_run
     /// use windvane_client::streams::StreamItem;
@@ -85,7 +89,7 @@ impl Client {
         topics: &[Topic],
     ) -> Result<MarketStream, StreamStartError> {
         let settings = self.settings();
-        let address = start::address(settings, surface)?;
+        start::address(settings, surface)?;
         if topics.is_empty() {
             return Err(StreamStartError::NoTopics);
         }
@@ -95,12 +99,29 @@ impl Client {
                 return Err(StreamStartError::NotDocumented(topic.to_string()));
             }
         }
-        let path = match settings.streams.path {
+        let path = match settings.market_data {
+            MarketData::Documented => MarketPath::Raw,
+            MarketData::Auto | MarketData::Streams => settings.streams.path,
+        };
+        self.open_market_stream(surface, topics, path, BATCH)
+    }
+
+    /// Streams of any topics; each SUBSCRIBE asks for `batch` of them.
+    pub(super) fn open_market_stream(
+        &self,
+        surface: Surface,
+        topics: &[Topic],
+        path: MarketPath,
+        batch: usize,
+    ) -> Result<MarketStream, StreamStartError> {
+        let settings = self.settings();
+        let address = start::address(settings, surface)?;
+        let path = match path {
             MarketPath::Combined => "stream",
             MarketPath::Raw => "ws",
         };
         let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
-        let mut restarts = Vec::new();
+        let (mut restarts, mut subscribed) = (Vec::new(), Vec::new());
         for (connection, topics) in topics.chunks(streams_max(surface)).enumerate() {
             let (restart, restart_requests) = mpsc::channel(1);
             restarts.push(restart);
@@ -118,12 +139,14 @@ impl Client {
             let salt = 16 + surface as u64 + 4 * connection as u64;
             let mut rules = start::rules(&settings.streams, salt);
             rules.link.silence_max_ms = settings.streams.silence_max.map(start::millis);
-            rules.commands = subscriptions(topics);
+            rules.commands = subscriptions(topics, batch, subscribed.len());
+            subscribed.extend(topics.chunks(batch).map(<[Topic]>::to_vec));
             tokio::spawn(driver.run(rules));
         }
         Ok(MarketStream {
             items: receiver,
             restarts,
+            subscribed,
         })
     }
 }
@@ -134,6 +157,22 @@ impl MarketStream {
     pub async fn next(&mut self) -> Option<StreamItem<MarketFrame>> {
         let item = self.items.recv().await?;
         Some(item.read(0, |text| Ok(MarketFrame(text))))
+    }
+
+    /// [`Self::next`] for whoever waits for several streams.
+    pub(super) fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<StreamItem<MarketFrame>>> {
+        let item = self.items.poll_recv(context);
+        item.map(|item| Some(item?.read(0, |text| Ok(MarketFrame(text)))))
+    }
+
+    /// The topics of the command that is answered with this id; none if it is not one of ours.
+    pub(super) fn topics_of(&self, id: i64) -> &[Topic] {
+        let at = usize::try_from(id - 1).ok();
+        at.and_then(|at| self.subscribed.get(at))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// How many connections it has.
@@ -150,7 +189,8 @@ impl MarketStream {
     }
 }
 
-fn is_documented(topic: &Topic) -> bool {
+/// Documents 1 to 3 show no other public stream.
+pub(super) fn is_documented(topic: &Topic) -> bool {
     matches!(
         topic,
         Topic::Of {
@@ -160,8 +200,10 @@ fn is_documented(topic: &Topic) -> bool {
     )
 }
 
-fn subscriptions(topics: &[Topic]) -> Vec<String> {
-    let batches = topics.chunks(BATCH).zip(1_u64..);
+/// The commands of a connection; `before`: so many ids are other connections'.
+fn subscriptions(topics: &[Topic], batch: usize, before: usize) -> Vec<String> {
+    let ids = 1 + before as u64..;
+    let batches = topics.chunks(batch).zip(ids);
     let messages = batches.map(|(batch, id)| Command::Subscribe(batch.to_vec()).message(id));
     messages.collect()
 }
@@ -187,7 +229,7 @@ mod tests {
         let topics: Vec<Topic> = (0..250)
             .map(|at| Topic::of(&format!("A{at}USDT"), Feed::TradePro))
             .collect();
-        let messages = subscriptions(&topics);
+        let messages = subscriptions(&topics, BATCH, 0);
         assert_eq!(messages.len(), 3);
         assert!(messages[0].starts_with(
             r#"{"method":"SUBSCRIBE","params":["a0usdt@tradepro","a1usdt@tradepro","#

@@ -8,11 +8,11 @@
 
 mod backoff;
 mod driver;
+mod feed;
 mod link;
 mod machine;
 mod market;
 mod overlap;
-mod polling;
 mod settings;
 mod socket;
 mod start;
@@ -21,11 +21,13 @@ mod user;
 #[cfg(test)]
 mod machine_tests;
 
+pub use feed::{FeedItem, MarketFeed, Source, Why};
 pub use market::{MarketFrame, MarketStream};
-pub use polling::{MarketPolling, Polled};
 pub use settings::{MarketPath, StreamSettings};
 pub use start::StreamStartError;
 pub use user::UserStream;
+
+use crate::outcome::NotDone;
 
 /// What comes out of a stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +45,13 @@ pub enum StreamItem<E> {
         connection: usize,
         /// Why.
         reason: GapReason,
+    },
+    /// A connection did not come to stand; it is tried again, with growing pauses.
+    Failed {
+        /// Which of the stream's connections.
+        connection: usize,
+        /// What was in the way.
+        why: Obstacle,
     },
     /// The venue answered a PING: evidence that the stream is alive.
     Alive {
@@ -81,6 +90,7 @@ impl<E> StreamItem<E> {
             },
             Self::Connected { connection } => StreamItem::Connected { connection },
             Self::Gap { connection, reason } => StreamItem::Gap { connection, reason },
+            Self::Failed { connection, why } => StreamItem::Failed { connection, why },
             Self::Alive {
                 connection,
                 round_trip_ms,
@@ -101,24 +111,51 @@ impl<E> StreamItem<E> {
     }
 }
 
+/// What keeps a connection from standing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// The listen key was not given, or not renewed.
+    #[error("no listen key: {0}")]
+    NoKey(NotDone),
+    /// No WebSocket came about.
+    #[error("no WebSocket connection: {why}")]
+    NotOpened {
+        /// The HTTP status by which the venue refused it.
+        status: Option<u16>,
+        /// Why.
+        why: String,
+    },
+    /// It came about and was lost before the subscription was answered.
+    #[error("the subscription came to nothing: {0}")]
+    NotSubscribed(GapReason),
+}
+
 /// Why events may have been missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum GapReason {
     /// The connection was closed or broke.
+    #[error("the connection was closed")]
     Closed,
     /// A PING was not answered in time.
+    #[error("a PING was not answered in time")]
     NoPong,
     /// Topics that must be talking were silent.
+    #[error("nothing came for too long")]
     Silent,
     /// A subscription was not answered in time.
+    #[error("the subscription was not answered in time")]
     NoAnswer,
     /// The venue said that the listen key has expired.
+    #[error("the listen key has expired")]
     KeyExpired,
     /// The listen key could not be renewed, or the venue does not know it any more.
+    #[error("the listen key could not be kept alive")]
     KeyDead,
     /// The consumer asked for a new connection.
+    #[error("a new connection was asked for")]
     Asked,
     /// The consumer was too slow: items were dropped. The connection still stands, so no
     /// `Connected` follows.
+    #[error("events came faster than they were taken; some were dropped")]
     Overflow,
 }

@@ -23,6 +23,12 @@ pub struct StreamSettings {
     /// Public streams only: a connection that carries no frame for so long is given up although
     /// it answers PINGs. For topics that must be talking; `None` for topics that may be silent.
     pub silence_max: Option<Duration>,
+    /// Feeds only: a topic whose stream brought no frame within this time of the start, or of the
+    /// loss of its connection, is polled beside. As long has the stream to bring what polling
+    /// shows before it counts as dead.
+    pub first_frame_within: Duration,
+    /// Feeds only: a topic whose stream was silent for so long is polled beside.
+    pub frame_within: Duration,
     /// First and longest pause before a new connection; between them it doubles, and half of it
     /// is random.
     pub backoff: (Duration, Duration),
@@ -35,7 +41,8 @@ pub struct StreamSettings {
     pub renew_every: Duration,
     /// A connection, its handshake included, must stand within this time.
     pub connect_within: Duration,
-    /// Where public streams are connected to.
+    /// Where public streams are connected to. A feed takes the other path where the venue does
+    /// not know this one, and with documented market data always [`MarketPath::Raw`].
     pub path: MarketPath,
     /// Messages to the venue per connection and second: 5 on both surfaces by document 1, which
     /// wins over the 10 of spec 4, section 5, for futures.
@@ -53,6 +60,8 @@ impl Default for StreamSettings {
             ping_every: Duration::from_secs(10),
             pong_within: Duration::from_secs(10),
             silence_max: None,
+            first_frame_within: Duration::from_secs(5),
+            frame_within: Duration::from_mins(1),
             backoff: (Duration::from_millis(500), Duration::from_secs(30)),
             age_max: Duration::from_mins(23 * 60 + 30),
             overlap: Duration::from_secs(3),

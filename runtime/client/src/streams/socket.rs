@@ -20,8 +20,8 @@ use super::link::LinkId;
 #[derive(Debug)]
 pub(super) enum SocketEvent {
     Opened,
-    /// Why, and what the venue said if it refused because of a limit.
-    NotOpened(String, Option<Refused>),
+    /// Why, and what the venue said if it refused.
+    NotOpened(String, Refused),
     Text(Utf8Bytes),
     /// A frame that is no text.
     Binary(usize),
@@ -29,9 +29,17 @@ pub(super) enum SocketEvent {
     Closed,
 }
 
+/// How the venue refused a handshake; nothing if it did not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// HTTP status.
+    pub(super) status: Option<u16>,
+    pub(super) limit: Option<LimitMet>,
+}
+
 /// A handshake that was refused because of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct LimitMet {
     pub(super) limit: Limit,
     /// What the venue asks to wait; without `Retry-After` the shortest ban.
     pub(super) pause: Duration,
@@ -73,7 +81,8 @@ pub(super) async fn run(
         }
         Err(_) => {
             let why = format!("no handshake within {} ms", dial.within.as_millis());
-            let _ = events.send((link, SocketEvent::NotOpened(why, None))).await;
+            let not_opened = SocketEvent::NotOpened(why, Refused::default());
+            let _ = events.send((link, not_opened)).await;
             return;
         }
     };
@@ -138,20 +147,22 @@ fn read(link: LinkId, message: Option<Result<Message, tungstenite::Error>>) -> O
     }
 }
 
-fn refused(error: &tungstenite::Error) -> Option<Refused> {
+fn refused(error: &tungstenite::Error) -> Refused {
     let tungstenite::Error::Http(response) = error else {
-        return None;
+        return Refused::default();
     };
-    let limit = match response.status().as_u16() {
-        429 => Limit::Weight,
-        418 => Limit::Ban,
-        403 => Limit::Firewall,
-        _ => return None,
+    let status = response.status().as_u16();
+    let limit = match status {
+        429 => Some(Limit::Weight),
+        418 => Some(Limit::Ban),
+        403 => Some(Limit::Firewall),
+        _ => None,
     };
     let header = response.headers().get("retry-after");
     let seconds = header.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Some(Refused {
-        limit,
-        pause: seconds.map_or(PAUSE, Duration::from_secs),
-    })
+    let pause = seconds.map_or(PAUSE, Duration::from_secs);
+    Refused {
+        status: Some(status),
+        limit: limit.map(|limit| LimitMet { limit, pause }),
+    }
 }

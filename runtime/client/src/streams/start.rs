@@ -5,6 +5,7 @@ use std::time::Duration;
 use url::Url;
 use windvane_venue::route::Surface;
 
+use crate::budget::polling::PollingError;
 use crate::settings::Settings;
 
 use super::link::LinkRules;
@@ -25,10 +26,13 @@ pub enum StreamStartError {
     NoTopics,
     /// The settings allow documented streams only.
     #[error(
-        "topic {0} is not in documents 1 to 3 and market_data is \"documented\": take tradepro, \
-         or poll"
+        "topic {0} is no stream of documents 1 to 3 and market_data is \"documented\": take a \
+         feed, which polls it, or tradepro"
     )]
     NotDocumented(String),
+    /// What has to be polled does not fit into the budget.
+    #[error(transparent)]
+    Polling(#[from] PollingError),
 }
 
 /// The life of a listen key that is not renewed (spec 1, Listen key).

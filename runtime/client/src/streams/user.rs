@@ -33,7 +33,8 @@ impl Client {
     /// while let Some(item) = stream.next().await {
     ///     match item {
     ///         StreamItem::Connected { .. } => println!("now ask for orders and balances"),
-    ///         StreamItem::Gap { reason, .. } => println!("blind: {reason:?}"),
+    ///         StreamItem::Gap { reason, .. } => println!("blind: {reason}"),
+    ///         StreamItem::Failed { why, .. } => println!("still blind: {why}"),
     ///         StreamItem::Event(event) => println!("{event:?}"),
     ///         StreamItem::Unreadable { error, .. } => println!("missed something: {error}"),
     ///         StreamItem::Alive { .. } => {}

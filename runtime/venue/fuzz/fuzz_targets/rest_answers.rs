@@ -7,9 +7,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use windvane_venue::error::{Judgement, judge};
-use windvane_venue::market_stream::polling;
+use windvane_venue::market_stream::{Feed, polling};
+use windvane_venue::user_stream::Surface;
 use windvane_venue::wire::answers;
-use windvane_venue::{BookLevels, exchange_info, route};
+use windvane_venue::wire::words::Interval;
+use windvane_venue::{exchange_info, route};
 
 const STATUSES: [u16; 10] = [200, 204, 400, 401, 403, 418, 429, 500, 502, 503];
 
@@ -46,16 +48,20 @@ fn promised(status: u16, retry_after: Option<&str>, body: &str) {
 }
 
 fn polled(body: &str) {
-    let mut levels = BookLevels::default();
-    if let Ok(snapshot) = polling::book("BTCUSDT", body, &mut levels) {
-        let _ = polling::top_of(&snapshot, &levels);
+    for feed in [
+        Feed::BookTicker,
+        Feed::MarkPrice { every_second: false },
+        Feed::Ticker,
+        Feed::MiniTicker,
+        Feed::Depth { fast: false },
+        Feed::Trade,
+        Feed::AggTrade,
+        Feed::Kline(Interval::Minute1),
+    ] {
+        for surface in [Surface::Spot, Surface::Futures] {
+            let _ = polling::payloads(feed, surface, "BTCUSDT", 0, body);
+        }
     }
-    let _ = polling::tops(body);
-    let _ = polling::marks(body);
-    let _ = polling::trades("BTCUSDT", body);
-    let _ = polling::aggregates("BTCUSDT", body);
-    let _ = polling::tickers(body);
-    let _ = polling::funding_payments(body);
     if let Ok(entries) = exchange_info::entries(body) {
         for (_, entry) in entries {
             let _ = exchange_info::surface(entry);

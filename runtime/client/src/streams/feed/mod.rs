@@ -1,0 +1,542 @@
+//! One source of market data that works by topic: streams where the venue has them, polling where
+//! it has not, the same frames from both ([`MarketFeed`]).
+//!
+//! [`sources`] decides, [`polling`] asks; here are the sockets and what passes between the three.
+//! Each kind of topic has a connection of its own, so that a venue that refuses one, or closes
+//! the connection at it, takes no other with it.
+
+mod frames;
+mod polling;
+mod sources;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::task::Poll as Ready;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windvane_venue::market_stream::{CommandAnswer, Feed, Topic};
+use windvane_venue::route::Surface;
+
+use crate::budget::Lane;
+use crate::budget::polling::{can_be_polled, plan};
+use crate::client::Client;
+use crate::settings::MarketData;
+
+use super::market::{BATCH, MarketFrame, MarketStream, is_documented, streams_max};
+use super::settings::MarketPath;
+use super::start::{self, StreamStartError};
+use super::{GapReason, Obstacle, StreamItem};
+use frames::{Heard, Memory};
+use polling::{Answered, Polling};
+use sources::{Allowed, Attempt, Decision, Next, Rules, Sources};
+
+/// From where the frames of a topic come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The public stream.
+    Stream,
+    /// REST, asked again and again.
+    Polling,
+    /// Both: the stream is silent, which may be the market or the stream.
+    Both,
+    /// Nothing brings them.
+    None,
+}
+
+/// Why a topic comes from there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// `market_data` is documented.
+    #[error("documents 1 to 3 show no stream of it")]
+    Documents,
+    /// The stream brings frames.
+    #[error("the stream speaks")]
+    Speaks,
+    /// The stream brings no frames.
+    #[error("the stream is silent")]
+    Silent,
+    /// The stream was silent while polling showed changes.
+    #[error("the stream is silent while the market moves")]
+    Dead,
+    /// The venue refused the subscription.
+    #[error("the venue refused the subscription: {0}")]
+    Refused(String),
+    /// The venue ended one connection after the other at the subscription.
+    #[error("the venue ends every connection that subscribes it")]
+    Unsubscribable,
+    /// The venue has no such path.
+    #[error("the venue has no path for public streams (HTTP {0})")]
+    NoPath(u16),
+    /// The venue refused the question.
+    #[error("it cannot be polled: {0}")]
+    NotAnswered(String),
+}
+
+/// What comes out of a feed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FeedItem {
+    /// A frame, always `{stream, data}` with the topic as `stream`, whatever its source.
+    Frame(MarketFrame),
+    /// The topic is served from there from now on. Until this is said of a topic, it is streamed.
+    Source {
+        /// The topic.
+        topic: Topic,
+        /// From where.
+        source: Source,
+        /// Why.
+        why: Why,
+    },
+    /// The streams of these topics stand. What happened before has to be asked for.
+    Connected {
+        /// The topics.
+        topics: Vec<Topic>,
+    },
+    /// Events of these topics may be missed from about here until they are `Connected` again.
+    /// Where they can be polled they are, if it takes longer.
+    Gap {
+        /// The topics.
+        topics: Vec<Topic>,
+        /// Why.
+        reason: GapReason,
+    },
+    /// A connection for these topics did not come to stand; what follows from it is said by
+    /// [`Self::Source`].
+    Failed {
+        /// The topics.
+        topics: Vec<Topic>,
+        /// What was in the way.
+        why: Obstacle,
+    },
+    /// A question about these topics was not answered; it is asked again. Said once until it is
+    /// answered.
+    NotPolled {
+        /// The topics.
+        topics: Vec<Topic>,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Public market data by topic; see [`Client::market_feed`].
+#[derive(Debug)]
+pub struct MarketFeed {
+    client: Client,
+    surface: Surface,
+    topics: Vec<Topic>,
+    /// Topics by their names.
+    places: BTreeMap<String, usize>,
+    memory: Vec<Memory>,
+    groups: Vec<Group>,
+    sources: Sources,
+    polling: Polling,
+    /// The topics that are polled now.
+    polled: Vec<usize>,
+    items: VecDeque<FeedItem>,
+    started: Instant,
+    tick_ms: u64,
+    /// The group that is looked at first: each in turn, so that none waits for a louder one.
+    turn: usize,
+}
+
+/// Topics of one kind and their connection.
+#[derive(Debug)]
+struct Group {
+    topics: Vec<usize>,
+    attempt: Attempt,
+    stream: Option<MarketStream>,
+}
+
+impl Client {
+    /// Market data of these topics from wherever the venue tells it, by `market_data` of the
+    /// settings:
+    ///
+    /// - `Streams`: every topic is streamed.
+    /// - `Documented`: `tradepro` is streamed on the path `/ws`, everything else polled; nothing
+    ///   outside documents 1 to 3 is sent.
+    /// - `Auto`: every topic is streamed, and polled when the venue refuses its stream. A stream
+    ///   that is silent is polled beside, and given up when polling shows what it does not bring.
+    ///
+    /// Polling keeps the Query lane's part of the budget. A polled stream of book differences is
+    /// a stream of whole books, each of which replaces the last one. A topic that was given up is
+    /// not tried again until the next start. It must be called inside a tokio runtime.
+    ///
+    /// ```no_run
+    /// use windvane_client::streams::FeedItem;
+    /// use windvane_venue::BookLevels;
+    /// use windvane_venue::route::Surface;
+    ///
+    /// # async fn watch(client: windvane_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let topics = ["btcusdt@bookTicker".parse()?, "btcusdt@markPrice".parse()?];
+    /// let mut feed = client.market_feed(Surface::Futures, &topics)?;
+    /// let mut levels = BookLevels::default();
+    /// loop {
+    ///     match feed.next().await {
+    ///         FeedItem::Frame(frame) => println!("{:?}", frame.decode(&mut levels)?.event),
+    ///         FeedItem::Source { topic, source, why } => println!("{topic}: {source:?}, {why}"),
+    ///         other => println!("{other:?}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn market_feed(
+        &self,
+        surface: Surface,
+        topics: &[Topic],
+    ) -> Result<MarketFeed, StreamStartError> {
+        if topics.is_empty() {
+            return Err(StreamStartError::NoTopics);
+        }
+        let mode = self.settings().market_data;
+        let mut topics = topics.to_vec();
+        topics.sort();
+        topics.dedup();
+        let allowed: Vec<Allowed> = topics
+            .iter()
+            .map(|topic| Allowed {
+                stream: mode != MarketData::Documented || is_documented(topic),
+                polling: mode != MarketData::Streams && can_be_polled(surface, topic),
+            })
+            .collect();
+        if mode == MarketData::Documented {
+            let polled = topics.iter().filter(|topic| !is_documented(topic));
+            let polled: Vec<Topic> = polled.cloned().collect();
+            plan(surface, &polled, self.polling_weight(surface))?;
+        }
+        let settings = &self.settings().streams;
+        let rules = Rules {
+            first_frame_ms: start::millis(settings.first_frame_within),
+            silence_ms: start::millis(settings.frame_within),
+            proof_ms: start::millis(settings.first_frame_within),
+        };
+        let places = topics.iter().map(Topic::to_string).zip(0..).collect();
+        let mut feed = MarketFeed {
+            client: self.clone(),
+            surface,
+            places,
+            memory: topics.iter().map(|_| Memory::default()).collect(),
+            groups: Vec::new(),
+            sources: Sources::new(rules, 0, &allowed),
+            polling: Polling::new(self.in_lane(Lane::Query)),
+            polled: Vec::new(),
+            items: VecDeque::new(),
+            started: Instant::now(),
+            tick_ms: 0,
+            turn: 0,
+            topics,
+        };
+        feed.open_groups()?;
+        feed.carry_out();
+        Ok(feed)
+    }
+
+    fn polling_weight(&self, surface: Surface) -> u32 {
+        self.with_budget(surface, |budget, _| budget.steady_weight(Lane::Query))
+    }
+}
+
+impl MarketFeed {
+    /// The next item. It may be dropped while it waits; nothing is lost.
+    pub async fn next(&mut self) -> FeedItem {
+        loop {
+            if let Some(item) = self.items.pop_front() {
+                return item;
+            }
+            let tick_ms = self.tick_ms.min(self.now_ms() + LATEST_MS);
+            let tick = self.started + Duration::from_millis(tick_ms);
+            tokio::select! {
+                (group, item) = next_of(&mut self.groups, &mut self.turn) => {
+                    self.stream_item(group, item);
+                }
+                answered = self.polling.next() => self.answered(answered),
+                () = tokio::time::sleep_until(tick) => {
+                    self.sources.tick(self.now_ms());
+                    self.tick_ms = self.sources.timeout_ms();
+                }
+            }
+            self.carry_out();
+        }
+    }
+
+    /// From where a topic comes now; `None` if it is not one of the feed's.
+    pub fn source(&self, topic: &Topic) -> Option<Source> {
+        let at = self.places.get(&topic.to_string())?;
+        Some(self.sources.source(*at))
+    }
+
+    fn now_ms(&self) -> u64 {
+        start::millis(self.started.elapsed())
+    }
+
+    /// One group for each kind of topic that is streamed.
+    fn open_groups(&mut self) -> Result<(), StreamStartError> {
+        let is_documented = self.client.settings().market_data == MarketData::Documented;
+        let attempt = Attempt {
+            path: if is_documented {
+                MarketPath::Raw
+            } else {
+                self.client.settings().streams.path
+            },
+            is_only_path: is_documented,
+            is_apart: false,
+            strikes: 0,
+        };
+        let mut kinds: BTreeMap<Option<Feed>, Vec<usize>> = BTreeMap::new();
+        for (at, topic) in self.topics.iter().enumerate() {
+            if self.sources.is_streamed(at) {
+                kinds.entry(feed_of(topic)).or_default().push(at);
+            }
+        }
+        for topics in kinds.into_values() {
+            let stream = self.open(&topics, attempt)?;
+            self.groups.push(Group {
+                topics,
+                attempt,
+                stream: Some(stream),
+            });
+        }
+        Ok(())
+    }
+
+    fn open(&self, topics: &[usize], attempt: Attempt) -> Result<MarketStream, StreamStartError> {
+        let topics = self.named(topics);
+        let batch = if attempt.is_apart { 1 } else { BATCH };
+        self.client
+            .open_market_stream(self.surface, &topics, attempt.path, batch)
+    }
+
+    /// A new stream for a group in place of its old one, without the topics that have none.
+    fn reopen(&mut self, group: usize) {
+        let streamed = self.groups[group].topics.iter().copied();
+        let streamed = streamed
+            .filter(|at| self.sources.is_streamed(*at))
+            .collect();
+        self.groups[group].topics = streamed;
+        let Group {
+            topics, attempt, ..
+        } = &self.groups[group];
+        // What began once can begin again: address and surface are the same.
+        let stream = self.open(topics, *attempt).ok();
+        self.groups[group].stream = stream;
+    }
+
+    fn named(&self, topics: &[usize]) -> Vec<Topic> {
+        topics.iter().map(|at| self.topics[*at].clone()).collect()
+    }
+
+    fn stream_item(&mut self, group: usize, item: StreamItem<MarketFrame>) {
+        match item {
+            StreamItem::Event(frame) => self.frame(group, frame),
+            StreamItem::Connected { connection } => {
+                let topics = self.connected(group, connection);
+                topics.iter().for_each(|at| self.sources.subscribed(*at));
+                self.groups[group].attempt.strikes = 0;
+                let topics = self.named(&topics);
+                self.items.push_back(FeedItem::Connected { topics });
+            }
+            StreamItem::Gap { connection, reason } => {
+                let topics = self.connected(group, connection);
+                if reason != GapReason::Overflow {
+                    let now_ms = self.now_ms();
+                    topics.iter().for_each(|at| self.sources.lost(now_ms, *at));
+                    self.tick_ms = self.sources.timeout_ms();
+                }
+                let topics = self.named(&topics);
+                self.items.push_back(FeedItem::Gap { topics, reason });
+            }
+            StreamItem::Failed { connection, why } => {
+                let topics = self.connected(group, connection);
+                self.failed(group, &topics, &why);
+                let topics = self.named(&topics);
+                self.items.push_back(FeedItem::Failed { topics, why });
+            }
+            StreamItem::Alive { .. } | StreamItem::Unreadable { .. } => {}
+        }
+    }
+
+    /// The topics of one of a group's connections.
+    fn connected(&self, group: usize, connection: usize) -> Vec<usize> {
+        let topics = &self.groups[group].topics;
+        let mut connections = topics.chunks(streams_max(self.surface));
+        connections.nth(connection).unwrap_or_default().to_vec()
+    }
+
+    fn frame(&mut self, group: usize, frame: MarketFrame) {
+        let topics = &self.groups[group].topics;
+        match frames::hear(frame, topics, &self.topics, &self.places) {
+            Heard::Answer(answer) => self.command_answered(group, answer),
+            Heard::Frame(None, frame) => self.items.push_back(FeedItem::Frame(frame)),
+            Heard::Frame(Some(at), frame) => {
+                self.sources.spoke(self.now_ms(), at);
+                if self.memory[at].is_fresh(&self.topics[at], &frame) {
+                    self.items.push_back(FeedItem::Frame(frame));
+                }
+            }
+        }
+    }
+
+    /// A refusal among others says nothing of the others: they are asked apart.
+    fn command_answered(&mut self, group: usize, answer: CommandAnswer) {
+        let Err(error) = answer.result else { return };
+        let of_command = match (&self.groups[group].stream, answer.id) {
+            (Some(stream), Some(id)) => stream.topics_of(id),
+            _ => &[],
+        };
+        let of_command = of_command
+            .iter()
+            .map(|topic| self.places[&topic.to_string()]);
+        let mut refused: Vec<usize> = of_command.collect();
+        if refused.is_empty() {
+            refused.clone_from(&self.groups[group].topics);
+        }
+        if refused.len() > 1 && !self.groups[group].attempt.is_apart {
+            self.groups[group].attempt.is_apart = true;
+            self.reopen(group);
+            return;
+        }
+        for at in refused {
+            self.sources.no_stream(at, Why::Refused(error.to_string()));
+        }
+    }
+
+    fn failed(&mut self, group: usize, topics: &[usize], why: &Obstacle) {
+        match self.groups[group].attempt.next(why) {
+            Next::Wait => {}
+            Next::Reopen => self.reopen(group),
+            Next::GiveUp(why) => {
+                for at in topics {
+                    if self.sources.can_do_without(*at) {
+                        self.sources.no_stream(*at, why.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, answered: Answered) {
+        let topics = &answered.poll.topics;
+        let places = topics.iter().map(|topic| self.places[&topic.to_string()]);
+        // An answer that was on its way when the stream spoke again is older than the stream.
+        let places: Vec<usize> = places.filter(|at| self.sources.is_polled(*at)).collect();
+        let text = match answered.result {
+            Ok(text) => text,
+            Err(polling::Trouble {
+                why,
+                is_final: true,
+            }) => {
+                for at in places {
+                    self.sources.no_polling(at, Why::NotAnswered(why.clone()));
+                }
+                return;
+            }
+            Err(polling::Trouble { why, .. }) if places.is_empty() => {
+                tracing::debug!(why, "a question that nobody waits for any more");
+                return;
+            }
+            Err(polling::Trouble { why, .. }) => {
+                let topics = self.named(&places);
+                self.items.push_back(FeedItem::NotPolled { topics, why });
+                return;
+            }
+        };
+        let now_ms = self.client.clock().venue_us(self.surface).div_euclid(1_000);
+        for at in places {
+            let topic = &self.topics[at];
+            match frames::polled(topic, self.surface, now_ms, &text, &mut self.memory[at]) {
+                Ok(polled) => {
+                    self.sources.answered(self.now_ms(), at, polled.is_news);
+                    let frames = polled.frames.into_iter().map(FeedItem::Frame);
+                    self.items.extend(frames);
+                }
+                Err(error) => self.items.push_back(FeedItem::NotPolled {
+                    topics: vec![topic.clone()],
+                    why: error.to_string(),
+                }),
+            }
+        }
+        self.tick_ms = self.sources.timeout_ms();
+    }
+
+    /// Does what was decided.
+    fn carry_out(&mut self) {
+        let mut has_changed = false;
+        while let Some(decision) = self.sources.poll_decision() {
+            match decision {
+                Decision::Restart(at) => self.restart(at),
+                Decision::Serve(at, source, why) => {
+                    has_changed = true;
+                    let topic = self.topics[at].clone();
+                    self.items
+                        .push_back(FeedItem::Source { topic, source, why });
+                }
+            }
+        }
+        if has_changed {
+            for group in &mut self.groups {
+                let is_streamed = |at: &usize| self.sources.is_streamed(*at);
+                if !group.topics.iter().any(is_streamed) {
+                    group.stream = None;
+                }
+            }
+            self.poll();
+            self.tick_ms = self.sources.timeout_ms();
+        }
+    }
+
+    fn restart(&self, at: usize) {
+        for group in &self.groups {
+            let place = group.topics.iter().position(|topic| *topic == at);
+            if let (Some(place), Some(stream)) = (place, &group.stream) {
+                stream.restart(place / streams_max(self.surface));
+            }
+        }
+    }
+
+    /// Polls what is to be polled now, if that is not what is polled already.
+    fn poll(&mut self) {
+        let all = 0..self.topics.len();
+        let polled: Vec<usize> = all.filter(|at| self.sources.is_polled(*at)).collect();
+        if polled == self.polled {
+            return;
+        }
+        let topics = self.named(&polled);
+        self.polled = polled;
+        let weight = self.client.polling_weight(self.surface);
+        match plan(self.surface, &topics, weight) {
+            Ok(polls) => self.polling.ask(polls),
+            Err(error) => {
+                self.polling.ask(Vec::new());
+                let why = error.to_string();
+                self.items.push_back(FeedItem::NotPolled { topics, why });
+            }
+        }
+    }
+}
+
+/// No timer waits longer than an hour; it looks again then.
+const LATEST_MS: u64 = 3_600_000;
+
+fn feed_of(topic: &Topic) -> Option<Feed> {
+    match topic {
+        Topic::Of { feed, .. } => Some(*feed),
+        Topic::AllMarkPrices { .. } => None,
+    }
+}
+
+/// The next item of any stream.
+async fn next_of(groups: &mut [Group], turn: &mut usize) -> (usize, StreamItem<MarketFrame>) {
+    std::future::poll_fn(|context| {
+        let count = groups.len();
+        for step in 0..count {
+            let at = (*turn + step) % count;
+            let Some(stream) = &mut groups[at].stream else {
+                continue;
+            };
+            if let Ready::Ready(Some(item)) = stream.poll_next(context) {
+                *turn = (at + 1) % count;
+                return Ready::Ready((at, item));
+            }
+        }
+        Ready::Pending
+    })
+    .await
+}

@@ -1,0 +1,489 @@
+//! Which topic is served from where: the decisions of a feed. Pure: what happens goes in by
+//! methods, decisions come out of [`Sources::poll_decision`], [`Sources::timeout_ms`] says when
+//! [`Sources::tick`] is due. Time is in milliseconds of a clock that does not go back.
+//!
+//! A stream is believed as long as it speaks. One that is silent is polled beside: a quiet market
+//! and a dead stream look alike, until polling shows a change that the stream does not bring.
+//!
+//! What may never enter here: sockets, requests, waiting, frames.
+
+use std::collections::VecDeque;
+
+use super::super::{MarketPath, Obstacle};
+use super::{Source, Why};
+
+/// When silence is noticed, and when it is proved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// A stream that has not spoken yet, or not since its connection was lost, is silent then.
+    pub(super) first_frame_ms: u64,
+    /// One that has spoken is silent then.
+    pub(super) silence_ms: u64,
+    /// What polling shows, a living stream has brought within this time.
+    pub(super) proof_ms: u64,
+}
+
+/// What a topic may be served from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowed {
+    pub(super) stream: bool,
+    pub(super) polling: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// The topic comes from there from now on.
+    Serve(usize, Source, Why),
+    /// The stream of the topic has spoken before and is dead now: a new connection.
+    Restart(usize),
+}
+
+#[derive(Clone, Debug)]
+struct Tracked {
+    source: Source,
+    can_be_polled: bool,
+    is_subscribed: bool,
+    has_spoken: bool,
+    silent_ms: u64,
+    /// Since when polling shows what the stream has not brought.
+    ahead_ms: Option<u64>,
+}
+
+/// The topics of a feed, by their place in it.
+#[derive(Clone, Debug)]
+pub(super) struct Sources {
+    rules: Rules,
+    topics: Vec<Tracked>,
+    decisions: VecDeque<Decision>,
+}
+
+impl Sources {
+    /// Every topic is streamed if it may be; the others are polled.
+    pub(super) fn new(rules: Rules, now_ms: u64, allowed: &[Allowed]) -> Self {
+        let tracked = |allowed: &Allowed| Tracked {
+            source: if allowed.stream {
+                Source::Stream
+            } else {
+                Source::Polling
+            },
+            can_be_polled: allowed.polling,
+            is_subscribed: false,
+            has_spoken: false,
+            silent_ms: now_ms + rules.first_frame_ms,
+            ahead_ms: None,
+        };
+        let topics = allowed.iter().map(tracked).collect();
+        let polled = allowed.iter().enumerate().filter(|(_, one)| !one.stream);
+        let decisions = polled
+            .map(|(at, _)| Decision::Serve(at, Source::Polling, Why::Documents))
+            .collect();
+        Self {
+            rules,
+            topics,
+            decisions,
+        }
+    }
+
+    pub(super) fn source(&self, at: usize) -> Source {
+        self.topics[at].source
+    }
+
+    /// It has a stream that may bring frames.
+    pub(super) fn is_streamed(&self, at: usize) -> bool {
+        matches!(self.source(at), Source::Stream | Source::Both)
+    }
+
+    pub(super) fn is_polled(&self, at: usize) -> bool {
+        matches!(self.source(at), Source::Polling | Source::Both)
+    }
+
+    /// Nothing is lost when its stream is given up: it never spoke, and polling stands in.
+    pub(super) fn can_do_without(&self, at: usize) -> bool {
+        let topic = &self.topics[at];
+        topic.can_be_polled && !topic.has_spoken
+    }
+
+    /// The venue took the subscription.
+    pub(super) fn subscribed(&mut self, at: usize) {
+        self.topics[at].is_subscribed = true;
+    }
+
+    /// The connection was lost; a new one is on its way.
+    pub(super) fn lost(&mut self, now_ms: u64, at: usize) {
+        let topic = &mut self.topics[at];
+        topic.is_subscribed = false;
+        topic.ahead_ms = None;
+        topic.silent_ms = topic.silent_ms.min(now_ms + self.rules.first_frame_ms);
+    }
+
+    /// The stream brought a frame.
+    pub(super) fn spoke(&mut self, now_ms: u64, at: usize) {
+        let topic = &mut self.topics[at];
+        topic.has_spoken = true;
+        topic.ahead_ms = None;
+        topic.silent_ms = now_ms + self.rules.silence_ms;
+        if topic.source != Source::Stream {
+            self.serve(at, Source::Stream, Why::Speaks);
+        }
+    }
+
+    /// There will be no stream of it.
+    pub(super) fn no_stream(&mut self, at: usize, why: Why) {
+        let source = if self.topics[at].can_be_polled {
+            Source::Polling
+        } else {
+            Source::None
+        };
+        self.serve(at, source, why);
+    }
+
+    /// Polling was answered; `is_new`: otherwise than the time before.
+    pub(super) fn answered(&mut self, now_ms: u64, at: usize, is_new: bool) {
+        let topic = &mut self.topics[at];
+        if topic.source == Source::Both && topic.is_subscribed && is_new {
+            topic.ahead_ms.get_or_insert(now_ms);
+        }
+    }
+
+    /// The venue will never answer the question for it.
+    pub(super) fn no_polling(&mut self, at: usize, why: Why) {
+        self.topics[at].can_be_polled = false;
+        match self.source(at) {
+            Source::Both => self.serve(at, Source::Stream, why),
+            Source::Polling => self.serve(at, Source::None, why),
+            Source::Stream | Source::None => {}
+        }
+    }
+
+    /// Time passed.
+    pub(super) fn tick(&mut self, now_ms: u64) {
+        for at in 0..self.topics.len() {
+            let topic = &mut self.topics[at];
+            let is_due = topic
+                .due_ms(self.rules)
+                .is_some_and(|due_ms| due_ms <= now_ms);
+            if !is_due {
+                continue;
+            }
+            if topic.source == Source::Stream {
+                self.serve(at, Source::Both, Why::Silent);
+            } else if topic.has_spoken {
+                topic.ahead_ms = None;
+                self.decisions.push_back(Decision::Restart(at));
+            } else {
+                self.serve(at, Source::Polling, Why::Dead);
+            }
+        }
+    }
+
+    /// When [`Self::tick`] is due, if nothing happens before.
+    pub(super) fn timeout_ms(&self) -> u64 {
+        let due = self
+            .topics
+            .iter()
+            .filter_map(|topic| topic.due_ms(self.rules));
+        due.min().unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop_front()
+    }
+
+    fn serve(&mut self, at: usize, source: Source, why: Why) {
+        let topic = &mut self.topics[at];
+        topic.ahead_ms = None;
+        if topic.source != source {
+            topic.source = source;
+            self.decisions.push_back(Decision::Serve(at, source, why));
+        }
+    }
+}
+
+impl Tracked {
+    fn due_ms(&self, rules: Rules) -> Option<u64> {
+        match self.source {
+            Source::Stream => self.can_be_polled.then_some(self.silent_ms),
+            Source::Both => self.ahead_ms.map(|ahead_ms| ahead_ms + rules.proof_ms),
+            Source::Polling | Source::None => None,
+        }
+    }
+}
+
+/// How the topics of one connection are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Attempt {
+    pub(super) path: MarketPath,
+    /// The documents know no other path than this one.
+    pub(super) is_only_path: bool,
+    /// Each topic has a SUBSCRIBE of its own, because one was refused among others.
+    pub(super) is_apart: bool,
+    /// Connections in a row that ended at the subscription.
+    pub(super) strikes: u32,
+}
+
+/// What to do about an [`Obstacle`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The stream tries again by itself.
+    Wait,
+    /// Try another path.
+    Reopen,
+    /// There is no such stream.
+    GiveUp(Why),
+}
+
+/// So many connections in a row that end at the subscription are no accident.
+const STRIKES: u32 = 3;
+
+impl Attempt {
+    pub(super) fn next(&mut self, obstacle: &Obstacle) -> Next {
+        match obstacle {
+            // A limit is not about the path; the stream waits as long as the venue says.
+            Obstacle::NotOpened {
+                status: Some(status @ (400..=402 | 404..=417 | 419..=428 | 430..=499)),
+                ..
+            } => {
+                if self.is_only_path || self.path == MarketPath::Raw {
+                    return Next::GiveUp(Why::NoPath(*status));
+                }
+                self.path = MarketPath::Raw;
+                Next::Reopen
+            }
+            Obstacle::NotSubscribed(_) => {
+                self.strikes += 1;
+                if self.strikes < STRIKES {
+                    Next::Wait
+                } else {
+                    Next::GiveUp(Why::Unsubscribable)
+                }
+            }
+            Obstacle::NotOpened { .. } | Obstacle::NoKey(_) => Next::Wait,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::streams::GapReason;
+
+    const RULES: Rules = Rules {
+        first_frame_ms: 5_000,
+        silence_ms: 60_000,
+        proof_ms: 5_000,
+    };
+    const EITHER: Allowed = Allowed {
+        stream: true,
+        polling: true,
+    };
+
+    /// One topic and a clock.
+    struct Bench {
+        sources: Sources,
+        now_ms: u64,
+    }
+
+    impl Bench {
+        fn new(allowed: Allowed) -> Self {
+            Self {
+                sources: Sources::new(RULES, 0, &[allowed]),
+                now_ms: 0,
+            }
+        }
+
+        /// Lets time pass to `until_ms`; what is decided meanwhile, and when.
+        fn pass(&mut self, until_ms: u64) -> Vec<(u64, Decision)> {
+            let mut decided = self.decided();
+            while self.sources.timeout_ms() <= until_ms {
+                self.now_ms = self.sources.timeout_ms().max(self.now_ms);
+                self.sources.tick(self.now_ms);
+                decided.extend(self.decided());
+            }
+            self.now_ms = until_ms;
+            decided
+        }
+
+        fn decided(&mut self) -> Vec<(u64, Decision)> {
+            let decisions = std::iter::from_fn(|| self.sources.poll_decision());
+            decisions.map(|decision| (self.now_ms, decision)).collect()
+        }
+    }
+
+    fn serve(source: Source, why: Why) -> Decision {
+        Decision::Serve(0, source, why)
+    }
+
+    #[test]
+    fn a_stream_that_speaks_is_the_only_source() {
+        let mut bench = Bench::new(EITHER);
+        bench.sources.subscribed(0);
+        for now_ms in (1_000..200_000).step_by(4_000) {
+            assert_eq!(bench.pass(now_ms), []);
+            bench.sources.spoke(now_ms, 0);
+        }
+        assert_eq!(bench.sources.source(0), Source::Stream);
+    }
+
+    #[test]
+    fn a_silent_stream_is_polled_beside_until_it_speaks() {
+        let mut bench = Bench::new(EITHER);
+        bench.sources.subscribed(0);
+        let both = (5_000, serve(Source::Both, Why::Silent));
+        assert_eq!(bench.pass(50_000), [both]);
+        // A quiet market: polling shows the same again and again.
+        bench.sources.answered(50_000, 0, false);
+        assert_eq!(bench.pass(90_000), []);
+        bench.sources.spoke(90_000, 0);
+        let again = (90_000, serve(Source::Stream, Why::Speaks));
+        assert_eq!(bench.pass(149_999), [again]);
+        let silent = (150_000, serve(Source::Both, Why::Silent));
+        assert_eq!(bench.pass(150_000), [silent]);
+    }
+
+    #[test]
+    fn a_change_that_a_stream_never_brings_proves_it_dead() {
+        let mut bench = Bench::new(EITHER);
+        bench.sources.subscribed(0);
+        bench.pass(5_000);
+        bench.sources.answered(6_000, 0, true);
+        bench.sources.answered(7_000, 0, true);
+        let dead = (11_000, serve(Source::Polling, Why::Dead));
+        assert_eq!(bench.pass(1_000_000), [dead]);
+    }
+
+    #[test]
+    fn a_change_that_the_stream_brings_too_proves_nothing() {
+        let mut bench = Bench::new(EITHER);
+        bench.sources.subscribed(0);
+        bench.pass(5_000);
+        bench.sources.answered(6_000, 0, true);
+        bench.sources.spoke(6_100, 0);
+        bench.pass(60_000);
+        assert_eq!(bench.sources.source(0), Source::Stream);
+    }
+
+    #[test]
+    fn a_stream_that_has_spoken_is_connected_anew_and_not_given_up() {
+        let mut bench = Bench::new(EITHER);
+        bench.sources.subscribed(0);
+        bench.sources.spoke(1_000, 0);
+        bench.pass(61_000);
+        bench.sources.answered(62_000, 0, true);
+        assert_eq!(bench.pass(70_000), [(67_000, Decision::Restart(0))]);
+        assert_eq!(bench.sources.source(0), Source::Both);
+    }
+
+    #[test]
+    fn without_a_connection_nothing_is_proved() {
+        let mut bench = Bench::new(EITHER);
+        bench.pass(5_000);
+        bench.sources.answered(6_000, 0, true);
+        assert_eq!(bench.pass(500_000), []);
+        assert_eq!(bench.sources.source(0), Source::Both);
+        // Nor by what was shown before the connection was lost.
+        bench.sources.subscribed(0);
+        bench.sources.answered(501_000, 0, true);
+        bench.sources.lost(502_000, 0);
+        assert_eq!(bench.pass(600_000), []);
+    }
+
+    #[test]
+    fn a_lost_connection_is_bridged_soon() {
+        let mut bench = Bench::new(EITHER);
+        bench.sources.subscribed(0);
+        bench.sources.spoke(1_000, 0);
+        bench.sources.lost(2_000, 0);
+        let both = (7_000, serve(Source::Both, Why::Silent));
+        assert_eq!(bench.pass(10_000), [both]);
+    }
+
+    #[test]
+    fn what_may_not_be_polled_is_streamed_or_nothing() {
+        let mut bench = Bench::new(Allowed {
+            polling: false,
+            ..EITHER
+        });
+        assert_eq!(bench.pass(1_000_000), []);
+        bench.sources.no_stream(0, Why::NoPath(404));
+        let none = (1_000_000, serve(Source::None, Why::NoPath(404)));
+        assert_eq!(bench.decided(), [none]);
+    }
+
+    #[test]
+    fn what_is_not_answered_to_polling_either_has_no_source() {
+        let mut bench = Bench::new(EITHER);
+        bench.pass(5_000);
+        let why = Why::NotAnswered("no".to_owned());
+        bench.sources.no_polling(0, why.clone());
+        assert_eq!(bench.decided(), [(5_000, serve(Source::Stream, why))]);
+        bench.sources.no_stream(0, Why::NoPath(404));
+        assert_eq!(bench.sources.source(0), Source::None);
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_followed_by_the_other() {
+        let mut attempt = Attempt {
+            path: MarketPath::Combined,
+            is_only_path: false,
+            is_apart: false,
+            strikes: 0,
+        };
+        let refused = |status| Obstacle::NotOpened {
+            status,
+            why: String::new(),
+        };
+        for status in [None, Some(403), Some(418), Some(429), Some(502)] {
+            assert_eq!(attempt.next(&refused(status)), Next::Wait);
+        }
+        assert_eq!(attempt.next(&refused(Some(404))), Next::Reopen);
+        assert_eq!(attempt.path, MarketPath::Raw);
+        let give_up = Next::GiveUp(Why::NoPath(404));
+        assert_eq!(attempt.next(&refused(Some(404))), give_up);
+    }
+
+    #[test]
+    fn three_connections_that_end_at_the_subscription_are_enough() {
+        let mut attempt = Attempt {
+            path: MarketPath::Raw,
+            is_only_path: true,
+            is_apart: false,
+            strikes: 0,
+        };
+        let closed = Obstacle::NotSubscribed(GapReason::Closed);
+        assert_eq!(attempt.next(&closed), Next::Wait);
+        assert_eq!(attempt.next(&closed), Next::Wait);
+        assert_eq!(attempt.next(&closed), Next::GiveUp(Why::Unsubscribable));
+    }
+
+    proptest! {
+        /// Whatever happens: a topic that may be polled is never without a source, and silence
+        /// never lasts longer than it may without polling.
+        #[test]
+        fn nothing_that_can_be_polled_is_ever_blind(
+            happens in proptest::collection::vec((0_u64..20_000, 0_u8..6), 0..60),
+        ) {
+            let mut bench = Bench::new(EITHER);
+            let mut heard_ms = 0;
+            for (later_ms, kind) in happens {
+                bench.pass(bench.now_ms + later_ms);
+                let now_ms = bench.now_ms;
+                match kind {
+                    0 => bench.sources.subscribed(0),
+                    1 => bench.sources.lost(now_ms, 0),
+                    2 => {
+                        bench.sources.spoke(now_ms, 0);
+                        heard_ms = now_ms;
+                    }
+                    3 => bench.sources.answered(now_ms, 0, true),
+                    4 => bench.sources.answered(now_ms, 0, false),
+                    _ => {}
+                }
+                prop_assert_ne!(bench.sources.source(0), Source::None);
+                let is_long = now_ms >= heard_ms + RULES.silence_ms;
+                prop_assert!(!is_long || bench.sources.is_polled(0));
+            }
+        }
+    }
+}
