@@ -14,8 +14,10 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
-use windvane_client::streams::{GapReason, MarketStream, StreamItem, StreamStartError, UserStream};
-use windvane_client::{Client, MarketData, Settings};
+use windvane_client::streams::{
+    GapReason, MarketStream, Obstacle, StreamItem, StreamStartError, UserStream,
+};
+use windvane_client::{Client, MarketData, NotDone, Settings};
 use windvane_venue::BookLevels;
 use windvane_venue::market_stream::{Feed, MarketStreamEvent, Topic};
 use windvane_venue::route::Surface;
@@ -161,6 +163,48 @@ async fn an_expired_key_is_replaced() {
         user(&mut stream).await,
         StreamItem::Connected { connection: 0 }
     );
+}
+
+#[tokio::test]
+async fn a_key_may_have_any_characters() {
+    let rest = Scripted::start(vec![key("a/b?c=%+d é")]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let _stream = client.user_stream(Surface::Spot).unwrap();
+    let path = accepted.recv().await.unwrap().path;
+    assert_eq!(path, "/ws/a%2Fb%3Fc%3D%25%2Bd%20%C3%A9");
+}
+
+#[tokio::test]
+async fn a_key_that_is_refused_later_is_told_with_the_refusal() {
+    let refused = answer(401, "", r#"{"code":-2015,"msg":"Invalid API-key."}"#);
+    let rest = Scripted::start(vec![key("one"), refused]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let mut stream = client.user_stream(Surface::Spot).unwrap();
+    drop(accepted.recv().await.unwrap());
+    let why = loop {
+        if let StreamItem::Failed { why, .. } = stream.next().await.unwrap() {
+            break why;
+        }
+    };
+    let Obstacle::NoKey(NotDone::Refused(refusal)) = &why else {
+        panic!("{why}")
+    };
+    assert_eq!(refusal.code(), Some(-2015));
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_at_the_subscription_is_told() {
+    let rest = Scripted::start(Vec::new()).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+    let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
+    drop(accepted.recv().await.unwrap());
+    let item = stream.next().await.unwrap();
+    let why = Obstacle::NotSubscribed(GapReason::Closed);
+    assert_eq!(item, StreamItem::Failed { connection: 0, why });
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ pub fn plan(
             None => polls.push(poll),
         }
     }
-    let mut polls = join(polls);
+    let mut polls = join(&polls);
     stretch(&mut polls, topics.len(), weight_per_minute)?;
     Ok(polls)
 }
@@ -139,9 +139,9 @@ fn question(surface: Surface, topic: &Topic) -> Result<Poll, PollingError> {
 }
 
 /// Asks once for all symbols where that is cheaper than one by one.
-fn join(polls: Vec<Poll>) -> Vec<Poll> {
+fn join(polls: &[Poll]) -> Vec<Poll> {
     let mut joined: Vec<Poll> = Vec::new();
-    for poll in &polls {
+    for poll in polls {
         let of_route = polls
             .iter()
             .filter(|other| other.route.name == poll.route.name);

@@ -197,3 +197,105 @@ fn joined(payloads: &[Payload]) -> Payload {
         trade_id: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERY: &str = "btcusdt@tradepro";
+
+    /// A topic of trades, and what is known of it.
+    fn bench() -> (Topic, Memory) {
+        (EVERY.parse().unwrap(), Memory::default())
+    }
+
+    fn streamed(id: i64) -> MarketFrame {
+        let payload = format!(
+            r#"{{"e":"tradepro","E":1,"T":1,"s":"BTCUSDT","t":{id},"p":"1","q":"1","m":["hidden","hidden"]}}"#
+        );
+        MarketFrame(format!(r#"{{"stream":"{EVERY}","data":{payload}}}"#).into())
+    }
+
+    /// Ids that an answer with these trades brings to the consumer, and whether it is news.
+    fn answered(topic: &Topic, memory: &mut Memory, ids: &[i64]) -> (Vec<i64>, bool) {
+        let trades: Vec<String> = ids
+            .iter()
+            .map(|id| {
+                format!(r#"{{"id":{id},"price":"1","qty":"1","time":1,"isBuyerMaker":true}}"#)
+            })
+            .collect();
+        let answer = format!("[{}]", trades.join(","));
+        let polled = polled(topic, Surface::Spot, 0, &answer, memory).unwrap();
+        let id = |frame: &MarketFrame| {
+            let mut levels = BookLevels::default();
+            match frame.decode(&mut levels).unwrap().event {
+                MarketStreamEvent::Trade(trade) => trade.id,
+                other => panic!("{other:?}"),
+            }
+        };
+        (polled.frames.iter().map(id).collect(), polled.is_news)
+    }
+
+    #[test]
+    fn polled_trades_begin_with_what_happens_after_the_first_answer() {
+        let (topic, mut memory) = bench();
+        assert_eq!(answered(&topic, &mut memory, &[7, 8]), (vec![], false));
+        assert_eq!(answered(&topic, &mut memory, &[8, 9]), (vec![9], true));
+        assert_eq!(answered(&topic, &mut memory, &[8, 9]), (vec![], false));
+    }
+
+    #[test]
+    fn no_trade_is_lost_or_told_twice_where_stream_and_polling_meet() {
+        let (topic, mut memory) = bench();
+        for id in [5, 7, 6] {
+            // A stream alone is believed as it is.
+            assert!(memory.is_fresh(&topic, &streamed(id)), "{id}");
+        }
+        // The stream breaks off, polling goes on where it ended.
+        let news = (vec![8, 9], true);
+        assert_eq!(answered(&topic, &mut memory, &[6, 7, 8, 9]), news);
+        // The stream comes back and brings what was polled before.
+        assert!(!memory.is_fresh(&topic, &streamed(9)));
+        assert!(memory.is_fresh(&topic, &streamed(10)));
+        assert_eq!(answered(&topic, &mut memory, &[9, 10]), (vec![], false));
+    }
+
+    #[test]
+    fn bare_payloads_get_the_name_of_their_topic() {
+        let topics: Vec<Topic> = ["ausdt@depth5", "busdt@depth5"]
+            .map(|topic| topic.parse().unwrap())
+            .into();
+        let places = topics.iter().map(Topic::to_string).zip(0..).collect();
+        let futures =
+            r#"{"e":"depthUpdate","E":1,"T":1,"s":"BUSDT","U":1,"u":1,"pu":1,"b":[],"a":[]}"#;
+        let frame = MarketFrame(futures.into());
+        let Heard::Frame(Some(1), frame) = hear(frame, &[0, 1], &topics, &places) else {
+            panic!("not found")
+        };
+        let wanted = format!(r#"{{"stream":"busdt@depth5","data":{futures}}}"#);
+        assert_eq!(frame.text(), wanted);
+        // A spot book has no symbol: it is told by its connection, if that carries one topic.
+        let spot = MarketFrame(r#"{"lastUpdateId":1,"bids":[],"asks":[]}"#.into());
+        let heard = hear(spot.clone(), &[0], &topics, &places);
+        assert!(matches!(heard, Heard::Frame(Some(0), _)), "{heard:?}");
+        let heard = hear(spot, &[0, 1], &topics, &places);
+        assert!(matches!(heard, Heard::Frame(None, _)), "{heard:?}");
+    }
+
+    #[test]
+    fn names_are_found_in_any_spelling() {
+        let topics: Vec<Topic> = vec![EVERY.parse().unwrap()];
+        let places = topics.iter().map(Topic::to_string).zip(0..).collect();
+        for text in [
+            streamed(1).text().to_owned(),
+            streamed(1).text().replace(':', ": ").replace('{', "{ "),
+        ] {
+            let frame = MarketFrame(text.into());
+            let heard = hear(frame, &[0], &topics, &places);
+            assert!(matches!(heard, Heard::Frame(Some(0), _)), "{heard:?}");
+        }
+        let answer = MarketFrame(r#"{"result":null,"id":1}"#.into());
+        let heard = hear(answer, &[0], &topics, &places);
+        assert!(matches!(heard, Heard::Answer(_)), "{heard:?}");
+    }
+}

@@ -6,6 +6,7 @@
 //! the connection at it, takes no other with it.
 
 mod frames;
+mod item;
 mod polling;
 mod sources;
 
@@ -27,95 +28,9 @@ use super::settings::MarketPath;
 use super::start::{self, StreamStartError};
 use super::{GapReason, Obstacle, StreamItem};
 use frames::{Heard, Memory};
+pub use item::{FeedItem, Source, Why};
 use polling::{Answered, Polling};
 use sources::{Allowed, Attempt, Decision, Next, Rules, Sources};
-
-/// From where the frames of a topic come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// The public stream.
-    Stream,
-    /// REST, asked again and again.
-    Polling,
-    /// Both: the stream is silent, which may be the market or the stream.
-    Both,
-    /// Nothing brings them.
-    None,
-}
-
-/// Why a topic comes from there.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
-    /// `market_data` is documented.
-    #[error("documents 1 to 3 show no stream of it")]
-    Documents,
-    /// The stream brings frames.
-    #[error("the stream speaks")]
-    Speaks,
-    /// The stream brings no frames.
-    #[error("the stream is silent")]
-    Silent,
-    /// The stream was silent while polling showed changes.
-    #[error("the stream is silent while the market moves")]
-    Dead,
-    /// The venue refused the subscription.
-    #[error("the venue refused the subscription: {0}")]
-    Refused(String),
-    /// The venue ended one connection after the other at the subscription.
-    #[error("the venue ends every connection that subscribes it")]
-    Unsubscribable,
-    /// The venue has no such path.
-    #[error("the venue has no path for public streams (HTTP {0})")]
-    NoPath(u16),
-    /// The venue refused the question.
-    #[error("it cannot be polled: {0}")]
-    NotAnswered(String),
-}
-
-/// What comes out of a feed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FeedItem {
-    /// A frame, always `{stream, data}` with the topic as `stream`, whatever its source.
-    Frame(MarketFrame),
-    /// The topic is served from there from now on. Until this is said of a topic, it is streamed.
-    Source {
-        /// The topic.
-        topic: Topic,
-        /// From where.
-        source: Source,
-        /// Why.
-        why: Why,
-    },
-    /// The streams of these topics stand. What happened before has to be asked for.
-    Connected {
-        /// The topics.
-        topics: Vec<Topic>,
-    },
-    /// Events of these topics may be missed from about here until they are `Connected` again.
-    /// Where they can be polled they are, if it takes longer.
-    Gap {
-        /// The topics.
-        topics: Vec<Topic>,
-        /// Why.
-        reason: GapReason,
-    },
-    /// A connection for these topics did not come to stand; what follows from it is said by
-    /// [`Self::Source`].
-    Failed {
-        /// The topics.
-        topics: Vec<Topic>,
-        /// What was in the way.
-        why: Obstacle,
-    },
-    /// A question about these topics was not answered; it is asked again. Said once until it is
-    /// answered.
-    NotPolled {
-        /// The topics.
-        topics: Vec<Topic>,
-        /// Why.
-        why: String,
-    },
-}
 
 /// Public market data by topic; see [`Client::market_feed`].
 #[derive(Debug)]
@@ -328,7 +243,9 @@ impl MarketFeed {
             StreamItem::Event(frame) => self.frame(group, frame),
             StreamItem::Connected { connection } => {
                 let topics = self.connected(group, connection);
-                topics.iter().for_each(|at| self.sources.subscribed(*at));
+                for at in &topics {
+                    self.sources.subscribed(*at);
+                }
                 self.groups[group].attempt.strikes = 0;
                 let topics = self.named(&topics);
                 self.items.push_back(FeedItem::Connected { topics });
@@ -337,7 +254,9 @@ impl MarketFeed {
                 let topics = self.connected(group, connection);
                 if reason != GapReason::Overflow {
                     let now_ms = self.now_ms();
-                    topics.iter().for_each(|at| self.sources.lost(now_ms, *at));
+                    for at in &topics {
+                        self.sources.lost(now_ms, *at);
+                    }
                     self.tick_ms = self.sources.timeout_ms();
                 }
                 let topics = self.named(&topics);

@@ -10,10 +10,11 @@
 use std::collections::VecDeque;
 
 use super::super::{MarketPath, Obstacle};
-use super::{Source, Why};
+use super::item::{Source, Why};
 
 /// When silence is noticed, and when it is proved.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "times say their unit")]
 pub(super) struct Rules {
     /// A stream that has not spoken yet, or not since its connection was lost, is silent then.
     pub(super) first_frame_ms: u64,

@@ -1,19 +1,21 @@
-//! `windvane watch`: user and public streams, an event a line.
+//! `windvane watch`: user streams and market data, an event a line.
+
+mod line;
+mod tell;
 
 use clap::Args;
 use tokio::sync::mpsc;
-use windvane_client::streams::{MarketStream, StreamItem, StreamStartError, UserStream};
-use windvane_client::{Client, MarketData, NotDone, Refusal};
-use windvane_venue::BookLevels;
-use windvane_venue::market_stream::{MarketStreamEvent, Topic};
+use windvane_client::streams::StreamStartError;
+use windvane_client::{Client, NotDone, Refusal};
+use windvane_venue::market_stream::Topic;
 use windvane_venue::route::{self, Route, Surface};
-use windvane_venue::user_stream;
 use windvane_venue::wire::Parameters;
 
 use super::call::{is_signed, learn_time};
 use super::place::{Place, SurfaceWord};
 use super::{Failure, print_line};
 use crate::connection::Needs;
+use line::{Line, Said};
 
 /// Lines that may wait for the terminal.
 const LINES: usize = 1024;
@@ -38,22 +40,6 @@ pub(super) struct Watch {
     /// Print a JSON object a line, notices too
     #[arg(long)]
     json: bool,
-}
-
-/// What a stream says.
-#[derive(Debug)]
-struct Line {
-    surface: Surface,
-    stream: &'static str,
-    said: Said,
-}
-
-#[derive(Debug)]
-enum Said {
-    /// A frame as it came.
-    Event(String),
-    /// Of the stream itself.
-    Notice(String),
 }
 
 /// A stream that can begin.
@@ -91,11 +77,11 @@ impl Watch {
                     Wanted::User(surface) => {
                         ask_for_key(&client, surface).await?;
                         let stream = client.user_stream(surface)?;
-                        tokio::spawn(tell_user(surface, stream, sender.clone()));
+                        tokio::spawn(tell::user(surface, stream, sender.clone()));
                     }
                     Wanted::Market(surface, topics) => {
-                        let stream = client.market_stream(surface, &topics)?;
-                        tokio::spawn(tell_market(surface, stream, sender.clone()));
+                        let feed = client.market_feed(surface, &topics)?;
+                        tokio::spawn(tell::market(surface, topics, feed, sender.clone()));
                     }
                 }
             }
@@ -114,7 +100,7 @@ impl Watch {
                 can_ask_for_key(client, surface)?;
                 wanted.push(Wanted::User(surface));
             }
-            let topics = self.topics(surface, client.settings().market_data)?;
+            let topics = self.topics(surface)?;
             if !topics.is_empty() {
                 wanted.push(Wanted::Market(surface, topics));
             }
@@ -146,7 +132,7 @@ impl Watch {
     }
 
     /// The topics of the symbols that are of this surface.
-    fn topics(&self, surface: Surface, market_data: MarketData) -> Result<Vec<Topic>, Failure> {
+    fn topics(&self, surface: Surface) -> Result<Vec<Topic>, Failure> {
         let mut topics = Vec::new();
         for target in self.targets.iter().filter(|target| *target != "user") {
             let symbol = match target.split_once(':') {
@@ -160,7 +146,7 @@ impl Watch {
                 }
             };
             let symbol = symbol.to_ascii_lowercase();
-            for stream in self.stream_names(surface, market_data) {
+            for stream in self.stream_names(surface) {
                 let topic = format!("{symbol}@{stream}").parse();
                 topics.push(topic.map_err(Failure::usage)?);
             }
@@ -168,34 +154,36 @@ impl Watch {
         Ok(topics)
     }
 
-    fn stream_names(&self, surface: Surface, market_data: MarketData) -> Vec<&str> {
+    fn stream_names(&self, surface: Surface) -> Vec<&str> {
         if !self.streams.is_empty() {
             return self.streams.iter().map(String::as_str).collect();
         }
-        match (market_data, surface) {
-            // Documents 1 to 3 show no other.
-            (MarketData::Documented, _) => vec!["tradepro"],
-            (_, Surface::Futures) => vec!["tradepro", "bookTicker", "markPrice"],
+        match surface {
+            Surface::Futures => vec!["tradepro", "bookTicker", "markPrice"],
             _ => vec!["tradepro", "bookTicker"],
         }
     }
 
+    /// Prints until enough events came, or nothing can come any more.
     async fn print(&self, mut lines: mpsc::Receiver<Line>) -> Result<(), Failure> {
         let mut left = self.events.unwrap_or(u64::MAX);
-        while left > 0
-            && let Some(line) = lines.recv().await
-        {
-            if matches!(line.said, Said::Event(_)) {
-                left -= 1;
+        while left > 0 {
+            let Some(line) = lines.recv().await else {
+                let nothing = "nothing is left to watch: every stream has ended, as told above";
+                return Err(Failure::Failed(nothing.to_owned()));
+            };
+            match &line.said {
+                Said::Event(_) => left -= 1,
+                Said::Notice(_) => {}
+                Said::Final(text) => {
+                    let (surface, stream) = (line.surface, line.stream);
+                    return Err(Failure::Failed(format!("{surface} {stream}: {text}")));
+                }
             }
             match (self.json, &line.said) {
                 (true, _) => print_line(&line.json())?,
-                (false, Said::Event(text)) => {
-                    print_line(&format!("{} {} {text}", line.surface, line.stream))?;
-                }
-                (false, Said::Notice(text)) => {
-                    eprintln!("{} {}: {text}", line.surface, line.stream);
-                }
+                (false, Said::Event(_)) => print_line(&line.text())?,
+                (false, _) => eprintln!("{}", line.text()),
             }
         }
         Ok(())
@@ -227,9 +215,9 @@ async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     let answer = client.call(route, None, &Parameters::new()).await;
     match answer.into_result() {
         Ok(_) => Ok(()),
-        Err(NotDone::Refused(refusal)) if is_final(&refusal) => {
-            Err(Failure::Failed(format!("{surface} user: {refusal}")))
-        }
+        Err(not_done) if is_final(&not_done) => Err(Failure::Failed(format!(
+            "{surface} user: no listen key: {not_done}"
+        ))),
         Err(not_done) => {
             eprintln!("{surface} user: no listen key yet: {not_done}");
             Ok(())
@@ -238,121 +226,12 @@ async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
 }
 
 /// Nothing will pass until a person changes the key (spec 1, Errors).
-fn is_final(refusal: &Refusal) -> bool {
+fn is_final(not_done: &NotDone) -> bool {
+    let NotDone::Refused(refusal) = not_done else {
+        return false;
+    };
     let is_of_the_key = matches!(refusal.code(), Some(-2014 | -2015 | -1022));
     is_of_the_key
         || matches!(refusal, Refusal::Venue { complaint, is_fatal }
             if *is_fatal || complaint.status == 401)
-}
-
-impl Line {
-    /// The frame stands in it as it came, if it is JSON.
-    fn json(&self) -> String {
-        let (key, value) = match &self.said {
-            Said::Event(text) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
-                ("event", text.clone())
-            }
-            Said::Event(text) => ("text", serde_json::Value::from(text.as_str()).to_string()),
-            Said::Notice(text) => ("notice", serde_json::Value::from(text.as_str()).to_string()),
-        };
-        format!(
-            r#"{{"surface":"{}","stream":"{}","{key}":{value}}}"#,
-            self.surface, self.stream
-        )
-    }
-}
-
-async fn tell_user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender<Line>) {
-    let events_of = match surface {
-        Surface::Spot => user_stream::Surface::Spot,
-        _ => user_stream::Surface::Futures,
-    };
-    while let Some(item) = stream.next_text().await {
-        let said = said(item, |text| match user_stream::decode(events_of, &text) {
-            Ok(_) => Said::Event(text.to_string()),
-            Err(error) => unreadable(&text, &error),
-        });
-        if !tell(&lines, surface, "user", said).await {
-            return;
-        }
-    }
-}
-
-async fn tell_market(surface: Surface, mut stream: MarketStream, lines: mpsc::Sender<Line>) {
-    let mut levels = BookLevels::default();
-    while let Some(item) = stream.next().await {
-        // Answers to subscriptions are the client's own business, unless they are refusals.
-        if let StreamItem::Event(frame) = &item
-            && let Ok(decoded) = frame.decode(&mut levels)
-            && let MarketStreamEvent::Answer(answer) = decoded.event
-        {
-            if let Err(error) = answer.result {
-                let refused = Said::Notice(format!("subscription refused: {error}"));
-                if !tell(&lines, surface, "market", Some(refused)).await {
-                    return;
-                }
-            }
-            continue;
-        }
-        let said = said(item, |frame| Said::Event(frame.text().to_owned()));
-        if !tell(&lines, surface, "market", said).await {
-            return;
-        }
-    }
-}
-
-/// `false` when nobody listens any more.
-async fn tell(
-    lines: &mpsc::Sender<Line>,
-    surface: Surface,
-    stream: &'static str,
-    said: Option<Said>,
-) -> bool {
-    let Some(said) = said else { return true };
-    let line = Line {
-        surface,
-        stream,
-        said,
-    };
-    lines.send(line).await.is_ok()
-}
-
-fn said<E>(item: StreamItem<E>, event: impl FnOnce(E) -> Said) -> Option<Said> {
-    Some(match item {
-        StreamItem::Event(one) => event(one),
-        StreamItem::Connected { .. } => Said::Notice("connected".to_owned()),
-        StreamItem::Gap { reason, .. } => Said::Notice(format!("gap: {reason:?}")),
-        StreamItem::Unreadable { text, error, .. } => unreadable(&text, &error),
-        StreamItem::Alive { .. } => return None,
-    })
-}
-
-fn unreadable(text: &str, error: &dyn std::fmt::Display) -> Said {
-    Said::Notice(format!("unreadable frame: {error}: {text}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_holds_the_frame_as_it_came() {
-        let line = |said| Line {
-            surface: Surface::Spot,
-            stream: "user",
-            said,
-        };
-        assert_eq!(
-            line(Said::Event(r#"{"e":1.10}"#.to_owned())).json(),
-            r#"{"surface":"spot","stream":"user","event":{"e":1.10}}"#
-        );
-        assert_eq!(
-            line(Said::Notice("gap: \"x\"".to_owned())).json(),
-            r#"{"surface":"spot","stream":"user","notice":"gap: \"x\""}"#
-        );
-        assert_eq!(
-            line(Said::Event("{".to_owned())).json(),
-            r#"{"surface":"spot","stream":"user","text":"{"}"#
-        );
-    }
 }

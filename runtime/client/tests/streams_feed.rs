@@ -1,0 +1,324 @@
+//! A feed against venues that lack streams in every way: what consumers see is the same.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test fails"
+)]
+
+#[expect(dead_code, reason = "its scripted server is for other tests")]
+mod common;
+#[path = "common/market.rs"]
+mod market;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use common::settings;
+use market::{Habits, Market};
+use windvane_client::streams::{FeedItem, GapReason, MarketFeed, Source, StreamStartError, Why};
+use windvane_client::{Client, MarketData};
+use windvane_venue::BookLevels;
+use windvane_venue::market_stream::{MarketStreamEvent, Topic};
+use windvane_venue::route::Surface;
+
+const TOP: &str = "btcusdt@bookTicker";
+const MARK: &str = "btcusdt@markPrice";
+const TRADES: &str = "btcusdt@tradepro";
+const BOOK: &str = "btcusdt@depth";
+const LEVELS: &str = "btcusdt@depth5";
+
+/// A feed of a venue, and what of it a test has seen.
+struct Bench {
+    market: Market,
+    feed: MarketFeed,
+}
+
+impl Bench {
+    async fn new(habits: Habits, mode: MarketData, topics: &[&str]) -> Self {
+        let market = Market::start(habits).await;
+        let mut settings = market.settings();
+        settings.market_data = mode;
+        let client = Client::new(settings).unwrap();
+        let topics: Vec<Topic> = topics.iter().map(|topic| topic.parse().unwrap()).collect();
+        let feed = client.market_feed(Surface::Futures, &topics).unwrap();
+        Self { market, feed }
+    }
+
+    async fn next(&mut self) -> FeedItem {
+        let item = tokio::time::timeout(Duration::from_secs(30), self.feed.next());
+        item.await.expect("an item in 30 s")
+    }
+
+    /// Waits until the topic is served from there; why it is.
+    async fn served(&mut self, wanted: &str, from: Source) -> Why {
+        loop {
+            if let FeedItem::Source { topic, source, why } = self.next().await
+                && (topic.to_string(), source) == (wanted.to_owned(), from)
+            {
+                return why;
+            }
+        }
+    }
+
+    /// Waits for a frame of each of these topics, and lets `check` look at them.
+    async fn frames(&mut self, wanted: &[&str], check: impl Fn(&MarketStreamEvent<'_>)) {
+        let mut left: BTreeSet<&str> = wanted.iter().copied().collect();
+        while !left.is_empty() {
+            if let FeedItem::Frame(frame) = self.next().await {
+                let mut levels = BookLevels::default();
+                let decoded = frame.decode(&mut levels).unwrap();
+                if left.remove(decoded.stream.unwrap()) {
+                    check(&decoded.event);
+                }
+            }
+        }
+    }
+
+    fn source(&self, topic: &str) -> Source {
+        self.feed.source(&topic.parse().unwrap()).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_refused_topic_is_polled_and_the_others_stay_streams() {
+    let habits = Habits {
+        refuses: Some("bookTicker"),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Auto, &[TOP, MARK, TRADES]).await;
+    let why = bench.served(TOP, Source::Polling).await;
+    assert!(
+        matches!(&why, Why::Refused(words) if words.contains("No such stream")),
+        "{why}"
+    );
+    bench.frames(&[TOP, MARK, TRADES], |_| {}).await;
+    assert_eq!(bench.source(MARK), Source::Stream);
+    assert_eq!(bench.source(TRADES), Source::Stream);
+    let requests = bench.market.asked().requests;
+    let is_of_tops = |path: &String| path == "/fapi/v1/ticker/bookTicker?symbol=BTCUSDT";
+    assert!(requests.iter().all(is_of_tops), "{requests:?}");
+}
+
+#[tokio::test]
+async fn a_refused_symbol_does_not_take_its_kind_with_it() {
+    let habits = Habits {
+        refuses: Some("nosuch"),
+        ..Habits::default()
+    };
+    let topics = [TOP, "nosuch@bookTicker"];
+    let mut bench = Bench::new(habits, MarketData::Auto, &topics).await;
+    // It is not to be had by polling either.
+    let why = bench.served("nosuch@bookTicker", Source::None).await;
+    assert!(
+        matches!(&why, Why::NotAnswered(words) if words.contains("-1121")),
+        "{why}"
+    );
+    bench.frames(&[TOP], |_| {}).await;
+    assert_eq!(bench.source(TOP), Source::Stream);
+}
+
+#[tokio::test]
+async fn a_venue_that_closes_at_a_topic_is_not_asked_for_ever() {
+    let habits = Habits {
+        closes: Some("markPrice"),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Auto, &[MARK, TOP]).await;
+    assert_eq!(
+        bench.served(MARK, Source::Polling).await,
+        Why::Unsubscribable
+    );
+    bench.frames(&[MARK], |_| {}).await;
+    bench.frames(&[MARK, TOP], |_| {}).await;
+    assert_eq!(bench.source(TOP), Source::Stream);
+    let sockets = bench.market.asked().sockets;
+    assert_eq!(sockets.len(), 4, "{sockets:?}");
+}
+
+#[tokio::test]
+async fn a_silent_topic_is_polled_and_given_up_once_the_market_moves() {
+    let habits = Habits {
+        silent: Some("bookTicker"),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Auto, &[TOP, MARK]).await;
+    assert_eq!(bench.served(TOP, Source::Both).await, Why::Silent);
+    assert_eq!(bench.served(TOP, Source::Polling).await, Why::Dead);
+    bench.frames(&[TOP, MARK], |_| {}).await;
+    assert_eq!(bench.source(MARK), Source::Stream);
+}
+
+#[tokio::test]
+async fn a_quiet_market_proves_nothing_against_its_stream() {
+    let habits = Habits {
+        silent: Some("bookTicker"),
+        is_quiet: true,
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Auto, &[TOP]).await;
+    assert_eq!(bench.served(TOP, Source::Both).await, Why::Silent);
+    bench.frames(&[TOP], |_| {}).await;
+    while bench.market.asked().requests.len() < 4 {
+        // The same answer again is no news: no frame, and no proof.
+        let next = tokio::time::timeout(Duration::from_millis(20), bench.feed.next()).await;
+        assert!(next.is_err(), "{next:?}");
+    }
+    assert_eq!(bench.source(TOP), Source::Both);
+}
+
+#[tokio::test]
+async fn a_venue_without_the_combined_path_is_asked_on_the_other() {
+    let habits = Habits {
+        unknown_paths: &["/stream"],
+        ..Habits::default()
+    };
+    for mode in [MarketData::Auto, MarketData::Streams] {
+        let mut bench = Bench::new(habits, mode, &[TOP, LEVELS]).await;
+        bench
+            .frames(&[TOP, LEVELS], |event| match event {
+                MarketStreamEvent::Top(_) => {}
+                // The bare payload would be taken for a difference.
+                MarketStreamEvent::Snapshot(snapshot) => assert!(snapshot.partial),
+                other => panic!("{other:?}"),
+            })
+            .await;
+        let sockets = bench.market.asked().sockets;
+        let of = |path: &str| sockets.iter().filter(|asked| *asked == path).count();
+        assert_eq!((of("/stream"), of("/ws")), (2, 2), "{sockets:?}");
+        assert_eq!(bench.source(LEVELS), Source::Stream);
+    }
+}
+
+#[tokio::test]
+async fn a_venue_without_any_path_of_streams_is_polled() {
+    let habits = Habits {
+        unknown_paths: &["/stream", "/ws"],
+        ..Habits::default()
+    };
+    let topics = [TOP, MARK, TRADES, BOOK];
+    let mut bench = Bench::new(habits, MarketData::Auto, &topics).await;
+    assert_eq!(bench.served(BOOK, Source::Polling).await, Why::NoPath(404));
+    bench
+        .frames(&topics, |event| match event {
+            MarketStreamEvent::Top(_)
+            | MarketStreamEvent::Marks(_)
+            | MarketStreamEvent::Trade(_) => {}
+            // Of differences: whole books, each of which replaces the last one.
+            MarketStreamEvent::Snapshot(snapshot) => assert!(!snapshot.partial),
+            other => panic!("{other:?}"),
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn documented_sends_nothing_outside_documents_1_to_3() {
+    let topics = [TOP, MARK, TRADES, BOOK, LEVELS];
+    let mut bench = Bench::new(Habits::default(), MarketData::Documented, &topics).await;
+    assert_eq!(bench.served(TOP, Source::Polling).await, Why::Documents);
+    bench.frames(&topics, |_| {}).await;
+    assert_eq!(bench.source(TRADES), Source::Stream);
+    let asked = bench.market.asked();
+    assert_eq!(asked.sockets, ["/ws"]);
+    assert_eq!(asked.topics, [TRADES]);
+    let documented = [
+        "/fapi/v1/ticker/bookTicker?symbol=BTCUSDT",
+        "/fapi/v1/premiumIndex?symbol=BTCUSDT",
+        "/fapi/v1/depth?symbol=BTCUSDT&limit=50",
+        "/fapi/v1/depth?symbol=BTCUSDT&limit=5",
+    ];
+    for path in &asked.requests {
+        assert!(documented.contains(&path.as_str()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn documented_trades_are_polled_where_the_stream_is_refused() {
+    let habits = Habits {
+        refuses: Some("tradepro"),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Documented, &[TRADES]).await;
+    bench.served(TRADES, Source::Polling).await;
+    bench
+        .frames(&[TRADES], |event| {
+            assert!(matches!(event, MarketStreamEvent::Trade(_)), "{event:?}");
+        })
+        .await;
+    let asked = bench.market.asked();
+    assert_eq!(asked.sockets, ["/ws"]);
+    let wanted = "/fapi/v1/trades?symbol=BTCUSDT&limit=1000";
+    assert!(asked.requests.iter().all(|path| path == wanted));
+}
+
+#[tokio::test]
+async fn what_no_document_tells_cannot_be_fed() {
+    let mut settings = settings("127.0.0.1:9".parse().unwrap());
+    settings.market_data = MarketData::Documented;
+    let client = Client::new(settings).unwrap();
+    let forced = ["btcusdt@forceOrder".parse().unwrap()];
+    let refused = client.market_feed(Surface::Futures, &forced).unwrap_err();
+    assert!(matches!(refused, StreamStartError::Polling(_)), "{refused}");
+    let trades = [TRADES.parse().unwrap()];
+    let refused = client.market_feed(Surface::Spot, &trades).unwrap_err();
+    assert_eq!(refused, StreamStartError::NoAddress(Surface::Spot));
+    let refused = client.market_feed(Surface::Spot, &[]).unwrap_err();
+    assert_eq!(refused, StreamStartError::NoTopics);
+}
+
+#[tokio::test]
+async fn streams_are_never_polled() {
+    let habits = Habits {
+        refuses: Some("bookTicker"),
+        silent: Some("markPrice"),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Streams, &[TOP, MARK, TRADES]).await;
+    let why = bench.served(TOP, Source::None).await;
+    assert!(matches!(why, Why::Refused(_)), "{why}");
+    for _ in 0..30 {
+        bench.frames(&[TRADES], |_| {}).await;
+    }
+    assert_eq!(bench.source(MARK), Source::Stream);
+    assert_eq!(bench.market.asked().requests, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_limit_stops_polling_and_is_told_once() {
+    let habits = Habits {
+        rest_status: Some(429),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Documented, &[TOP, MARK]).await;
+    let mut told = 0;
+    while told < 2 {
+        if let FeedItem::NotPolled { topics, why } = bench.next().await {
+            assert_eq!(topics.len(), 1, "{why}");
+            told += 1;
+        }
+    }
+    // Both were told, and the second was not even asked.
+    assert_eq!(bench.market.asked().requests.len(), 1);
+    let next = tokio::time::timeout(Duration::from_millis(600), bench.feed.next()).await;
+    assert!(next.is_err(), "{next:?}");
+    assert_eq!(bench.market.asked().requests.len(), 1);
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_told_with_its_topics() {
+    let mut bench = Bench::new(Habits::default(), MarketData::Auto, &[TOP, MARK]).await;
+    bench.frames(&[TOP, MARK], |_| {}).await;
+    bench.market.cut();
+    loop {
+        if let FeedItem::Gap { topics, reason } = bench.next().await {
+            assert_eq!((topics.len(), reason), (1, GapReason::Closed));
+            break;
+        }
+    }
+    loop {
+        if let FeedItem::Connected { topics } = bench.next().await {
+            assert_eq!(topics.len(), 1);
+            break;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What streams and feeds say, as lines.
+
+use tokio::sync::mpsc;
+use windvane_client::streams::{
+    FeedItem, MarketFeed, Obstacle, Source, StreamItem, UserStream, Why,
+};
+use windvane_venue::market_stream::Topic;
+use windvane_venue::route::Surface;
+use windvane_venue::user_stream;
+use windvane_venue::user_stream::Surface as EventSurface;
+
+use super::is_final;
+use super::line::{Line, Said};
+
+/// Tells what a user stream says, until nobody listens.
+pub(super) async fn user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender<Line>) {
+    let events_of = match surface {
+        Surface::Spot => EventSurface::Spot,
+        _ => EventSurface::Futures,
+    };
+    while let Some(item) = stream.next_text().await {
+        let said = match item {
+            StreamItem::Event(text) => match user_stream::decode(events_of, &text) {
+                Ok(_) => Said::Event(text.to_string()),
+                Err(error) => Said::Notice(format!("unreadable frame: {error}: {text}")),
+            },
+            StreamItem::Connected { .. } => Said::Notice("connected".to_owned()),
+            StreamItem::Gap { reason, .. } => Said::Notice(format!("gap: {reason}")),
+            StreamItem::Failed { why, .. } => obstacle(&why),
+            StreamItem::Unreadable { text, error, .. } => {
+                Said::Notice(format!("unreadable frame: {error}: {text}"))
+            }
+            StreamItem::Alive { .. } => continue,
+        };
+        let line = Line {
+            surface,
+            stream: "user",
+            said,
+        };
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn obstacle(why: &Obstacle) -> Said {
+    match why {
+        Obstacle::NoKey(not_done) if is_final(not_done) => Said::Final(why.to_string()),
+        _ => Said::Notice(format!("{why}; it is tried again")),
+    }
+}
+
+/// Tells what a feed says, until nobody listens or none of its topics has a source any more.
+pub(super) async fn market(
+    surface: Surface,
+    topics: Vec<Topic>,
+    mut feed: MarketFeed,
+    lines: mpsc::Sender<Line>,
+) {
+    let has_source = |feed: &MarketFeed, topic| feed.source(topic) != Some(Source::None);
+    loop {
+        let item = feed.next().await;
+        let is_last = matches!(item, FeedItem::Source { .. })
+            && !topics.iter().any(|topic| has_source(&feed, topic));
+        let line = Line {
+            surface,
+            stream: "market",
+            said: said(item),
+        };
+        if lines.send(line).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn said(item: FeedItem) -> Said {
+    Said::Notice(match item {
+        FeedItem::Frame(frame) => return Said::Event(frame.text().to_owned()),
+        FeedItem::Source { topic, source, why } => moved(&topic, source, &why),
+        FeedItem::Connected { topics } => format!("connected: {}", names(&topics)),
+        FeedItem::Gap { topics, reason } => format!("gap: {reason}: {}", names(&topics)),
+        FeedItem::Failed { topics, why } => format!("{}: {why}", names(&topics)),
+        FeedItem::NotPolled { topics, why } => {
+            format!("{}: polling is not answered: {why}", names(&topics))
+        }
+    })
+}
+
+fn moved(topic: &Topic, source: Source, why: &Why) -> String {
+    let words = match source {
+        Source::Stream => "streamed from now on",
+        Source::Polling => "polled from now on",
+        Source::Both => "polled too from now on",
+        Source::None => "cannot be had",
+    };
+    format!("{topic}: {words}: {why}")
+}
+
+fn names(topics: &[Topic]) -> String {
+    let names: Vec<String> = topics.iter().map(Topic::to_string).collect();
+    names.join(", ")
+}
