@@ -1,9 +1,10 @@
 //! A simulated venue of the real binary, and calls of the real binary to it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -111,6 +112,40 @@ impl Venue {
     }
 }
 
+impl Venue {
+    /// Posts to the control port.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub fn control(&self, path: &str, body: &Value) {
+        self.ask_control("POST", path, &body.to_string());
+    }
+
+    /// Deletes at the control port.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub fn control_delete(&self, path: &str) {
+        self.ask_control("DELETE", path, "");
+    }
+
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    fn ask_control(&self, method: &str, path: &str, body: &str) {
+        let address = self.line["control"].as_str().expect("the line has it");
+        let address = address.strip_prefix("http://").unwrap_or(address);
+        let mut stream = TcpStream::connect(address).expect("the control port listens");
+        let length = body.len();
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+        write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").expect("it is taken");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        assert!(
+            answer.starts_with("HTTP/1.1 200"),
+            "{path} {body}: {answer}"
+        );
+    }
+}
+
 /// A running `windvane watch --json`; it ends with its value.
 #[derive(Debug)]
 pub struct Watch {
@@ -131,6 +166,7 @@ impl Venue {
             .arg(self.file())
             .args(arguments)
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the watch starts");
         let stdout = child.stdout.take().expect("stdout is piped");
@@ -169,6 +205,26 @@ impl Watch {
                 return line;
             }
         }
+    }
+
+    /// Waits for its end; the exit code and what it said on stderr.
+    ///
+    /// # Panics
+    /// It goes on for longer than [`PATIENCE`].
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn end(&mut self) -> (Option<i32>, String) {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the watch does not end"),
+            }
+        }
+        let mut text = String::new();
+        let mut stderr = self.child.stderr.take().expect("stderr is piped");
+        stderr.read_to_string(&mut text).expect("stderr is text");
+        let status = self.child.wait().expect("the watch has ended");
+        (status.code(), text)
     }
 
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]

@@ -1,0 +1,169 @@
+//! `windvane watch` against the simulated venue: the same lines from streams and from polling, and
+//! what it says when it cannot go on.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeSet;
+use std::process::Output;
+
+use serde_json::{Value, json};
+use windvane_tests::binary;
+use windvane_tests::venue::{Venue, Watch};
+
+const TOPICS: [&str; 3] = [
+    "btcusdt@tradepro",
+    "btcusdt@bookTicker",
+    "btcusdt@markPrice",
+];
+
+/// Reads until each of these topics has had an event; the events in that order.
+fn events(watch: &mut Watch, topics: &[&str]) -> Vec<Value> {
+    let mut events = vec![Value::Null; topics.len()];
+    while events.contains(&Value::Null) {
+        let line = watch.until(&|line| !line["event"].is_null());
+        assert_eq!(line["stream"], "market", "{line}");
+        let event = &line["event"];
+        let place = topics.iter().position(|topic| event["stream"] == *topic);
+        events[place.unwrap_or_else(|| panic!("{line}"))] = event["data"].clone();
+    }
+    events
+}
+
+/// The keys of an object.
+fn keys(event: &Value) -> BTreeSet<String> {
+    event.as_object().unwrap().keys().cloned().collect()
+}
+
+/// Runs a watch that ends by itself.
+fn ended(venue: &Venue, arguments: &[&str]) -> Output {
+    let file = venue.file();
+    let mut all = vec!["watch", "--venue", file.to_str().unwrap()];
+    all.extend(arguments);
+    binary::run(all)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn all_modes_show_trades_tops_and_marks_in_the_same_words() {
+    let venue = Venue::start(&["--seed", "7"]);
+    let mut seen = Vec::new();
+    for mode in ["streams", "documented", "auto"] {
+        let set = format!("venue.market_data={mode}");
+        let mut watch = venue.watch(&["futures:BTCUSDT", "--set", &set]);
+        let events = events(&mut watch, &TOPICS);
+        assert_eq!(events[0]["e"], "tradepro", "{mode}");
+        assert_eq!(events[1]["e"], "bookTicker", "{mode}");
+        assert_eq!(events[2]["e"], "markPriceUpdate", "{mode}");
+        seen.push(events.iter().map(keys).collect::<Vec<_>>());
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[0], seen[2]);
+}
+
+#[test]
+fn documented_polls_what_no_document_streams_and_says_so() {
+    let venue = Venue::start(&["--seed", "7"]);
+    let streams = "tradepro,bookTicker,depth5,depth,kline_1m,miniTicker,ticker,trade,aggTrade";
+    let mut watch = venue.watch(&[
+        "spot:BTCUSDT",
+        "--set",
+        "venue.market_data=documented",
+        "--streams",
+        streams,
+    ]);
+    let polled = "btcusdt@bookTicker: polled from now on: documents 1 to 3 show no stream of it";
+    watch.until(&|line| line["notice"] == polled);
+    let topics: Vec<String> = streams
+        .split(',')
+        .map(|one| format!("btcusdt@{one}"))
+        .collect();
+    let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+    events(&mut watch, &topics);
+}
+
+#[test]
+fn a_venue_that_refuses_every_handshake_is_polled() {
+    let venue = Venue::start(&["--seed", "7"]);
+    let fault = json!({"fault": "html", "status": 404, "route": "stream"});
+    venue.control("/faults", &fault);
+    let mut watch = venue.watch(&["futures:BTCUSDT", "--streams", "bookTicker,markPrice"]);
+    let polled = "btcusdt@markPrice: polled from now on: the venue has no path for public streams \
+                  (HTTP 404)";
+    watch.until(&|line| line["notice"] == polled);
+    let topics = ["btcusdt@bookTicker", "btcusdt@markPrice"];
+    events(&mut watch, &topics);
+}
+
+#[test]
+fn an_unknown_symbol_ends_the_watch_with_code_1() {
+    let venue = Venue::start(&[]);
+    for mode in ["streams", "documented", "auto"] {
+        let set = format!("venue.market_data={mode}");
+        let output = ended(
+            &venue,
+            &["spot:NOSUCH", "--streams", "tradepro", "--set", &set],
+        );
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{mode}: {text}");
+        assert!(text.contains("nosuch@tradepro: cannot be had"), "{text}");
+        assert!(text.contains("-1121") || mode == "streams", "{text}");
+        assert!(text.contains("nothing is left to watch"), "{text}");
+    }
+}
+
+#[test]
+fn a_watch_without_an_address_or_a_surface_is_a_usage_error() {
+    let output = binary::run(["watch", "BTCUSDT"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(
+        text.contains("set venue.spot.ws or venue.futures.ws"),
+        "{text}"
+    );
+    let venue = Venue::start(&[]);
+    for (arguments, words) in [
+        (&["chain:BTCUSDT"][..], "write spot: or futures:"),
+        (&["futures:BTCUSDT", "--surface", "spot"], "see --surface"),
+        (
+            &["BTCUSDT", "--streams", "nothing"],
+            "no stream \"nothing\"",
+        ),
+    ] {
+        let output = ended(&venue, arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_key_that_is_finally_refused_ends_the_watch_with_code_1() {
+    let venue = Venue::start(&[]);
+    let refused = json!({"fault": "refuse", "status": 401, "code": -2015,
+        "msg": "Invalid API-key, IP, or permissions for action.", "route": "spot.create_listen_key"});
+    // At the start.
+    venue.control("/faults", &refused);
+    let output = ended(&venue, &["user", "--surface", "spot"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(
+        text.contains("spot user: no listen key") && text.contains("-2015"),
+        "{text}"
+    );
+    assert!(text.contains("key"), "{text}");
+    venue.control_delete("/faults");
+    // Later, when a new connection asks for one.
+    let mut watch = venue.watch(&["user", "--surface", "spot"]);
+    watch.until(&|line| line["notice"] == "connected");
+    venue.control("/faults", &refused);
+    venue.control("/act", &json!({"act": "disconnect"}));
+    watch.until(&|line| line["notice"] == "gap: the connection was closed");
+    let (code, text) = watch.end();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("spot user: no listen key") && text.contains("-2015"),
+        "{text}"
+    );
+}
