@@ -12,12 +12,12 @@ use windvane_engine::{
 };
 
 use crate::order::{OrderKey, Stage};
-use crate::stream::Cause;
+use crate::stream::{Cause, Met};
 use crate::venue::Venue;
 
 impl Venue {
     /// Books one fill. The caller takes a filled order out of the book.
-    pub(crate) fn fill(&mut self, key: OrderKey, price: i64, qty: i64, maker: bool) {
+    pub(crate) fn fill(&mut self, key: OrderKey, price: i64, qty: i64, maker: bool, met: Met) {
         let order = self.orders.at_mut(key);
         let market = &mut self.markets[usize::from(order.terms.instrument.0)];
         debug_assert!(qty > 0 && qty <= order.remaining(), "filled past the order");
@@ -30,8 +30,13 @@ impl Venue {
         } else {
             OrderStatus::PartiallyFilled
         };
-        market.trade_id += 1;
-        let trade_id = TradeId(market.trade_id);
+        market.rested = true;
+        let trade_id = if let Met::Order(trade_id) = met {
+            trade_id
+        } else {
+            market.trade_id += 1;
+            TradeId(market.trade_id)
+        };
         let fee_asset = market.instrument.quote;
         let fee = match market.fractions.liquidation_fee {
             Some(rate) if order.is_liquidation() => rate.of(quote_qty),
@@ -60,7 +65,7 @@ impl Venue {
             maker,
             realized_pnl,
         };
-        self.tell_order(key, execution, Some(fill));
+        self.tell_order(key, execution, Some((fill, met)));
         self.tell_account(key);
         if self.orders.at(key).status == OrderStatus::Filled {
             self.orders.finish(key);
@@ -178,7 +183,7 @@ impl Venue {
         &mut self,
         key: OrderKey,
         execution: ExecutionType,
-        fill: Option<Fill>,
+        fill: Option<(Fill, Met)>,
     ) {
         let order = self.orders.at(key);
         let terms = &order.terms;
@@ -199,9 +204,9 @@ impl Venue {
             executed_qty: Qty(order.executed),
             transaction_time: self.now,
             event_time: self.now,
-            fill,
+            fill: fill.map(|(fill, _)| fill),
         };
-        self.tell_update(update);
+        self.tell_update(update, fill.map(|(_, met)| met));
     }
 
     /// The balances and the position that an order touches.

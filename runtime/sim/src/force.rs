@@ -13,6 +13,7 @@ use crate::code::Code;
 use crate::config::VenueConfigError;
 use crate::filter::Fractions;
 use crate::order::{OrderKey, Stage};
+use crate::stream::Met;
 use crate::venue::Venue;
 
 /// Orders.
@@ -30,7 +31,7 @@ impl Venue {
         };
         let filled = self.executable(key).min(qty.0).max(0);
         if filled > 0 {
-            self.fill(key, price, filled, true);
+            self.fill(key, price, filled, true, Met::Outside);
             if self.orders.at(key).stage == Stage::Finished {
                 self.withdraw(key);
             }

@@ -14,8 +14,8 @@
 //! driver.
 //!
 //! A server that speaks the venue's own form finds more: [`view`] what REST routes show,
-//! [`stream`] user events in full, [`funds`] deposits and withdrawals, [`force`] what tests make
-//! happen.
+//! [`stream`] user events in full, [`funds`] deposits and withdrawals, [`meeting`] accounts that
+//! trade with each other, [`force`] what tests make happen.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
@@ -36,6 +36,7 @@ pub mod liquidation;
 pub mod margin;
 mod market;
 pub mod matching;
+pub mod meeting;
 pub mod mode;
 mod order;
 pub mod place;
@@ -50,6 +51,6 @@ pub use bracket::Bracket;
 pub use config::{QueueModel, VenueConfig, VenueConfigError};
 pub use latency::{Latency, LatencyModel};
 pub use order::FINISHED_MAX;
-pub use stream::{Cause, OrderEvent, StreamEvent};
+pub use stream::{Cause, Met, OrderEvent, StreamEvent};
 pub use venue::{Venue, VenueMessage};
 pub use view::{FuturesBalance, OrderView, PositionView, SpotBalance};

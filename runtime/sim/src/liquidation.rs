@@ -22,6 +22,7 @@ use windvane_engine::{
 use crate::config::Rate;
 use crate::market::Market;
 use crate::order::{Order, OrderKey, Stage};
+use crate::stream::Met;
 use crate::venue::Venue;
 
 impl Venue {
@@ -58,7 +59,7 @@ impl Venue {
         self.take(key);
         let rest = self.orders.at(key).remaining();
         if rest > 0 {
-            self.fill(key, insured_price, rest, false);
+            self.fill(key, insured_price, rest, false, Met::Fund);
         }
     }
 
@@ -73,7 +74,7 @@ impl Venue {
         let key = self.taking_order(instrument, position_side, adl_id(), qty);
         self.orders.at_mut(key).status = OrderStatus::NewAdl;
         self.tell_order(key, ExecutionType::New, None);
-        self.fill(key, price, qty, false);
+        self.fill(key, price, qty, false, Met::Fund);
     }
 
     /// An order of the venue's own that takes `qty` of a position.

@@ -77,6 +77,8 @@ pub(crate) struct Market {
     /// Twice the stop prices that the mark may trigger, below and above.
     pub(crate) by_mark: (i64, i64),
     pub(crate) trade_id: i64,
+    /// Own orders in the book may have changed since [`crate::Venue::poll_rested`].
+    pub(crate) rested: bool,
     pub(crate) id: InstrumentId,
     pub(crate) instrument: Instrument,
     pub(crate) fractions: Fractions,
@@ -128,6 +130,7 @@ impl Market {
             safe: SAFE,
             by_mark: Alert::QUIET.mid_twice,
             trade_id: 0,
+            rested: false,
             id,
             fractions: Fractions::new(&instrument)?,
             instrument,
@@ -249,6 +252,7 @@ impl Market {
     /// Recomputes the bounds of the own orders in the book. The first of each side is its best.
     #[inline]
     pub(crate) fn watch_own(&mut self) {
+        self.rested = true;
         self.alert.bid = self.own[0].first().map_or(i64::MIN, |o| o.price);
         self.alert.ask = self.own[1].first().map_or(i64::MAX, |o| o.price);
     }

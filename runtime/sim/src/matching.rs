@@ -20,6 +20,7 @@ use windvane_engine::{InstrumentId, Level, OrderStatus, Side, TimeInForce, Worki
 
 use crate::order::{OrderKey, Stage};
 use crate::queue::Resting;
+use crate::stream::Met;
 use crate::venue::Venue;
 
 /// Whether a price of the opposite side is good enough for `limit`.
@@ -124,7 +125,8 @@ impl Venue {
             let qty = level.available().min(wanted);
             if qty > 0 {
                 self.at_mut(instrument).book.take(side.opposite(), n, qty);
-                self.fill(key, level.price, qty, false);
+                let met = Met::Level(level.price);
+                self.fill(key, level.price, qty, false, met);
             }
             n += 1;
         }
@@ -195,7 +197,7 @@ impl Venue {
                 } else {
                     break;
                 };
-                let (filled, gone) = self.fill_resting(instrument, side, n, reach);
+                let (filled, gone) = self.fill_resting(instrument, side, n, reach, Met::Trade);
                 left -= filled;
                 n += usize::from(!gone);
             }
@@ -318,7 +320,8 @@ impl Venue {
             if !reaches(side, price, level.price) {
                 break;
             }
-            let (filled, gone) = self.fill_resting(instrument, side, n, level.available());
+            let (reach, met) = (level.available(), Met::Level(level.price));
+            let (filled, gone) = self.fill_resting(instrument, side, n, reach, met);
             self.at_mut(instrument)
                 .book
                 .take(side.opposite(), depth, filled);
@@ -332,12 +335,13 @@ impl Venue {
 
     /// Fills the `n`-th own order of a side by at most `reach`. Answers the quantity filled, and
     /// whether the order has left the book.
-    fn fill_resting(
+    pub(crate) fn fill_resting(
         &mut self,
         instrument: InstrumentId,
         side: Side,
         n: usize,
         reach: i64,
+        met: Met,
     ) -> (i64, bool) {
         if reach == 0 {
             return (0, false);
@@ -345,7 +349,7 @@ impl Venue {
         let own = self.at(instrument).own[side as usize][n];
         let qty = self.executable(own.key).min(reach);
         if qty > 0 {
-            self.fill(own.key, own.price, qty, true);
+            self.fill(own.key, own.price, qty, true, met);
         }
         let finished = self.orders.at(own.key).stage == Stage::Finished;
         let spent = !finished && self.executable(own.key) == 0;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, UserEvent,
 };
-use windvane_engine::{Amount, AssetId, InstrumentId, PositionSide, Surface, Time};
+use windvane_engine::{Amount, AssetId, InstrumentId, PositionSide, Surface, Time, TradeId};
 
 use crate::venue::Venue;
 use crate::view::{FuturesBalance, OrderView, PositionView, SpotBalance};
@@ -127,6 +127,22 @@ pub enum StreamEvent {
     },
 }
 
+/// Whom a fill met. A venue that serves several accounts makes one public market of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// What the other side displayed at this price: as taker, or as maker where the other side
+    /// came to the order's price.
+    Level(i64),
+    /// The trade that the venue was told of.
+    Trade,
+    /// An order of another account, in the trade with this id ([`Venue::meet`]).
+    Order(TradeId),
+    /// Someone of whom the book knows nothing ([`Venue::fill_order`]).
+    Outside,
+    /// The insurance fund, or whom auto-deleveraging chose: not in the market.
+    Fund,
+}
+
 /// An order update and the order as it left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderEvent {
@@ -136,6 +152,8 @@ pub struct OrderEvent {
     pub order: OrderView,
     /// Notional of the open buys and sells of its position side: `b` and `a`. Futures only.
     pub open_notional: [Amount; 2],
+    /// Whom the fill met, where there is one.
+    pub met: Option<Met>,
 }
 
 impl Venue {
@@ -158,7 +176,7 @@ impl Venue {
         }
     }
 
-    pub(crate) fn tell_update(&mut self, update: OrderUpdate) {
+    pub(crate) fn tell_update(&mut self, update: OrderUpdate, met: Option<Met>) {
         if self.stream.is_none() {
             return self.tell(UserEvent::Order(update));
         }
@@ -170,6 +188,7 @@ impl Venue {
             update,
             order: self.view_of(self.orders.at(key)),
             open_notional: open[update.position_side as usize].0,
+            met,
         };
         self.stream(StreamEvent::Order(Box::new(event)));
     }

@@ -104,8 +104,8 @@ fn route_and_handle(
         account,
     };
     let answer = handle(state, &call);
-    if let Some(account) = account {
-        state.tell_users(account);
+    if account.is_some() {
+        state.tell_users();
     }
     if answer.is_ok() {
         headers.extend(counts);

@@ -1,8 +1,10 @@
 //! All symbols of both surfaces, driven by a source and by time. No IO, no clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::{AssetId, Instrument, InstrumentId, MarketEvent, Side, Surface, Time};
+use windvane_engine::{
+    AssetId, Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time,
+};
 use windvane_venue::Assets;
 
 use super::listing;
@@ -51,6 +53,11 @@ pub(crate) struct Board {
     feed: Feed,
     /// The next multiple of the grid.
     grid: Time,
+    /// Symbols in which something happened that has not settled.
+    pub(super) dirty: BTreeSet<InstrumentId>,
+    /// Reused between events.
+    pub(super) prices: [Vec<i64>; 2],
+    pub(super) levels: [Vec<Level>; 2],
 }
 
 impl Board {
@@ -99,6 +106,9 @@ impl Board {
             assets,
             feed,
             grid: Time::from_millis((now.millis().div_euclid(GRID_MS) + 1) * GRID_MS),
+            dirty: BTreeSet::new(),
+            prices: Default::default(),
+            levels: Default::default(),
         };
         // The first events show the books.
         board.advance(now, &mut Nobody);
@@ -143,6 +153,10 @@ impl Board {
         self.symbols.get(usize::from(id.0))
     }
 
+    pub(super) fn symbol_mut(&mut self, id: InstrumentId) -> Option<&mut Symbol> {
+        self.symbols.get_mut(usize::from(id.0))
+    }
+
     /// The rules of a symbol, to be changed: open orders stay as they are.
     pub(crate) fn instrument_mut(&mut self, id: InstrumentId) -> Option<&mut Instrument> {
         let symbol = self.symbols.get_mut(usize::from(id.0))?;
@@ -157,9 +171,7 @@ impl Board {
         event: &MarketEvent<'_>,
         sink: &mut impl Sink,
     ) {
-        if let Some(symbol) = self.symbols.get_mut(usize::from(id.0)) {
-            symbol.take(now, event, sink);
-        }
+        self.take(now, id, event, sink);
     }
 
     /// Lets time pass: events of the source and timers, in their order, up to `now`.
@@ -193,6 +205,8 @@ impl Board {
         for symbol in &mut self.symbols {
             symbol.pass(now, sink);
         }
+        // What marks did to the accounts.
+        self.settle(now, sink);
         if now.millis() % 1000 == 0 {
             sink.second(now, &self.symbols);
         }
@@ -202,40 +216,82 @@ impl Board {
     fn act(&mut self, now: Time, sink: &mut impl Sink) {
         match &mut self.feed {
             Feed::Seeded(flows) => {
-                let both = flows.iter_mut().zip(&mut self.symbols);
-                for (flow, symbol) in both.filter(|(flow, _)| flow.next() <= now) {
-                    take_action(now, &flow.act(), symbol, sink);
+                let due = flows.iter_mut().zip(&self.symbols);
+                let due = due.filter(|(flow, _)| flow.next() <= now);
+                let actions: Vec<_> = due.map(|(flow, symbol)| (symbol.id, flow.act())).collect();
+                for (id, action) in actions {
+                    self.take_action(now, id, &action, sink);
                 }
             }
             Feed::Recorded(playback) => {
-                if let Some(recorded) = playback.take()
-                    && let Some(symbol) = self.symbols.get_mut(usize::from(recorded.instrument.0))
-                {
-                    symbol.take(now, &recorded.event.market(), sink);
+                if let Some(recorded) = playback.take() {
+                    self.take(now, recorded.instrument, &recorded.event.market(), sink);
                 }
             }
         }
     }
-}
 
-fn take_action(now: Time, action: &Action, symbol: &mut Symbol, sink: &mut impl Sink) {
-    for print in &action.prints {
-        let event = MarketEvent::Trade {
-            price: print.price,
-            qty: print.qty,
-            trade_id: 0,
-            buyer_is_maker: print.taker == Side::Sell,
-        };
-        symbol.take(now, &event, sink);
+    /// Takes an event of the source.
+    fn take(
+        &mut self,
+        now: Time,
+        id: InstrumentId,
+        event: &MarketEvent<'_>,
+        sink: &mut impl Sink,
+    ) {
+        match *event {
+            MarketEvent::Trade {
+                price,
+                qty,
+                buyer_is_maker,
+                ..
+            } => self.trade(now, id, (price, qty), buyer_is_maker, sink),
+            MarketEvent::Mark {
+                mark,
+                index,
+                funding_rate,
+                ..
+            } => {
+                if let Some(symbol) = self.symbol_mut(id) {
+                    symbol.state_mark(now, (mark, index), funding_rate, sink);
+                }
+                self.settle(now, sink);
+            }
+            MarketEvent::Top { .. } | MarketEvent::Depth { .. } | MarketEvent::Gap => {
+                if let Some(symbol) = self.symbol_mut(id) {
+                    symbol.change_book(event);
+                    self.dirty.insert(id);
+                }
+                self.settle(now, sink);
+            }
+        }
     }
-    if !(action.bids.is_empty() && action.asks.is_empty()) {
-        let event = MarketEvent::Depth {
-            update_id: i64::MAX,
-            snapshot: false,
-            bids: &action.bids,
-            asks: &action.asks,
-        };
-        symbol.take(now, &event, sink);
+
+    fn take_action(
+        &mut self,
+        now: Time,
+        id: InstrumentId,
+        action: &Action,
+        sink: &mut impl Sink,
+    ) {
+        for print in &action.prints {
+            let event = MarketEvent::Trade {
+                price: print.price,
+                qty: print.qty,
+                trade_id: 0,
+                buyer_is_maker: print.taker == Side::Sell,
+            };
+            self.take(now, id, &event, sink);
+        }
+        if !(action.bids.is_empty() && action.asks.is_empty()) {
+            let event = MarketEvent::Depth {
+                update_id: i64::MAX,
+                snapshot: false,
+                bids: &action.bids,
+                asks: &action.asks,
+            };
+            self.take(now, id, &event, sink);
+        }
     }
 }
 

@@ -1,5 +1,12 @@
 //! The public book of one symbol, and the differences that its depth streams carry
-//! (spec 4, section 5).
+//! (spec 4, section 5): the source's levels, less what the accounts took of them, and the orders
+//! that the accounts have in the book.
+//!
+//! # Never crossed
+//! An account's order fills before it could cross the source or another account, for its venue
+//! hears of both. Orders of one account do not meet each other: where they cross, neither is
+//! shown until they do not any more. The same rule holds against the source, so that nothing in
+//! between is ever shown crossed.
 //!
 //! # Update ids
 //! Every change of a level takes the next id. Each speed has a chain of differences: `U` is the id
@@ -11,8 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windvane_engine::{Level, Side, Surface};
 
-/// Levels kept per side; what lies beyond is removed, and the differences say so.
-pub const LEVELS_KEPT: usize = 2_000;
+use super::source_book::SourceBook;
 
 /// How often a depth stream speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,14 +77,21 @@ struct Chain {
 /// The book.
 #[derive(Clone, Debug)]
 pub struct Book {
+    source: SourceBook,
+    own: OwnOrders,
+    /// What is public.
     sides: [BTreeMap<i64, i64>; 2],
     update_id: i64,
     chains: Vec<Chain>,
-    /// Prices that changed since they were last taken, for whoever wants every change.
+    /// Prices where the book, or what an account has in it, changed since they were last taken.
     fresh: [Vec<i64>; 2],
-    /// The last top that was told apart from the depth, and its id in the source.
-    top: Option<(i64, Level, Level)>,
+    /// The highest bid and lowest ask of an account that may be shown, both exclusive.
+    inside: (i64, i64),
 }
+
+/// What the accounts have in the book, by price: an account's place and quantity, in the order in
+/// which they came to the price.
+type OwnOrders = [BTreeMap<i64, Vec<(usize, i64)>>; 2];
 
 impl Book {
     /// Empty; ids start here.
@@ -89,12 +102,14 @@ impl Book {
             changed: [BTreeSet::new(), BTreeSet::new()],
         };
         Self {
+            source: SourceBook::default(),
+            own: OwnOrders::default(),
             sides: [BTreeMap::new(), BTreeMap::new()],
             // Past the chains' last ids from the start, as after every difference.
             update_id: update_id + 1,
             chains: Speed::of(surface).iter().map(chain).collect(),
             fresh: [Vec::new(), Vec::new()],
-            top: None,
+            inside: (i64::MAX, i64::MIN),
         }
     }
 
@@ -124,15 +139,158 @@ impl Book {
         (bid.unwrap_or_default(), ask.unwrap_or_default())
     }
 
-    /// Sets a level; quantity 0 removes it.
-    pub fn set(&mut self, side: Side, level: Level) {
+    /// Best bid and ask without the orders of the accounts.
+    pub fn source_top(&self) -> (Level, Level) {
+        self.source.top()
+    }
+
+    /// Applies a difference of the source. One that is older than the last top must not bring back
+    /// what the top proved gone.
+    pub fn apply(&mut self, source_id: i64, bids: &[Level], asks: &[Level]) {
+        self.source.apply(source_id, bids, asks);
+        self.refresh();
+    }
+
+    /// The source's book is exactly this.
+    pub fn replace(&mut self, bids: &[Level], asks: &[Level]) {
+        self.source.replace(bids, asks);
+        self.refresh();
+    }
+
+    /// The source's best levels are these: what was better is gone.
+    pub fn set_top(&mut self, source_id: i64, bid: Level, ask: Level) {
+        self.source.set_top(source_id, bid, ask);
+        self.refresh();
+    }
+
+    /// An account took this of the source's level.
+    pub fn take(&mut self, side: Side, price: i64, qty: i64) {
+        self.source.take(side, price, qty);
+        self.refresh();
+    }
+
+    /// What an account has in the book is this, bids and asks; a price may come more than once.
+    pub fn rest(&mut self, account: usize, sides: [Vec<Level>; 2]) {
+        for (side, levels) in [Side::Buy, Side::Sell].into_iter().zip(sides) {
+            self.rest_of(account, side, &levels);
+        }
+        self.refresh();
+    }
+
+    fn rest_of(&mut self, account: usize, side: Side, levels: &[Level]) {
+        let mut now: BTreeMap<i64, i64> = BTreeMap::new();
+        for level in levels {
+            *now.entry(level.price).or_default() += level.qty;
+        }
+        let own = &mut self.own[side as usize];
+        let mut changed = Vec::new();
+        for (price, at) in own.iter_mut() {
+            if let Some(place) = at.iter().position(|(of, _)| *of == account) {
+                let qty = now.remove(price).unwrap_or(0);
+                if at[place].1 != qty {
+                    changed.push(*price);
+                    at[place].1 = qty;
+                }
+                at.retain(|(_, qty)| *qty > 0);
+            }
+        }
+        for (price, qty) in now.into_iter().filter(|(_, qty)| *qty > 0) {
+            own.entry(price).or_default().push((account, qty));
+            changed.push(price);
+        }
+        own.retain(|_, at| !at.is_empty());
+        // The account itself hears what others have where it has orders, so even a change that
+        // nobody else sees is one.
+        self.fresh[side as usize].extend(&changed);
+        self.source.touched[side as usize].append(&mut changed);
+    }
+
+    /// Who has orders at a price, in the order in which they came.
+    pub fn accounts_at(&self, side: Side, price: i64) -> Vec<usize> {
+        let at = self.own[side as usize].get(&price);
+        at.map_or_else(Vec::new, |at| at.iter().map(|(of, _)| *of).collect())
+    }
+
+    /// What an account is told of a level: all that is shown there but its own orders. Where it
+    /// has some, others' are left out too: accounts do not stand in each other's way.
+    pub fn heard_by(&self, account: usize, side: Side, price: i64) -> i64 {
+        let shown = self.sides[side as usize].get(&price).copied().unwrap_or(0);
+        let at = self.own[side as usize].get(&price);
+        match at {
+            Some(at) if at.iter().any(|(of, _)| *of == account) => self.source.left(side, price),
+            _ => shown,
+        }
+    }
+
+    /// No account has orders in the book.
+    pub fn is_sources_alone(&self) -> bool {
+        self.own.iter().all(BTreeMap::is_empty)
+    }
+
+    /// Brings what is public up to date.
+    fn refresh(&mut self) {
+        let mut touched = std::mem::take(&mut self.source.touched);
+        let inside = self.bounds();
+        if inside != self.inside {
+            self.inside = inside;
+            for (side, own) in self.own.iter().enumerate() {
+                touched[side].extend(own.keys());
+            }
+        }
+        for side in [Side::Buy, Side::Sell] {
+            for price in touched[side as usize].drain(..) {
+                let qty = self.source.left(side, price) + self.shown_own(side, price);
+                self.publish(side, Level { price, qty });
+            }
+        }
+        // Reused.
+        self.source.touched = touched;
+    }
+
+    /// Where orders of the accounts would cross: see the top of this file.
+    fn bounds(&self) -> (i64, i64) {
+        if self.is_sources_alone() {
+            return (i64::MAX, i64::MIN);
+        }
+        let (bid, ask) = self.source.top();
+        let (bid, ask) = (
+            (bid.qty > 0).then_some(bid.price),
+            (ask.qty > 0).then_some(ask.price),
+        );
+        let own_bid = self.own[0].last_key_value().map(|(price, _)| *price);
+        let own_ask = self.own[1].first_key_value().map(|(price, _)| *price);
+        let lowest_ask = ask.into_iter().chain(own_ask).min();
+        let highest_bid = bid.into_iter().chain(own_bid).max();
+        (
+            lowest_ask.unwrap_or(i64::MAX),
+            highest_bid.unwrap_or(i64::MIN),
+        )
+    }
+
+    fn shown_own(&self, side: Side, price: i64) -> i64 {
+        let Some(at) = self.own[side as usize].get(&price) else {
+            return 0;
+        };
+        let shown = match side {
+            Side::Buy => price < self.inside.0,
+            Side::Sell => price > self.inside.1,
+        };
+        if shown {
+            at.iter().map(|(_, qty)| qty).sum()
+        } else {
+            0
+        }
+    }
+
+    /// Makes a level public; quantity 0 removes it.
+    fn publish(&mut self, side: Side, level: Level) {
         let levels = &mut self.sides[side as usize];
         let before = if level.qty > 0 {
             levels.insert(level.price, level.qty)
         } else {
             levels.remove(&level.price)
         };
-        if before.unwrap_or(0) == level.qty.max(0) {
+        if before.unwrap_or(0) == level.qty {
             return;
         }
         self.update_id += 1;
@@ -142,109 +300,16 @@ impl Book {
         }
     }
 
-    /// Applies a difference of the source. One that is older than the last top must not bring back
-    /// what the top proved gone.
-    pub fn apply(&mut self, source_id: i64, bids: &[Level], asks: &[Level]) {
-        for (side, levels) in [(Side::Buy, bids), (Side::Sell, asks)] {
-            for level in levels {
-                self.set(side, *level);
-            }
-        }
-        match self.top {
-            Some((id, bid, ask)) if id > source_id => self.trim(bid, ask),
-            _ => self.top = None,
-        }
-        self.uncross(!bids.is_empty());
-        self.bound();
-    }
-
-    /// The book is exactly this.
-    pub fn replace(&mut self, bids: &[Level], asks: &[Level]) {
-        self.top = None;
-        for (side, levels) in [(Side::Buy, bids), (Side::Sell, asks)] {
-            let kept: BTreeSet<i64> = levels.iter().map(|level| level.price).collect();
-            let prices = self.sides[side as usize].keys().copied();
-            let gone: Vec<i64> = prices.filter(|price| !kept.contains(price)).collect();
-            for price in gone {
-                self.set(side, Level { price, qty: 0 });
-            }
-            for level in levels {
-                self.set(side, *level);
-            }
-        }
-        self.uncross(true);
-        self.bound();
-    }
-
-    /// The best levels are these: what was better is gone.
-    pub fn set_top(&mut self, source_id: i64, bid: Level, ask: Level) {
-        self.top = Some((source_id, bid, ask));
-        self.trim(bid, ask);
-        self.bound();
-    }
-
-    fn trim(&mut self, bid: Level, ask: Level) {
-        // Where the source knows no bid or ask, nothing is better than it.
-        let bids = self.sides[0].range(bid.price + 1..).map(|(&p, _)| p);
-        let worst_ask = if ask.price > 0 { ask.price } else { i64::MAX };
-        let asks = self.sides[1].range(..worst_ask).map(|(&p, _)| p);
-        let gone: Vec<_> = bids
-            .map(|price| (Side::Buy, price))
-            .chain(asks.map(|price| (Side::Sell, price)))
-            .collect();
-        for (side, price) in gone {
-            self.set(side, Level { price, qty: 0 });
-        }
-        for (side, level) in [(Side::Buy, bid), (Side::Sell, ask)] {
-            if level.qty > 0 {
-                self.set(side, level);
-            }
-        }
-    }
-
-    /// Levels that crossed are stale on one side: of the asks if bids have just come in.
-    fn uncross(&mut self, bids_are_fresh: bool) {
-        loop {
-            let (bid, ask) = self.top();
-            if bid.qty == 0 || ask.qty == 0 || bid.price < ask.price {
-                return;
-            }
-            let (side, price) = if bids_are_fresh {
-                (Side::Sell, ask.price)
-            } else {
-                (Side::Buy, bid.price)
-            };
-            self.set(side, Level { price, qty: 0 });
-        }
-    }
-
-    fn bound(&mut self) {
-        while self.sides[0].len() > LEVELS_KEPT
-            && let Some((&price, _)) = self.sides[0].first_key_value()
-        {
-            self.set(Side::Buy, Level { price, qty: 0 });
-        }
-        while self.sides[1].len() > LEVELS_KEPT
-            && let Some((&price, _)) = self.sides[1].last_key_value()
-        {
-            self.set(Side::Sell, Level { price, qty: 0 });
-        }
-    }
-
-    /// Takes the levels that changed since the last call, bids and asks, each once.
-    pub fn take_changes(&mut self, levels: &mut [Vec<Level>; 2]) {
-        for (side, levels) in levels.iter_mut().enumerate() {
-            let prices = &mut self.fresh[side];
+    /// Takes the prices, bids and asks, where what accounts hear may have changed since the last
+    /// call, each once. False if there are none.
+    pub fn take_changes(&mut self, prices: &mut [Vec<i64>; 2]) -> bool {
+        for (fresh, prices) in self.fresh.iter_mut().zip(prices.iter_mut()) {
+            prices.clear();
+            prices.append(fresh);
             prices.sort_unstable();
             prices.dedup();
-            let held = &self.sides[side];
-            let level = |price| Level {
-                price,
-                qty: held.get(&price).copied().unwrap_or(0),
-            };
-            levels.clear();
-            levels.extend(prices.drain(..).map(level));
         }
+        prices.iter().any(|prices| !prices.is_empty())
     }
 
     /// Takes the difference of a speed since its last one, if anything changed.
@@ -277,6 +342,7 @@ impl Book {
 
 #[cfg(test)]
 mod tests {
+    use super::super::source_book::LEVELS_KEPT;
     use super::*;
     use proptest::prelude::*;
 
@@ -317,11 +383,68 @@ mod tests {
     #[test]
     fn far_levels_go_and_the_difference_says_so() {
         let mut book = Book::new(Surface::Spot, 0);
-        let bids: Vec<_> = (1..=LEVELS_KEPT as i64 + 1).map(|p| level(p, 1)).collect();
+        let bids: Vec<_> = (1..=LEVELS_KEPT as i64).map(|p| level(p, 1)).collect();
         book.apply(1, &bids, &[]);
+        book.difference(Speed::Ms100).unwrap();
+        book.apply(1, &[level(LEVELS_KEPT as i64 + 1, 1)], &[]);
         let difference = book.difference(Speed::Ms100).unwrap();
         assert_eq!(book.levels(Side::Buy).count(), LEVELS_KEPT);
         assert_eq!(difference.bids.last(), Some(&level(1, 0)));
+    }
+
+    fn rests(bids: &[Level], asks: &[Level]) -> [Vec<Level>; 2] {
+        [bids.to_vec(), asks.to_vec()]
+    }
+
+    #[test]
+    fn orders_of_accounts_are_added_to_the_sources_levels() {
+        let mut book = Book::new(Surface::Spot, 0);
+        book.replace(&[level(99, 5)], &[level(105, 5)]);
+        book.rest(0, rests(&[level(99, 2), level(99, 1)], &[level(103, 4)]));
+        book.rest(1, rests(&[level(99, 7), level(100, 1)], &[]));
+        assert_eq!(prices(&book, Side::Buy), [(100, 1), (99, 15)]);
+        assert_eq!(prices(&book, Side::Sell), [(103, 4), (105, 5)]);
+        assert_eq!(book.accounts_at(Side::Buy, 99), [0, 1]);
+        // Without the own, and where there are own, without the others'.
+        assert_eq!(book.heard_by(0, Side::Buy, 99), 5);
+        assert_eq!(book.heard_by(2, Side::Buy, 99), 15);
+        assert_eq!(book.heard_by(0, Side::Sell, 103), 0);
+        assert_eq!(book.heard_by(1, Side::Sell, 103), 4);
+        book.rest(0, rests(&[], &[]));
+        book.rest(1, rests(&[], &[]));
+        assert_eq!(prices(&book, Side::Buy), [(99, 5)]);
+        assert!(book.is_sources_alone());
+    }
+
+    #[test]
+    fn what_was_taken_is_gone_until_the_source_changes_the_level() {
+        let mut book = Book::new(Surface::Spot, 0);
+        book.replace(&[level(99, 5)], &[level(105, 5), level(106, 1)]);
+        book.take(Side::Sell, 105, 3);
+        assert_eq!(prices(&book, Side::Sell), [(105, 2), (106, 1)]);
+        book.set_top(1, level(99, 4), level(105, 5));
+        assert_eq!(prices(&book, Side::Sell), [(105, 2), (106, 1)]);
+        book.take(Side::Sell, 105, 9);
+        assert_eq!(book.source_top(), (level(99, 4), level(106, 1)));
+        book.apply(2, &[], &[level(105, 7)]);
+        assert_eq!(prices(&book, Side::Sell), [(105, 7), (106, 1)]);
+    }
+
+    #[test]
+    fn orders_that_cross_are_not_shown_until_they_do_not() {
+        let mut book = Book::new(Surface::Spot, 0);
+        book.replace(&[level(99, 5)], &[level(105, 5)]);
+        book.rest(0, rests(&[level(102, 1), level(98, 1)], &[level(101, 1)]));
+        assert_eq!(prices(&book, Side::Buy), [(99, 5), (98, 1)]);
+        assert_eq!(prices(&book, Side::Sell), [(105, 5)]);
+        book.rest(0, rests(&[level(98, 1)], &[level(101, 1)]));
+        assert_eq!(prices(&book, Side::Sell), [(101, 1), (105, 5)]);
+        // The source comes to an order: it is not shown before it has filled.
+        book.apply(1, &[level(101, 2)], &[]);
+        assert_eq!(prices(&book, Side::Buy), [(101, 2), (99, 5), (98, 1)]);
+        assert_eq!(prices(&book, Side::Sell), [(105, 5)]);
+        book.take(Side::Buy, 101, 2);
+        assert_eq!(prices(&book, Side::Sell), [(101, 1), (105, 5)]);
     }
 
     /// A client by the letter of spec 4, section 5.
@@ -376,7 +499,7 @@ mod tests {
         #[test]
         fn a_book_joined_by_the_documented_rule_is_the_servers(
             futures: bool,
-            steps in prop::collection::vec((0_u8..8, 1_i64..40, 0_i64..4), 1..120),
+            steps in prop::collection::vec((0_u8..11, 1_i64..40, 0_i64..4), 1..120),
             subscribed in 0_usize..60,
             waited in 0_usize..20,
         ) {
@@ -394,6 +517,12 @@ mod tests {
                         0..=2 => book.apply(n as i64, &[level(*price, *qty)], &[]),
                         3..=5 => book.apply(n as i64, &[], &[level(*price + 20, *qty)]),
                         6 => book.set_top(n as i64, level(*price, 1), level(*price + 1, 2)),
+                        7 => book.rest(*qty as usize, rests(&[level(*price, *qty)], &[])),
+                        8 => {
+                            let asks = [level(*price + 10, *qty), level(*price + 20, 1)];
+                            book.rest(*qty as usize, rests(&[level(1, 1)], &asks));
+                        }
+                        9 => book.take(Side::Sell, *price + 20, *qty),
                         _ => {
                             // Other speeds take their ids too.
                             for other in Speed::of(surface) {
@@ -409,6 +538,8 @@ mod tests {
                 if let Some(d) = book.difference(*speed) {
                     buffer.push(d);
                 }
+                let (bid, ask) = book.top();
+                prop_assert!(bid.qty == 0 || ask.qty == 0 || bid.price < ask.price);
                 if let Some(mut local) = local {
                     for d in &buffer {
                         prop_assert_eq!(local.take(surface, d), Ok(()));

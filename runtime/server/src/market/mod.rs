@@ -1,12 +1,13 @@
 //! The public market: symbols, books, trades, klines, tickers, marks and funding, and where they
 //! come from. Sans-IO: time is an argument, everything is integers, and every list is bounded.
 //!
-//! Orders of the accounts are not in the public book and their fills print no public trade: each
-//! account's `sim::Venue` matches against the public market as if it were alone with it.
+//! There is one market for all: the source's and that of the accounts. How they meet stands in
+//! [`floor`].
 
 mod board;
 pub(crate) mod book;
 pub(crate) mod fixed;
+mod floor;
 pub(crate) mod funding;
 pub(crate) mod interval;
 pub(crate) mod kline;
@@ -16,6 +17,7 @@ mod random;
 mod recorded;
 mod seeded;
 mod sink;
+mod source_book;
 pub(crate) mod symbol;
 pub(crate) mod ticker;
 pub(crate) mod trades;
@@ -24,30 +26,39 @@ pub(crate) use board::Board;
 pub use board::Source;
 pub(crate) use random::Random;
 pub use recorded::{Recorded, RecordedEvent, RecordedEvents, Recording};
-pub(crate) use sink::{Sink, Update};
+pub(crate) use sink::{Deed, Filled, Sink, Update};
 pub(crate) use symbol::Symbol;
 
-use windvane_engine::{InstrumentId, MarketEvent, Time};
+use windvane_engine::{InstrumentId, MarketEvent, Price, Qty, Side, Time, TradeId};
+use windvane_sim::StreamEvent;
 
 use crate::state::{Account, State};
 use crate::stream::Hub;
 
 /// Takes every market event up to `now` to the board, the accounts and the streams.
 pub(crate) fn advance(state: &mut State, now: Time) {
-    let mut audience = Audience {
-        accounts: &mut state.accounts,
-        hub: &mut state.hub,
-    };
-    state.board.advance(now, &mut audience);
+    let (board, mut audience) = split(state);
+    board.advance(now, &mut audience);
 }
 
 /// Takes an event from outside the source to all of them, as if it had happened now.
 pub(crate) fn inject(state: &mut State, now: Time, id: InstrumentId, event: &MarketEvent<'_>) {
-    let mut audience = Audience {
+    let (board, mut audience) = split(state);
+    board.inject(now, id, event, &mut audience);
+}
+
+/// Brings what the accounts have just done to the market.
+pub(crate) fn settle(state: &mut State, now: Time) {
+    let (board, mut audience) = split(state);
+    board.settle(now, &mut audience);
+}
+
+fn split(state: &mut State) -> (&mut Board, Audience<'_>) {
+    let audience = Audience {
         accounts: &mut state.accounts,
         hub: &mut state.hub,
     };
-    state.board.inject(now, id, event, &mut audience);
+    (&mut state.board, audience)
 }
 
 /// The accounts' venues and the public streams.
@@ -57,8 +68,57 @@ struct Audience<'a> {
 }
 
 impl Sink for Audience<'_> {
-    fn feed(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
-        State::feed(self.accounts, now, instrument, event);
+    fn accounts(&self) -> usize {
+        self.accounts.len()
+    }
+
+    fn feed(&mut self, now: Time, account: usize, id: InstrumentId, event: &MarketEvent<'_>) {
+        self.accounts[account].venue.market(now, id, event);
+    }
+
+    fn poll(&mut self, account: usize) -> Option<Deed> {
+        let Account { venue, untold, .. } = &mut self.accounts[account];
+        while let Some(event) = venue.poll_stream() {
+            let deed = fill_of(&event, untold.len());
+            untold.push_back(event);
+            if deed.is_some() {
+                return deed;
+            }
+        }
+        let instrument = venue.poll_rested()?;
+        let shown = |side| venue.shown(instrument, side).collect();
+        Some(Deed::Rests {
+            instrument,
+            sides: [shown(Side::Buy), shown(Side::Sell)],
+        })
+    }
+
+    fn number(&mut self, account: usize, place: usize, trade_id: i64) {
+        let event = self.accounts[account].untold.get_mut(place);
+        if let Some(StreamEvent::Order(event)) = event
+            && let Some(fill) = &mut event.update.fill
+        {
+            fill.trade_id = TradeId(trade_id);
+        }
+    }
+
+    fn meet(
+        &mut self,
+        now: Time,
+        account: usize,
+        id: InstrumentId,
+        (side, price): (Side, i64),
+        qty: i64,
+        trade_id: i64,
+    ) -> i64 {
+        let venue = &mut self.accounts[account].venue;
+        let at = (side, Price(price));
+        venue.meet(now, id, at, Qty(qty), TradeId(trade_id)).0
+    }
+
+    fn best(&self, account: usize, id: InstrumentId, side: Side) -> Option<(i64, i64)> {
+        let (price, ahead) = self.accounts[account].venue.queue_ahead(id, side)?;
+        Some((price, ahead.unwrap_or(i64::MAX)))
     }
 
     fn update(&mut self, now: Time, symbol: &Symbol, update: &Update) {
@@ -72,4 +132,21 @@ impl Sink for Audience<'_> {
     fn second(&mut self, now: Time, symbols: &[Symbol]) {
         self.hub.second(now, symbols);
     }
+}
+
+/// The fill that a user event tells of.
+fn fill_of(event: &StreamEvent, place: usize) -> Option<Deed> {
+    let StreamEvent::Order(event) = event else {
+        return None;
+    };
+    let (fill, met) = (event.update.fill?, event.met?);
+    Some(Deed::Fill(Filled {
+        place,
+        instrument: event.update.instrument,
+        side: event.update.side,
+        price: fill.price.0,
+        qty: fill.qty.0,
+        maker: fill.maker,
+        met,
+    }))
 }

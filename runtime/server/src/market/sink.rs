@@ -1,6 +1,7 @@
 //! Who hears of the market: the accounts' venues and the public streams.
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Time};
+use windvane_engine::{InstrumentId, Level, MarketEvent, Side, Time};
+use windvane_sim::Met;
 
 use super::book::{Difference, Speed};
 use super::interval::Interval;
@@ -31,10 +32,56 @@ pub(crate) enum Update {
     Closed(Interval, Kline),
 }
 
-/// Hears of everything, at once and in order.
+/// What an account did, of which the market hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// An order of it was filled.
+    Fill(Filled),
+    /// Its orders in the book of an instrument are these now, bids and asks.
+    Rests {
+        instrument: InstrumentId,
+        sides: [Vec<Level>; 2],
+    },
+}
+
+/// A fill of an account's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Filled {
+    /// Its place among what the account has not been told of.
+    pub(crate) place: usize,
+    pub(crate) instrument: InstrumentId,
+    pub(crate) side: Side,
+    pub(crate) price: i64,
+    pub(crate) qty: i64,
+    pub(crate) maker: bool,
+    pub(crate) met: Met,
+}
+
+/// Hears of everything, at once and in order, and has accounts that trade: their places count
+/// from 0.
 pub(crate) trait Sink {
-    /// A market event in the board's own ids, for the venues of the accounts.
-    fn feed(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>);
+    /// How many accounts there are.
+    fn accounts(&self) -> usize;
+    /// A market event in the board's own ids, for the venue of one account.
+    fn feed(&mut self, now: Time, account: usize, id: InstrumentId, event: &MarketEvent<'_>);
+    /// The next thing that an account did, until there is none.
+    fn poll(&mut self, account: usize) -> Option<Deed>;
+    /// The trade id of a fill that was polled.
+    fn number(&mut self, account: usize, place: usize, trade_id: i64);
+    /// An order of an account at this side and price meets at most this quantity of another
+    /// account's order, in this trade; answers how much it was.
+    fn meet(
+        &mut self,
+        now: Time,
+        account: usize,
+        id: InstrumentId,
+        at: (Side, i64),
+        qty: i64,
+        trade_id: i64,
+    ) -> i64;
+    /// The best price of an account's orders in the book, hidden ones included, and the quantity
+    /// that stands before them.
+    fn best(&self, account: usize, id: InstrumentId, side: Side) -> Option<(i64, i64)>;
     /// A change of a symbol, which is as it is after the change.
     fn update(&mut self, now: Time, symbol: &Symbol, update: &Update);
     /// A quarter of a second is over.
@@ -58,7 +105,28 @@ pub(crate) const fn is_due(speed: Speed, grid_ms: i64) -> bool {
 pub(crate) struct Nobody;
 
 impl Sink for Nobody {
-    fn feed(&mut self, _: Time, _: InstrumentId, _: &MarketEvent<'_>) {}
+    fn accounts(&self) -> usize {
+        0
+    }
+    fn feed(&mut self, _: Time, _: usize, _: InstrumentId, _: &MarketEvent<'_>) {}
+    fn poll(&mut self, _: usize) -> Option<Deed> {
+        None
+    }
+    fn number(&mut self, _: usize, _: usize, _: i64) {}
+    fn meet(
+        &mut self,
+        _: Time,
+        _: usize,
+        _: InstrumentId,
+        _: (Side, i64),
+        _: i64,
+        _: i64,
+    ) -> i64 {
+        0
+    }
+    fn best(&self, _: usize, _: InstrumentId, _: Side) -> Option<(i64, i64)> {
+        None
+    }
     fn update(&mut self, _: Time, _: &Symbol, _: &Update) {}
     fn refresh(&mut self, _: Time, _: &Symbol) {}
     fn second(&mut self, _: Time, _: &[Symbol]) {}

@@ -1,5 +1,6 @@
-//! One symbol of the board: rules, book, trades, klines, mark and funding. It turns what a source
-//! says into updates with ids of its own, so that a looped recording's ids never go back.
+//! One symbol of the board: rules, book, trades, klines, mark and funding. It turns what the
+//! source and the accounts do into updates with ids of its own, so that a looped recording's ids
+//! never go back.
 
 use windvane_engine::decimal::{MARK_SCALE, pow10};
 use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
@@ -30,8 +31,11 @@ pub(crate) struct Symbol {
     /// A source states marks, so they are not computed.
     marks_are_stated: bool,
     klines_changed: bool,
-    /// Reused between events.
-    levels: [Vec<Level>; 2],
+    /// The last print, and whether its buyer was the maker, where the accounts have not heard of
+    /// it.
+    unheard: Option<(i64, bool)>,
+    /// The top that was published last.
+    published: (Level, Level),
 }
 
 /// Where ids begin: large, as those of services that have run for years.
@@ -52,7 +56,8 @@ impl Symbol {
             book_ms: 0,
             marks_are_stated: false,
             klines_changed: false,
-            levels: [Vec::new(), Vec::new()],
+            unheard: None,
+            published: Default::default(),
             instrument,
         }
     }
@@ -67,8 +72,9 @@ impl Symbol {
         last.unwrap_or_else(|| self.mid().unwrap_or(0))
     }
 
+    /// Of the source alone: no account moves a mark by an order.
     fn mid(&self) -> Option<i64> {
-        let (bid, ask) = self.book.top();
+        let (bid, ask) = self.book.source_top();
         (bid.qty > 0 && ask.qty > 0).then_some(i64::midpoint(bid.price, ask.price))
     }
 
@@ -100,66 +106,62 @@ impl Symbol {
         Fixed(mantissa, scale).at(scale.min(8))
     }
 
-    /// Takes an event of the source.
-    pub(crate) fn take(&mut self, now: Time, event: &MarketEvent<'_>, sink: &mut impl Sink) {
+    /// Takes what the source says of its book.
+    pub(crate) fn change_book(&mut self, event: &MarketEvent<'_>) {
+        let book = &mut self.book;
         match *event {
-            MarketEvent::Trade {
-                price,
-                qty,
-                buyer_is_maker,
-                ..
-            } => self.trade(now, price, qty, buyer_is_maker, sink),
             MarketEvent::Top {
                 update_id,
                 bid,
                 ask,
-            } => self.change_book(now, sink, |book| book.set_top(update_id, bid, ask)),
+            } => book.set_top(update_id, bid, ask),
             MarketEvent::Depth {
-                update_id,
-                snapshot,
+                snapshot: true,
                 bids,
                 asks,
-            } => self.change_book(now, sink, |book| {
-                if snapshot {
-                    book.replace(bids, asks);
-                } else {
-                    book.apply(update_id, bids, asks);
-                }
-            }),
-            // What the source lost may stand in the book: its top is all that is sure.
-            MarketEvent::Gap => self.change_book(now, sink, |book| {
-                let (bid, ask) = book.top();
-                book.replace(&[bid], &[ask]);
-            }),
-            MarketEvent::Mark {
-                mark,
-                index,
-                funding_rate,
                 ..
-            } => {
-                if self.is_futures() && mark > 0 {
-                    self.marks_are_stated = true;
-                    let funded = self
-                        .funded
-                        .get_or_insert_with(|| Funded::new(now.millis(), mark));
-                    funded.state(now.millis(), mark, index, funding_rate);
-                    self.marked(now, sink);
-                }
+            } => book.replace(bids, asks),
+            MarketEvent::Depth {
+                update_id,
+                bids,
+                asks,
+                ..
+            } => book.apply(update_id, bids, asks),
+            // What the source lost may stand in the book: its top is all that is sure.
+            MarketEvent::Gap => {
+                let (bid, ask) = book.source_top();
+                book.replace(&[bid], &[ask]);
             }
+            MarketEvent::Trade { .. } | MarketEvent::Mark { .. } => {}
         }
     }
 
-    fn trade(
+    /// Takes a mark that the source states.
+    pub(crate) fn state_mark(
         &mut self,
         now: Time,
-        price: i64,
-        qty: i64,
-        buyer_is_maker: bool,
+        (mark, index): (i64, i64),
+        funding_rate: i64,
         sink: &mut impl Sink,
     ) {
-        if price <= 0 || qty <= 0 {
-            return;
+        if self.is_futures() && mark > 0 {
+            self.marks_are_stated = true;
+            let funded = self
+                .funded
+                .get_or_insert_with(|| Funded::new(now.millis(), mark));
+            funded.state(now.millis(), mark, index, funding_rate);
+            self.marked(now, sink);
         }
+    }
+
+    /// Makes a trade public. Answers its id.
+    pub(crate) fn print(
+        &mut self,
+        now: Time,
+        (price, qty): (i64, i64),
+        buyer_is_maker: bool,
+        sink: &mut impl Sink,
+    ) -> i64 {
         let now_ms = now.millis();
         self.roll(now, sink);
         let (trade, complete) = self.trades.add(now_ms, price, qty, buyer_is_maker);
@@ -171,17 +173,23 @@ impl Symbol {
             taker_buys: !buyer_is_maker,
         });
         self.klines_changed = true;
+        self.unheard = Some((price, buyer_is_maker));
         if let Some(aggregate) = complete {
             sink.update(now, self, &Update::AggTrade(aggregate));
         }
         sink.update(now, self, &Update::Trade(trade));
-        let event = MarketEvent::Trade {
-            price,
-            qty,
-            trade_id: trade.id,
-            buyer_is_maker,
-        };
-        sink.feed(now, self.id, &event);
+        trade.id
+    }
+
+    /// The accounts have heard of a trade at this price.
+    pub(crate) fn heard_last(&mut self, price: i64) {
+        self.unheard = self.unheard.filter(|(last, _)| *last != price);
+    }
+
+    /// The last price, where the accounts have not heard of it, and whether the buyer was the
+    /// maker.
+    pub(crate) fn take_unheard(&mut self) -> Option<(i64, bool)> {
+        self.unheard.take()
     }
 
     /// Adds a trade of the time before the start; nobody hears of it.
@@ -214,26 +222,20 @@ impl Symbol {
         }
     }
 
-    fn change_book(&mut self, now: Time, sink: &mut impl Sink, change: impl FnOnce(&mut Book)) {
-        let (top, before) = (self.book.top(), self.book.update_id());
-        change(&mut self.book);
-        if self.book.update_id() == before {
-            return;
+    /// Takes the prices where what accounts hear may have changed. False if there are none.
+    pub(crate) fn take_changes(&mut self, now: Time, prices: &mut [Vec<i64>; 2]) -> bool {
+        let changed = self.book.take_changes(prices);
+        if changed {
+            self.book_ms = now.millis();
         }
-        self.book_ms = now.millis();
-        // The accounts' venues hear what changed in the book, not what the source said.
-        let mut levels = std::mem::take(&mut self.levels);
-        self.book.take_changes(&mut levels);
-        let event = MarketEvent::Depth {
-            update_id: self.book.update_id(),
-            snapshot: false,
-            bids: &levels[0],
-            asks: &levels[1],
-        };
-        sink.feed(now, self.id, &event);
-        self.levels = levels;
+        changed
+    }
+
+    /// Publishes the best bid and ask, if they changed.
+    pub(crate) fn publish_top(&mut self, now: Time, sink: &mut impl Sink) {
         let (bid, ask) = self.book.top();
-        if (bid, ask) != top {
+        if (bid, ask) != self.published {
+            self.published = (bid, ask);
             let update_id = self.book.update_id();
             let update = Update::Top {
                 update_id,
@@ -328,7 +330,9 @@ impl Symbol {
         self.mark_klines.take(&point);
         point.price = funded.index;
         self.index_klines.take(&point);
-        sink.feed(now, self.id, &event);
+        for account in 0..sink.accounts() {
+            sink.feed(now, account, self.id, &event);
+        }
     }
 
     fn roll(&mut self, now: Time, sink: &mut impl Sink) {

@@ -8,7 +8,7 @@ pub const TRADES_KEPT: usize = 5_000;
 /// A public trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trade {
-    /// Id, rising by one per symbol.
+    /// Id, rising per symbol; those that [`Trades::skip`] gave are not public.
     pub id: i64,
     /// Price mantissa.
     pub price: i64,
@@ -61,9 +61,20 @@ impl Trades {
         }
     }
 
-    /// Trades, oldest first; their ids have no holes.
+    /// Trades, oldest first.
     pub fn singles(&self) -> &VecDeque<Trade> {
         &self.singles
+    }
+
+    /// The id of the next trade.
+    pub const fn next_id(&self) -> i64 {
+        self.next_id
+    }
+
+    /// Gives an id to a trade that is not public.
+    pub const fn skip(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id - 1
     }
 
     /// Adds a trade, whose id is given here. Answers it, and the aggregate that it completed by
@@ -122,9 +133,8 @@ impl Trades {
 
     /// Trades from an id on, else the last ones; at most `limit`, oldest first.
     pub fn since(&self, from_id: Option<i64>, limit: usize) -> impl Iterator<Item = &Trade> {
-        let first = self.singles.front().map_or(0, |trade| trade.id);
         let from = match from_id {
-            Some(id) => index(id, first, self.singles.len()),
+            Some(id) => self.singles.partition_point(|trade| trade.id < id),
             None => self.singles.len().saturating_sub(limit),
         };
         self.singles.range(from..).take(limit)

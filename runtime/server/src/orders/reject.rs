@@ -81,5 +81,6 @@ fn event(state: &mut State, id: AccountId, new: &NewOrder) -> OrderEvent {
         update,
         order,
         open_notional: [Amount::ZERO; 2],
+        met: None,
     }
 }

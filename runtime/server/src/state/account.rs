@@ -1,11 +1,12 @@
 //! One account: who may act for it, and what it holds. Matching and sums are `windvane-sim`'s.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use alloy_primitives::Address;
 use secrecy::SecretString;
 use windvane_engine::{Amount, Instrument, InstrumentId, Surface, VenueOrderId};
-use windvane_sim::{Bracket, QueueModel, Venue, VenueConfig, VenueConfigError};
+use windvane_sim::{Bracket, QueueModel, StreamEvent, Venue, VenueConfig, VenueConfigError};
 use windvane_venue::Assets;
 
 use super::history::History;
@@ -78,6 +79,8 @@ pub(crate) struct Account {
     pub(crate) order_counts: OrderCounts,
     pub(crate) history: History,
     pub(crate) venue: Venue,
+    /// User events that the market has heard of and the user has not.
+    pub(crate) untold: VecDeque<StreamEvent>,
 }
 
 impl Account {
@@ -118,6 +121,7 @@ impl Account {
             order_counts: OrderCounts::default(),
             history: History::default(),
             venue: venue.with_stream(),
+            untold: VecDeque::new(),
         })
     }
 }

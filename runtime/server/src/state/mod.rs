@@ -1,8 +1,8 @@
 //! The whole truth of the venue, without IO and without a clock: every call brings the time.
 //!
 //! A call lets time pass first ([`State::advance`]), so that whatever was due has happened before
-//! anything new does. After anything that may touch an account, [`State::tell_users`] brings its
-//! events to the streams.
+//! anything new does. After anything that may touch an account, [`State::tell_users`] brings what
+//! it did to the market and to the other accounts, and the events of all to the streams.
 
 mod account;
 mod history;
@@ -10,7 +10,7 @@ mod keys;
 mod listen_key;
 mod nonces;
 
-use windvane_engine::{Instrument, InstrumentId, MarketEvent, Surface, Time};
+use windvane_engine::{Instrument, InstrumentId, Surface, Time};
 use windvane_sim::VenueConfigError;
 use windvane_venue::Assets;
 
@@ -102,32 +102,22 @@ impl State {
                 account.venue.timeout(now);
             }
         }
+        self.tell_users();
         for place in 0..self.accounts.len() {
-            let account = AccountId(place as u16);
-            self.tell_users(account);
-            self.expire_listen_keys(account);
+            self.expire_listen_keys(AccountId(place as u16));
         }
         crate::control::advance(self, now);
     }
 
-    /// Takes a market event to every account's venue.
-    ///
-    /// Free of the rest of the state, so that the event may borrow from the board.
-    pub(crate) fn feed(
-        accounts: &mut [Account],
-        now: Time,
-        instrument: InstrumentId,
-        event: &MarketEvent<'_>,
-    ) {
-        for account in accounts {
-            account.venue.market(now, instrument, event);
-        }
-    }
-
-    /// Brings what an account's venue has said to its history and to its streams.
-    pub(crate) fn tell_users(&mut self, id: AccountId) {
-        while let Some(event) = self.account_mut(id).venue.poll_stream() {
-            user_events::tell(self, id, &event);
+    /// Brings what the accounts' venues have said to the market, to their histories and to their
+    /// streams.
+    pub(crate) fn tell_users(&mut self) {
+        crate::market::settle(self, self.now);
+        for place in 0..self.accounts.len() {
+            let id = AccountId(place as u16);
+            while let Some(event) = self.account_mut(id).untold.pop_front() {
+                user_events::tell(self, id, &event);
+            }
         }
     }
 

@@ -130,7 +130,6 @@ fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, R
     let venue = &mut state.account_mut(receiver).venue;
     let given = venue.credit(call.now, Surface::Spot, asset, amount, cause);
     given.map_err(values::refused)?;
-    state.tell_users(receiver);
     if let Some(client_id) = client_id {
         state
             .wallets

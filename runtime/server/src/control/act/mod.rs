@@ -115,9 +115,7 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
             rule: format!("one of {}", NAMES.join(", ")),
         })),
     };
-    for account in 0..state.accounts.len() {
-        state.tell_users(AccountId(account as u16));
-    }
+    state.tell_users();
     done
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use windvane_engine::Level;
 
 use super::*;
-use crate::market::Update;
+use crate::market::{Deed, Update};
 use crate::market::book::Speed;
 use crate::market::interval::{DAY_MS, Interval};
 use crate::market::recorded::{Recorded, RecordedEvent, RecordedEvents};
@@ -23,7 +23,11 @@ struct Ears {
 }
 
 impl Sink for Ears {
-    fn feed(&mut self, now: Time, id: InstrumentId, event: &MarketEvent<'_>) {
+    fn accounts(&self) -> usize {
+        1
+    }
+
+    fn feed(&mut self, now: Time, _: usize, id: InstrumentId, event: &MarketEvent<'_>) {
         self.text.push(format!("{now:?} {id:?} {event:?}"));
         match event {
             MarketEvent::Depth {
@@ -46,6 +50,28 @@ impl Sink for Ears {
             MarketEvent::Mark { .. } => self.marks += 1,
             _ => {}
         }
+    }
+
+    fn poll(&mut self, _: usize) -> Option<Deed> {
+        None
+    }
+
+    fn number(&mut self, _: usize, _: usize, _: i64) {}
+
+    fn meet(
+        &mut self,
+        _: Time,
+        _: usize,
+        _: InstrumentId,
+        _: (Side, i64),
+        _: i64,
+        _: i64,
+    ) -> i64 {
+        0
+    }
+
+    fn best(&self, _: usize, _: InstrumentId, _: Side) -> Option<(i64, i64)> {
+        None
     }
 
     fn update(&mut self, _: Time, symbol: &Symbol, update: &Update) {
@@ -115,7 +141,7 @@ fn there_is_a_past_at_the_start() {
 fn accounts_hear_the_public_book() {
     let (mut board, mut ears) = (seeded(3), Ears::default());
     for symbol in board.symbols() {
-        symbol.show(|event| ears.feed(START, symbol.id, event));
+        symbol.show(|event| ears.feed(START, 0, symbol.id, event));
     }
     board.advance(START.plus_ms(4_000), &mut ears);
     for symbol in board.symbols() {

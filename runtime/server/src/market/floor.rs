@@ -1,0 +1,266 @@
+//! Where the accounts and the source meet: one market for all.
+//!
+//! # What an account's venue hears
+//! The public book without the account's own orders, and every trade. Its venue matches against
+//! that as it always does; what it did is then made true for everybody else:
+//!
+//! - What it took of a level is gone: others' orders that are shown there are filled first, in the
+//!   order in which they came to the price; the rest is taken of the source's level, which stays
+//!   short until the source changes it. Public trades say so, and the fill bears the id of the
+//!   last of them.
+//! - What it has in the book is shown in the book.
+//! - A trade of the source that fills it is one with its fills: each is printed as a trade of its
+//!   own, and what is left of the quantity as the source said it. Accounts share such a trade by
+//!   price, then by what stands before them; its quantity is never given out twice.
+//! - An order that the source comes to is filled at its own price; that is a public trade, and the
+//!   source's level is short of it.
+//! - The insurance fund and auto-deleveraging are not in the market: their fills have ids that are
+//!   not public.
+//!
+//! Nothing is published before all of that has settled: neither tops nor differences ever show
+//! the moments in between.
+
+use std::collections::BTreeSet;
+
+use windvane_engine::{InstrumentId, Level, MarketEvent, Side, Time};
+use windvane_sim::Met;
+
+use super::board::Board;
+use super::sink::{Deed, Filled, Sink};
+use super::symbol::Symbol;
+
+impl Board {
+    /// A trade of the source.
+    pub(super) fn trade(
+        &mut self,
+        now: Time,
+        id: InstrumentId,
+        (price, qty): (i64, i64),
+        buyer_is_maker: bool,
+        sink: &mut impl Sink,
+    ) {
+        let Some(symbol) = self.symbol_mut(id) else {
+            return;
+        };
+        if price <= 0 || qty <= 0 {
+            return;
+        }
+        let hit = if buyer_is_maker {
+            Side::Buy
+        } else {
+            Side::Sell
+        };
+        let order = by_priority(id, price, hit, sink);
+        let mut left = qty;
+        if order.is_empty() {
+            // It meets nobody, but may trigger orders, whose trades come after it.
+            symbol.print(now, (price, qty), buyer_is_maker, sink);
+            left = 0;
+        }
+        let others = (0..sink.accounts()).filter(|account| !order.contains(account));
+        let others: Vec<_> = others.collect();
+        for account in order.iter().copied().chain(others) {
+            let event = MarketEvent::Trade {
+                price,
+                qty: if order.is_empty() { qty } else { left },
+                trade_id: 0,
+                buyer_is_maker,
+            };
+            sink.feed(now, account, id, &event);
+            left -= self.listen(now, account, sink);
+        }
+        if let Some(symbol) = self.symbol_mut(id) {
+            if left > 0 {
+                symbol.print(now, (price, left), buyer_is_maker, sink);
+            }
+            symbol.heard_last(price);
+        }
+        self.dirty.insert(id);
+        self.settle(now, sink);
+    }
+
+    /// Brings what the accounts did to the market, and what the market became to the accounts,
+    /// until nobody has anything to add; then publishes the tops.
+    pub(crate) fn settle(&mut self, now: Time, sink: &mut impl Sink) {
+        let mut changed = BTreeSet::new();
+        loop {
+            for account in 0..sink.accounts() {
+                self.listen(now, account, sink);
+            }
+            let Some(id) = self.dirty.pop_first() else {
+                break;
+            };
+            changed.insert(id);
+            self.tell(now, id, sink);
+        }
+        for id in changed {
+            if let Some(symbol) = self.symbol_mut(id) {
+                symbol.publish_top(now, sink);
+            }
+        }
+    }
+
+    /// Tells the accounts' venues of prints that were not the source's, and of the book.
+    fn tell(&mut self, now: Time, id: InstrumentId, sink: &mut impl Sink) {
+        if let Some((price, buyer_is_maker)) = self.symbol_mut(id).and_then(Symbol::take_unheard) {
+            // Whoever it filled knows; to the others it is a price.
+            let event = MarketEvent::Trade {
+                price,
+                qty: 0,
+                trade_id: 0,
+                buyer_is_maker,
+            };
+            for account in 0..sink.accounts() {
+                sink.feed(now, account, id, &event);
+                self.listen(now, account, sink);
+            }
+        }
+        let mut prices = std::mem::take(&mut self.prices);
+        let mut levels = std::mem::take(&mut self.levels);
+        let changes = |symbol: &mut Symbol| symbol.take_changes(now, &mut prices);
+        if self.symbol_mut(id).is_some_and(changes) {
+            for account in 0..sink.accounts() {
+                let Some(symbol) = self.symbol(id) else { break };
+                for side in [Side::Buy, Side::Sell] {
+                    let level = |price: &i64| Level {
+                        price: *price,
+                        qty: symbol.book.heard_by(account, side, *price),
+                    };
+                    let levels = &mut levels[side as usize];
+                    levels.clear();
+                    levels.extend(prices[side as usize].iter().map(level));
+                }
+                let event = MarketEvent::Depth {
+                    update_id: symbol.book.update_id(),
+                    snapshot: false,
+                    bids: &levels[0],
+                    asks: &levels[1],
+                };
+                sink.feed(now, account, id, &event);
+                self.listen(now, account, sink);
+            }
+        }
+        (self.prices, self.levels) = (prices, levels);
+    }
+
+    /// Makes true what an account did, and those whom it met. Answers how much of the account's
+    /// fills met the trade that it has just been told of.
+    fn listen(&mut self, now: Time, account: usize, sink: &mut impl Sink) -> i64 {
+        let (mut met_trade, mut waiting) = (0, vec![account]);
+        while let Some(account) = waiting.pop() {
+            while let Some(deed) = sink.poll(account) {
+                match deed {
+                    Deed::Fill(fill) => {
+                        if fill.met == Met::Trade {
+                            met_trade += fill.qty;
+                        }
+                        self.filled(now, account, &fill, &mut waiting, sink);
+                    }
+                    Deed::Rests { instrument, sides } => {
+                        self.dirty.insert(instrument);
+                        if let Some(symbol) = self.symbol_mut(instrument) {
+                            symbol.book.rest(account, sides);
+                        }
+                    }
+                }
+            }
+        }
+        met_trade
+    }
+
+    fn filled(
+        &mut self,
+        now: Time,
+        account: usize,
+        fill: &Filled,
+        waiting: &mut Vec<usize>,
+        sink: &mut impl Sink,
+    ) {
+        let Some(symbol) = self.symbol_mut(fill.instrument) else {
+            return;
+        };
+        let buys = fill.side == Side::Buy;
+        let trade_id = match fill.met {
+            // Printed and numbered with the other side's.
+            Met::Order(_) => return,
+            Met::Trade | Met::Outside => {
+                symbol.print(now, (fill.price, fill.qty), buys, sink)
+            }
+            Met::Fund => symbol.trades.skip(),
+            Met::Level(level) => {
+                let taken = Taken {
+                    account,
+                    level,
+                    fill,
+                };
+                taken.from(now, symbol, waiting, sink)
+            }
+        };
+        sink.number(account, fill.place, trade_id);
+        self.dirty.insert(fill.instrument);
+    }
+}
+
+/// What an account's fill took of a level.
+struct Taken<'a> {
+    account: usize,
+    level: i64,
+    fill: &'a Filled,
+}
+
+impl Taken<'_> {
+    /// Takes it: of other accounts, who are `met`, then of the source. Answers the id of the last
+    /// public trade that it made.
+    fn from(
+        &self,
+        now: Time,
+        symbol: &mut Symbol,
+        met: &mut Vec<usize>,
+        sink: &mut impl Sink,
+    ) -> i64 {
+        let (fill, side) = (self.fill, self.fill.side.opposite());
+        let buyer_is_maker = fill.maker == (fill.side == Side::Buy);
+        let (mut left, mut trade_id) = (fill.qty, 0);
+        for other in symbol.book.accounts_at(side, self.level) {
+            while left > 0 && other != self.account {
+                let (at, next) = ((side, self.level), symbol.trades.next_id());
+                let qty = sink.meet(now, other, symbol.id, at, left, next);
+                if qty == 0 {
+                    break;
+                }
+                trade_id = symbol.print(now, (self.level, qty), buyer_is_maker, sink);
+                left -= qty;
+                met.push(other);
+            }
+        }
+        if left > 0 {
+            symbol.book.take(side, self.level, left);
+            trade_id = symbol.print(now, (fill.price, left), buyer_is_maker, sink);
+        }
+        trade_id
+    }
+}
+
+/// The accounts whose orders a trade reaches: by price, then by what stands before them.
+fn by_priority(id: InstrumentId, price: i64, hit: Side, sink: &impl Sink) -> Vec<usize> {
+    let mut reached = Vec::new();
+    for account in 0..sink.accounts() {
+        for side in [Side::Buy, Side::Sell] {
+            let Some((own, ahead)) = sink.best(account, id, side) else {
+                continue;
+            };
+            let beyond = (own - price) * side.sign();
+            if beyond > 0 || (beyond == 0 && side == hit) {
+                reached.push((-beyond, ahead, account));
+            }
+        }
+    }
+    reached.sort_unstable();
+    let mut order: Vec<usize> = Vec::with_capacity(reached.len());
+    for (_, _, account) in reached {
+        if !order.contains(&account) {
+            order.push(account);
+        }
+    }
+    order
+}
