@@ -31,8 +31,8 @@ impl Venue {
             OrderStatus::PartiallyFilled
         };
         market.rested = true;
-        let trade_id = if let Met::Order(trade_id) = met {
-            trade_id
+        let trade_id = if let Met::Order(deal) = met {
+            deal.trade_id
         } else {
             market.trade_id += 1;
             TradeId(market.trade_id)

@@ -51,6 +51,6 @@ pub use bracket::Bracket;
 pub use config::{QueueModel, VenueConfig, VenueConfigError};
 pub use latency::{Latency, LatencyModel};
 pub use order::FINISHED_MAX;
-pub use stream::{Cause, Met, OrderEvent, StreamEvent};
+pub use stream::{Cause, Deal, Met, OrderEvent, StreamEvent};
 pub use venue::{Venue, VenueMessage};
 pub use view::{FuturesBalance, OrderView, PositionView, SpotBalance};

@@ -349,7 +349,11 @@ impl Venue {
         let own = self.at(instrument).own[side as usize][n];
         let qty = self.executable(own.key).min(reach);
         if qty > 0 {
-            self.fill(own.key, own.price, qty, true, met);
+            let (price, maker) = match met {
+                Met::Order(deal) => (deal.price.0, deal.maker),
+                _ => (own.price, true),
+            };
+            self.fill(own.key, price, qty, maker, met);
         }
         let finished = self.orders.at(own.key).stage == Stage::Finished;
         let spent = !finished && self.executable(own.key) == 0;

@@ -4,13 +4,13 @@
 //!
 //! - Shown is the open quantity of orders in the book that are not HIDDEN; of orders that can only
 //!   close, no more than they can close.
-//! - An order that meets another account's is filled as maker at its own price, whatever is
-//!   estimated to stand before it: the taker has chosen it.
+//! - An order that meets another account's is filled whatever is estimated to stand before it: the
+//!   other has chosen it. It is the maker, at its own price, unless it came to a HIDDEN order.
 
-use windvane_engine::{InstrumentId, Level, Price, Qty, Side, Time, TimeInForce, TradeId};
+use windvane_engine::{InstrumentId, Level, Price, Qty, Side, Time, TimeInForce};
 
 use crate::queue::Resting;
-use crate::stream::Met;
+use crate::stream::{Deal, Met};
 use crate::venue::Venue;
 
 impl Venue {
@@ -36,15 +36,15 @@ impl Venue {
         self.orders.at(own.key).time_in_force != TimeInForce::Hidden
     }
 
-    /// Fills the oldest shown order at a price by at most `qty`, in a trade with an order of
-    /// another account; answers how much it was, 0 where none is left there.
+    /// Fills the oldest shown order at a price by at most `qty` in a trade with another account,
+    /// whose price is at least as good; answers how much it was, 0 where none is left there.
     pub fn meet(
         &mut self,
         now: Time,
         instrument: InstrumentId,
         (side, price): (Side, Price),
         qty: Qty,
-        trade_id: TradeId,
+        deal: Deal,
     ) -> Qty {
         self.advance(now);
         let Some(market) = self.known(instrument) else {
@@ -57,7 +57,7 @@ impl Venue {
         let Some(n) = found else {
             return Qty(0);
         };
-        let met = Met::Order(trade_id);
+        let met = Met::Order(deal);
         let (filled, _) = self.fill_resting(instrument, side, n, qty.0, met);
         self.settle();
         Qty(filled)

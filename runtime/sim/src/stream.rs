@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, UserEvent,
 };
-use windvane_engine::{Amount, AssetId, InstrumentId, PositionSide, Surface, Time, TradeId};
+use windvane_engine::{Amount, AssetId, InstrumentId, PositionSide, Price, Surface, Time, TradeId};
 
 use crate::venue::Venue;
 use crate::view::{FuturesBalance, OrderView, PositionView, SpotBalance};
@@ -135,12 +135,23 @@ pub enum Met {
     Level(i64),
     /// The trade that the venue was told of.
     Trade,
-    /// An order of another account, in the trade with this id ([`Venue::meet`]).
-    Order(TradeId),
+    /// An order of another account ([`Venue::meet`]).
+    Order(Deal),
     /// Someone of whom the book knows nothing ([`Venue::fill_order`]).
     Outside,
     /// The insurance fund, or whom auto-deleveraging chose: not in the market.
     Fund,
+}
+
+/// A trade with another account, as one of the two sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deal {
+    /// Its id, the same for both.
+    pub trade_id: TradeId,
+    /// Its price, the same for both.
+    pub price: Price,
+    /// Whether this one was the maker.
+    pub maker: bool,
 }
 
 /// An order update and the order as it left it.

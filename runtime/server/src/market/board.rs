@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::{
-    AssetId, Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time,
-};
+use windvane_engine::{AssetId, Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
 use windvane_venue::Assets;
 
 use super::listing;
@@ -232,13 +230,7 @@ impl Board {
     }
 
     /// Takes an event of the source.
-    fn take(
-        &mut self,
-        now: Time,
-        id: InstrumentId,
-        event: &MarketEvent<'_>,
-        sink: &mut impl Sink,
-    ) {
+    fn take(&mut self, now: Time, id: InstrumentId, event: &MarketEvent<'_>, sink: &mut impl Sink) {
         match *event {
             MarketEvent::Trade {
                 price,
@@ -267,13 +259,7 @@ impl Board {
         }
     }
 
-    fn take_action(
-        &mut self,
-        now: Time,
-        id: InstrumentId,
-        action: &Action,
-        sink: &mut impl Sink,
-    ) {
+    fn take_action(&mut self, now: Time, id: InstrumentId, action: &Action, sink: &mut impl Sink) {
         for print in &action.prints {
             let event = MarketEvent::Trade {
                 price: print.price,

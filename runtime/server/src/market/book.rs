@@ -144,6 +144,11 @@ impl Book {
         self.source.top()
     }
 
+    /// What is left of a level of the source.
+    pub fn left(&self, side: Side, price: i64) -> i64 {
+        self.source.left(side, price)
+    }
+
     /// Applies a difference of the source. One that is older than the last top must not bring back
     /// what the top proved gone.
     pub fn apply(&mut self, source_id: i64, bids: &[Level], asks: &[Level]) {
@@ -217,7 +222,7 @@ impl Book {
         let shown = self.sides[side as usize].get(&price).copied().unwrap_or(0);
         let at = self.own[side as usize].get(&price);
         match at {
-            Some(at) if at.iter().any(|(of, _)| *of == account) => self.source.left(side, price),
+            Some(at) if at.iter().any(|(of, _)| *of == account) => self.left(side, price),
             _ => shown,
         }
     }

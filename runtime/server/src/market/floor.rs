@@ -22,8 +22,8 @@
 
 use std::collections::BTreeSet;
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Side, Time};
-use windvane_sim::Met;
+use windvane_engine::{InstrumentId, Level, MarketEvent, Price, Side, Time, TradeId};
+use windvane_sim::{Deal, Met};
 
 use super::board::Board;
 use super::sink::{Deed, Filled, Sink};
@@ -100,21 +100,8 @@ impl Board {
         }
     }
 
-    /// Tells the accounts' venues of prints that were not the source's, and of the book.
+    /// Tells the accounts' venues of the book, and of the last price where it is not the source's.
     fn tell(&mut self, now: Time, id: InstrumentId, sink: &mut impl Sink) {
-        if let Some((price, buyer_is_maker)) = self.symbol_mut(id).and_then(Symbol::take_unheard) {
-            // Whoever it filled knows; to the others it is a price.
-            let event = MarketEvent::Trade {
-                price,
-                qty: 0,
-                trade_id: 0,
-                buyer_is_maker,
-            };
-            for account in 0..sink.accounts() {
-                sink.feed(now, account, id, &event);
-                self.listen(now, account, sink);
-            }
-        }
         let mut prices = std::mem::take(&mut self.prices);
         let mut levels = std::mem::take(&mut self.levels);
         let changes = |symbol: &mut Symbol| symbol.take_changes(now, &mut prices);
@@ -141,6 +128,20 @@ impl Board {
             }
         }
         (self.prices, self.levels) = (prices, levels);
+        // After the book, in which whomever the price triggers trades.
+        if let Some((price, buyer_is_maker)) = self.symbol_mut(id).and_then(Symbol::take_unheard) {
+            // Whoever it filled knows; to the others it is a price.
+            let event = MarketEvent::Trade {
+                price,
+                qty: 0,
+                trade_id: 0,
+                buyer_is_maker,
+            };
+            for account in 0..sink.accounts() {
+                sink.feed(now, account, id, &event);
+                self.listen(now, account, sink);
+            }
+        }
     }
 
     /// Makes true what an account did, and those whom it met. Answers how much of the account's
@@ -183,9 +184,7 @@ impl Board {
         let trade_id = match fill.met {
             // Printed and numbered with the other side's.
             Met::Order(_) => return,
-            Met::Trade | Met::Outside => {
-                symbol.print(now, (fill.price, fill.qty), buys, sink)
-            }
+            Met::Trade | Met::Outside => symbol.print(now, (fill.price, fill.qty), buys, sink),
             Met::Fund => symbol.trades.skip(),
             Met::Level(level) => {
                 let taken = Taken {
@@ -220,22 +219,27 @@ impl Taken<'_> {
     ) -> i64 {
         let (fill, side) = (self.fill, self.fill.side.opposite());
         let buyer_is_maker = fill.maker == (fill.side == Side::Buy);
-        let (mut left, mut trade_id) = (fill.qty, 0);
+        let (price, mut left, mut trade_id) = (fill.price, fill.qty, 0);
         for other in symbol.book.accounts_at(side, self.level) {
             while left > 0 && other != self.account {
-                let (at, next) = ((side, self.level), symbol.trades.next_id());
-                let qty = sink.meet(now, other, symbol.id, at, left, next);
+                let deal = Deal {
+                    trade_id: TradeId(symbol.trades.next_id()),
+                    price: Price(price),
+                    maker: !fill.maker,
+                };
+                let at = (side, self.level);
+                let qty = sink.meet(now, other, symbol.id, at, left, deal);
                 if qty == 0 {
                     break;
                 }
-                trade_id = symbol.print(now, (self.level, qty), buyer_is_maker, sink);
+                trade_id = symbol.print(now, (price, qty), buyer_is_maker, sink);
                 left -= qty;
                 met.push(other);
             }
         }
         if left > 0 {
             symbol.book.take(side, self.level, left);
-            trade_id = symbol.print(now, (fill.price, left), buyer_is_maker, sink);
+            trade_id = symbol.print(now, (price, left), buyer_is_maker, sink);
         }
         trade_id
     }
@@ -264,3 +268,6 @@ fn by_priority(id: InstrumentId, price: i64, hit: Side, sink: &impl Sink) -> Vec
     }
     order
 }
+
+#[cfg(test)]
+mod tests;

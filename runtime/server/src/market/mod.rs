@@ -30,7 +30,7 @@ pub(crate) use sink::{Deed, Filled, Sink, Update};
 pub(crate) use symbol::Symbol;
 
 use windvane_engine::{InstrumentId, MarketEvent, Price, Qty, Side, Time, TradeId};
-use windvane_sim::StreamEvent;
+use windvane_sim::{Deal, StreamEvent};
 
 use crate::state::{Account, State};
 use crate::stream::Hub;
@@ -109,11 +109,11 @@ impl Sink for Audience<'_> {
         id: InstrumentId,
         (side, price): (Side, i64),
         qty: i64,
-        trade_id: i64,
+        deal: Deal,
     ) -> i64 {
         let venue = &mut self.accounts[account].venue;
         let at = (side, Price(price));
-        venue.meet(now, id, at, Qty(qty), TradeId(trade_id)).0
+        venue.meet(now, id, at, Qty(qty), deal).0
     }
 
     fn best(&self, account: usize, id: InstrumentId, side: Side) -> Option<(i64, i64)> {

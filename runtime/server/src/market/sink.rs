@@ -1,7 +1,7 @@
 //! Who hears of the market: the accounts' venues and the public streams.
 
 use windvane_engine::{InstrumentId, Level, MarketEvent, Side, Time};
-use windvane_sim::Met;
+use windvane_sim::{Deal, Met};
 
 use super::book::{Difference, Speed};
 use super::interval::Interval;
@@ -68,8 +68,8 @@ pub(crate) trait Sink {
     fn poll(&mut self, account: usize) -> Option<Deed>;
     /// The trade id of a fill that was polled.
     fn number(&mut self, account: usize, place: usize, trade_id: i64);
-    /// An order of an account at this side and price meets at most this quantity of another
-    /// account's order, in this trade; answers how much it was.
+    /// An order of an account at this side and price trades at most this quantity with another
+    /// account; answers how much it was.
     fn meet(
         &mut self,
         now: Time,
@@ -77,7 +77,7 @@ pub(crate) trait Sink {
         id: InstrumentId,
         at: (Side, i64),
         qty: i64,
-        trade_id: i64,
+        deal: Deal,
     ) -> i64;
     /// The best price of an account's orders in the book, hidden ones included, and the quantity
     /// that stands before them.
@@ -113,15 +113,7 @@ impl Sink for Nobody {
         None
     }
     fn number(&mut self, _: usize, _: usize, _: i64) {}
-    fn meet(
-        &mut self,
-        _: Time,
-        _: usize,
-        _: InstrumentId,
-        _: (Side, i64),
-        _: i64,
-        _: i64,
-    ) -> i64 {
+    fn meet(&mut self, _: Time, _: usize, _: InstrumentId, _: (Side, i64), _: i64, _: Deal) -> i64 {
         0
     }
     fn best(&self, _: usize, _: InstrumentId, _: Side) -> Option<(i64, i64)> {
