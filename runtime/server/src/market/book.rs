@@ -3,10 +3,8 @@
 //! that the accounts have in the book.
 //!
 //! # Never crossed
-//! An account's order fills before it could cross the source or another account, for its venue
-//! hears of both. Orders of one account do not meet each other: where they cross, neither is
-//! shown until they do not any more. The same rule holds against the source, so that nothing in
-//! between is ever shown crossed.
+//! An order of an account that stands across the source or another order is about to trade: until
+//! it has, it is not shown, so that nothing in between is ever shown crossed.
 //!
 //! # Update ids
 //! Every change of a level takes the next id. Each speed has a chain of differences: `U` is the id
@@ -79,6 +77,7 @@ struct Chain {
 pub struct Book {
     source: SourceBook,
     own: OwnOrders,
+    arrivals: u64,
     /// What is public.
     sides: [BTreeMap<i64, i64>; 2],
     update_id: i64,
@@ -89,9 +88,32 @@ pub struct Book {
     inside: (i64, i64),
 }
 
-/// What the accounts have in the book, by price: an account's place and quantity, in the order in
-/// which they came to the price.
-type OwnOrders = [BTreeMap<i64, Vec<(usize, i64)>>; 2];
+/// What the accounts have in the book, by price, in the order in which they came to it.
+type OwnOrders = [BTreeMap<i64, Vec<Own>>; 2];
+
+/// What one account has at a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Own {
+    account: usize,
+    qty: i64,
+    /// Quantity of its oldest order there.
+    first_qty: i64,
+    /// Rises with every account that comes to a price.
+    arrival: u64,
+}
+
+/// Two orders of accounts that stand across each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossed {
+    /// Account and price of the bid.
+    pub bid: (usize, i64),
+    /// Account and price of the ask.
+    pub ask: (usize, i64),
+    /// What they can trade.
+    pub qty: i64,
+    /// The bid was there first.
+    pub bid_is_older: bool,
+}
 
 impl Book {
     /// Empty; ids start here.
@@ -104,6 +126,7 @@ impl Book {
         Self {
             source: SourceBook::default(),
             own: OwnOrders::default(),
+            arrivals: 0,
             sides: [BTreeMap::new(), BTreeMap::new()],
             // Past the chains' last ids from the start, as after every difference.
             update_id: update_id + 1,
@@ -174,7 +197,8 @@ impl Book {
         self.refresh();
     }
 
-    /// What an account has in the book is this, bids and asks; a price may come more than once.
+    /// What an account has in the book is this, bids and asks, order by order: of those at one
+    /// price the oldest first.
     pub fn rest(&mut self, account: usize, sides: [Vec<Level>; 2]) {
         for (side, levels) in [Side::Buy, Side::Sell].into_iter().zip(sides) {
             self.rest_of(account, side, &levels);
@@ -183,24 +207,31 @@ impl Book {
     }
 
     fn rest_of(&mut self, account: usize, side: Side, levels: &[Level]) {
-        let mut now: BTreeMap<i64, i64> = BTreeMap::new();
-        for level in levels {
-            *now.entry(level.price).or_default() += level.qty;
+        // Quantity of all, and of the oldest.
+        let mut now: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+        for level in levels.iter().filter(|level| level.qty > 0) {
+            now.entry(level.price).or_insert((0, level.qty)).0 += level.qty;
         }
         let own = &mut self.own[side as usize];
         let mut changed = Vec::new();
         for (price, at) in own.iter_mut() {
-            if let Some(place) = at.iter().position(|(of, _)| *of == account) {
-                let qty = now.remove(price).unwrap_or(0);
-                if at[place].1 != qty {
+            if let Some(own) = at.iter_mut().find(|own| own.account == account) {
+                let (qty, first_qty) = now.remove(price).unwrap_or_default();
+                if own.qty != qty {
                     changed.push(*price);
-                    at[place].1 = qty;
                 }
-                at.retain(|(_, qty)| *qty > 0);
+                (own.qty, own.first_qty) = (qty, first_qty);
+                at.retain(|own| own.qty > 0);
             }
         }
-        for (price, qty) in now.into_iter().filter(|(_, qty)| *qty > 0) {
-            own.entry(price).or_default().push((account, qty));
+        for (price, (qty, first_qty)) in now {
+            self.arrivals += 1;
+            own.entry(price).or_default().push(Own {
+                account,
+                qty,
+                first_qty,
+                arrival: self.arrivals,
+            });
             changed.push(price);
         }
         own.retain(|_, at| !at.is_empty());
@@ -213,7 +244,20 @@ impl Book {
     /// Who has orders at a price, in the order in which they came.
     pub fn accounts_at(&self, side: Side, price: i64) -> Vec<usize> {
         let at = self.own[side as usize].get(&price);
-        at.map_or_else(Vec::new, |at| at.iter().map(|(of, _)| *of).collect())
+        at.map_or_else(Vec::new, |at| at.iter().map(|own| own.account).collect())
+    }
+
+    /// The best orders of accounts, where they stand across each other.
+    pub fn crossed(&self) -> Option<Crossed> {
+        let (bid_price, bids) = self.own[0].last_key_value()?;
+        let (ask_price, asks) = self.own[1].first_key_value()?;
+        let (bid, ask) = (bids.first()?, asks.first()?);
+        (bid_price >= ask_price).then_some(Crossed {
+            bid: (bid.account, *bid_price),
+            ask: (ask.account, *ask_price),
+            qty: bid.first_qty.min(ask.first_qty),
+            bid_is_older: bid.arrival < ask.arrival,
+        })
     }
 
     /// What an account is told of a level: all that is shown there but its own orders. Where it
@@ -222,7 +266,7 @@ impl Book {
         let shown = self.sides[side as usize].get(&price).copied().unwrap_or(0);
         let at = self.own[side as usize].get(&price);
         match at {
-            Some(at) if at.iter().any(|(of, _)| *of == account) => self.left(side, price),
+            Some(at) if at.iter().any(|own| own.account == account) => self.left(side, price),
             _ => shown,
         }
     }
@@ -281,7 +325,7 @@ impl Book {
             Side::Sell => price > self.inside.1,
         };
         if shown {
-            at.iter().map(|(_, qty)| qty).sum()
+            at.iter().map(|own| own.qty).sum()
         } else {
             0
         }
@@ -436,13 +480,23 @@ mod tests {
     }
 
     #[test]
-    fn orders_that_cross_are_not_shown_until_they_do_not() {
+    fn orders_that_cross_are_not_shown_until_they_have_traded() {
         let mut book = Book::new(Surface::Spot, 0);
         book.replace(&[level(99, 5)], &[level(105, 5)]);
-        book.rest(0, rests(&[level(102, 1), level(98, 1)], &[level(101, 1)]));
+        book.rest(1, rests(&[], &[level(101, 2), level(101, 1)]));
+        book.rest(0, rests(&[level(102, 1), level(98, 1)], &[]));
         assert_eq!(prices(&book, Side::Buy), [(99, 5), (98, 1)]);
         assert_eq!(prices(&book, Side::Sell), [(105, 5)]);
-        book.rest(0, rests(&[level(98, 1)], &[level(101, 1)]));
+        let crossed = Crossed {
+            bid: (0, 102),
+            ask: (1, 101),
+            qty: 1,
+            bid_is_older: false,
+        };
+        assert_eq!(book.crossed(), Some(crossed));
+        book.rest(1, rests(&[], &[level(101, 1)]));
+        book.rest(0, rests(&[level(98, 1)], &[]));
+        assert_eq!(book.crossed(), None);
         assert_eq!(prices(&book, Side::Sell), [(101, 1), (105, 5)]);
         // The source comes to an order: it is not shown before it has filled.
         book.apply(1, &[level(101, 2)], &[]);

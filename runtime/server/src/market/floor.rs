@@ -14,6 +14,9 @@
 //!   price, then by what stands before them; its quantity is never given out twice.
 //! - An order that the source comes to is filled at its own price; that is a public trade, and the
 //!   source's level is short of it.
+//! - Orders of accounts that stand across each other all the same, as those of one account do,
+//!   which its venue does not tell of each other, trade with each other: the older one is the
+//!   maker.
 //! - The insurance fund and auto-deleveraging are not in the market: their fills have ids that are
 //!   not public.
 //!
@@ -87,11 +90,12 @@ impl Board {
             for account in 0..sink.accounts() {
                 self.listen(now, account, sink);
             }
-            let Some(id) = self.dirty.pop_first() else {
+            if let Some(id) = self.dirty.pop_first() {
+                changed.insert(id);
+                self.tell(now, id, sink);
+            } else if !changed.iter().any(|id| self.trade_crossed(now, *id, sink)) {
                 break;
-            };
-            changed.insert(id);
-            self.tell(now, id, sink);
+            }
         }
         for id in changed {
             if let Some(symbol) = self.symbol_mut(id) {
@@ -142,6 +146,37 @@ impl Board {
                 self.listen(now, account, sink);
             }
         }
+    }
+
+    /// Lets orders of accounts trade that stand across each other. False if there are none.
+    fn trade_crossed(&mut self, now: Time, id: InstrumentId, sink: &mut impl Sink) -> bool {
+        let Some(symbol) = self.symbol_mut(id) else {
+            return false;
+        };
+        let Some(crossed) = symbol.book.crossed() else {
+            return false;
+        };
+        let (bid, ask) = ((Side::Buy, crossed.bid), (Side::Sell, crossed.ask));
+        let (maker, taker) = if crossed.bid_is_older {
+            (bid, ask)
+        } else {
+            (ask, bid)
+        };
+        let price = maker.1.1;
+        let mut qty = crossed.qty;
+        for (side, (account, at)) in [maker, taker] {
+            let deal = Deal {
+                trade_id: TradeId(symbol.trades.next_id()),
+                price: Price(price),
+                maker: side == maker.0,
+            };
+            qty = sink.meet(now, account, id, (side, at), qty, deal);
+        }
+        if qty > 0 {
+            symbol.print(now, (price, qty), crossed.bid_is_older, sink);
+            self.dirty.insert(id);
+        }
+        qty > 0
     }
 
     /// Makes true what an account did, and those whom it met. Answers how much of the account's
@@ -220,8 +255,13 @@ impl Taken<'_> {
         let (fill, side) = (self.fill, self.fill.side.opposite());
         let buyer_is_maker = fill.maker == (fill.side == Side::Buy);
         let (price, mut left, mut trade_id) = (fill.price, fill.qty, 0);
-        for other in symbol.book.accounts_at(side, self.level) {
-            while left > 0 && other != self.account {
+        let mut others = symbol.book.accounts_at(side, self.level);
+        if others.contains(&self.account) {
+            // It was told of the source's part alone.
+            others.clear();
+        }
+        for other in others {
+            while left > 0 {
                 let deal = Deal {
                     trade_id: TradeId(symbol.trades.next_id()),
                     price: Price(price),
