@@ -208,6 +208,34 @@ async fn a_connection_that_ends_at_the_subscription_is_told() {
 }
 
 #[tokio::test]
+async fn an_expiry_that_is_told_twice_makes_one_new_key() {
+    let steps = vec![key("one"), key("two"), key("three")];
+    let rest = Scripted::start(steps).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let mut stream = client.user_stream(Surface::Spot).unwrap();
+    let mut peer = accepted.recv().await.unwrap();
+    user(&mut stream).await;
+    let expired = r#"{"e":"listenKeyExpired","E":7}"#;
+    for _ in 0..2 {
+        peer.socket.feed(Message::text(expired)).await.unwrap();
+    }
+    peer.socket.flush().await.unwrap();
+    let mut next = accepted.recv().await.unwrap();
+    assert_eq!(next.path, "/ws/two");
+    next.send(BALANCES).await;
+    let mut gaps = 0;
+    loop {
+        match user(&mut stream).await {
+            StreamItem::Gap { .. } => gaps += 1,
+            StreamItem::Event(UserStreamEvent::OutboundAccountPosition(_)) => break,
+            _ => {}
+        }
+    }
+    assert_eq!((gaps, rest.requests().len()), (1, 2));
+}
+
+#[tokio::test]
 async fn a_key_is_renewed_while_the_stream_runs() {
     let steps = vec![key("one"), answer(200, "", "{}"), answer(200, "", "{}")];
     let rest = Scripted::start(steps).await;

@@ -13,6 +13,10 @@ const POINTS: [Point; 15] = [
             ("client/tests/streams.rs", "an_expired_key_is_replaced"),
             (
                 "client/tests/streams.rs",
+                "an_expiry_that_is_told_twice_makes_one_new_key",
+            ),
+            (
+                "client/tests/streams.rs",
                 "a_user_stream_comes_back_after_its_connection_broke",
             ),
             (

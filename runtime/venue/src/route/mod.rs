@@ -15,7 +15,9 @@ mod spot;
 mod spot_market;
 mod words;
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 pub use orders::{BATCH_ORDER, mandatory};
 
@@ -292,12 +294,18 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
 /// The route of this name, as templates spell it (`{rpc}getBalance`) or with any prefix in the
 /// template's place (`svc_getBalance`).
 pub fn named(name: &str) -> Option<&'static Route> {
-    let method = name.rsplit_once('_').map(|(_, method)| method);
-    all().find(|route| {
-        let rpc_method = route.name.strip_prefix("{rpc}");
-        route.name == name || (rpc_method.is_some() && rpc_method == method)
-    })
+    if let Some(route) = BY_NAME.get(name) {
+        return Some(route);
+    }
+    let (_, method) = name.rsplit_once('_')?;
+    info::ROUTES
+        .iter()
+        .find(|route| route.name.strip_prefix("{rpc}") == Some(method))
 }
+
+/// Every request asks for its route by name: not by a walk over all of them.
+static BY_NAME: LazyLock<BTreeMap<&str, &Route>> =
+    LazyLock::new(|| all().map(|route| (route.name, route)).collect());
 
 impl Route {
     /// How the route is listed in a version.
