@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
-use windvane_client::streams::StreamItem;
+use windvane_client::streams::{Obstacle, StreamItem};
 use windvane_client::tls::{Root, RootsError, roots_file};
 use windvane_client::{Addresses, Client, Outcome, RawAnswer, Settings, WaitReason};
 use windvane_venue::route::{self, Surface};
@@ -178,8 +178,17 @@ async fn streams_believe_whom_requests_believe() {
     let venue = Venue::start("127.0.0.1").await;
     let topics = ["btcusdt@trade".parse().unwrap()];
     let stranger = Client::new(venue.settings(Vec::new())).unwrap();
-    let unheard = stranger.market_stream(Surface::Spot, &topics).unwrap();
+    let mut unheard = stranger.market_stream(Surface::Spot, &topics).unwrap();
     assert!(venue.accept().await.is_err());
+    let item = unheard.next().await.unwrap();
+    let StreamItem::Failed {
+        why: Obstacle::NotOpened { status: None, why },
+        ..
+    } = item
+    else {
+        panic!("another item")
+    };
+    assert!(why.contains("invalid peer certificate"), "{why}");
     drop((unheard, stranger));
 
     // The stranger's stream may still try again: it never comes through.
