@@ -112,11 +112,21 @@ impl State {
     /// Brings what the accounts' venues have said to the market, to their histories and to their
     /// streams.
     pub(crate) fn tell_users(&mut self) {
-        crate::market::settle(self, self.now);
-        for place in 0..self.accounts.len() {
-            let id = AccountId(place as u16);
-            while let Some(event) = self.account_mut(id).untold.pop_front() {
-                user_events::tell(self, id, &event);
+        loop {
+            crate::market::settle(self, self.now);
+            let quiet = self
+                .accounts
+                .iter()
+                .all(|account| account.untold.is_empty());
+            if quiet {
+                return;
+            }
+            for place in 0..self.accounts.len() {
+                let id = AccountId(place as u16);
+                // Telling may cause more: what a builder is paid.
+                while let Some(event) = self.account_mut(id).untold.pop_front() {
+                    user_events::tell(self, id, &event);
+                }
             }
         }
     }
