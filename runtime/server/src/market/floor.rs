@@ -162,21 +162,23 @@ impl Board {
         } else {
             (ask, bid)
         };
-        let price = maker.1.1;
-        let mut qty = crossed.qty;
-        for (side, (account, at)) in [maker, taker] {
+        let trade_id = TradeId(symbol.trades.next_id());
+        let mut meet = |(side, (account, at)): (Side, (usize, i64)), qty| {
             let deal = Deal {
-                trade_id: TradeId(symbol.trades.next_id()),
-                price: Price(price),
+                trade_id,
+                price: Price(maker.1.1),
                 maker: side == maker.0,
             };
-            qty = sink.meet(now, account, id, (side, at), qty, deal);
+            sink.meet(now, account, id, (side, at), qty, deal)
+        };
+        let qty = meet(maker, crossed.qty);
+        if qty == 0 {
+            return false;
         }
-        if qty > 0 {
-            symbol.print(now, (price, qty), crossed.bid_is_older, sink);
-            self.dirty.insert(id);
-        }
-        qty > 0
+        meet(taker, qty);
+        symbol.print(now, (maker.1.1, qty), crossed.bid_is_older, sink);
+        self.dirty.insert(id);
+        true
     }
 
     /// Makes true what an account did, and those whom it met. Answers how much of the account's
