@@ -132,8 +132,7 @@ impl Call {
     /// Is a time needed by which the venue judges it, that neither the options nor the parameters
     /// bring? Then the venue's clock should be known ([`Client::sync_clock`]) before it is sent.
     pub fn needs_time(&self) -> bool {
-        let has_stamp = self.options.timestamp_ms.is_some() || self.options.nonce_us.is_some();
-        let Some(listing) = self.route.listing(self.version).filter(|_| !has_stamp) else {
+        let Some(listing) = self.route.listing(self.version) else {
             return false;
         };
         let outer = match listing.scheme {
@@ -146,8 +145,12 @@ impl Call {
             Some(InnerSignature::SolanaWithdrawal) => Some("userNonce"),
             Some(InnerSignature::Sentence) | None => None,
         };
+        let has_option = |name| match name {
+            "timestamp" => self.options.timestamp_ms.is_some(),
+            _ => self.options.nonce_us.is_some(),
+        };
         let mut times = outer.into_iter().chain(inner);
-        times.any(|name| self.parameters.get(name).is_none())
+        times.any(|name| self.parameters.get(name).is_none() && !has_option(name))
     }
 
     /// What is going to happen, if a person should agree to it first: withdrawals, transfers, and

@@ -208,6 +208,10 @@ fn refusals_name_field_value_and_rule() {
             "limit = \"many\" must be an integer from 1 to 1000",
         ),
         (
+            &["symbol=BTCUSDT", "limit=+5"],
+            "limit = \"+5\" must be an integer from 1 to 1000",
+        ),
+        (
             &["limit=5"],
             "spot.trades requires symbol: give symbol=VALUE (a text)",
         ),
@@ -598,6 +602,13 @@ fn the_venue_is_asked_for_its_time_only_where_nothing_gives_one() {
         ..none
     };
     assert!(!needs("spot.account", Api::V1, &[], stamped));
+    assert!(needs("spot.account", Api::V3, &[], stamped));
+    let numbered = Options {
+        nonce_us: Some(5),
+        ..none
+    };
+    assert!(!needs("spot.account", Api::V3, &[], numbered));
+    assert!(needs("spot.account", Api::V1, &[], numbered));
     assert!(!needs("spot.ping", Api::V3, &[], none));
     assert!(!needs("spot.create_listen_key", Api::V1, &[], none));
     // A v3 withdrawal has two nonces, a v1 withdrawal a nonce and a timestamp.

@@ -26,8 +26,11 @@ pub(super) fn check_added(name: &str, value: &str) -> Result<(), CallError> {
             value.parse::<u32>().is_ok_and(|window| window <= 60_000),
             "an integer from 0 to 60000",
         ),
-        "timestamp" => (value.parse::<i64>().is_ok(), "Unix time in milliseconds"),
-        "nonce" | "signatureChainId" => (value.parse::<u64>().is_ok(), "a positive integer"),
+        "timestamp" => (is_integer(value), "Unix time in milliseconds"),
+        "nonce" | "signatureChainId" => (
+            is_integer(value) && value.parse::<u64>().is_ok(),
+            "a positive integer",
+        ),
         "user" | "signer" => (is_address(value), ADDRESS),
         _ => (!value.is_empty(), "a text that is not empty"),
     };
@@ -72,7 +75,7 @@ fn is_kind(kind: Kind, value: &str) -> bool {
     match kind {
         // Lists are checked entry by entry.
         Kind::String | Kind::List => true,
-        Kind::Long | Kind::Int => value.parse::<i64>().is_ok(),
+        Kind::Long | Kind::Int => is_integer(value),
         Kind::Decimal => decimal(value).is_some(),
         // `priceProtect` is documented in upper case, all others in lower case.
         Kind::Boolean => matches!(value, "true" | "false" | "TRUE" | "FALSE"),
@@ -97,6 +100,11 @@ fn is_within(param: &Param, value: &str) -> bool {
         Bounds::ClientOrderId => is_client_order_id(value),
         Bounds::SolanaAddress => solana::is_address(value),
     }
+}
+
+/// Digits, and a minus at most: a plus is none of the documents' numbers.
+fn is_integer(value: &str) -> bool {
+    !value.starts_with('+') && value.parse::<i64>().is_ok()
 }
 
 /// Digits with at most one point between them, and a sign at most (spec 4, section 6, point 7: no
