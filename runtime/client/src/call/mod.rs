@@ -8,6 +8,8 @@ mod list;
 mod value;
 
 #[cfg(test)]
+mod order_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
