@@ -235,3 +235,39 @@ async fn a_spot_order_that_the_engine_does_not_accept_is_rejected() {
     }
     assert_eq!(said, ["NEW", "CANCELED"]);
 }
+
+#[tokio::test]
+async fn the_trade_of_a_fill_has_the_same_id_in_event_history_and_public() {
+    let venue = Venue::new().await;
+    for (prefix, public) in [("/api/v1", "/api/v3"), ("/fapi/v1", "/fapi/v1")] {
+        let mut events = stream(&venue, &format!("{prefix}/listenKey")).await;
+        let order = "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.001";
+        let path = format!("{prefix}/order");
+        venue.v1("POST", &path, order).await.ok();
+        let fill = loop {
+            let event = next(&mut events).await;
+            let order = event.get("o").filter(|o| o.is_object()).unwrap_or(&event);
+            if order["x"] == "TRADE" {
+                break order.clone();
+            }
+        };
+        let path = format!("{prefix}/userTrades");
+        let own = venue.v1("GET", &path, "symbol=BTCUSDT").await.ok();
+        assert_eq!(own[0]["id"], fill["t"]);
+        let tape = Sent {
+            method: "GET",
+            path: &format!("{public}/trades"),
+            query: "symbol=BTCUSDT&limit=1000".to_owned(),
+            ..Sent::default()
+        };
+        let tape = venue.send(tape).await.ok();
+        let trade = tape.as_array().unwrap().iter();
+        let trade = trade.clone().find(|trade| trade["id"] == fill["t"]);
+        let trade = trade.expect("the fill is on the tape");
+        let number = |value: &Value| value.as_str().unwrap().parse::<f64>().unwrap();
+        assert!((number(&trade["price"]) - number(&fill["L"])).abs() < 1e-9);
+        assert!((number(&trade["qty"]) - number(&fill["l"])).abs() < 1e-9);
+        assert_eq!(trade["isBuyerMaker"], true);
+        assert_eq!(trade["time"], fill["T"]);
+    }
+}
