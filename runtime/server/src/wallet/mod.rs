@@ -11,6 +11,7 @@ mod history;
 mod rpc;
 mod transfers;
 mod values;
+mod withdrawal_limits;
 mod withdrawals;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,7 +25,7 @@ use crate::state::{AccountId, State};
 use builders::Builder;
 use history::Movement;
 use transfers::TransferIds;
-use withdrawals::Spent;
+use withdrawal_limits::Spent;
 
 pub(crate) use builders::{Attribution, attribute, check as check_builder, pay as pay_builder};
 pub(crate) use history::{Direction, keep_act};
@@ -157,7 +158,7 @@ pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
         "chain.spot_withdraw" => withdrawals::chain_spot(state, call),
         "chain.perp_solana_withdraw" => withdrawals::solana_perp(state, call),
         "chain.spot_solana_withdraw" => withdrawals::solana_spot(state, call),
-        "chain.withdraw_info" => withdrawals::info(state, call),
+        "chain.withdraw_info" => withdrawal_limits::info(state, call),
         "chain.deposit_withdraw_history" => history::list(state, call),
         "chain.withdraw_fee" => fees::chain(state, call),
         name if name.starts_with("{rpc}") => Ok(rpc::answer(state, call)),

@@ -7,7 +7,7 @@
 
 use alloy_primitives::B256;
 use rust_decimal::Decimal;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use windvane_engine::{Amount, AssetId, Surface};
 use windvane_sim::Cause;
 use windvane_venue::Brand;
@@ -15,42 +15,16 @@ use windvane_venue::brand::upper_first;
 use windvane_venue::route::Version;
 use windvane_venue::sign::{Network, TypedError, signer_of, solana, typed};
 
-use super::fees::{CHAINS, Chain, chain_of, usd_price};
+use super::fees::{Chain, chain_of, usd_price};
 use super::history::{self, Direction, Movement};
-use super::values;
+use super::{values, withdrawal_limits};
 use crate::http::{Answer, Body, Call, Refusal, integer, invalid};
 use crate::state::{AccountId, State, drawn};
-
-/// What one user, and all together, may withdraw in a day (UTC), in USD.
-const USER_DAILY_USD: i64 = 1_000_000;
-const TOTAL_DAILY_USD: i64 = 10_000_000;
 
 /// Signed nonces that are remembered by account.
 const NONCES_MAX: usize = 1_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-
-/// What was withdrawn on a day.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
-    day: i64,
-    usd: Decimal,
-}
-
-impl Spent {
-    fn today(&self, now_ms: i64) -> Decimal {
-        if self.day == now_ms.div_euclid(DAY_MS) {
-            self.usd
-        } else {
-            Decimal::ZERO
-        }
-    }
-
-    fn add(&mut self, now_ms: i64, usd: Decimal) {
-        self.usd = self.today(now_ms) + usd;
-        self.day = now_ms.div_euclid(DAY_MS);
-    }
-}
 
 /// A withdrawal whose parameters were read.
 #[derive(Clone, Copy, Debug)]
@@ -246,23 +220,11 @@ fn check_limits(
 ) -> Result<(), Refusal> {
     check_nonce(withdrawal.nonce, call.now_ms)?;
     let usd = value_usd(state, withdrawal);
-    let total = state.wallets.spent.today(call.now_ms);
-    let own = state.wallets.own(withdrawal.account);
-    if own
-        .withdrawal_nonces
-        .iter()
-        .any(|used| used == withdrawal.nonce)
-    {
+    let used = &state.wallets.own(withdrawal.account).withdrawal_nonces;
+    if used.iter().any(|used| used == withdrawal.nonce) {
         return Err(Refusal::new(-4225, "The signed nonce was used before."));
     }
-    let over_own = own.spent.today(call.now_ms) + usd > Decimal::from(USER_DAILY_USD);
-    if over_own || total + usd > Decimal::from(TOTAL_DAILY_USD) {
-        return Err(Refusal::new(
-            -1130,
-            "amount is over the daily limit of withdrawals.",
-        ));
-    }
-    Ok(())
+    withdrawal_limits::check(state, withdrawal.account, usd, call.now_ms)
 }
 
 /// Spec 1, Withdraw: where the futures account has too little, the rest is moved from spot.
@@ -288,10 +250,9 @@ fn finish(state: &mut State, call: &Call<'_>, withdrawal: &Withdrawal<'_>) -> An
     let venue = &mut state.account_mut(account).venue;
     let taken = venue.debit(call.now, surface, asset, amount, Cause::Withdraw);
     taken.map_err(values::refused)?;
-    state.wallets.spent.add(call.now_ms, usd);
+    withdrawal_limits::spend(state, account, usd, call.now_ms);
     let number = state.wallets.next_id();
     let own = state.wallets.own(account);
-    own.spent.add(call.now_ms, usd);
     if own.withdrawal_nonces.len() >= NONCES_MAX {
         own.withdrawal_nonces.pop_front();
     }
@@ -314,58 +275,6 @@ fn finish(state: &mut State, call: &Call<'_>, withdrawal: &Withdrawal<'_>) -> An
     let answer = json!({ "withdrawId": movement.id, "hash": movement.hash });
     history::keep(state, account, movement);
     Ok(Body::json(&answer))
-}
-
-/// Spec 3, Withdraw info: what is left of the limits, and by asset and chain what may go.
-pub(super) fn info(state: &mut State, call: &Call<'_>) -> Answer {
-    let id = call.account()?;
-    let left = |limit: i64, spent: Spent| {
-        let left = Decimal::from(limit) - spent.today(call.now_ms);
-        left.max(Decimal::ZERO).normalize().to_string()
-    };
-    let user_left = left(USER_DAILY_USD, state.wallets.own(id).spent);
-    let total_left = left(TOTAL_DAILY_USD, state.wallets.spent);
-    let mut balances = Map::new();
-    for asset in state.account(id).venue.assets() {
-        let name = state.assets.name(asset).to_owned();
-        balances.insert(name, asset_info(state, id, asset));
-    }
-    Ok(Body::json(&json!({
-        "userDailyLimit": USER_DAILY_USD.to_string(),
-        "userRemainingDailyLimit": user_left,
-        "totalDailyLimit": TOTAL_DAILY_USD.to_string(),
-        "totalRemainingDailyLimit": total_left,
-        "balances": balances,
-    })))
-}
-
-fn asset_info(state: &State, id: AccountId, asset: AssetId) -> Value {
-    let venue = &state.account(id).venue;
-    let of = |surface| values::text(venue.withdrawable(surface, asset));
-    let (spot, perp) = (of(Surface::Spot), of(Surface::Futures));
-    // Limits are in USD, these figures in units of the asset.
-    let daily = Decimal::from(USER_DAILY_USD) / usd_price(state, asset);
-    let daily = daily.round_dp(8).normalize().to_string();
-    let chains: Map<String, Value> = CHAINS
-        .iter()
-        .map(|chain| {
-            let record = json!({
-                "chainId": chain.id,
-                "spotMaxWithdrawAmount": spot,
-                "perpMaxWithdrawAmount": perp,
-                "chainLimit": daily,
-                "withdrawFee": chain.fee_min(state, asset).normalize().to_string(),
-            });
-            (chain.id.to_string(), record)
-        })
-        .collect();
-    json!({
-        "currency": state.assets.name(asset),
-        "spotTotalWithdrawAmount": spot,
-        "perpTotalWithdrawAmount": perp,
-        "dailyLimit": daily,
-        "chainBalances": chains,
-    })
 }
 
 fn value_usd(state: &State, withdrawal: &Withdrawal<'_>) -> Decimal {

@@ -249,3 +249,39 @@ async fn account_routes_under_v2_and_v4_take_either_scheme() {
         assert_eq!(venue.send(sent).await.refusal(), (401, -2014), "{path}");
     }
 }
+
+#[tokio::test]
+async fn noop_carries_the_nonce_of_the_request_that_it_cancels_under_either_scheme() {
+    let venue = Venue::new().await;
+    let keys = venue.keys();
+    let with = |nonce: u64| format!("nonce={nonce}&user={}&signer={}", keys.user, keys.signer);
+    let noop = async |nonce: u64| {
+        venue
+            .v3_by(&keys.signer_key, "POST", "/api/v3/noop", &with(nonce))
+            .await
+    };
+    let used = nonce_us();
+    message(&venue, &keys.signer_key, &with(used)).await.ok();
+    let done = noop(used).await.ok();
+    assert_eq!(done["code"], 200);
+    assert!(done["msg"].is_string() && done.as_object().unwrap().len() == 2);
+    assert_eq!(noop(used).await.refusal(), (400, -4225), "cancelled once");
+    // A nonce that was not used yet is used up.
+    let fresh = nonce_us();
+    noop(fresh).await.ok();
+    let late = message(&venue, &keys.signer_key, &with(fresh)).await;
+    assert_eq!(late.refusal(), (400, -4225));
+    assert_eq!(noop(1).await.refusal(), (400, -4225), "far from the clock");
+    let unsigned = Sent {
+        method: "POST",
+        path: "/api/v3/noop",
+        ..Sent::default()
+    };
+    assert_eq!(venue.send(unsigned).await.refusal(), (400, -1102));
+    venue.v1("POST", "/api/v3/noop", "").await.ok();
+    let nonce = format!("nonce={}", nonce_us());
+    venue.v1("POST", "/api/v3/noop", &nonce).await.ok();
+    // Spot has it under v3, futures do not have it.
+    assert_eq!(venue.v1("POST", "/api/v1/noop", "").await.status, 404);
+    assert_eq!(venue.v1("POST", "/fapi/v3/noop", "").await.status, 404);
+}

@@ -147,3 +147,72 @@ async fn the_limits_in_force_are_those_of_exchange_information() {
     assert_eq!(placed.headers["x-mbx-order-count-10s"], "1");
     assert_eq!(placed.headers["x-mbx-order-count-1m"], "1");
 }
+
+#[tokio::test]
+async fn bans_grow_and_say_how_long_they_last() {
+    let venue = Venue::with(|settings| {
+        settings.limits.futures_weight = 1;
+        settings.limits.patience = 0;
+    })
+    .await;
+    // The first request is over the limit of 1 already: no patience, a ban.
+    let mut lengths = Vec::new();
+    for _ in 0..3 {
+        let banned = depth(&venue).await;
+        assert_eq!(banned.refusal(), (418, -1003));
+        lengths.push(banned.headers["retry-after"].parse::<u64>().unwrap());
+        // Sending on while banned changes nothing but the clock.
+        let again = depth(&venue).await;
+        assert_eq!(again.status, 418);
+        let left: u64 = again.headers["retry-after"].parse().unwrap();
+        assert!(left <= *lengths.last().unwrap(), "{again:?}");
+        expire_ban(&venue).await;
+    }
+    assert_eq!(lengths, [120, 480, 1_920]);
+}
+
+/// Ends the ban now, by the control port, and keeps the memory of it.
+async fn expire_ban(venue: &Venue) {
+    let address = venue.running.addresses.control;
+    let body = r#"{"act":"ban","for_ms":0}"#;
+    let request = format!(
+        "POST /act HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answered = raw(address, request.as_bytes()).await;
+    assert_eq!(answered.status, 200, "{answered:?}");
+}
+
+#[tokio::test]
+async fn every_refusal_tells_the_weight_that_was_used() {
+    let venue = Venue::new().await;
+    let cases = [
+        ("/fapi/v1/depth", "symbol=BTCUSDT&limit=0"),
+        ("/fapi/v1/klines", "symbol=BTCUSDT&interval=1m&limit=1501"),
+        ("/fapi/v1/depth", "symbol=%zz"),
+        ("/fapi/v1/nothing", ""),
+        ("/api/v3/klines", "symbol=BTCUSDT&interval=2m"),
+        ("/api/v1/account", ""),
+    ];
+    for (path, query) in cases {
+        let sent = Sent {
+            method: "GET",
+            path,
+            query: query.to_owned(),
+            ..Sent::default()
+        };
+        let refused = venue.send(sent).await;
+        assert!(refused.status >= 400, "{path}: {refused:?}");
+        let used = &refused.headers["x-mbx-used-weight-1m"];
+        assert!(used.parse::<u32>().unwrap() > 0, "{path}: {refused:?}");
+    }
+    let sent = Sent {
+        method: "POST",
+        path: "/fapi/v1/order",
+        body: "x".repeat(70_000),
+        ..Sent::default()
+    };
+    let long = venue.send(sent).await;
+    assert_eq!(long.refusal(), (413, -1130));
+    assert!(long.headers.contains_key("x-mbx-used-weight-1m"));
+}

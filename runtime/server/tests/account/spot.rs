@@ -259,3 +259,17 @@ async fn spans_over_seven_days_and_bad_combinations_are_refused() {
     let alone = venue.v1("GET", "/api/v1/userTrades", "orderId=1").await;
     assert_eq!(alone.refusal(), (400, -1128));
 }
+
+#[tokio::test]
+async fn a_list_of_ids_is_of_one_kind() {
+    let venue = Venue::new().await;
+    let both = "symbol=BTCUSDT&orderIdList=%5B1%5D&origClientOrderIdList=%5B%22a%22%5D";
+    for path in ["/api/v1/allOpenOrders", "/api/v3/allOpenOrders"] {
+        let refused = if path.contains("v3") {
+            venue.v3("DELETE", path, both).await
+        } else {
+            venue.v1("DELETE", path, both).await
+        };
+        assert_eq!(refused.refusal(), (400, -1128), "{path}");
+    }
+}
