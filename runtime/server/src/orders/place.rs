@@ -169,7 +169,6 @@ fn attribution(
     let builder = builder.ok_or_else(|| missing("builder"))?;
     let fee_rate = fee_rate.ok_or_else(|| missing("feeRate"))?;
     call.params.required("user")?;
-    params.required("quantity")?;
     wallet::check_builder(state, id, builder, fee_rate).map(Some)
 }
 
