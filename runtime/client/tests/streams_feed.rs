@@ -133,7 +133,8 @@ async fn a_venue_that_closes_at_a_topic_is_not_asked_for_ever() {
     bench.frames(&[MARK, TOP], |_| {}).await;
     assert_eq!(bench.source(TOP), Source::Stream);
     let sockets = bench.market.asked().sockets;
-    assert_eq!(sockets.len(), 4, "{sockets:?}");
+    // Three on each path, and the one of the other topic.
+    assert_eq!(sockets.len(), 7, "{sockets:?}");
 }
 
 #[tokio::test]
@@ -302,6 +303,22 @@ async fn a_limit_stops_polling_and_is_told_once() {
     let next = tokio::time::timeout(Duration::from_millis(600), bench.feed.next()).await;
     assert!(next.is_err(), "{next:?}");
     assert_eq!(bench.market.asked().requests.len(), 1);
+}
+
+#[tokio::test]
+async fn a_refusal_that_is_not_the_venues_is_not_final() {
+    let habits = Habits {
+        rest_status: Some(404),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Documented, &[TOP]).await;
+    loop {
+        if let FeedItem::NotPolled { why, .. } = bench.next().await {
+            assert!(why.contains("404"), "{why}");
+            break;
+        }
+    }
+    assert_eq!(bench.source(TOP), Source::Polling);
 }
 
 #[tokio::test]

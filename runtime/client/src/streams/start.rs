@@ -30,8 +30,8 @@ pub enum StreamStartError {
          feed, which polls it, or tradepro"
     )]
     NotDocumented(String),
-    /// What has to be polled does not fit into the budget.
-    #[error(transparent)]
+    /// What has to be polled cannot be.
+    #[error("market_data is \"documented\", so it has to be polled: {0}")]
     Polling(#[from] PollingError),
 }
 

@@ -43,14 +43,17 @@ pub(super) fn hear(
     }
     let symbol = match decoded.event {
         MarketStreamEvent::Answer(answer) => return Heard::Answer(answer),
+        MarketStreamEvent::Other(_) => return Heard::Frame(None, frame),
         event => symbol_of(&event),
     };
-    let is_it = |at: &&usize| match (&symbol, carried) {
-        // A spot book on the raw path names no symbol.
-        (None, [_]) => true,
-        (symbol, _) => topics[**at].symbol() == symbol.as_deref(),
+    let at = match carried {
+        // Not every payload names its symbol: a spot book does not.
+        [only] => Some(only),
+        _ => carried
+            .iter()
+            .find(|at| symbol.is_some() && topics[**at].symbol() == symbol.as_deref()),
     };
-    let Some(at) = carried.iter().find(is_it) else {
+    let Some(at) = at else {
         return Heard::Frame(None, frame);
     };
     Heard::Frame(Some(*at), wrapped(&topics[*at], frame.text()))
@@ -274,11 +277,14 @@ mod tests {
         };
         let wanted = format!(r#"{{"stream":"busdt@depth5","data":{futures}}}"#);
         assert_eq!(frame.text(), wanted);
-        // A spot book has no symbol: it is told by its connection, if that carries one topic.
+        // A spot book names no symbol: its connection tells it, if that carries one topic.
         let spot = MarketFrame(r#"{"lastUpdateId":1,"bids":[],"asks":[]}"#.into());
         let heard = hear(spot.clone(), &[0], &topics, &places);
         assert!(matches!(heard, Heard::Frame(Some(0), _)), "{heard:?}");
         let heard = hear(spot, &[0, 1], &topics, &places);
+        assert!(matches!(heard, Heard::Frame(None, _)), "{heard:?}");
+        let foreign = MarketFrame(r#"{"e":"serverShutdown"}"#.into());
+        let heard = hear(foreign, &[0], &topics, &places);
         assert!(matches!(heard, Heard::Frame(None, _)), "{heard:?}");
     }
 

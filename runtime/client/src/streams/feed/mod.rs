@@ -1,10 +1,12 @@
 //! One source of market data that works by topic: streams where the venue has them, polling where
 //! it has not, the same frames from both ([`MarketFeed`]).
 //!
-//! [`sources`] decides, [`polling`] asks; here are the sockets and what passes between the three.
+//! [`sources`] and [`attempt`] decide, [`polling`] asks, [`frames`] reads; here is what passes
+//! between them.
 //! Each kind of topic has a connection of its own, so that a venue that refuses one, or closes
 //! the connection at it, takes no other with it.
 
+mod attempt;
 mod frames;
 mod item;
 mod polling;
@@ -27,10 +29,11 @@ use super::market::{BATCH, MarketFrame, MarketStream, is_documented, streams_max
 use super::settings::MarketPath;
 use super::start::{self, StreamStartError};
 use super::{GapReason, Obstacle, StreamItem};
+use attempt::{Attempt, Next};
 use frames::{Heard, Memory};
 pub use item::{FeedItem, Source, Why};
 use polling::{Answered, Polling};
-use sources::{Allowed, Attempt, Decision, Next, Rules, Sources};
+use sources::{Allowed, Decision, Rules, Sources};
 
 /// Public market data by topic; see [`Client::market_feed`].
 #[derive(Debug)]
@@ -71,9 +74,10 @@ impl Client {
     /// - `Auto`: every topic is streamed, and polled when the venue refuses its stream. A stream
     ///   that is silent is polled beside, and given up when polling shows what it does not bring.
     ///
-    /// Polling keeps the Query lane's part of the budget. A polled stream of book differences is
-    /// a stream of whole books, each of which replaces the last one. A topic that was given up is
-    /// not tried again until the next start. It must be called inside a tokio runtime.
+    /// Polling keeps the Query lane's part of the budget. Polled, book differences are books of 50
+    /// levels, each of which replaces the last one, and `tradepro` is `trade`, which tells the side
+    /// instead of the addresses. A stream that was given up is not tried again until the next
+    /// start. It must be called inside a tokio runtime.
     ///
     /// ```no_run
     /// use windvane_client::streams::FeedItem;
@@ -246,7 +250,7 @@ impl MarketFeed {
                 for at in &topics {
                     self.sources.subscribed(*at);
                 }
-                self.groups[group].attempt.strikes = 0;
+                self.groups[group].attempt.stands();
                 let topics = self.named(&topics);
                 self.items.push_back(FeedItem::Connected { topics });
             }

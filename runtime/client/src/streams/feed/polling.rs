@@ -11,7 +11,7 @@ use windvane_venue::wire::Parameters;
 
 use crate::budget::polling::Poll;
 use crate::client::Client;
-use crate::outcome::NotDone;
+use crate::outcome::{NotDone, Refusal};
 
 /// An answer, or why there is none.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub(super) struct Polling {
 const WAITING: usize = 16;
 /// A pause after which it is worth looking again, whatever the budget says.
 const PAUSE_MAX: Duration = Duration::from_hours(1);
+/// After a refusal that may not be the venue's.
+const REFUSED_PAUSE: Duration = Duration::from_secs(10);
 
 impl Polling {
     /// No questions yet; they go through this client, with its lane.
@@ -77,7 +79,13 @@ impl Polling {
     }
 }
 
-/// Asks until it is refused. Rounds that were missed, because answers took long or the venue said
+/// The venue itself refused it, or it cannot be made. What is refused without a code may be the
+/// word of a gateway in between, which the venue knows nothing of.
+fn is_final(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::NotMade(_)) || refusal.code().is_some()
+}
+
+/// Asks until it is finally refused. Rounds that were missed, because answers took long or the venue said
 /// wait, are not made up for.
 async fn repeat(client: Client, poll: Poll, begin: Instant, answers: mpsc::Sender<Answered>) {
     let interval = Duration::from_millis(poll.interval_ms);
@@ -110,8 +118,12 @@ async fn repeat(client: Client, poll: Poll, begin: Instant, answers: mpsc::Sende
                 due = now + wait.after.clamp(interval, PAUSE_MAX);
                 (wait.why.to_string(), false)
             }
+            Err(NotDone::Refused(refusal)) => {
+                due = now + REFUSED_PAUSE;
+                (refusal.to_string(), is_final(&refusal))
+            }
             // A question is never in doubt.
-            Err(refused) => (refused.to_string(), true),
+            Err(NotDone::Unknown(doubt)) => (doubt.to_string(), false),
         };
         if told.as_ref() == Some(&why) {
             continue;

@@ -9,7 +9,6 @@
 
 use std::collections::VecDeque;
 
-use super::super::{MarketPath, Obstacle};
 use super::item::{Source, Why};
 
 /// When silence is noticed, and when it is proved.
@@ -210,65 +209,11 @@ impl Tracked {
     }
 }
 
-/// How the topics of one connection are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attempt {
-    pub(super) path: MarketPath,
-    /// The documents know no other path than this one.
-    pub(super) is_only_path: bool,
-    /// Each topic has a SUBSCRIBE of its own, because one was refused among others.
-    pub(super) is_apart: bool,
-    /// Connections in a row that ended at the subscription.
-    pub(super) strikes: u32,
-}
-
-/// What to do about an [`Obstacle`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// The stream tries again by itself.
-    Wait,
-    /// Try another path.
-    Reopen,
-    /// There is no such stream.
-    GiveUp(Why),
-}
-
-/// So many connections in a row that end at the subscription are no accident.
-const STRIKES: u32 = 3;
-
-impl Attempt {
-    pub(super) fn next(&mut self, obstacle: &Obstacle) -> Next {
-        match obstacle {
-            // A limit is not about the path; the stream waits as long as the venue says.
-            Obstacle::NotOpened {
-                status: Some(status @ (400..=402 | 404..=417 | 419..=428 | 430..=499)),
-                ..
-            } => {
-                if self.is_only_path || self.path == MarketPath::Raw {
-                    return Next::GiveUp(Why::NoPath(*status));
-                }
-                self.path = MarketPath::Raw;
-                Next::Reopen
-            }
-            Obstacle::NotSubscribed(_) => {
-                self.strikes += 1;
-                if self.strikes < STRIKES {
-                    Next::Wait
-                } else {
-                    Next::GiveUp(Why::Unsubscribable)
-                }
-            }
-            Obstacle::NotOpened { .. } | Obstacle::NoKey(_) => Next::Wait,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::streams::GapReason;
 
     const RULES: Rules = Rules {
         first_frame_ms: 5_000,
@@ -421,41 +366,6 @@ mod tests {
         assert_eq!(bench.decided(), [(5_000, serve(Source::Stream, why))]);
         bench.sources.no_stream(0, Why::NoPath(404));
         assert_eq!(bench.sources.source(0), Source::None);
-    }
-
-    #[test]
-    fn a_path_that_is_not_there_is_followed_by_the_other() {
-        let mut attempt = Attempt {
-            path: MarketPath::Combined,
-            is_only_path: false,
-            is_apart: false,
-            strikes: 0,
-        };
-        let refused = |status| Obstacle::NotOpened {
-            status,
-            why: String::new(),
-        };
-        for status in [None, Some(403), Some(418), Some(429), Some(502)] {
-            assert_eq!(attempt.next(&refused(status)), Next::Wait);
-        }
-        assert_eq!(attempt.next(&refused(Some(404))), Next::Reopen);
-        assert_eq!(attempt.path, MarketPath::Raw);
-        let give_up = Next::GiveUp(Why::NoPath(404));
-        assert_eq!(attempt.next(&refused(Some(404))), give_up);
-    }
-
-    #[test]
-    fn three_connections_that_end_at_the_subscription_are_enough() {
-        let mut attempt = Attempt {
-            path: MarketPath::Raw,
-            is_only_path: true,
-            is_apart: false,
-            strikes: 0,
-        };
-        let closed = Obstacle::NotSubscribed(GapReason::Closed);
-        assert_eq!(attempt.next(&closed), Next::Wait);
-        assert_eq!(attempt.next(&closed), Next::Wait);
-        assert_eq!(attempt.next(&closed), Next::GiveUp(Why::Unsubscribable));
     }
 
     proptest! {

@@ -1,0 +1,131 @@
+//! How a kind of topics is subscribed, and what follows when that fails. Pure.
+
+use super::super::{MarketPath, Obstacle};
+use super::item::Why;
+
+/// How the topics of one connection are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Attempt {
+    pub(super) path: MarketPath,
+    /// No other path is tried: the documents know only this one, or it has served before.
+    pub(super) is_only_path: bool,
+    /// Each topic has a SUBSCRIBE of its own, because one was refused among others.
+    pub(super) is_apart: bool,
+    /// Connections in a row that ended at the subscription.
+    pub(super) strikes: u32,
+}
+
+/// What to do about an [`Obstacle`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The stream tries again by itself.
+    Wait,
+    /// Try another path.
+    Reopen,
+    /// There is no such stream.
+    GiveUp(Why),
+}
+
+/// So many connections in a row that end at the subscription are no accident.
+const STRIKES: u32 = 3;
+
+impl Attempt {
+    /// Everything is subscribed.
+    pub(super) const fn stands(&mut self) {
+        self.is_only_path = true;
+        self.strikes = 0;
+    }
+
+    pub(super) fn next(&mut self, obstacle: &Obstacle) -> Next {
+        match obstacle {
+            Obstacle::NotOpened {
+                status: Some(status),
+                ..
+            } if is_about_the_path(*status) => self.other_path(Why::NoPath(*status)),
+            Obstacle::NotSubscribed(_) => {
+                self.strikes += 1;
+                if self.strikes < STRIKES {
+                    return Next::Wait;
+                }
+                self.other_path(Why::Unsubscribable)
+            }
+            Obstacle::NotOpened { .. } | Obstacle::NoKey(_) => Next::Wait,
+        }
+    }
+
+    fn other_path(&mut self, why: Why) -> Next {
+        if self.is_only_path || self.path == MarketPath::Raw {
+            return Next::GiveUp(why);
+        }
+        self.path = MarketPath::Raw;
+        self.strikes = 0;
+        Next::Reopen
+    }
+}
+
+/// A limit (403, 418, 429) is not; the stream waits as long as the venue says.
+fn is_about_the_path(status: u16) -> bool {
+    (400..500).contains(&status) && ![403, 418, 429].contains(&status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::streams::GapReason;
+
+    #[test]
+    fn a_path_that_is_not_there_is_followed_by_the_other() {
+        let mut attempt = Attempt {
+            path: MarketPath::Combined,
+            is_only_path: false,
+            is_apart: false,
+            strikes: 0,
+        };
+        let refused = |status| Obstacle::NotOpened {
+            status,
+            why: String::new(),
+        };
+        for status in [None, Some(403), Some(418), Some(429), Some(502)] {
+            assert_eq!(attempt.next(&refused(status)), Next::Wait);
+        }
+        assert_eq!(attempt.next(&refused(Some(404))), Next::Reopen);
+        assert_eq!(attempt.path, MarketPath::Raw);
+        let give_up = Next::GiveUp(Why::NoPath(404));
+        assert_eq!(attempt.next(&refused(Some(404))), give_up);
+    }
+
+    #[test]
+    fn three_connections_that_end_at_the_subscription_are_enough() {
+        let mut attempt = Attempt {
+            path: MarketPath::Combined,
+            is_only_path: false,
+            is_apart: false,
+            strikes: 0,
+        };
+        let closed = Obstacle::NotSubscribed(GapReason::Closed);
+        for after_three in [Next::Reopen, Next::GiveUp(Why::Unsubscribable)] {
+            assert_eq!(attempt.next(&closed), Next::Wait);
+            assert_eq!(attempt.next(&closed), Next::Wait);
+            assert_eq!(attempt.next(&closed), after_three);
+        }
+    }
+
+    #[test]
+    fn a_path_that_has_served_is_not_left() {
+        let mut attempt = Attempt {
+            path: MarketPath::Combined,
+            is_only_path: false,
+            is_apart: false,
+            strikes: 2,
+        };
+        attempt.stands();
+        let refused = Obstacle::NotOpened {
+            status: Some(404),
+            why: String::new(),
+        };
+        assert_eq!(attempt.next(&refused), Next::GiveUp(Why::NoPath(404)));
+        let closed = Obstacle::NotSubscribed(GapReason::Closed);
+        assert_eq!(attempt.next(&closed), Next::Wait);
+        assert_eq!(attempt.path, MarketPath::Combined);
+    }
+}
