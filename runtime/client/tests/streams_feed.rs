@@ -28,7 +28,10 @@ const TRADES: &str = "btcusdt@tradepro";
 const BOOK: &str = "btcusdt@depth";
 const LEVELS: &str = "btcusdt@depth5";
 
-/// A feed of a venue, and what of it a test has seen.
+/// The longest time that a test waits for something.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A feed of a venue.
 struct Bench {
     market: Market,
     feed: MarketFeed,
@@ -45,34 +48,45 @@ impl Bench {
         Self { market, feed }
     }
 
-    async fn next(&mut self) -> FeedItem {
-        let item = tokio::time::timeout(Duration::from_secs(30), self.feed.next());
-        item.await.expect("an item in 30 s")
+    /// The first item of which `pick` makes something.
+    async fn first<T>(&mut self, mut pick: impl FnMut(FeedItem) -> Option<T>) -> T {
+        let found = async {
+            loop {
+                if let Some(found) = pick(self.feed.next().await) {
+                    return found;
+                }
+            }
+        };
+        let found = tokio::time::timeout(PATIENCE, found).await;
+        found.expect("what the test waits for comes in time")
     }
 
     /// Waits until the topic is served from there; why it is.
     async fn served(&mut self, wanted: &str, from: Source) -> Why {
-        loop {
-            if let FeedItem::Source { topic, source, why } = self.next().await
-                && (topic.to_string(), source) == (wanted.to_owned(), from)
-            {
-                return why;
+        let wanted: Topic = wanted.parse().unwrap();
+        let is_it = |item| match item {
+            FeedItem::Source { topic, source, why } => {
+                ((topic, source) == (wanted.clone(), from)).then_some(why)
             }
-        }
+            _ => None,
+        };
+        self.first(is_it).await
     }
 
     /// Waits for a frame of each of these topics, and lets `check` look at them.
     async fn frames(&mut self, wanted: &[&str], check: impl Fn(&MarketStreamEvent<'_>)) {
         let mut left: BTreeSet<&str> = wanted.iter().copied().collect();
-        while !left.is_empty() {
-            if let FeedItem::Frame(frame) = self.next().await {
+        let is_last = |item| {
+            if let FeedItem::Frame(frame) = item {
                 let mut levels = BookLevels::default();
                 let decoded = frame.decode(&mut levels).unwrap();
                 if left.remove(decoded.stream.unwrap()) {
                     check(&decoded.event);
                 }
             }
-        }
+            left.is_empty().then_some(())
+        };
+        self.first(is_last).await;
     }
 
     fn source(&self, topic: &str) -> Source {
@@ -285,18 +299,18 @@ async fn streams_are_never_polled() {
 }
 
 #[tokio::test]
-async fn a_limit_stops_polling_and_is_told_once() {
+async fn a_limit_stops_polling() {
     let habits = Habits {
         rest_status: Some(429),
         ..Habits::default()
     };
     let mut bench = Bench::new(habits, MarketData::Documented, &[TOP, MARK]).await;
-    let mut told = 0;
-    while told < 2 {
-        if let FeedItem::NotPolled { topics, why } = bench.next().await {
-            assert_eq!(topics.len(), 1, "{why}");
-            told += 1;
-        }
+    let is_told = |item| match item {
+        FeedItem::NotPolled { topics, .. } => Some(topics.len()),
+        _ => None,
+    };
+    for _ in 0..2 {
+        assert_eq!(bench.first(is_told).await, 1);
     }
     // Both were told, and the second was not even asked.
     assert_eq!(bench.market.asked().requests.len(), 1);
@@ -312,12 +326,12 @@ async fn a_refusal_that_is_not_the_venues_is_not_final() {
         ..Habits::default()
     };
     let mut bench = Bench::new(habits, MarketData::Documented, &[TOP]).await;
-    loop {
-        if let FeedItem::NotPolled { why, .. } = bench.next().await {
-            assert!(why.contains("404"), "{why}");
-            break;
-        }
-    }
+    let why = bench.first(|item| match item {
+        FeedItem::NotPolled { why, .. } => Some(why),
+        _ => None,
+    });
+    let why = why.await;
+    assert!(why.contains("404"), "{why}");
     assert_eq!(bench.source(TOP), Source::Polling);
 }
 
@@ -326,16 +340,29 @@ async fn a_lost_connection_is_told_with_its_topics() {
     let mut bench = Bench::new(Habits::default(), MarketData::Auto, &[TOP, MARK]).await;
     bench.frames(&[TOP, MARK], |_| {}).await;
     bench.market.cut();
-    loop {
-        if let FeedItem::Gap { topics, reason } = bench.next().await {
-            assert_eq!((topics.len(), reason), (1, GapReason::Closed));
-            break;
-        }
+    let gap = bench.first(|item| match item {
+        FeedItem::Gap { topics, reason } => Some((topics.len(), reason)),
+        _ => None,
+    });
+    assert_eq!(gap.await, (1, GapReason::Closed));
+    let connected = bench.first(|item| match item {
+        FeedItem::Connected { topics } => Some(topics.len()),
+        _ => None,
+    });
+    assert_eq!(connected.await, 1);
+}
+
+#[tokio::test]
+async fn a_question_that_stays_unanswered_is_told_once() {
+    let habits = Habits {
+        rest_status: Some(502),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Documented, &[TOP]).await;
+    let mut told = 0;
+    while bench.market.asked().requests.len() < 3 {
+        let next = tokio::time::timeout(Duration::from_millis(20), bench.feed.next()).await;
+        told += u32::from(matches!(next, Ok(FeedItem::NotPolled { .. })));
     }
-    loop {
-        if let FeedItem::Connected { topics } = bench.next().await {
-            assert_eq!(topics.len(), 1);
-            break;
-        }
-    }
+    assert_eq!(told, 1);
 }
