@@ -40,12 +40,14 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
         "wt": working.as_str(),
         "ot": terms.order_type.as_str(),
         "ps": update.position_side.as_str(),
-        "cp": terms.close_position,
         "rp": last(fill.and_then(|f| f.realized_pnl).map(amount)),
     });
     if let Some(fill) = fill.filter(|fill| fill.fee != Amount::ZERO) {
         record["N"] = json!(state.assets.name(fill.fee_asset));
         record["n"] = json!(amount(fill.fee));
+    }
+    if terms.order_type.is_conditional() {
+        record["cp"] = json!(terms.close_position);
     }
     if terms.order_type == OrderType::TrailingStopMarket {
         let activation = order.activation_price.unwrap_or_default();
