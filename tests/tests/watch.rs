@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeSet;
-use std::process::Output;
 
 use serde_json::{Value, json};
 use windvane_tests::binary;
@@ -32,18 +31,6 @@ fn events(watch: &mut Watch, topics: &[&str]) -> Vec<Value> {
 /// The keys of an object.
 fn keys(event: &Value) -> BTreeSet<String> {
     event.as_object().unwrap().keys().cloned().collect()
-}
-
-/// Runs a watch that ends by itself.
-fn ended(venue: &Venue, arguments: &[&str]) -> Output {
-    let file = venue.file();
-    let mut all = vec!["watch", "--venue", file.to_str().unwrap()];
-    all.extend(arguments);
-    binary::run(all)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
@@ -102,14 +89,17 @@ fn an_unknown_symbol_ends_the_watch_with_code_1() {
     let venue = Venue::start(&[]);
     for mode in ["streams", "documented", "auto"] {
         let set = format!("venue.market_data={mode}");
-        let output = ended(
-            &venue,
-            &["spot:NOSUCH", "--streams", "tradepro", "--set", &set],
+        let mut watch = venue.watch(&["spot:NOSUCH", "--streams", "tradepro", "--set", &set]);
+        let told = watch.until(&|line| {
+            let notice = line["notice"].as_str().unwrap_or_default();
+            notice.starts_with("nosuch@tradepro: cannot be had")
+        });
+        assert!(
+            told.to_string().contains("-1121") || mode == "streams",
+            "{told}"
         );
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{mode}: {text}");
-        assert!(text.contains("nosuch@tradepro: cannot be had"), "{text}");
-        assert!(text.contains("-1121") || mode == "streams", "{text}");
+        let (code, text) = watch.end();
+        assert_eq!(code, Some(1), "{mode}: {text}");
         assert!(text.contains("nothing is left to watch"), "{text}");
     }
 }
@@ -118,7 +108,7 @@ fn an_unknown_symbol_ends_the_watch_with_code_1() {
 fn a_watch_without_an_address_or_a_surface_is_a_usage_error() {
     let output = binary::run(["watch", "BTCUSDT"]);
     assert_eq!(output.status.code(), Some(2));
-    let text = stderr(&output);
+    let text = String::from_utf8_lossy(&output.stderr);
     assert!(
         text.contains("set venue.spot.ws or venue.futures.ws"),
         "{text}"
@@ -132,9 +122,9 @@ fn a_watch_without_an_address_or_a_surface_is_a_usage_error() {
             "no stream \"nothing\"",
         ),
     ] {
-        let output = ended(&venue, arguments);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+        let (code, text) = venue.watch(arguments).end();
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains(words), "{text}");
     }
 }
 
@@ -145,14 +135,12 @@ fn a_key_that_is_finally_refused_ends_the_watch_with_code_1() {
         "msg": "Invalid API-key, IP, or permissions for action.", "route": "spot.create_listen_key"});
     // At the start.
     venue.control("/faults", &refused);
-    let output = ended(&venue, &["user", "--surface", "spot"]);
-    assert_eq!(output.status.code(), Some(1));
-    let text = stderr(&output);
+    let (code, text) = venue.watch(&["user", "--surface", "spot"]).end();
+    assert_eq!(code, Some(1), "{text}");
     assert!(
         text.contains("spot user: no listen key") && text.contains("-2015"),
         "{text}"
     );
-    assert!(text.contains("key"), "{text}");
     venue.control_delete("/faults");
     // Later, when a new connection asks for one.
     let mut watch = venue.watch(&["user", "--surface", "spot"]);
