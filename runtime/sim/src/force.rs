@@ -224,7 +224,8 @@ impl Venue {
         VenueOrderId(self.order_id)
     }
 
-    /// How many finished orders are remembered from now on, [`crate::FINISHED_MAX`] at first.
+    /// How many finished orders are remembered from now on of each surface, of those that have
+    /// traded and of the others: [`crate::FINISHED_MAX`] each at first.
     pub fn remember_finished(&mut self, max: usize) {
         self.orders.remember_finished(max.max(1));
     }

@@ -1,7 +1,8 @@
 //! The venue's own record of every order, and how it is found: by key, by client order id, by the
-//! venue's id. Finished orders are remembered until [`FINISHED_MAX`] later ones (or as many as
-//! [`crate::Venue::remember_finished`] says) have finished, so that memory does not grow with the
-//! length of a recording.
+//! venue's id. Finished orders are remembered until [`FINISHED_MAX`] later ones of their kind (or
+//! as many as [`crate::Venue::remember_finished`] says) have finished, so that memory does not grow
+//! with the length of a recording. Kinds are by surface, and by whether the order has traded: what
+//! ends without a fill never pushes out what was filled.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use windvane_engine::{
 use crate::config::Rate;
 use crate::index::Index;
 
-/// Finished orders that can still be queried, where nothing else is said.
+/// Finished orders of each kind that can still be queried, where nothing else is said.
 pub const FINISHED_MAX: usize = 1024;
 
 /// Place of an order in the store.
@@ -95,12 +96,16 @@ impl Order {
     }
 }
 
+/// Surfaces, times whether an order has traded.
+const KINDS: usize = 4;
+
 /// All orders.
 #[derive(Debug)]
 pub(crate) struct Orders {
     slots: Vec<Order>,
     free: Vec<OrderKey>,
-    finished: VecDeque<OrderKey>,
+    /// By kind, oldest first.
+    finished: [VecDeque<OrderKey>; KINDS],
     finished_max: usize,
     index: Index,
     /// By the venue's id, where it is asked for often.
@@ -112,7 +117,7 @@ impl Orders {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
-            finished: VecDeque::with_capacity(FINISHED_MAX + 1),
+            finished: std::array::from_fn(|_| VecDeque::with_capacity(FINISHED_MAX + 1)),
             finished_max: FINISHED_MAX,
             index: Index::new(),
             by_id: None,
@@ -145,11 +150,13 @@ impl Orders {
         self.by_id = Some(index);
     }
 
-    /// Remembers this many finished orders from now on.
+    /// Remembers this many finished orders of each kind from now on.
     pub(crate) fn remember_finished(&mut self, max: usize) {
         self.finished_max = max;
-        while self.finished.len() > max {
-            self.forget_oldest();
+        for kind in 0..KINDS {
+            while self.finished[kind].len() > max {
+                self.forget_oldest(kind);
+            }
         }
     }
 
@@ -185,17 +192,23 @@ impl Orders {
         key
     }
 
-    /// The order is in a final status; the oldest finished one may be forgotten now.
+    /// The order is in a final status; the oldest finished one of its kind may be forgotten now.
     pub(crate) fn finish(&mut self, key: OrderKey) {
-        self.at_mut(key).stage = Stage::Finished;
-        self.finished.push_back(key);
-        if self.finished.len() > self.finished_max {
-            self.forget_oldest();
+        let order = self.at_mut(key);
+        order.stage = Stage::Finished;
+        let traded = usize::from(order.executed > 0);
+        let kind = match order.surface {
+            Surface::Spot => traded,
+            Surface::Futures => 2 + traded,
+        };
+        self.finished[kind].push_back(key);
+        if self.finished[kind].len() > self.finished_max {
+            self.forget_oldest(kind);
         }
     }
 
-    fn forget_oldest(&mut self) {
-        if let Some(oldest) = self.finished.pop_front() {
+    fn forget_oldest(&mut self, kind: usize) {
+        if let Some(oldest) = self.finished[kind].pop_front() {
             let order = self.at(oldest);
             let hash = hash(order.surface, &order.client_order_id);
             let id = crate::index::hash_id(order.id);

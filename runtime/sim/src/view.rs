@@ -157,8 +157,13 @@ impl Venue {
 
     /// Every order that is remembered, open or finished, oldest first.
     pub fn orders(&self) -> Vec<OrderView> {
+        self.orders_where(|_| true)
+    }
+
+    /// Those of them that are wanted: there may be very many of the others.
+    pub fn orders_where(&self, wanted: impl Fn(&OrderView) -> bool) -> Vec<OrderView> {
         let views = self.orders.all().map(|(_, order)| self.view_of(order));
-        let mut all: Vec<_> = views.collect();
+        let mut all: Vec<_> = views.filter(wanted).collect();
         all.sort_unstable_by_key(|order| order.order_id);
         all
     }

@@ -148,6 +148,22 @@ fn only_so_many_finished_orders_are_remembered() {
 }
 
 #[test]
+fn what_ends_without_a_fill_or_on_another_surface_pushes_out_nothing_that_was_filled() {
+    let mut full = Full::new();
+    full.venue.remember_finished(2);
+    let filled = full.place("a", market(SPOT, Side::Buy, 1));
+    full.place("other", market(FUTURES, Side::Buy, 1));
+    for n in 0..5 {
+        let terms = limit(SPOT, Side::Buy, 599_000, 1, TimeInForce::Ioc);
+        full.place(&format!("ioc{n}"), terms);
+    }
+    assert!(full.venue.order(filled).is_some());
+    assert_eq!(full.venue.orders().len(), 4, "two filled, two not");
+    let wanted = full.venue.orders_where(|order| order.executed == Qty(0));
+    assert_eq!(wanted.len(), 2);
+}
+
+#[test]
 fn a_triggered_stop_shows_the_type_that_it_became() {
     let mut full = Full::new();
     let order = full.place("a", stop(OrderType::StopMarket, Side::Sell, 590_000, 10));

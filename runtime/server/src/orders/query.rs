@@ -94,9 +94,7 @@ pub(super) fn force_orders(state: &mut State, call: &Call<'_>) -> Answer {
 }
 
 fn matching(state: &State, id: AccountId, wanted: impl Fn(&OrderView) -> bool) -> Vec<OrderView> {
-    let mut orders = state.account(id).venue.orders();
-    orders.retain(wanted);
-    orders
+    state.account(id).venue.orders_where(wanted)
 }
 
 fn find(state: &State, call: &Call<'_>) -> Result<OrderView, Refusal> {

@@ -17,8 +17,9 @@ use crate::limits::OrderCounts;
 
 /// Order ids of the account at place n begin after n times this, so that no id is given twice.
 const ORDER_IDS: i64 = 1_000_000_000_000;
-/// Finished orders that an account remembers.
-const FINISHED_MAX: usize = 5_000;
+/// Finished orders that an account remembers on each surface: so many that have traded, and so
+/// many others.
+const FINISHED_MAX: usize = 50_000;
 /// Start balance of assets that are quoted in, on both surfaces.
 const QUOTE_START: i128 = 100_000;
 /// Start balance of other assets, on spot.
@@ -184,3 +185,51 @@ pub(crate) const MAKER_FEE: rust_decimal::Decimal =
 /// Fee of crossing orders.
 pub(crate) const TAKER_FEE: rust_decimal::Decimal =
     rust_decimal::Decimal::from_parts(4, 0, 0, false, 4);
+
+#[cfg(test)]
+mod tests {
+    use windvane_engine::protocol::Request;
+    use windvane_engine::{
+        ClientOrderId, NewOrder, OrderTerms, OrderType, Price, Qty, Side, Time, TimeInForce,
+    };
+
+    use super::*;
+    use crate::settings::Settings;
+    use crate::state::State;
+
+    #[test]
+    fn a_filled_order_outlives_thousands_that_ended_without_a_fill_and_its_id_stays_taken() {
+        let now = Time::from_millis(1_800_000_000_000);
+        let (mut state, _) = State::new(Settings::default(), now).unwrap();
+        let spot = state.instrument(Surface::Spot, "BTCUSDT").unwrap();
+        let step = state.rules(spot).filters.lot_size.unwrap().step_size;
+        let venue = &mut state.accounts[0].venue;
+        let order = |name: &str, order_type| {
+            let mut terms = OrderTerms::new(spot, Side::Sell, order_type);
+            terms.qty = Some(Qty(step * 1_000));
+            Request::Place(NewOrder {
+                client_order_id: ClientOrderId::new(name).unwrap(),
+                terms,
+            })
+        };
+        venue.request(now, &order("filled", OrderType::Market));
+        let filled = venue.newest_order_id();
+        for n in 0..6_000 {
+            let mut untraded = order(&format!("untraded{n}"), OrderType::Limit);
+            if let Request::Place(new) = &mut untraded {
+                new.terms.price = Some(Price(7_000_000));
+                new.terms.time_in_force = Some(TimeInForce::Ioc);
+            }
+            venue.request(now, &untraded);
+        }
+        let ended = venue.orders_where(|order| order.executed == Qty(0)).len();
+        assert!(ended > 5_000, "{ended} orders ended without a fill");
+        let name = ClientOrderId::new("filled").unwrap();
+        assert!(
+            venue
+                .order(filled)
+                .is_some_and(|order| order.executed > Qty(0))
+        );
+        assert_eq!(venue.order_by_client(spot, &name).unwrap().order_id, filled);
+    }
+}
