@@ -1,5 +1,7 @@
 //! Placing: one order, a batch, an order with a builder's code.
 
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windvane_engine::protocol::{Reply, Request};
 use windvane_engine::{ClientOrderId, NewOrder, Surface};
@@ -172,19 +174,95 @@ fn attribution(
     wallet::check_builder(state, id, builder, fee_rate).map(Some)
 }
 
-/// A JSON list of objects, each as parameters: numbers and booleans as they are written. An entry
-/// with a value that is neither is malformed (-1102).
+/// A JSON list of objects, each as parameters.
 fn entries(text: &str) -> Result<Vec<Result<Params, Refusal>>, Refusal> {
-    let list: Vec<serde_json::Map<String, Value>> =
-        serde_json::from_str(text).map_err(|_| invalid("batchOrders"))?;
-    let plain = |(name, value): (String, Value)| match value {
-        Value::String(text) => Ok((name, text)),
-        Value::Number(number) => Ok((name, number.to_string())),
-        Value::Bool(flag) => Ok((name, flag.to_string())),
-        Value::Null | Value::Array(_) | Value::Object(_) => Err(missing(&name)),
-    };
-    let object = |fields: serde_json::Map<String, Value>| {
-        Params::from_pairs(fields.into_iter().map(plain).collect::<Result<_, _>>()?)
-    };
-    Ok(list.into_iter().map(object).collect())
+    let list: Vec<Entry> = serde_json::from_str(text).map_err(|_| invalid("batchOrders"))?;
+    Ok(list.into_iter().map(Entry::params).collect())
+}
+
+/// The members of an entry as they were sent, each name as often as it was.
+struct Entry(Vec<(String, Box<RawValue>)>);
+
+impl Entry {
+    /// Texts, and numbers and truth values as they are written: a number is judged by the digits
+    /// that were sent, as in an order that is sent alone. Any other value is malformed (-1102).
+    fn params(self) -> Result<Params, Refusal> {
+        let plain = |(name, value): (String, Box<RawValue>)| {
+            let written = value.get();
+            match written.as_bytes().first() {
+                Some(b'"') => match serde_json::from_str(written) {
+                    Ok(text) => Ok((name, text)),
+                    Err(_) => Err(missing(&name)),
+                },
+                Some(b'n' | b'[' | b'{') => Err(missing(&name)),
+                _ => Ok((name, written.to_owned())),
+            }
+        };
+        Params::from_pairs(self.0.into_iter().map(plain).collect::<Result<_, _>>()?)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Entry(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(text: &str) -> Result<Vec<(String, String)>, i32> {
+        let list = entries(text).map_err(|refusal| refusal.code)?;
+        let params = list.into_iter().next().unwrap();
+        let params = params.map_err(|refusal| refusal.code)?;
+        Ok(params
+            .iter()
+            .map(|p| (p.name.clone(), p.value.clone()))
+            .collect())
+    }
+
+    #[test]
+    fn an_entry_has_what_was_written() {
+        let text = r#"[{"price": 0.0100000000000000000000001, "quantity":1e-2, "b":true,
+            "symbol":"BTC\u0055SDT"}]"#;
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let written = [
+            pair("price", "0.0100000000000000000000001"),
+            pair("quantity", "1e-2"),
+            pair("b", "true"),
+            pair("symbol", "BTCUSDT"),
+        ];
+        assert_eq!(first(text).unwrap(), written);
+    }
+
+    #[test]
+    fn what_is_no_parameter_and_what_comes_twice_is_refused() {
+        assert_eq!(first(r#"[{"a":1,"a":1}]"#), Err(-1101));
+        assert_eq!(first(r#"[{"a":"1","A":"2"}]"#), Err(-1101));
+        for value in ["null", "[1]", "{}"] {
+            assert_eq!(first(&format!("[{{\"a\":{value}}}]")), Err(-1102));
+        }
+        for list in ["{}", "[1]", "[[]]", "[{\"a\":}]", "[{\"a\":1} x"] {
+            assert_eq!(first(list), Err(-1130), "{list}");
+        }
+    }
 }

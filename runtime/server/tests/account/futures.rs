@@ -136,6 +136,30 @@ async fn a_batch_answers_entry_by_entry_in_its_order() {
 }
 
 #[tokio::test]
+async fn numbers_of_a_batch_are_judged_by_the_digits_that_were_sent() {
+    let venue = Venue::new().await;
+    let entry = |quantity: &str, more: &str| {
+        format!(
+            r#"{{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","quantity":{quantity},"price":50000,"timeInForce":"GTC"{more}}}"#
+        )
+    };
+    let list = [
+        entry("0.01", ""),
+        entry("0.0100000000000000000000001", ""),
+        entry("1e-2", ""),
+        entry("0.01", r#","price":40000"#),
+    ];
+    let list = format!("[{}]", list.join(","));
+    let encoded =
+        percent_encoding::percent_encode(list.as_bytes(), percent_encoding::NON_ALPHANUMERIC);
+    let batch = format!("batchOrders={encoded}");
+    let answers = venue.v1("POST", "/fapi/v1/batchOrders", &batch).await.ok();
+    assert!(answers[0]["orderId"].is_u64(), "{answers}");
+    let codes: Vec<_> = (1..4).map(|n| answers[n]["code"].as_i64()).collect();
+    assert_eq!(codes, [Some(-1111), Some(-1100), Some(-1101)], "{answers}");
+}
+
+#[tokio::test]
 async fn cancel_all_spells_its_code_as_text() {
     let venue = Venue::new().await;
     let done = venue
