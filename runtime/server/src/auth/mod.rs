@@ -23,6 +23,7 @@ use windvane_venue::route::{Listing, Route, Scheme, Security, Surface, Version};
 use crate::http::dispatch::Received;
 use crate::http::{Found, Params, Refusal};
 use crate::state::{AccountId, Grants, State};
+use crate::wallet::{action_account, is_action_alone};
 
 pub(crate) use hmac::check_time;
 
@@ -54,6 +55,9 @@ pub(crate) fn authenticate(
         Scheme::ApiKey => hmac::by_key(state, &claim).map(|(id, _)| id),
         Scheme::Hmac if message_on_v2(found.listing, &claim) => wallet::message(state, &claim),
         Scheme::Hmac => hmac::signed(state, &claim),
+        Scheme::Message if is_action_alone(found.route.name, params) => {
+            action_account(state, found.route.name, params)
+        }
         Scheme::Message if hmac_on_v3(found.listing, &claim) => hmac::signed(state, &claim),
         Scheme::Message => wallet::message(state, &claim),
         Scheme::WalletMessage => wallet::main_message(state, &claim),

@@ -7,7 +7,7 @@ use windvane_engine::{AssetId, Surface};
 
 use super::builders::number;
 use super::values;
-use crate::http::{Answer, Body, Call, Refusal, integer, invalid};
+use crate::http::{Answer, Body, Call, Params, Refusal, integer, invalid};
 use crate::state::State;
 
 /// Gas of a chain.
@@ -49,7 +49,12 @@ pub(super) const CHAINS: [Chain; 3] = [
 
 /// The chain that `chainId` names.
 pub(super) fn chain_of(call: &Call<'_>) -> Result<Chain, Refusal> {
-    let id = integer("chainId", call.params.required("chainId")?)?;
+    chain_named(call.params)
+}
+
+/// The same of a request that is not known to be signed yet.
+pub(super) fn chain_named(params: &Params) -> Result<Chain, Refusal> {
+    let id = integer("chainId", params.required("chainId")?)?;
     let found = CHAINS.into_iter().find(|chain| chain.id == id);
     found.ok_or_else(|| invalid("chainId"))
 }

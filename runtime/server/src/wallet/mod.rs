@@ -30,6 +30,7 @@ use withdrawal_limits::Spent;
 pub(crate) use builders::{Attribution, attribute, check as check_builder, pay as pay_builder};
 pub(crate) use history::{Direction, keep_act};
 pub(crate) use rpc::method as rpc_method;
+pub(crate) use withdrawals::{action_account, is_action_alone};
 
 /// Users that were given a number for `createApiKey`; the oldest is forgotten first.
 const LOGINS_MAX: usize = 10_000;

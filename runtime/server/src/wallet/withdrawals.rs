@@ -5,7 +5,7 @@
 //! reached, a signed nonce that comes twice or lies further than 24 hours from the venue's clock
 //! (-4225) and a fee below the estimate are refused.
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use rust_decimal::Decimal;
 use serde_json::json;
 use windvane_engine::{Amount, AssetId, Surface};
@@ -15,10 +15,10 @@ use windvane_venue::brand::upper_first;
 use windvane_venue::route::Version;
 use windvane_venue::sign::{Network, TypedError, signer_of, solana, typed};
 
-use super::fees::{Chain, chain_of, usd_price};
+use super::fees::{Chain, chain_named, chain_of, usd_price};
 use super::history::{self, Direction, Movement};
 use super::{values, withdrawal_limits};
-use crate::http::{Answer, Body, Call, Refusal, integer, invalid};
+use crate::http::{Answer, Body, Call, Params, Refusal, integer, invalid};
 use crate::state::{AccountId, State, drawn};
 
 /// Signed nonces that are remembered by account.
@@ -148,8 +148,7 @@ fn check_fee(
     Ok(())
 }
 
-/// `userSignature` over the `Action`, by the main wallet. For `SafeWallet` several signatures may
-/// come, separated by commas; the accounts here have one owner, whose must be among them.
+/// `userSignature` over the `Action`, by the main wallet.
 fn verify_action(
     state: &State,
     call: &Call<'_>,
@@ -157,31 +156,73 @@ fn verify_action(
     signed_for: i64,
     nonce: &str,
 ) -> Result<(), Refusal> {
-    let action = typed::Withdrawal {
-        destination: call.params.required("receiver")?,
-        chain: chain.name,
-        token: call.params.required("asset")?,
-        amount: call.params.required("amount")?,
-        fee: call.params.required("fee")?,
-        nonce: call.params.required(nonce)?,
-    };
-    let signed_for = u64::try_from(signed_for).map_err(|_| invalid("signatureChainId"))?;
-    let digests = digests(state, signed_for, &action)?;
     let user = state.account(call.account()?).user;
-    let text = call.params.required("userSignature")?;
-    let signatures: Vec<&str> = match call.params.get("signatureType") {
-        Some("SafeWallet") => text.split(',').map(str::trim).collect(),
-        _ => vec![text],
-    };
-    if signatures.iter().any(|text| {
-        digests
-            .iter()
-            .any(|digest| signer_of(digest, text) == Ok(user))
-    }) {
+    let signers = action_signers(state, call.params, chain, signed_for, nonce)?;
+    if signers.contains(&user) {
         Ok(())
     } else {
         Err(bad_signature())
     }
+}
+
+/// Whoever may have signed the `Action`. For `SafeWallet` several signatures may come, separated by
+/// commas; the accounts here have one owner, whose must be among them.
+fn action_signers(
+    state: &State,
+    params: &Params,
+    chain: Chain,
+    signed_for: i64,
+    nonce: &str,
+) -> Result<Vec<Address>, Refusal> {
+    let action = typed::Withdrawal {
+        destination: params.required("receiver")?,
+        chain: chain.name,
+        token: params.required("asset")?,
+        amount: params.required("amount")?,
+        fee: params.required("fee")?,
+        nonce: params.required(nonce)?,
+    };
+    let signed_for = u64::try_from(signed_for).map_err(|_| invalid("signatureChainId"))?;
+    let digests = digests(state, signed_for, &action)?;
+    let text = params.required("userSignature")?;
+    let signatures: Vec<&str> = match params.get("signatureType") {
+        Some("SafeWallet") => text.split(',').map(str::trim).collect(),
+        _ => vec![text],
+    };
+    let of_each = |text: &str| digests.map(|digest| signer_of(&digest, text).ok());
+    let signers = signatures.into_iter().flat_map(of_each);
+    Ok(signers.flatten().collect())
+}
+
+/// Whether a request is a withdrawal that its inner signature alone vouches for. The withdraw routes
+/// of document 3 list no request signature, and document 4 says `Action` of them; where its section
+/// 3 has an outer signature too, both are taken, each by what it sends.
+pub(crate) fn is_action_alone(name: &str, params: &Params) -> bool {
+    let outer = ["nonce", "signer", "signature"];
+    ["chain.perp_withdraw", "chain.spot_withdraw"].contains(&name)
+        && outer.iter().all(|field| params.raw(field).is_none())
+}
+
+/// The account whose main wallet signed the `Action` of such a request, and whose `user` is sent, if
+/// one is (-1022 where there is none).
+pub(crate) fn action_account(
+    state: &State,
+    name: &str,
+    params: &Params,
+) -> Result<AccountId, Refusal> {
+    let chain = chain_named(params)?;
+    let signed_for = match name {
+        "chain.spot_withdraw" => params.integer("signatureChainId")?,
+        _ => None,
+    };
+    let signed_for = signed_for.unwrap_or(chain.id);
+    let signers = action_signers(state, params, chain, signed_for, "userNonce")?;
+    let claimed = params.get("user").map(values::evm_address);
+    let fits = |signer: &Address| claimed.is_none_or(|claimed| claimed == Some(*signer));
+    let mut accounts = signers.into_iter().filter(fits);
+    accounts
+        .find_map(|signer| values::account_of(state, signer))
+        .ok_or_else(bad_signature)
 }
 
 /// The name of the domain is the brand word "as the service writes it" (spec 4): with a capital

@@ -226,3 +226,47 @@ async fn money_from_outside_is_in_the_history() {
         (&"12.5".into(), &"COMPLETED".into())
     );
 }
+
+/// A chain withdrawal with the signature of the main wallet inside, and no other.
+fn action_alone(body: &str) -> String {
+    let outer = ["nonce=", "signer=", "signature=", "user="];
+    let kept = body.split('&');
+    let kept = kept.filter(|pair| !outer.iter().any(|name| pair.starts_with(name)));
+    kept.collect::<Vec<_>>().join("&")
+}
+
+#[tokio::test]
+async fn a_chain_withdrawal_needs_no_more_than_the_action_of_the_main_wallet() {
+    let venue = Venue::new().await;
+    let own = venue.credentials(0);
+    for (name, account) in [
+        ("chain.perp_withdraw", "perp"),
+        ("chain.spot_withdraw", "spot"),
+    ] {
+        let pairs = pairs("31.50", ELSEWHERE);
+        let mut prepared = venue.prepared(&own, name, V3, &pairs, stamp());
+        let body = action_alone(prepared.body.as_deref().unwrap());
+        assert!(!body.contains("signer="), "{body}");
+        for changed in [
+            body.replace("31.50", "31.51"),
+            format!("{body}&user={}", venue.keys(1).user),
+        ] {
+            prepared.body = Some(changed);
+            let refused = venue.send(Surface::Chain, &prepared).await;
+            assert_eq!(refused.code(), -1022, "{name}: {}", refused.body);
+        }
+        prepared.body = Some(body.clone());
+        let answer = venue.send(Surface::Chain, &prepared).await.ok();
+        assert!(answer["withdrawId"].is_string(), "{name}: {answer}");
+        let again = venue.send(Surface::Chain, &prepared).await;
+        assert_eq!(again.code(), -4225, "a signed nonce counts once");
+        let left = match account {
+            "perp" => venue.perp(0, "USDT").await,
+            _ => venue.spot(0, "USDT").await,
+        };
+        assert_eq!(left, "99968.5", "the signer's own account pays");
+        prepared.body = Some(format!("{body}&nonce=1"));
+        let half = venue.send(Surface::Chain, &prepared).await;
+        assert_eq!(half.code(), -1102, "half of the outer signature is none");
+    }
+}
