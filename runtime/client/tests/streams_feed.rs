@@ -79,7 +79,12 @@ impl Bench {
         let is_last = |item| {
             if let FeedItem::Frame(frame) = item {
                 let mut levels = BookLevels::default();
-                let decoded = frame.decode(&mut levels).unwrap();
+                let Ok(decoded) = frame.decode(&mut levels) else {
+                    return None;
+                };
+                if let MarketStreamEvent::Other(_) = decoded.event {
+                    return None;
+                }
                 if left.remove(decoded.stream.unwrap()) {
                     check(&decoded.event);
                 }
@@ -162,6 +167,41 @@ async fn a_silent_topic_is_polled_and_given_up_once_the_market_moves() {
     assert_eq!(bench.served(TOP, Source::Polling).await, Why::Dead);
     bench.frames(&[TOP, MARK], |_| {}).await;
     assert_eq!(bench.source(MARK), Source::Stream);
+}
+
+#[tokio::test]
+async fn a_stray_frame_takes_no_topic_off_polling() {
+    let stray = r#"{"stream":"btcusdt@bookTicker","data":null}"#;
+    let read = r#"{"stream":"btcusdt@bookTicker","data":{"e":"bookTicker","u":1,"E":1,"T":1,"s":"BTCUSDT","b":"1","B":"1","a":"2","A":"1"}}"#;
+    for stray in [stray, read] {
+        let habits = Habits {
+            stray: Some(stray),
+            ..Habits::default()
+        };
+        let mut bench = Bench::new(habits, MarketData::Documented, &[TOP, TRADES]).await;
+        let tops = async {
+            let mut asked = 0;
+            while asked < 3 {
+                bench.frames(&[TRADES], |_| {}).await;
+                let requests = bench.market.asked().requests;
+                asked = requests.len();
+                assert_eq!(bench.source(TOP), Source::Polling);
+            }
+        };
+        tokio::time::timeout(PATIENCE, tops).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_frame_that_cannot_be_read_is_no_life() {
+    let habits = Habits {
+        silent: Some("bookTicker"),
+        stray: Some(r#"{"stream":"btcusdt@bookTicker","data":null}"#),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Auto, &[TOP]).await;
+    assert_eq!(bench.served(TOP, Source::Both).await, Why::Silent);
+    assert_eq!(bench.served(TOP, Source::Polling).await, Why::Dead);
 }
 
 #[tokio::test]

@@ -28,6 +28,8 @@ pub struct Habits {
     pub closes: Option<&'static str>,
     /// This topic is taken and never sent.
     pub silent: Option<&'static str>,
+    /// This frame comes with each pulse, whatever is subscribed.
+    pub stray: Option<&'static str>,
     /// Each answer is the same as the last one.
     pub is_quiet: bool,
     /// Every REST request is answered by this status.
@@ -152,13 +154,7 @@ impl Market {
                 message = socket.next() => message,
                 () = self.cut.notified() => return,
                 _ = pulse.tick() => {
-                    for topic in &topics {
-                        let payload = payload(topic, self.now());
-                        let text = if is_combined || topic.contains("tradepro") {
-                            format!(r#"{{"stream":"{topic}","data":{payload}}}"#)
-                        } else {
-                            payload
-                        };
+                    for text in self.pulse(&topics, is_combined) {
                         if socket.send(Message::text(text)).await.is_err() {
                             return;
                         }
@@ -198,6 +194,22 @@ impl Market {
                 return;
             }
         }
+    }
+}
+
+impl Market {
+    /// What the stream of these topics says at a pulse.
+    fn pulse(&self, topics: &[String], is_combined: bool) -> Vec<String> {
+        let frame = |topic: &String| {
+            let payload = payload(topic, self.now());
+            if is_combined || topic.contains("tradepro") {
+                format!(r#"{{"stream":"{topic}","data":{payload}}}"#)
+            } else {
+                payload
+            }
+        };
+        let frames = topics.iter().map(frame);
+        frames.chain(self.habits.stray.map(str::to_owned)).collect()
     }
 }
 

@@ -14,49 +14,70 @@ use super::super::market::MarketFrame;
 /// What a frame of a stream is.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// A frame of the topic at this place, if it is known, in the shape of a combined stream.
-    Frame(Option<usize>, MarketFrame),
+    /// A frame of the topic at this place, in the shape of a combined stream.
+    Topic {
+        at: usize,
+        frame: MarketFrame,
+        /// Its id, if it is a trade.
+        trade_id: Option<i64>,
+    },
+    /// A frame that says nothing of any topic, or that cannot be read.
+    Other(MarketFrame),
+    /// It names a topic that this connection does not carry: nobody asked for it here.
+    Stray,
     Answer(CommandAnswer),
 }
 
-/// Looks at a frame of a connection that carries the topics at `carried`, which are of one kind.
+/// Looks at a frame of a connection that carries the topics at `carried`, which are of one kind
+/// and in order. Only what can be read is a topic's: anything else would count as its life.
 pub(super) fn hear(
     frame: MarketFrame,
     carried: &[usize],
     topics: &[Topic],
     places: &BTreeMap<String, usize>,
+    levels: &mut BookLevels,
 ) -> Heard {
-    // As every known venue writes it; any other spelling takes the long way.
-    let name = frame.text().strip_prefix("{\"stream\":\"");
-    if let Some((name, _)) = name.and_then(|rest| rest.split_once('"'))
-        && let Some(at) = places.get(name)
-    {
-        return Heard::Frame(Some(*at), frame);
+    let Ok(decoded) = market_stream::decode(frame.text(), levels) else {
+        return Heard::Other(frame);
+    };
+    let trade_id = match &decoded.event {
+        MarketStreamEvent::Trade(trade) => Some(trade.id),
+        MarketStreamEvent::TradePro(trade) => Some(trade.id),
+        _ => None,
+    };
+    let is_bare = decoded.stream.is_none();
+    let at = match (decoded.stream, decoded.event) {
+        (None, MarketStreamEvent::Answer(answer)) => return Heard::Answer(answer),
+        (_, MarketStreamEvent::Answer(_) | MarketStreamEvent::Other(_)) => None,
+        (Some(name), _) => match places.get(name) {
+            Some(at) if carried.binary_search(at).is_err() => return Heard::Stray,
+            at => at.copied(),
+        },
+        (None, event) => place_of(&event, carried, topics),
+    };
+    match at {
+        None => Heard::Other(frame),
+        Some(at) => Heard::Topic {
+            at,
+            frame: if is_bare {
+                wrapped(&topics[at], frame.text())
+            } else {
+                frame
+            },
+            trade_id,
+        },
     }
-    let mut levels = BookLevels::default();
-    let Ok(decoded) = market_stream::decode(frame.text(), &mut levels) else {
-        return Heard::Frame(None, frame);
-    };
-    if let Some(name) = decoded.stream {
-        let at = places.get(name).copied();
-        return Heard::Frame(at, frame);
+}
+
+/// Where the topic of a bare payload stands.
+fn place_of(event: &MarketStreamEvent<'_>, carried: &[usize], topics: &[Topic]) -> Option<usize> {
+    // Not every payload names its symbol: a spot book does not.
+    if let [only] = carried {
+        return Some(*only);
     }
-    let symbol = match decoded.event {
-        MarketStreamEvent::Answer(answer) => return Heard::Answer(answer),
-        MarketStreamEvent::Other(_) => return Heard::Frame(None, frame),
-        event => symbol_of(&event),
-    };
-    let at = match carried {
-        // Not every payload names its symbol: a spot book does not.
-        [only] => Some(only),
-        _ => carried
-            .iter()
-            .find(|at| symbol.is_some() && topics[**at].symbol() == symbol.as_deref()),
-    };
-    let Some(at) = at else {
-        return Heard::Frame(None, frame);
-    };
-    Heard::Frame(Some(*at), wrapped(&topics[*at], frame.text()))
+    let symbol = symbol_of(event)?;
+    let is_it = |at: &&usize| topics[**at].symbol() == Some(symbol.as_str());
+    carried.iter().find(is_it).copied()
 }
 
 fn wrapped(topic: &Topic, payload: &str) -> MarketFrame {
@@ -106,7 +127,7 @@ pub(super) struct Polled {
 impl Memory {
     /// A frame of the stream that polling has not brought before: after a time with both, the
     /// stream may repeat trades.
-    pub(super) fn is_fresh(&mut self, topic: &Topic, frame: &MarketFrame) -> bool {
+    pub(super) fn is_fresh(&mut self, topic: &Topic, trade_id: Option<i64>) -> bool {
         let Topic::Of {
             feed: Feed::Trade | Feed::TradePro | Feed::AggTrade,
             ..
@@ -114,12 +135,7 @@ impl Memory {
         else {
             return true;
         };
-        let mut levels = BookLevels::default();
-        let id = match frame.decode(&mut levels).map(|decoded| decoded.event) {
-            Ok(MarketStreamEvent::Trade(trade)) => trade.id,
-            Ok(MarketStreamEvent::TradePro(trade)) => trade.id,
-            _ => return true,
-        };
+        let Some(id) = trade_id else { return true };
         self.trade_id = self.trade_id.max(Some(id));
         self.polled_trade_id.is_none_or(|polled| polled < id)
     }
@@ -212,11 +228,11 @@ mod tests {
         (EVERY.parse().unwrap(), Memory::default())
     }
 
-    fn streamed(id: i64) -> MarketFrame {
+    fn streamed(id: i64) -> String {
         let payload = format!(
             r#"{{"e":"tradepro","E":1,"T":1,"s":"BTCUSDT","t":{id},"p":"1","q":"1","m":["hidden","hidden"]}}"#
         );
-        MarketFrame(format!(r#"{{"stream":"{EVERY}","data":{payload}}}"#).into())
+        format!(r#"{{"stream":"{EVERY}","data":{payload}}}"#)
     }
 
     /// Ids that an answer with these trades brings to the consumer, and whether it is news.
@@ -252,56 +268,84 @@ mod tests {
         let (topic, mut memory) = bench();
         for id in [5, 7, 6] {
             // A stream alone is believed as it is.
-            assert!(memory.is_fresh(&topic, &streamed(id)), "{id}");
+            assert!(memory.is_fresh(&topic, Some(id)), "{id}");
         }
         // The stream breaks off, polling goes on where it ended.
         let news = (vec![8, 9], true);
         assert_eq!(answered(&topic, &mut memory, &[6, 7, 8, 9]), news);
         // The stream comes back and brings what was polled before.
-        assert!(!memory.is_fresh(&topic, &streamed(9)));
-        assert!(memory.is_fresh(&topic, &streamed(10)));
+        assert!(!memory.is_fresh(&topic, Some(9)));
+        assert!(memory.is_fresh(&topic, Some(10)));
         assert_eq!(answered(&topic, &mut memory, &[9, 10]), (vec![], false));
+    }
+
+    /// What a frame of the connection with the topics at `carried` is.
+    fn heard(text: &str, carried: &[usize], topics: &[&str]) -> Heard {
+        let topics: Vec<Topic> = topics.iter().map(|topic| topic.parse().unwrap()).collect();
+        let places = topics.iter().map(Topic::to_string).zip(0..).collect();
+        let frame = MarketFrame(text.to_owned().into());
+        hear(frame, carried, &topics, &places, &mut BookLevels::default())
     }
 
     #[test]
     fn bare_payloads_get_the_name_of_their_topic() {
-        let topics: Vec<Topic> = ["ausdt@depth5", "busdt@depth5"]
-            .map(|topic| topic.parse().unwrap())
-            .into();
-        let places = topics.iter().map(Topic::to_string).zip(0..).collect();
+        let topics = ["ausdt@depth5", "busdt@depth5"];
         let futures =
             r#"{"e":"depthUpdate","E":1,"T":1,"s":"BUSDT","U":1,"u":1,"pu":1,"b":[],"a":[]}"#;
-        let frame = MarketFrame(futures.into());
-        let Heard::Frame(Some(1), frame) = hear(frame, &[0, 1], &topics, &places) else {
+        let Heard::Topic { at: 1, frame, .. } = heard(futures, &[0, 1], &topics) else {
             panic!("not found")
         };
         let wanted = format!(r#"{{"stream":"busdt@depth5","data":{futures}}}"#);
         assert_eq!(frame.text(), wanted);
         // A spot book names no symbol: its connection tells it, if that carries one topic.
-        let spot = MarketFrame(r#"{"lastUpdateId":1,"bids":[],"asks":[]}"#.into());
-        let heard = hear(spot.clone(), &[0], &topics, &places);
-        assert!(matches!(heard, Heard::Frame(Some(0), _)), "{heard:?}");
-        let heard = hear(spot, &[0, 1], &topics, &places);
-        assert!(matches!(heard, Heard::Frame(None, _)), "{heard:?}");
-        let foreign = MarketFrame(r#"{"e":"serverShutdown"}"#.into());
-        let heard = hear(foreign, &[0], &topics, &places);
-        assert!(matches!(heard, Heard::Frame(None, _)), "{heard:?}");
+        let spot = r#"{"lastUpdateId":1,"bids":[],"asks":[]}"#;
+        let found = heard(spot, &[0], &topics);
+        assert!(matches!(found, Heard::Topic { at: 0, .. }), "{found:?}");
+        let found = heard(spot, &[0, 1], &topics);
+        assert!(matches!(found, Heard::Other(_)), "{found:?}");
+        let found = heard(r#"{"e":"serverShutdown"}"#, &[0], &topics);
+        assert!(matches!(found, Heard::Other(_)), "{found:?}");
     }
 
     #[test]
     fn names_are_found_in_any_spelling() {
-        let topics: Vec<Topic> = vec![EVERY.parse().unwrap()];
-        let places = topics.iter().map(Topic::to_string).zip(0..).collect();
         for text in [
-            streamed(1).text().to_owned(),
-            streamed(1).text().replace(':', ": ").replace('{', "{ "),
+            streamed(1),
+            streamed(1).replace(':', ": ").replace('{', "{ "),
         ] {
-            let frame = MarketFrame(text.into());
-            let heard = hear(frame, &[0], &topics, &places);
-            assert!(matches!(heard, Heard::Frame(Some(0), _)), "{heard:?}");
+            let found = heard(&text, &[0], &[EVERY]);
+            let is_it = matches!(
+                found,
+                Heard::Topic {
+                    at: 0,
+                    trade_id: Some(1),
+                    ..
+                }
+            );
+            assert!(is_it, "{found:?}");
         }
-        let answer = MarketFrame(r#"{"result":null,"id":1}"#.into());
-        let heard = hear(answer, &[0], &topics, &places);
-        assert!(matches!(heard, Heard::Answer(_)), "{heard:?}");
+        let answer = heard(r#"{"result":null,"id":1}"#, &[0], &[EVERY]);
+        assert!(matches!(answer, Heard::Answer(_)), "{answer:?}");
+    }
+
+    #[test]
+    fn only_what_can_be_read_is_a_topics() {
+        for data in [
+            "null",
+            "{}",
+            "1",
+            r#"{"e":"tradepro"}"#,
+            r#"{"id":1,"result":null}"#,
+        ] {
+            let text = format!(r#"{{"stream":"{EVERY}","data":{data}}}"#);
+            let found = heard(&text, &[0], &[EVERY]);
+            assert!(matches!(found, Heard::Other(_)), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_topic_of_another_connection_is_not_heard() {
+        let found = heard(&streamed(1), &[1], &[EVERY, "btcusdt@bookTicker"]);
+        assert!(matches!(found, Heard::Stray), "{found:?}");
     }
 }

@@ -17,6 +17,7 @@ use std::task::Poll as Ready;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use windvane_venue::frame::BookLevels;
 use windvane_venue::market_stream::{CommandAnswer, Feed, Topic};
 use windvane_venue::route::Surface;
 
@@ -50,6 +51,8 @@ pub struct MarketFeed {
     /// The topics that are polled now.
     polled: Vec<usize>,
     items: VecDeque<FeedItem>,
+    /// Room for the levels of the frame that is looked at.
+    levels: BookLevels,
     started: Instant,
     tick_ms: u64,
     /// The group that is looked at first: each in turn, so that none waits for a louder one.
@@ -138,6 +141,7 @@ impl Client {
             polling: Polling::new(self.in_lane(Lane::Query)),
             polled: Vec::new(),
             items: VecDeque::new(),
+            levels: BookLevels::default(),
             started: Instant::now(),
             tick_ms: 0,
             turn: 0,
@@ -285,15 +289,22 @@ impl MarketFeed {
 
     fn frame(&mut self, group: usize, frame: MarketFrame) {
         let topics = &self.groups[group].topics;
-        match frames::hear(frame, topics, &self.topics, &self.places) {
+        let levels = &mut self.levels;
+        match frames::hear(frame, topics, &self.topics, &self.places, levels) {
             Heard::Answer(answer) => self.command_answered(group, answer),
-            Heard::Frame(None, frame) => self.items.push_back(FeedItem::Frame(frame)),
-            Heard::Frame(Some(at), frame) => {
+            Heard::Other(frame) => self.items.push_back(FeedItem::Frame(frame)),
+            Heard::Topic {
+                at,
+                frame,
+                trade_id,
+            } if self.sources.is_streamed(at) => {
                 self.sources.spoke(self.now_ms(), at);
-                if self.memory[at].is_fresh(&self.topics[at], &frame) {
+                if self.memory[at].is_fresh(&self.topics[at], trade_id) {
                     self.items.push_back(FeedItem::Frame(frame));
                 }
             }
+            // What was given up is served from elsewhere, and one frame is no return.
+            Heard::Topic { .. } | Heard::Stray => {}
         }
     }
 

@@ -116,8 +116,11 @@ impl Sources {
         topic.silent_ms = topic.silent_ms.min(now_ms + self.rules.first_frame_ms);
     }
 
-    /// The stream brought a frame.
+    /// The stream brought a frame. One that was given up, or never asked for, stays so.
     pub(super) fn spoke(&mut self, now_ms: u64, at: usize) {
+        if !self.is_streamed(at) {
+            return;
+        }
         let topic = &mut self.topics[at];
         topic.has_spoken = true;
         topic.ahead_ms = None;
@@ -297,6 +300,22 @@ mod tests {
         bench.sources.answered(7_000, 0, true);
         let dead = (11_000, serve(Source::Polling, Why::Dead));
         assert_eq!(bench.pass(1_000_000), [dead]);
+    }
+
+    #[test]
+    fn what_is_not_streamed_does_not_speak() {
+        let mut documented = Bench::new(Allowed {
+            stream: false,
+            ..EITHER
+        });
+        documented.decided();
+        documented.sources.spoke(1_000, 0);
+        assert_eq!(documented.pass(100_000), []);
+        assert_eq!(documented.sources.source(0), Source::Polling);
+        let mut refused = Bench::new(EITHER);
+        refused.sources.no_stream(0, Why::NoPath(404));
+        refused.sources.spoke(1_000, 0);
+        assert_eq!(refused.sources.source(0), Source::Polling);
     }
 
     #[test]
