@@ -376,6 +376,25 @@ async fn a_refusal_that_is_not_the_venues_is_not_final() {
 }
 
 #[tokio::test]
+async fn a_refusal_that_passes_is_not_final() {
+    for (topic, code) in [(BOOK, -1112), (TOP, -4022)] {
+        let habits = Habits {
+            refuses_once: Some(code),
+            ..Habits::default()
+        };
+        let mut bench = Bench::new(habits, MarketData::Documented, &[topic]).await;
+        let why = bench.first(|item| match item {
+            FeedItem::NotPolled { why, .. } => Some(why),
+            _ => None,
+        });
+        let why = why.await;
+        assert!(why.contains(&code.to_string()), "{why}");
+        bench.frames(&[topic], |_| {}).await;
+        assert_eq!(bench.source(topic), Source::Polling);
+    }
+}
+
+#[tokio::test]
 async fn a_lost_connection_is_told_with_its_topics() {
     let mut bench = Bench::new(Habits::default(), MarketData::Auto, &[TOP, MARK]).await;
     bench.frames(&[TOP, MARK], |_| {}).await;

@@ -34,6 +34,8 @@ pub struct Habits {
     pub is_quiet: bool,
     /// Every REST request is answered by this status.
     pub rest_status: Option<u16>,
+    /// The first REST request is refused with HTTP 400 and this code.
+    pub refuses_once: Option<i32>,
 }
 
 /// What was asked of it.
@@ -131,12 +133,16 @@ impl Market {
     }
 
     fn answer(&self, path: String) -> String {
-        let (status, body) = match self.habits.rest_status {
-            Some(status) => (status, String::new()),
-            None if path.contains("NOSUCH") => {
+        let is_first = self.asked.lock().unwrap().requests.is_empty();
+        let (status, body) = match (self.habits.rest_status, self.habits.refuses_once) {
+            (Some(status), _) => (status, String::new()),
+            (None, Some(code)) if is_first => {
+                (400, format!(r#"{{"code":{code},"msg":"Not now."}}"#))
+            }
+            _ if path.contains("NOSUCH") => {
                 (400, r#"{"code":-1121,"msg":"Invalid symbol."}"#.to_owned())
             }
-            None => (200, rest(&path, self.now())),
+            _ => (200, rest(&path, self.now())),
         };
         self.asked.lock().unwrap().requests.push(path);
         let length = body.len();

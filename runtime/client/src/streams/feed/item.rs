@@ -45,6 +45,9 @@ pub enum Why {
     /// The venue refused the question.
     #[error("it cannot be polled: {0}")]
     NotAnswered(String),
+    /// The question was refused long ago; it is asked again.
+    #[error("it is asked for again")]
+    Again,
 }
 
 /// What comes out of a feed.

@@ -129,6 +129,7 @@ impl Client {
             first_frame_ms: start::millis(settings.first_frame_within),
             silence_ms: start::millis(settings.frame_within),
             proof_ms: start::millis(settings.first_frame_within),
+            again_ms: start::millis(AGAIN),
         };
         let places = topics.iter().map(Topic::to_string).zip(0..).collect();
         let mut feed = MarketFeed {
@@ -357,8 +358,10 @@ impl MarketFeed {
                 why,
                 is_final: true,
             }) => {
+                let now_ms = self.now_ms();
                 for at in places {
-                    self.sources.no_polling(at, Why::NotAnswered(why.clone()));
+                    let why = Why::NotAnswered(why.clone());
+                    self.sources.no_polling(now_ms, at, why);
                 }
                 return;
             }
@@ -446,6 +449,8 @@ impl MarketFeed {
     }
 }
 
+/// A question that was finally refused is asked again after this time.
+const AGAIN: Duration = Duration::from_mins(10);
 /// No timer waits longer than an hour; it looks again then.
 const LATEST_MS: u64 = 3_600_000;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use windvane_venue::error::code;
 use windvane_venue::wire::Parameters;
 
 use crate::budget::polling::Poll;
@@ -24,7 +25,7 @@ pub(super) struct Answered {
 #[derive(Debug)]
 pub(super) struct Trouble {
     pub(super) why: String,
-    /// It would be refused again, and is not asked any more.
+    /// It would be refused again: the task that asked has ended.
     pub(super) is_final: bool,
 }
 
@@ -41,8 +42,8 @@ pub(super) struct Polling {
 const WAITING: usize = 16;
 /// A pause after which it is worth looking again, whatever the budget says.
 const PAUSE_MAX: Duration = Duration::from_hours(1);
-/// After a refusal that may not be the venue's.
-const REFUSED_PAUSE: Duration = Duration::from_secs(10);
+/// After refusals in a row: they double from the first to the longest.
+const REFUSED_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 impl Polling {
     /// No questions yet; they go through this client, with its lane.
@@ -79,14 +80,15 @@ impl Polling {
     }
 }
 
-/// The venue itself refused it, or it cannot be made. What is refused without a code may be the
-/// word of a gateway in between, which the venue knows nothing of.
+/// Nothing that passes by itself: the venue does not know the symbol, or the question cannot be
+/// made. Anything else the venue may say once and take back; a refusal without a code may be the
+/// word of a gateway in between.
 fn is_final(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::NotMade(_)) || refusal.code().is_some()
+    matches!(refusal, Refusal::NotMade(_)) || refusal.code() == Some(code::BAD_SYMBOL.code)
 }
 
-/// Asks until it is finally refused. Rounds that were missed, because answers took long or the venue said
-/// wait, are not made up for.
+/// Asks until it is finally refused. Rounds that were missed, because answers took long or the
+/// venue said wait, are not made up for.
 async fn repeat(client: Client, poll: Poll, begin: Instant, answers: mpsc::Sender<Answered>) {
     let interval = Duration::from_millis(poll.interval_ms);
     let mut parameters = Parameters::new();
@@ -99,6 +101,7 @@ async fn repeat(client: Client, poll: Poll, begin: Instant, answers: mpsc::Sende
     let poll = Arc::new(poll);
     let mut due = begin;
     let mut told = None;
+    let mut refused_pause = REFUSED_PAUSES.0;
     loop {
         tokio::time::sleep_until(due).await;
         let outcome = client.call(poll.route, None, &parameters).await;
@@ -107,6 +110,7 @@ async fn repeat(client: Client, poll: Poll, begin: Instant, answers: mpsc::Sende
         let (why, is_final) = match outcome.into_result() {
             Ok(answer) => {
                 told = None;
+                refused_pause = REFUSED_PAUSES.0;
                 let result = Ok(answer.text);
                 let poll = Arc::clone(&poll);
                 if answers.send(Answered { poll, result }).await.is_err() {
@@ -119,7 +123,8 @@ async fn repeat(client: Client, poll: Poll, begin: Instant, answers: mpsc::Sende
                 (wait.why.to_string(), false)
             }
             Err(NotDone::Refused(refusal)) => {
-                due = now + REFUSED_PAUSE;
+                due = now + refused_pause.max(interval);
+                refused_pause = (refused_pause * 2).min(REFUSED_PAUSES.1);
                 (refusal.to_string(), is_final(&refusal))
             }
             // A question is never in doubt.

@@ -21,6 +21,8 @@ pub(super) struct Rules {
     pub(super) silence_ms: u64,
     /// What polling shows, a living stream has brought within this time.
     pub(super) proof_ms: u64,
+    /// After a final refusal it is asked for again in this time: a symbol may be listed later.
+    pub(super) again_ms: u64,
 }
 
 /// What a topic may be served from.
@@ -42,6 +44,8 @@ pub(super) enum Decision {
 struct Tracked {
     source: Source,
     can_be_polled: bool,
+    /// When a question that was finally refused is asked again.
+    again_ms: Option<u64>,
     is_subscribed: bool,
     has_spoken: bool,
     silent_ms: u64,
@@ -67,6 +71,7 @@ impl Sources {
                 Source::Polling
             },
             can_be_polled: allowed.polling,
+            again_ms: None,
             is_subscribed: false,
             has_spoken: false,
             silent_ms: now_ms + rules.first_frame_ms,
@@ -148,9 +153,11 @@ impl Sources {
         }
     }
 
-    /// The venue will never answer the question for it.
-    pub(super) fn no_polling(&mut self, at: usize, why: Why) {
-        self.topics[at].can_be_polled = false;
+    /// The venue refuses the question for it, and no time that is worth waiting for heals that.
+    pub(super) fn no_polling(&mut self, now_ms: u64, at: usize, why: Why) {
+        let topic = &mut self.topics[at];
+        topic.can_be_polled = false;
+        topic.again_ms = Some(now_ms + self.rules.again_ms);
         match self.source(at) {
             Source::Both => self.serve(at, Source::Stream, why),
             Source::Polling => self.serve(at, Source::None, why),
@@ -161,6 +168,7 @@ impl Sources {
     /// Time passed.
     pub(super) fn tick(&mut self, now_ms: u64) {
         for at in 0..self.topics.len() {
+            self.ask_again(now_ms, at);
             let topic = &mut self.topics[at];
             let is_due = topic
                 .due_ms(self.rules)
@@ -179,12 +187,23 @@ impl Sources {
         }
     }
 
+    /// What was finally refused may be answered by now.
+    fn ask_again(&mut self, now_ms: u64, at: usize) {
+        let topic = &mut self.topics[at];
+        if topic.again_ms.is_none_or(|again_ms| again_ms > now_ms) {
+            return;
+        }
+        topic.again_ms = None;
+        topic.can_be_polled = true;
+        if topic.source == Source::None {
+            self.serve(at, Source::Polling, Why::Again);
+        }
+    }
+
     /// When [`Self::tick`] is due, if nothing happens before.
     pub(super) fn timeout_ms(&self) -> u64 {
-        let due = self
-            .topics
-            .iter()
-            .filter_map(|topic| topic.due_ms(self.rules));
+        let due = |topic: &Tracked| [topic.due_ms(self.rules), topic.again_ms];
+        let due = self.topics.iter().flat_map(due).flatten();
         due.min().unwrap_or(u64::MAX)
     }
 
@@ -222,6 +241,7 @@ mod tests {
         first_frame_ms: 5_000,
         silence_ms: 60_000,
         proof_ms: 5_000,
+        again_ms: 600_000,
     };
     const EITHER: Allowed = Allowed {
         stream: true,
@@ -381,10 +401,37 @@ mod tests {
         let mut bench = Bench::new(EITHER);
         bench.pass(5_000);
         let why = Why::NotAnswered("no".to_owned());
-        bench.sources.no_polling(0, why.clone());
+        bench.sources.no_polling(5_000, 0, why.clone());
         assert_eq!(bench.decided(), [(5_000, serve(Source::Stream, why))]);
         bench.sources.no_stream(0, Why::NoPath(404));
         assert_eq!(bench.sources.source(0), Source::None);
+    }
+
+    #[test]
+    fn what_was_finally_refused_is_asked_again_after_a_long_time() {
+        let mut bench = Bench::new(Allowed {
+            stream: false,
+            ..EITHER
+        });
+        bench.decided();
+        let why = Why::NotAnswered("no".to_owned());
+        bench.sources.no_polling(0, 0, why.clone());
+        let none = (0, serve(Source::None, why));
+        let again = (600_000, serve(Source::Polling, Why::Again));
+        assert_eq!(bench.pass(5_000_000), [none, again]);
+        assert_eq!(bench.sources.source(0), Source::Polling);
+    }
+
+    #[test]
+    fn a_stream_whose_polling_was_refused_is_polled_beside_again() {
+        let mut bench = Bench::new(EITHER);
+        bench.pass(5_000);
+        bench
+            .sources
+            .no_polling(5_000, 0, Why::NotAnswered("no".to_owned()));
+        bench.decided();
+        let both = (605_000, serve(Source::Both, Why::Silent));
+        assert_eq!(bench.pass(5_000_000), [both]);
     }
 
     proptest! {
