@@ -176,7 +176,7 @@ fn management_parameters_are_sent_as_the_documents_list_them() {
     ];
     let prepared = request("futures.approve_builder", Some(Version::V3), &pairs);
     let body = prepared.body.unwrap();
-    let listed = "builder=0x1&maxFeeRate=0.1&builderName=b&user=0xme&svcChain=Mainnet&nonce=";
+    let listed = "builder=0x1&maxFeeRate=0.1&builderName=b&svcChain=Mainnet&user=0xme&nonce=";
     assert!(body.starts_with(listed), "{body}");
 
     let (route, brand) = (named("futures.approve_builder").unwrap(), dialect().brand);
@@ -197,6 +197,49 @@ fn management_parameters_are_sent_as_the_documents_list_them() {
     let expected = typed::management(&brand, route, "P", listed.into_iter(), 56).unwrap();
     assert_eq!(as_listed, expected);
     assert_ne!(as_sent, expected);
+}
+
+/// Spec 4, section 2: a verifier takes the fields in request order.
+#[test]
+fn the_order_sent_is_that_of_the_signed_type_whatever_the_caller_gives() {
+    let address = "0x21cf8ae13bb72632562c6fff438652ba1a151bb4";
+    let given: [&[(&str, &str)]; 4] = [
+        &[("agentAddress", address), ("nonce", "9")],
+        &[
+            ("nonce", "9"),
+            ("signatureChainId", "1"),
+            ("agentAddress", address),
+        ],
+        &[("user", "0xme"), ("agentAddress", address)],
+        &[
+            ("nonce", "9"),
+            ("user", "0xme"),
+            ("svcChain", "Testnet"),
+            ("agentAddress", address),
+        ],
+    ];
+    let order = [
+        "agentAddress",
+        "svcChain",
+        "user",
+        "nonce",
+        "signatureChainId",
+        "signature",
+    ];
+    for pairs in given {
+        let prepared = request("futures.delete_agent", Some(Version::V3), pairs);
+        let body = prepared.body.unwrap();
+        let sent = body.split('&').map(|pair| pair.split_once('=').unwrap().0);
+        assert_eq!(sent.collect::<Vec<_>>(), order, "{pairs:?}");
+        let signed: serde_json::Value = serde_json::from_str(&prepared.signed.unwrap()).unwrap();
+        let typed = signed["types"]["DelAgent"].as_array().unwrap().iter();
+        let typed: Vec<_> = typed.map(|field| field["name"].as_str().unwrap()).collect();
+        assert_eq!(
+            typed,
+            ["AgentAddress", "SvcChain", "User", "Nonce"],
+            "{pairs:?}"
+        );
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use alloy_primitives::Address;
+use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
 use crate::Brand;
@@ -272,7 +273,8 @@ impl<'a> Draft<'a> {
     fn show_api_key(&mut self) {
         let key = self.credentials.api_key.as_ref();
         if let Some(key) = key.filter(|_| self.route.security == Security::MarketData) {
-            self.headers.push((API_KEY_HEADER, key.key.clone()));
+            self.headers
+                .push((API_KEY_HEADER, key.key.expose_secret().to_owned()));
         }
     }
 
@@ -281,7 +283,8 @@ impl<'a> Draft<'a> {
         let key = key.ok_or(PrepareError::NoApiKey {
             route: self.route.name,
         })?;
-        self.headers.push((API_KEY_HEADER, key.key.clone()));
+        self.headers
+            .push((API_KEY_HEADER, key.key.expose_secret().to_owned()));
         Ok(key)
     }
 
@@ -334,18 +337,19 @@ impl<'a> Draft<'a> {
         self.seal_message(self.credentials.wallet.as_ref(), missing)
     }
 
-    /// Spec 4, section 2. The parameters are sent as the documents list them, so that a verifier
-    /// that goes by the order sent and one that goes by the list see the same.
+    /// Spec 4, section 2. The parameters are sent in the order of the signed type, the business
+    /// fields as the documents list them, whoever gave them: a verifier that goes by the order
+    /// sent and one that goes by the list see the same.
     fn sign_typed(&mut self, primary: &str) -> Result<(), PrepareError> {
         let (dialect, route) = (self.dialect, self.route);
-        self.fields
-            .sort_by_key(|(name, _)| typed::listed_place(route, name));
         self.fill(&dialect.brand.chain_parameter, || {
             dialect.network.label().to_owned()
         });
         self.fill_user();
         self.fill_nonce("nonce");
         self.fill("signatureChainId", || SIGNATURE_CHAIN.to_string());
+        self.fields
+            .sort_by_key(|(name, _)| typed::sent_place(&dialect.brand, route, name));
         let chain = self.whole("signatureChainId")?;
         let sent = self
             .fields

@@ -166,24 +166,25 @@ pub fn management_as_listed<'a>(
     signature_chain: u64,
 ) -> Result<TypedData, TypedError> {
     let mut fields = management_fields(brand, route, parameters)?;
-    let last = trailing(brand).map(upper_first);
-    // The sort is stable: the last three keep their order among themselves.
-    fields.sort_by_key(|field| {
-        if last.contains(&field.name) {
-            usize::MAX
-        } else {
-            listed_place(route, &field.name)
-        }
-    });
+    fields.sort_by_key(|field| sent_place(brand, route, &field.name));
     let domain = domain(&brand.signing_domain, signature_chain);
     TypedData::new(&domain, primary, &fields)
 }
 
-/// Where the documents list a parameter; unlisted ones stand behind. The name may be a field's.
-pub(super) fn listed_place(route: &Route, name: &str) -> usize {
-    let mut params = route.params.iter();
-    let place = params.position(|param| param.name.eq_ignore_ascii_case(name));
-    place.unwrap_or(route.params.len())
+/// Where a parameter of a management route stands: first the business parameters as the documents
+/// list them, then unlisted ones, then those whose fields end the type, then what is not signed.
+/// The name may be a field's.
+pub(super) fn sent_place(brand: &Brand, route: &Route, name: &str) -> (u8, usize) {
+    let same = |known: &str| known.eq_ignore_ascii_case(name);
+    let listed = route.params.iter().position(|param| same(param.name));
+    let last = || trailing(brand).iter().position(|known| same(known));
+    if UNSIGNED.iter().any(|known| same(known)) {
+        (3, 0)
+    } else if let Some(place) = last() {
+        (2, place)
+    } else {
+        listed.map_or((1, 0), |place| (0, place))
+    }
 }
 
 /// The parameters whose fields stand at the end.
