@@ -130,8 +130,12 @@ fn apply(filter: &SymbolFilter, rules: &mut SymbolRules) -> Result<(), ExchangeI
                 rules.market_lot_size = rule;
             }
         }
-        "MAX_NUM_ORDERS" => rules.max_num_orders = count(filter.limit),
-        "MAX_NUM_ALGO_ORDERS" => rules.max_num_algo_orders = count(filter.limit),
+        "MAX_NUM_ORDERS" => {
+            rules.max_num_orders = count(filter.limit.or(filter.max_num_orders));
+        }
+        "MAX_NUM_ALGO_ORDERS" => {
+            rules.max_num_algo_orders = count(filter.limit.or(filter.max_num_algo_orders));
+        }
         "PERCENT_PRICE" => {
             rules.percent_price = Some(PercentPrice {
                 multiplier_up: need("multiplierUp", filter.multiplier_up)?,

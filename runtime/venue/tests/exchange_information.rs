@@ -6,6 +6,7 @@ use windvane_engine::decimal::Decimal;
 use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::{Amount, OrderType, Surface, TimeInForce};
 use windvane_venue::symbol_rules::RulesError;
+use windvane_venue::wire::exchange::ExchangeInfo;
 use windvane_venue::{Assets, exchange_info};
 
 const FUTURES: &str = include_str!("exchange_info_futures.json");
@@ -124,5 +125,26 @@ fn rules_that_cannot_be_are_refused_by_name() {
             }
         ),
         "{error}"
+    );
+}
+
+#[test]
+fn a_count_may_be_spelled_twice() {
+    let both = r#"{"filterType":"MAX_NUM_ORDERS","maxNumOrders":150,"limit":200}"#;
+    let named = r#"{"filterType":"MAX_NUM_ALGO_ORDERS","maxNumAlgoOrders":"10"}"#;
+    let start = FUTURES.find("\"filters\":[").unwrap() + "\"filters\":[".len();
+    let text = format!("{}{both},{named},{}", &FUTURES[..start], &FUTURES[start..]);
+    let whole: ExchangeInfo = windvane_venue::wire::read(&text).unwrap();
+    let filters = &whole.symbols[0].filters;
+    assert_eq!(filters[0].limit.unwrap().0, 200);
+    assert_eq!(filters[0].max_num_orders.unwrap().0, 150);
+    assert_eq!(filters[1].max_num_algo_orders.unwrap().0, 10);
+
+    let symbol =
+        format!(r#"{{"symbol":"AB","baseAsset":"A","quoteAsset":"B","filters":[{both},{named}]}}"#);
+    let rules = exchange_info::symbol_rules(&symbol).unwrap();
+    assert_eq!(
+        (rules.max_num_orders, rules.max_num_algo_orders),
+        (Some(200), Some(10))
     );
 }

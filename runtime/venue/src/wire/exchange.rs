@@ -125,9 +125,12 @@ record! {
         max_qty?: Exact = "maxQty",
         /// `LOT_SIZE`, `MARKET_LOT_SIZE`.
         step_size?: Exact = "stepSize",
-        /// `MAX_NUM_ORDERS`, `MAX_NUM_ALGO_ORDERS`; services of this shape spell it so too.
-        #[serde(alias = "maxNumOrders", alias = "maxNumAlgoOrders")]
+        /// `MAX_NUM_ORDERS`, `MAX_NUM_ALGO_ORDERS`.
         limit?: Whole = "limit",
+        /// `MAX_NUM_ORDERS`, as services of this shape spell `limit` too, or beside it.
+        max_num_orders?: Whole = "maxNumOrders",
+        /// `MAX_NUM_ALGO_ORDERS`, likewise.
+        max_num_algo_orders?: Whole = "maxNumAlgoOrders",
         /// `MIN_NOTIONAL` of futures.
         notional?: Exact = "notional",
         /// `MIN_NOTIONAL` and `NOTIONAL` of spot.
