@@ -13,6 +13,7 @@ use windvane_client::{AddressError, Addresses, MarketData, Settings};
 use windvane_venue::brand::BrandError;
 use windvane_venue::route::{InnerSignature, Listing, Scheme, Surface};
 use windvane_venue::sign::{ApiKey, Credentials, Dialect, KeyError, Network, SolanaKey, Wallet};
+use zeroize::Zeroizing;
 
 use crate::config::{self, Account, Config, KeySource, Secret, SecretError};
 
@@ -162,8 +163,8 @@ pub fn credentials(account: &Account, needs: Needs) -> Result<Credentials, Conne
         let secret = secret
             .map(|secret| read("api_secret", secret))
             .transpose()?;
-        let secret = SecretString::from(secret.as_ref().map_or("", |secret| secret.expose()));
-        credentials.api_key = Some(ApiKey::new(key.expose(), secret));
+        let secret = secret.unwrap_or_else(|| SecretString::from(""));
+        credentials.api_key = Some(ApiKey { key, secret });
     }
     if let Some(source) = account.signer.as_ref().filter(|_| needs.signer) {
         credentials.signer = Some(wallet("signer", source)?);
@@ -178,29 +179,25 @@ pub fn credentials(account: &Account, needs: Needs) -> Result<Credentials, Conne
     }
     if let Some(source) = account.solana.as_ref().filter(|_| needs.solana) {
         let setting = "solana";
-        let key = SolanaKey::from_base58(&secret_string(setting, source)?);
+        let key = SolanaKey::from_base58(&read(setting, source)?);
         credentials.solana = Some(key.map_err(|source| ConnectionError::Key { setting, source })?);
     }
     Ok(credentials)
 }
 
-fn read(setting: &'static str, source: &Secret) -> Result<config::SecretText, ConnectionError> {
+fn read(setting: &'static str, source: &Secret) -> Result<SecretString, ConnectionError> {
     let text = source.read();
     text.map_err(|source| ConnectionError::Secret { setting, source })
-}
-
-fn secret_string(setting: &'static str, source: &Secret) -> Result<SecretString, ConnectionError> {
-    Ok(SecretString::from(read(setting, source)?.expose()))
 }
 
 fn wallet(setting: &'static str, source: &KeySource) -> Result<Wallet, ConnectionError> {
     match source {
         KeySource::Plain(secret) => {
-            let key = Wallet::from_hex(&secret_string(setting, secret)?);
+            let key = Wallet::from_hex(&read(setting, secret)?);
             key.map_err(|source| ConnectionError::Key { setting, source })
         }
         KeySource::Keystore { file, password } => {
-            let password = secret_string(setting, password)?;
+            let password = read(setting, password)?;
             let opened = windvane_client::keys::keystore(file, &password);
             opened.map_err(|error| ConnectionError::Keystore {
                 setting,
@@ -233,7 +230,8 @@ struct LineAddresses {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LineAccount {
-    api_key: String,
+    #[serde(deserialize_with = "secret")]
+    api_key: SecretString,
     #[serde(deserialize_with = "secret")]
     api_secret: SecretString,
     user: String,
@@ -244,7 +242,8 @@ struct LineAccount {
 }
 
 fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {
-    String::deserialize(deserializer).map(SecretString::from)
+    let text = Zeroizing::new(String::deserialize(deserializer)?);
+    Ok(SecretString::from(text.as_str()))
 }
 
 impl VenueLine {
@@ -256,6 +255,7 @@ impl VenueLine {
             reason,
         };
         let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+        let text = Zeroizing::new(text);
         let line = text.lines().next().unwrap_or_default();
         let mut read: Self =
             serde_json::from_str(line).map_err(|error| refuse(error.to_string()))?;
@@ -293,7 +293,10 @@ impl VenueLine {
             Wallet::from_hex(text).map_err(|source| ConnectionError::Key { setting, source })
         };
         Ok(Credentials {
-            api_key: Some(ApiKey::new(&keys.api_key, keys.api_secret.clone())),
+            api_key: Some(ApiKey {
+                key: keys.api_key.clone(),
+                secret: keys.api_secret.clone(),
+            }),
             user: keys.user.parse().ok(),
             signer: Some(key("signer", &keys.signer_key)?),
             wallet: Some(key("wallet", &keys.user_key)?),

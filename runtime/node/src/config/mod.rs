@@ -24,7 +24,7 @@ pub use live::{
     Account, Admin, Api, Endpoint, Heartbeat, Leave, MarketData, Mode, Names, Network, OnStart,
     PositionMode, Reconcile, Run, Venue,
 };
-pub use secret::{KeySource, Secret, SecretError, SecretText};
+pub use secret::{KeySource, Secret, SecretError};
 pub use sim::{Backtest, Fees, Holding, Latency, OnDamage, Queue, Sim};
 pub use strategy::{Capability, InstrumentName, Limits, Risk, Strategy, Stream};
 

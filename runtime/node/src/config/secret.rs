@@ -1,13 +1,14 @@
 //! Where secrets come from. The configuration names the source; the text is read when it is used,
-//! and nothing here prints it.
+//! and nothing here prints it. Every copy that is made on the way is wiped.
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use secrecy::SecretString;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use zeroize::Zeroizing;
 
 /// A secret file that is larger is no secret.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
@@ -33,23 +34,6 @@ pub enum KeySource {
         /// Its password.
         password: Secret,
     },
-}
-
-/// The text of a secret. `Debug` hides it and there is no `Display`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SecretText(String);
-
-impl SecretText {
-    /// The text, for the one place that signs or sends it.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretText(redacted)")
-    }
 }
 
 /// A secret that cannot be read.
@@ -82,33 +66,37 @@ pub enum SecretError {
 
 impl Secret {
     /// Reads the secret now, without the white space around it.
-    pub fn read(&self) -> Result<SecretText, SecretError> {
+    pub fn read(&self) -> Result<SecretString, SecretError> {
         match self {
             Self::Env(name) => {
                 let text = std::env::var(name).map_err(|_| SecretError::Env(name.clone()))?;
-                Ok(SecretText(text.trim().to_owned()))
+                let text = Zeroizing::new(text);
+                Ok(SecretString::from(text.trim()))
             }
             Self::File(file) => read_file(file),
         }
     }
 }
 
-fn read_file(path: &Path) -> Result<SecretText, SecretError> {
+fn read_file(path: &Path) -> Result<SecretString, SecretError> {
     let fail = |error: std::io::Error| SecretError::File {
         file: path.to_owned(),
         reason: error.to_string(),
     };
     let file = File::open(path).map_err(fail)?;
     // The mode of the open file, so that nobody can swap it between check and read.
-    check_mode(path, &file.metadata().map_err(fail)?)?;
-    let mut text = String::new();
+    let metadata = file.metadata().map_err(fail)?;
+    check_mode(path, &metadata)?;
+    // Room for all of it and what shows its end: a text that grows leaves copies behind.
+    let room = metadata.len().min(FILE_BYTES_MAX) + 64;
+    let mut text = Zeroizing::new(String::with_capacity(usize::try_from(room).unwrap_or(0)));
     file.take(FILE_BYTES_MAX)
         .read_to_string(&mut text)
         .map_err(fail)?;
     if text.trim().is_empty() {
         return Err(SecretError::Empty(path.to_owned()));
     }
-    Ok(SecretText(text.trim().to_owned()))
+    Ok(SecretString::from(text.trim()))
 }
 
 #[cfg(unix)]
@@ -197,6 +185,8 @@ impl<'de> Deserialize<'de> for KeySource {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret;
+
     use super::*;
 
     #[test]
@@ -215,8 +205,8 @@ mod tests {
         assert!(refused.to_string().contains("mode 0640"), "{refused}");
         assert!(!refused.to_string().contains("hunter2"));
         let text = with_mode(0o600).unwrap();
-        assert_eq!(text.expose(), "hunter2");
-        assert_eq!(format!("{text:?}"), "SecretText(redacted)");
+        assert_eq!(text.expose_secret(), "hunter2");
+        assert!(!format!("{text:?}").contains("hunter2"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     /// Sent in `X-MBX-APIKEY`.
-    pub key: String,
+    pub key: SecretString,
     /// Never sent: the key of the HMAC.
     pub secret: SecretString,
 }
@@ -23,7 +23,7 @@ impl ApiKey {
     /// A pair.
     pub fn new(key: impl Into<String>, secret: SecretString) -> Self {
         Self {
-            key: key.into(),
+            key: SecretString::from(key.into()),
             secret,
         }
     }
