@@ -227,6 +227,28 @@ impl Watch {
         (status.code(), text)
     }
 
+    /// Stops to read what it says, and waits for its end; the exit code and what it said on stderr.
+    ///
+    /// # Panics
+    /// It goes on for longer than [`PATIENCE`].
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn end_unread(&mut self) -> (Option<i32>, String) {
+        let mut stderr = self.child.stderr.take().expect("stderr is piped");
+        let (sender, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            // It comes to its end with the watch.
+            let read = stderr.read_to_string(&mut text);
+            read.map(|_| sender.send(text))
+        });
+        // Without its receiver the thread that reads stdout closes it at the next line.
+        self.lines = ended;
+        let text = self.lines.recv_timeout(PATIENCE);
+        let text = text.expect("a watch that nobody reads ends");
+        let status = self.child.wait().expect("the watch has ended");
+        (status.code(), text)
+    }
+
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     fn line(&self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE);

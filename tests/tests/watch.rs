@@ -85,6 +85,15 @@ fn a_venue_that_refuses_every_handshake_is_polled() {
 }
 
 #[test]
+fn a_watch_that_nobody_reads_any_more_ends() {
+    let venue = Venue::start(&["--seed", "7"]);
+    let mut watch = venue.watch(&["futures:BTCUSDT", "--streams", "bookTicker"]);
+    watch.until(&|line| !line["event"].is_null());
+    let (code, text) = watch.end_unread();
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
 fn an_unknown_symbol_ends_the_watch_with_code_1() {
     let venue = Venue::start(&[]);
     for mode in ["streams", "documented", "auto"] {

@@ -181,12 +181,16 @@ async fn stop_signal() -> std::io::Result<()> {
 
 /// Writes a line to stdout; a reader that went away ends the program quietly.
 fn print_line(text: &str) -> Result<(), Failure> {
+    has_reader_for(text).map(|_| ())
+}
+
+/// [`print_line`] for verbs that go on until they are stopped: `false` once nobody reads any more.
+fn has_reader_for(text: &str) -> Result<bool, Failure> {
     use std::io::{ErrorKind, Write};
     match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::Failed(format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::Failed(format!("cannot write to stdout: {error}"))),
     }
 }
 

@@ -25,17 +25,20 @@ impl Line {
     pub(super) fn text(&self) -> String {
         let (surface, stream) = (self.surface, self.stream);
         match &self.said {
-            Said::Event(text) => format!("{surface} {stream} {text}"),
-            Said::Notice(text) | Said::Final(text) => format!("{surface} {stream}: {text}"),
+            Said::Event(text) => format!("{surface} {stream} {}", shown(text)),
+            Said::Notice(text) | Said::Final(text) => {
+                format!("{surface} {stream}: {}", shown(text))
+            }
         }
     }
 
-    /// For programs. The frame stands in it as it came, if it is JSON.
+    /// For programs. The frame stands in it as it came, if it is JSON; its line breaks, which JSON
+    /// has only between its values, are spaces.
     pub(super) fn json(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let (key, value) = match &self.said {
             Said::Event(text) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
-                ("event", text.clone())
+                ("event", text.replace(['\n', '\r'], " "))
             }
             Said::Event(text) => ("text", quoted(text)),
             Said::Notice(text) | Said::Final(text) => ("notice", quoted(text)),
@@ -47,17 +50,34 @@ impl Line {
     }
 }
 
+/// On one line, without anything that a terminal would obey: the venue writes to it.
+fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\r' | '\t' => shown.push(' '),
+            letter if letter.is_control() => shown.extend(letter.escape_default()),
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_line_holds_the_frame_as_it_came() {
-        let line = |said| Line {
+    /// A line of a spot user stream.
+    fn line(said: Said) -> Line {
+        Line {
             surface: Surface::Spot,
             stream: "user",
             said,
-        };
+        }
+    }
+
+    #[test]
+    fn a_line_holds_the_frame_as_it_came() {
         assert_eq!(
             line(Said::Event(r#"{"e":1.10}"#.to_owned())).json(),
             r#"{"surface":"spot","stream":"user","event":{"e":1.10}}"#
@@ -70,5 +90,29 @@ mod tests {
             line(Said::Event("{".to_owned())).json(),
             r#"{"surface":"spot","stream":"user","text":"{"}"#
         );
+    }
+
+    #[test]
+    fn a_frame_with_line_breaks_is_one_line() {
+        let event = || line(Said::Event("{\r\n \"e\": 1.10\n}".to_owned()));
+        assert_eq!(
+            event().json(),
+            r#"{"surface":"spot","stream":"user","event":{   "e": 1.10 }}"#
+        );
+        assert_eq!(event().text(), r#"spot user {   "e": 1.10 }"#);
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_reaches_it() {
+        let venue = "\u{1b}[2J\u{9b}31m\u{7}\n\u{7f}é";
+        for said in [
+            Said::Event(venue.to_owned()),
+            Said::Notice(venue.to_owned()),
+            Said::Final(venue.to_owned()),
+        ] {
+            let text = line(said).text();
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+            assert!(text.ends_with(r"\u{1b}[2J\u{9b}31m\u{7} \u{7f}é"), "{text}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use windvane_venue::wire::Parameters;
 
 use super::call::{is_signed, learn_time};
 use super::place::{Place, SurfaceWord};
-use super::{Failure, print_line};
+use super::{Failure, has_reader_for};
 use crate::connection::Needs;
 use line::{Line, Said};
 
@@ -164,7 +164,7 @@ impl Watch {
         }
     }
 
-    /// Prints until enough events came, or nothing can come any more.
+    /// Prints until enough events came, nobody reads them, or nothing can come any more.
     async fn print(&self, mut lines: mpsc::Receiver<Line>) -> Result<(), Failure> {
         let mut left = self.events.unwrap_or(u64::MAX);
         while left > 0 {
@@ -175,15 +175,18 @@ impl Watch {
             match &line.said {
                 Said::Event(_) => left -= 1,
                 Said::Notice(_) => {}
-                Said::Final(text) => {
-                    let (surface, stream) = (line.surface, line.stream);
-                    return Err(Failure::Failed(format!("{surface} {stream}: {text}")));
-                }
+                Said::Final(_) => return Err(Failure::Failed(line.text())),
             }
-            match (self.json, &line.said) {
-                (true, _) => print_line(&line.json())?,
-                (false, Said::Event(_)) => print_line(&line.text())?,
-                (false, _) => eprintln!("{}", line.text()),
+            let is_read = match (self.json, &line.said) {
+                (true, _) => has_reader_for(&line.json())?,
+                (false, Said::Event(_)) => has_reader_for(&line.text())?,
+                (false, _) => {
+                    eprintln!("{}", line.text());
+                    true
+                }
+            };
+            if !is_read {
+                return Ok(());
             }
         }
         Ok(())
