@@ -205,8 +205,11 @@ impl Faults {
         let event = event_name(&frame.text).to_owned();
         let mut copies = vec![now];
         let mut swap = None;
+        // The next event of a key is what another waits for: it passes, even where all are hits.
+        let awaited = self.swapped.contains_key(&frame.listen_key);
         for switch in &mut self.switches {
             let concerns = switch.fault.is_of_events()
+                && !(awaited && matches!(switch.fault, Fault::Swap { .. }))
                 && switch.until > now
                 && switch.target.has_event(surface, account, &event);
             if !concerns || !switch.hit() {

@@ -40,6 +40,16 @@ async fn events_come_twice_never_late_or_out_of_order() {
 }
 
 #[tokio::test]
+async fn a_swap_without_a_count_swaps_every_two_events() {
+    let venue = Venue::start().await;
+    let mut socket = venue.user_stream().await;
+    let switch = json!({ "fault": "swap", "within_ms": 60_000 });
+    venue.fault(switch).await;
+    venue.deposits(1..=4).await;
+    assert_eq!(changes(&mut socket, 4).await, ["2", "1", "4", "3"]);
+}
+
+#[tokio::test]
 async fn a_stall_holds_events_until_it_ends_and_a_cleared_one_no_longer() {
     let venue = Venue::start().await;
     let mut socket = venue.user_stream().await;
