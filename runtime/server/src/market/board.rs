@@ -85,8 +85,11 @@ impl Board {
         let mut symbols = Vec::with_capacity(instruments.len());
         for (n, (instrument, character)) in instruments.into_iter().enumerate() {
             let mut symbol = Symbol::new(InstrumentId(n as u16), instrument);
-            if let Some(character) = character {
-                past::fill(&mut symbol, Random::new(random.bits()), &character, now);
+            match character {
+                Some(character) => {
+                    past::fill(&mut symbol, Random::new(random.bits()), &character, now);
+                }
+                None => symbol.mark_by_mid(),
             }
             symbols.push(symbol);
         }
@@ -255,6 +258,10 @@ impl Board {
                     self.dirty.insert(id);
                 }
                 self.settle(now, sink);
+                let symbol = self.symbol_mut(id);
+                if symbol.is_some_and(|symbol| symbol.take_mid(now, sink)) {
+                    self.settle(now, sink);
+                }
             }
         }
     }

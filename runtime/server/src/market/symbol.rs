@@ -7,7 +7,7 @@ use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Side, Surfac
 
 use super::book::{Book, Speed};
 use super::fixed::Fixed;
-use super::funding::Funded;
+use super::funding::{Funded, INTEREST};
 use super::kline::{KlineTable, Point};
 use super::sink::{REFRESH_MS, Sink, Update, is_due};
 use super::trades::Trades;
@@ -28,14 +28,24 @@ pub(crate) struct Symbol {
     pub(crate) funded: Option<Funded>,
     /// When the book last changed, ms.
     pub(crate) book_ms: i64,
-    /// A source states marks, so they are not computed.
-    marks_are_stated: bool,
+    marks: Marks,
     klines_changed: bool,
     /// The last print, and whether its buyer was the maker, where the accounts have not heard of
     /// it.
     unheard: Option<(i64, bool)>,
     /// The top that was published last.
     published: (Level, Level),
+}
+
+/// Where marks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Marks {
+    /// They follow the mid of the server's own market.
+    Followed,
+    /// They are the mid: a recording that has not stated any.
+    Mid,
+    /// The source states them.
+    Stated,
 }
 
 /// Where ids begin: large, as those of services that have run for years.
@@ -54,7 +64,7 @@ impl Symbol {
             index_klines: KlineTable::default(),
             funded: None,
             book_ms: 0,
-            marks_are_stated: false,
+            marks: Marks::Followed,
             klines_changed: false,
             unheard: None,
             published: Default::default(),
@@ -136,6 +146,30 @@ impl Symbol {
         }
     }
 
+    /// The mid is the mark until the source states one.
+    pub(crate) fn mark_by_mid(&mut self) {
+        self.marks = Marks::Mid;
+    }
+
+    /// Takes the mid as the mark, where it is; answers whether that is news.
+    pub(crate) fn take_mid(&mut self, now: Time, sink: &mut impl Sink) -> bool {
+        let (bid, ask) = self.book.source_top();
+        let applies = self.is_futures() && self.marks == Marks::Mid;
+        if !applies || bid.qty == 0 || ask.qty == 0 {
+            return false;
+        }
+        let [bid, ask] = [bid, ask].map(|level| self.at_mark_scale(level.price));
+        let mid = i64::midpoint(bid, ask);
+        if self.funded.as_ref().is_some_and(|f| f.mark == mid) {
+            return false;
+        }
+        let now_ms = now.millis();
+        let funded = self.funded.get_or_insert_with(|| Funded::new(now_ms, mid));
+        funded.state(now_ms, mid, mid, INTEREST);
+        self.marked(now, sink);
+        true
+    }
+
     /// Takes a mark that the source states.
     pub(crate) fn state_mark(
         &mut self,
@@ -145,7 +179,7 @@ impl Symbol {
         sink: &mut impl Sink,
     ) {
         if self.is_futures() && mark > 0 {
-            self.marks_are_stated = true;
+            self.marks = Marks::Stated;
             let funded = self
                 .funded
                 .get_or_insert_with(|| Funded::new(now.millis(), mark));
@@ -283,7 +317,7 @@ impl Symbol {
         }
     }
 
-    /// Funding, and the mark out of the mid where no source states it.
+    /// Funding, and the mark that follows the mid where it does.
     fn follow(&mut self, now: Time, sink: &mut impl Sink) {
         if !self.is_futures() {
             return;
@@ -296,7 +330,7 @@ impl Symbol {
         };
         let paid = funded.pay(now_ms);
         match mid {
-            Some(mid) if !self.marks_are_stated => {
+            Some(mid) if self.marks == Marks::Followed => {
                 funded.follow(now_ms, mid);
                 self.marked(now, sink);
             }

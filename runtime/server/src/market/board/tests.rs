@@ -298,6 +298,45 @@ fn a_recording_of_tops_alone_has_a_book_of_one_level() {
 }
 
 #[test]
+fn the_mid_of_a_recording_is_its_mark_at_once_until_it_states_one() {
+    let top = |bid, ask| {
+        RecordedEvent::of(&MarketEvent::Top {
+            update_id: 7,
+            bid: level(bid, 1),
+            ask: level(ask, 1),
+        })
+    };
+    let mark = RecordedEvent::of(&MarketEvent::Mark {
+        mark: 97_000_000,
+        index: 0,
+        funding_rate: 0,
+        next_funding: Time(0),
+    });
+    let events = vec![
+        (0, top(100, 110)),
+        (10, top(90, 91)),
+        (20, mark),
+        (30, top(200, 201)),
+    ];
+    let mut board = recorded(events, false);
+    let mut marks = Vec::new();
+    for ms in [0, 10, 20, 30, 2_000] {
+        board.advance(START.plus_ms(ms), &mut Ears::default());
+        let symbol = &board.symbols()[0];
+        let shown = symbol.funded.as_ref().map(|funded| funded.mark);
+        let unit = symbol.at_mark_scale(1);
+        marks.push((shown, unit));
+    }
+    let unit = marks[0].1;
+    let shown: Vec<_> = marks.into_iter().map(|(mark, _)| mark.unwrap()).collect();
+    let stated = 97_000_000;
+    assert_eq!(
+        shown,
+        [105 * unit, 90 * unit + unit / 2, stated, stated, stated]
+    );
+}
+
+#[test]
 fn a_looped_recording_goes_on_with_rising_ids_and_its_marks() {
     let trade = RecordedEvent::of(&MarketEvent::Trade {
         price: 6_180_030,
