@@ -1,5 +1,7 @@
 //! What the server is told at its start. Nothing here is read later but by the room it concerns.
 
+use std::time::Duration;
+
 use windvane_engine::Surface;
 use windvane_venue::Brand;
 
@@ -28,6 +30,10 @@ pub struct Settings {
     pub nonce_window_ms: i64,
     /// Rate limits.
     pub limits: LimitSettings,
+    /// How long a connection may be idle, or on its way with the head of a request.
+    pub head_within: Duration,
+    /// How long the body of a request may take after its head. A connection that is later is cut.
+    pub body_within: Duration,
     /// What WebSocket connections of spot are held to.
     pub spot_streams: StreamLimits,
     /// What WebSocket connections of futures are held to.
@@ -62,6 +68,8 @@ impl Default for Settings {
             source: Source::default(),
             nonce_window_ms: 10_000,
             limits: LimitSettings::default(),
+            head_within: Duration::from_secs(75),
+            body_within: Duration::from_secs(10),
             spot_streams: StreamLimits::of(Surface::Spot),
             futures_streams: StreamLimits::of(Surface::Futures),
         }

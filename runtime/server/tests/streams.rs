@@ -470,3 +470,37 @@ async fn a_websocket_keeps_its_place_among_the_connections() {
         .unwrap();
     assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }
+
+#[tokio::test]
+async fn half_a_request_and_an_idle_connection_keep_nobody_from_the_port() {
+    let ping = "GET /api/v3/ping HTTP/1.1\r\nHost: h\r\n";
+    let half = "POST /api/v1/order HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nsymbol=";
+    let idle = format!("{ping}\r\n");
+    for (held, head_ms, body_ms) in [(half, 60_000, 100), (idle.as_str(), 100, 60_000)] {
+        let running = server(|settings| {
+            settings.limits.connections = 2;
+            settings.head_within = Duration::from_millis(head_ms);
+            settings.body_within = Duration::from_millis(body_ms);
+        })
+        .await;
+        let address = running.addresses.spot;
+        let mut kept = Vec::new();
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(held.as_bytes()).await.unwrap();
+            kept.push(stream);
+        }
+        let mut waiting = TcpStream::connect(address).await.unwrap();
+        let request = format!("{ping}Connection: close\r\n\r\n");
+        waiting.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        tokio::time::timeout(
+            Duration::from_secs(20),
+            waiting.read_to_string(&mut response),
+        )
+        .await
+        .expect("an answer once the others are cut")
+        .unwrap();
+        assert!(response.starts_with("HTTP/1.1 200"), "{held}: {response}");
+    }
+}

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use tokio::time::timeout;
 
 use super::answer::Sent;
 use super::dispatch::{self, Received};
@@ -31,7 +32,9 @@ pub(crate) async fn exchange(
         return upgrade(&shared, port, ip, request).await;
     }
     let (head, body) = request.into_parts();
-    let body = match Limited::new(body, BODY_MAX).collect().await {
+    let body = Limited::new(body, BODY_MAX).collect();
+    // Whoever does not send what the head promises must not keep others from the port.
+    let body = match timeout(shared.body_within, body).await.map_err(|_| Cut)? {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             let msg = format!("The request body is over {BODY_MAX} bytes.");

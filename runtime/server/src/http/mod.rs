@@ -27,9 +27,6 @@ pub(crate) use router::{Found, Router};
 
 use crate::state::State;
 
-/// How long a client may take to send the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
-
 /// What a port is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
@@ -72,11 +69,14 @@ impl Port {
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
+    /// How long the body of a request may take.
+    body_within: Duration,
 }
 
 impl Shared {
     pub(crate) const fn new(state: State) -> Self {
         Self {
+            body_within: state.settings.body_within,
             state: Mutex::new(state),
         }
     }
@@ -99,7 +99,10 @@ pub(crate) type Slot = Arc<OwnedSemaphorePermit>;
 
 /// Answers the connections of one port, for ever.
 pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>) {
-    let most = shared.state().settings.limits.connections;
+    let (most, head_within) = {
+        let settings = &shared.state().settings;
+        (settings.limits.connections, settings.head_within)
+    };
     let slots = Arc::new(Semaphore::new(most));
     loop {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
@@ -124,7 +127,7 @@ pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
+                .header_read_timeout(head_within)
                 .serve_connection(TokioIo::new(stream), service)
                 .with_upgrades();
             if let Err(error) = connection.await {
