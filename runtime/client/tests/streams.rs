@@ -445,6 +445,25 @@ async fn a_handshake_that_meets_a_ban_stops_requests_too() {
 }
 
 #[tokio::test]
+async fn a_limit_at_a_handshake_stops_as_long_as_one_at_a_request() {
+    for (status, seconds) in [(429, 60), (418, 120)] {
+        let rest = Scripted::start(vec![answer(status, "", "")]).await;
+        let ws = format!("ws://{}", rest.address);
+        let client = Client::new(settings(&rest, &ws)).unwrap();
+        let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
+        let _stream = client.market_stream(Surface::Spot, &topics).unwrap();
+        let stop = loop {
+            match client.stopped_for(Surface::Spot) {
+                Some(stop) => break stop,
+                None => tokio::task::yield_now().await,
+            }
+        };
+        let most = Duration::from_secs(seconds);
+        assert!(most / 2 < stop && stop <= most, "{status}: {stop:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_encrypted_stream_to_a_plain_server_is_tried_again_with_pauses() {
     let rest = Scripted::start(Vec::new()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

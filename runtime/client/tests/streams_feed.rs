@@ -267,6 +267,33 @@ async fn a_venue_without_any_path_of_streams_is_polled() {
 }
 
 #[tokio::test]
+async fn a_firewall_before_the_streams_does_not_stop_polling() {
+    let habits = Habits {
+        forbids: Some((&["/ws"], "")),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Documented, &[TOP, TRADES]).await;
+    assert_eq!(bench.served(TRADES, Source::Both).await, Why::Silent);
+    for _ in 0..2 {
+        bench.frames(&[TOP, TRADES], |_| {}).await;
+    }
+    // Nor does it see one handshake after the other.
+    assert_eq!(bench.market.asked().sockets, ["/ws"]);
+}
+
+#[tokio::test]
+async fn a_path_that_a_firewall_forbids_is_followed_by_the_other() {
+    let habits = Habits {
+        forbids: Some((&["/stream"], "Retry-After: 0\r\n")),
+        ..Habits::default()
+    };
+    let mut bench = Bench::new(habits, MarketData::Streams, &[TOP]).await;
+    bench.frames(&[TOP], |_| {}).await;
+    let sockets = bench.market.asked().sockets;
+    assert_eq!(sockets, ["/stream", "/stream", "/stream", "/ws"]);
+}
+
+#[tokio::test]
 async fn documented_sends_nothing_outside_documents_1_to_3() {
     let topics = [TOP, MARK, TRADES, BOOK, LEVELS];
     let mut bench = Bench::new(Habits::default(), MarketData::Documented, &topics).await;

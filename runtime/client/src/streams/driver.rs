@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use windvane_venue::error::code;
+use windvane_venue::error::{Limit, code};
 use windvane_venue::route::{self, Surface};
 use windvane_venue::wire::Parameters;
 
@@ -18,9 +18,12 @@ use crate::outcome::{NotDone, Outcome, Refusal};
 
 use super::link::LinkId;
 use super::machine::{Action, Emit, Input, Machine, Renewal, Rules};
-use super::socket::{self, Dial, LimitMet, SocketCommand, SocketEvent};
+use super::socket::{self, Dial, Refused, SocketCommand, SocketEvent};
 use super::start;
 use super::{GapReason, Obstacle, StreamItem};
+
+/// After a 403 without `Retry-After`, as long as the budget stops for one.
+const FORBIDDEN_PAUSE: Duration = Duration::from_mins(1);
 
 /// What the driver does for one of a stream's connections.
 pub(super) struct Driver {
@@ -115,7 +118,7 @@ impl Run {
             }
             SocketEvent::NotOpened(why, refused) => {
                 self.sockets.remove(&link);
-                let pause_ms = refused.limit.map(|limit| self.heed(limit));
+                let pause_ms = self.heed(refused);
                 let status = refused.status;
                 self.obstacle(Obstacle::NotOpened { status, why });
                 self.handle(Input::NotOpened(link, pause_ms));
@@ -213,14 +216,23 @@ impl Run {
         }
     }
 
-    /// A limit that a handshake met is one of the address: requests stop as well.
-    fn heed(&self, refused: LimitMet) -> u64 {
-        let pause_ms = start::millis(refused.pause);
+    /// How long a refused handshake holds back the next one. 429 and 418 are of the address (spec
+    /// 1, Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused:
+    /// requests may still pass, and cancels and renewals must not wait for a stream.
+    fn heed(&self, refused: Refused) -> Option<u64> {
+        let pause_ms = refused.pause.map(start::millis);
+        let limit = match refused.status? {
+            429 => Limit::Weight,
+            418 => Limit::Ban,
+            403 => return Some(pause_ms.unwrap_or(start::millis(FORBIDDEN_PAUSE))),
+            _ => return None,
+        };
         let surface = self.driver.surface;
-        self.driver.client.with_budget(surface, |budget, now_ms| {
-            budget.refused(now_ms, refused.limit, Some(pause_ms), &Cost::default());
+        let client = &self.driver.client;
+        client.with_budget(surface, |budget, now_ms| {
+            budget.refused(now_ms, limit, pause_ms, &Cost::default());
         });
-        pause_ms
+        client.stopped_for(surface).map(start::millis)
     }
 
     fn open(&mut self, link: LinkId, key: Option<String>) {

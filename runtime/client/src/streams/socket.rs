@@ -12,8 +12,6 @@ use tokio_tungstenite::{
     Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
 };
 
-use windvane_venue::error::Limit;
-
 use super::link::LinkId;
 
 /// What happened on a socket.
@@ -34,15 +32,8 @@ pub(super) enum SocketEvent {
 pub(super) struct Refused {
     /// HTTP status.
     pub(super) status: Option<u16>,
-    pub(super) limit: Option<LimitMet>,
-}
-
-/// A handshake that was refused because of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LimitMet {
-    pub(super) limit: Limit,
-    /// What the venue asks to wait; without `Retry-After` the shortest ban.
-    pub(super) pause: Duration,
+    /// `Retry-After`.
+    pub(super) pause: Option<Duration>,
 }
 
 /// What the driver wants of a socket. It is closed when the driver drops its sender.
@@ -59,9 +50,6 @@ pub(super) struct Dial {
     pub(super) tls: Arc<rustls::ClientConfig>,
     pub(super) within: Duration,
 }
-
-/// The shortest ban (spec 1, Limits, rule 6).
-const PAUSE: Duration = Duration::from_mins(2);
 
 /// Runs until the socket is closed by either side.
 pub(super) async fn run(
@@ -151,18 +139,10 @@ fn refused(error: &tungstenite::Error) -> Refused {
     let tungstenite::Error::Http(response) = error else {
         return Refused::default();
     };
-    let status = response.status().as_u16();
-    let limit = match status {
-        429 => Some(Limit::Weight),
-        418 => Some(Limit::Ban),
-        403 => Some(Limit::Firewall),
-        _ => None,
-    };
     let header = response.headers().get("retry-after");
     let seconds = header.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let pause = seconds.map_or(PAUSE, Duration::from_secs);
     Refused {
-        status: Some(status),
-        limit: limit.map(|limit| LimitMet { limit, pause }),
+        status: Some(response.status().as_u16()),
+        pause: seconds.map(Duration::from_secs),
     }
 }

@@ -22,6 +22,8 @@ use windvane_venue::route::Surface;
 pub struct Habits {
     /// Paths of public streams that are answered 404.
     pub unknown_paths: &'static [&'static str],
+    /// Handshakes on paths of public streams are refused by these headers, 403.
+    pub forbids: Option<(&'static [&'static str], &'static str)>,
     /// A SUBSCRIBE with this topic is refused, the whole of it.
     pub refuses: Option<&'static str>,
     /// A SUBSCRIBE with this topic ends the connection.
@@ -119,6 +121,14 @@ impl Market {
                 self.asked.lock().unwrap().sockets.push(path.clone());
                 if self.habits.unknown_paths.contains(&path.as_str()) {
                     let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                    return;
+                }
+                if let Some((paths, headers)) = self.habits.forbids
+                    && paths.contains(&path.as_str())
+                {
+                    let answer =
+                        format!("HTTP/1.1 403 Forbidden\r\n{headers}Content-Length: 0\r\n\r\n");
                     let _ = stream.write_all(answer.as_bytes()).await;
                     return;
                 }

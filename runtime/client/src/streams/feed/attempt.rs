@@ -11,7 +11,7 @@ pub(super) struct Attempt {
     pub(super) is_only_path: bool,
     /// Each topic has a SUBSCRIBE of its own, because one was refused among others.
     pub(super) is_apart: bool,
-    /// Connections in a row that ended at the subscription.
+    /// Connections in a row that ended at the subscription, or that a firewall refused.
     pub(super) strikes: u32,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Next {
     GiveUp(Why),
 }
 
-/// So many connections in a row that end at the subscription are no accident.
+/// So many connections in a row that end so are no accident.
 const STRIKES: u32 = 3;
 
 impl Attempt {
@@ -49,8 +49,26 @@ impl Attempt {
                 }
                 self.other_path(Why::Unsubscribable)
             }
+            Obstacle::NotOpened {
+                status: Some(403), ..
+            } => self.forbidden(),
             Obstacle::NotOpened { .. } | Obstacle::NoKey(_) => Next::Wait,
         }
+    }
+
+    /// A firewall may forbid a path, or anything for a time: the paths take turns, and none is
+    /// given up. Meanwhile the topic is polled, if it can be.
+    fn forbidden(&mut self) -> Next {
+        self.strikes += 1;
+        if self.strikes < STRIKES || self.is_only_path {
+            return Next::Wait;
+        }
+        self.strikes = 0;
+        self.path = match self.path {
+            MarketPath::Combined => MarketPath::Raw,
+            MarketPath::Raw => MarketPath::Combined,
+        };
+        Next::Reopen
     }
 
     fn other_path(&mut self, why: Why) -> Next {
@@ -63,7 +81,7 @@ impl Attempt {
     }
 }
 
-/// A limit (403, 418, 429) is not; the stream waits as long as the venue says.
+/// A limit (418, 429) is not, nor is a firewall (403) for certain.
 fn is_about_the_path(status: u16) -> bool {
     (400..500).contains(&status) && ![403, 418, 429].contains(&status)
 }
@@ -85,7 +103,7 @@ mod tests {
             status,
             why: String::new(),
         };
-        for status in [None, Some(403), Some(418), Some(429), Some(502)] {
+        for status in [None, Some(418), Some(429), Some(502)] {
             assert_eq!(attempt.next(&refused(status)), Next::Wait);
         }
         assert_eq!(attempt.next(&refused(Some(404))), Next::Reopen);
@@ -107,6 +125,30 @@ mod tests {
             assert_eq!(attempt.next(&closed), Next::Wait);
             assert_eq!(attempt.next(&closed), Next::Wait);
             assert_eq!(attempt.next(&closed), after_three);
+        }
+    }
+
+    #[test]
+    fn paths_that_a_firewall_forbids_take_turns() {
+        let mut attempt = Attempt {
+            path: MarketPath::Combined,
+            is_only_path: false,
+            is_apart: false,
+            strikes: 0,
+        };
+        let forbidden = Obstacle::NotOpened {
+            status: Some(403),
+            why: String::new(),
+        };
+        for path in [MarketPath::Raw, MarketPath::Combined] {
+            assert_eq!(attempt.next(&forbidden), Next::Wait);
+            assert_eq!(attempt.next(&forbidden), Next::Wait);
+            assert_eq!(attempt.next(&forbidden), Next::Reopen);
+            assert_eq!(attempt.path, path);
+        }
+        attempt.stands();
+        for _ in 0..10 {
+            assert_eq!(attempt.next(&forbidden), Next::Wait);
         }
     }
 
