@@ -157,6 +157,51 @@ async fn a_venue_that_closes_at_a_topic_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
+async fn a_symbol_at_which_the_venue_closes_does_not_take_its_kind_with_it() {
+    let habits = Habits {
+        closes: Some("nosuch"),
+        ..Habits::default()
+    };
+    let nosuch = "nosuch@bookTicker";
+    let others = [TOP, "ethusdt@bookTicker", "solusdt@bookTicker"];
+    for mode in [MarketData::Auto, MarketData::Streams] {
+        let topics = [&others[..], &[nosuch]].concat();
+        let mut bench = Bench::new(habits, mode, &topics).await;
+        if mode == MarketData::Auto {
+            bench.served(nosuch, Source::None).await;
+        }
+        bench.frames(&others, |_| {}).await;
+        for topic in others {
+            assert_eq!(bench.source(topic), Source::Stream, "{mode:?}: {topic}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_kind_at_which_the_venue_closes_is_not_asked_for_symbol_by_symbol() {
+    let habits = Habits {
+        closes: Some("markPrice"),
+        ..Habits::default()
+    };
+    let topics: Vec<String> = (0..64).map(|at| format!("a{at}usdt@markPrice")).collect();
+    let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+    let mut bench = Bench::new(habits, MarketData::Auto, &topics).await;
+    let mut left: BTreeSet<&str> = topics.iter().copied().collect();
+    let is_last = |item| {
+        if let FeedItem::Source { topic, source, .. } = item
+            && source == Source::Polling
+        {
+            left.remove(topic.to_string().as_str());
+        }
+        left.is_empty().then_some(())
+    };
+    bench.first(is_last).await;
+    // Seven pieces, three connections for each on each path.
+    let sockets = bench.market.asked().sockets.len();
+    assert!(sockets <= 42, "{sockets}");
+}
+
+#[tokio::test]
 async fn a_silent_topic_is_polled_and_given_up_once_the_market_moves() {
     let habits = Habits {
         silent: Some("bookTicker"),

@@ -11,8 +11,10 @@ pub(super) struct Attempt {
     pub(super) is_only_path: bool,
     /// Each topic has a SUBSCRIBE of its own, because one was refused among others.
     pub(super) is_apart: bool,
+    /// It has served.
+    pub(super) has_stood: bool,
     /// Connections in a row that ended at the subscription, or that a firewall refused.
-    pub(super) strikes: u32,
+    strikes: u32,
 }
 
 /// What to do about an [`Obstacle`].
@@ -28,11 +30,25 @@ pub(super) enum Next {
 
 /// So many connections in a row that end so are no accident.
 const STRIKES: u32 = 3;
+/// Of a connection that has served: the venue may have a bad minute.
+const STRIKES_AFTER_SERVICE: u32 = 10;
 
 impl Attempt {
+    /// A first one.
+    pub(super) const fn new(path: MarketPath, is_only_path: bool) -> Self {
+        Self {
+            path,
+            is_only_path,
+            is_apart: false,
+            has_stood: false,
+            strikes: 0,
+        }
+    }
+
     /// Everything is subscribed.
     pub(super) const fn stands(&mut self) {
         self.is_only_path = true;
+        self.has_stood = true;
         self.strikes = 0;
     }
 
@@ -44,7 +60,12 @@ impl Attempt {
             } if is_about_the_path(*status) => self.other_path(Why::NoPath(*status)),
             Obstacle::NotSubscribed(_) => {
                 self.strikes += 1;
-                if self.strikes < STRIKES {
+                let most = if self.has_stood {
+                    STRIKES_AFTER_SERVICE
+                } else {
+                    STRIKES
+                };
+                if self.strikes < most {
                     return Next::Wait;
                 }
                 self.other_path(Why::Unsubscribable)
@@ -93,12 +114,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_not_there_is_followed_by_the_other() {
-        let mut attempt = Attempt {
-            path: MarketPath::Combined,
-            is_only_path: false,
-            is_apart: false,
-            strikes: 0,
-        };
+        let mut attempt = Attempt::new(MarketPath::Combined, false);
         let refused = |status| Obstacle::NotOpened {
             status,
             why: String::new(),
@@ -114,12 +130,7 @@ mod tests {
 
     #[test]
     fn three_connections_that_end_at_the_subscription_are_enough() {
-        let mut attempt = Attempt {
-            path: MarketPath::Combined,
-            is_only_path: false,
-            is_apart: false,
-            strikes: 0,
-        };
+        let mut attempt = Attempt::new(MarketPath::Combined, false);
         let closed = Obstacle::NotSubscribed(GapReason::Closed);
         for after_three in [Next::Reopen, Next::GiveUp(Why::Unsubscribable)] {
             assert_eq!(attempt.next(&closed), Next::Wait);
@@ -130,12 +141,7 @@ mod tests {
 
     #[test]
     fn paths_that_a_firewall_forbids_take_turns() {
-        let mut attempt = Attempt {
-            path: MarketPath::Combined,
-            is_only_path: false,
-            is_apart: false,
-            strikes: 0,
-        };
+        let mut attempt = Attempt::new(MarketPath::Combined, false);
         let forbidden = Obstacle::NotOpened {
             status: Some(403),
             why: String::new(),
@@ -154,12 +160,7 @@ mod tests {
 
     #[test]
     fn a_path_that_has_served_is_not_left() {
-        let mut attempt = Attempt {
-            path: MarketPath::Combined,
-            is_only_path: false,
-            is_apart: false,
-            strikes: 2,
-        };
+        let mut attempt = Attempt::new(MarketPath::Combined, false);
         attempt.stands();
         let refused = Obstacle::NotOpened {
             status: Some(404),
@@ -167,7 +168,10 @@ mod tests {
         };
         assert_eq!(attempt.next(&refused), Next::GiveUp(Why::NoPath(404)));
         let closed = Obstacle::NotSubscribed(GapReason::Closed);
-        assert_eq!(attempt.next(&closed), Next::Wait);
+        for _ in 1..STRIKES_AFTER_SERVICE {
+            assert_eq!(attempt.next(&closed), Next::Wait);
+        }
+        assert_eq!(attempt.next(&closed), Next::GiveUp(Why::Unsubscribable));
         assert_eq!(attempt.path, MarketPath::Combined);
     }
 }

@@ -59,7 +59,7 @@ pub struct MarketFeed {
     turn: usize,
 }
 
-/// Topics of one kind and their connection.
+/// Topics of one kind, no more than one connection carries, and that connection.
 #[derive(Debug)]
 struct Group {
     topics: Vec<usize>,
@@ -191,34 +191,34 @@ impl MarketFeed {
         start::millis(self.started.elapsed())
     }
 
-    /// One group for each kind of topic that is streamed.
+    /// A group for each kind of topic that is streamed, or several if there are too many of it.
     fn open_groups(&mut self) -> Result<(), StreamStartError> {
-        let is_documented = self.client.settings().market_data == MarketData::Documented;
-        let attempt = Attempt {
-            path: if is_documented {
-                MarketPath::Raw
-            } else {
-                self.client.settings().streams.path
-            },
-            is_only_path: is_documented,
-            is_apart: false,
-            strikes: 0,
-        };
         let mut kinds: BTreeMap<Option<Feed>, Vec<usize>> = BTreeMap::new();
         for (at, topic) in self.topics.iter().enumerate() {
             if self.sources.is_streamed(at) {
                 kinds.entry(feed_of(topic)).or_default().push(at);
             }
         }
-        for topics in kinds.into_values() {
-            let stream = self.open(&topics, attempt)?;
-            self.groups.push(Group {
-                topics,
-                attempt,
-                stream: Some(stream),
-            });
+        let attempt = self.first_attempt();
+        for topics in kinds.values() {
+            for topics in topics.chunks(streams_max(self.surface)) {
+                let stream = Some(self.open(topics, attempt)?);
+                self.groups.push(Group {
+                    topics: topics.to_vec(),
+                    attempt,
+                    stream,
+                });
+            }
         }
         Ok(())
+    }
+
+    fn first_attempt(&self) -> Attempt {
+        let settings = self.client.settings();
+        match settings.market_data {
+            MarketData::Documented => Attempt::new(MarketPath::Raw, true),
+            MarketData::Auto | MarketData::Streams => Attempt::new(settings.streams.path, false),
+        }
     }
 
     fn open(&self, topics: &[usize], attempt: Attempt) -> Result<MarketStream, StreamStartError> {
@@ -230,17 +230,46 @@ impl MarketFeed {
 
     /// A new stream for a group in place of its old one, without the topics that have none.
     fn reopen(&mut self, group: usize) {
-        let streamed = self.groups[group].topics.iter().copied();
-        let streamed = streamed
-            .filter(|at| self.sources.is_streamed(*at))
-            .collect();
-        self.groups[group].topics = streamed;
-        let Group {
-            topics, attempt, ..
-        } = &self.groups[group];
-        // What began once can begin again: address and surface are the same.
-        let stream = self.open(topics, *attempt).ok();
-        self.groups[group].stream = stream;
+        let topics = self.streamed(group);
+        let attempt = self.groups[group].attempt;
+        self.groups[group] = self.group(topics, attempt);
+    }
+
+    /// Two streams in place of one: if a topic ends the connection, it is cut off from the others
+    /// step by step.
+    fn halve(&mut self, group: usize) {
+        let mut topics = self.streamed(group);
+        let others = topics.split_off(topics.len() / 2);
+        let attempt = self.first_attempt();
+        self.groups[group] = self.group(topics, attempt);
+        self.groups.push(self.group(others, attempt));
+    }
+
+    /// Not where so many pieces of a kind fail that it is the kind: a venue may block an address
+    /// that is disconnected again and again (spec 1, Limits, rule 8).
+    fn may_halve(&self, group: usize) -> bool {
+        let kind = |group: &Group| group.topics.first().map(|at| feed_of(&self.topics[*at]));
+        // Those that were given up count as well.
+        let failing = self.groups.iter().filter(|other| {
+            let is_failing = !other.attempt.has_stood && other.topics.len() > 1;
+            is_failing && kind(other) == kind(&self.groups[group])
+        });
+        self.streamed(group).len() > 1 && failing.count() < FAILING_MAX
+    }
+
+    fn group(&self, topics: Vec<usize>, attempt: Attempt) -> Group {
+        Group {
+            // What began once can begin again: address and surface are the same.
+            stream: self.open(&topics, attempt).ok(),
+            topics,
+            attempt,
+        }
+    }
+
+    /// The topics of a group that have a stream.
+    fn streamed(&self, group: usize) -> Vec<usize> {
+        let topics = self.groups[group].topics.iter().copied();
+        topics.filter(|at| self.sources.is_streamed(*at)).collect()
     }
 
     fn named(&self, topics: &[usize]) -> Vec<Topic> {
@@ -250,8 +279,8 @@ impl MarketFeed {
     fn stream_item(&mut self, group: usize, item: StreamItem<MarketFrame>) {
         match item {
             StreamItem::Event(frame) => self.frame(group, frame),
-            StreamItem::Connected { connection } => {
-                let topics = self.connected(group, connection);
+            StreamItem::Connected { .. } => {
+                let topics = self.groups[group].topics.clone();
                 for at in &topics {
                     self.sources.subscribed(*at);
                 }
@@ -259,8 +288,8 @@ impl MarketFeed {
                 let topics = self.named(&topics);
                 self.items.push_back(FeedItem::Connected { topics });
             }
-            StreamItem::Gap { connection, reason } => {
-                let topics = self.connected(group, connection);
+            StreamItem::Gap { reason, .. } => {
+                let topics = self.groups[group].topics.clone();
                 if reason != GapReason::Overflow {
                     let now_ms = self.now_ms();
                     for at in &topics {
@@ -271,21 +300,14 @@ impl MarketFeed {
                 let topics = self.named(&topics);
                 self.items.push_back(FeedItem::Gap { topics, reason });
             }
-            StreamItem::Failed { connection, why } => {
-                let topics = self.connected(group, connection);
+            StreamItem::Failed { why, .. } => {
+                let topics = self.groups[group].topics.clone();
                 self.failed(group, &topics, &why);
                 let topics = self.named(&topics);
                 self.items.push_back(FeedItem::Failed { topics, why });
             }
             StreamItem::Alive { .. } | StreamItem::Unreadable { .. } => {}
         }
-    }
-
-    /// The topics of one of a group's connections.
-    fn connected(&self, group: usize, connection: usize) -> Vec<usize> {
-        let topics = &self.groups[group].topics;
-        let mut connections = topics.chunks(streams_max(self.surface));
-        connections.nth(connection).unwrap_or_default().to_vec()
     }
 
     fn frame(&mut self, group: usize, frame: MarketFrame) {
@@ -337,6 +359,7 @@ impl MarketFeed {
         match self.groups[group].attempt.next(why) {
             Next::Wait => {}
             Next::Reopen => self.reopen(group),
+            Next::GiveUp(Why::Unsubscribable) if self.may_halve(group) => self.halve(group),
             Next::GiveUp(why) => {
                 for at in topics {
                     if self.sources.can_do_without(*at) {
@@ -420,10 +443,10 @@ impl MarketFeed {
     }
 
     fn restart(&self, at: usize) {
-        for group in &self.groups {
-            let place = group.topics.iter().position(|topic| *topic == at);
-            if let (Some(place), Some(stream)) = (place, &group.stream) {
-                stream.restart(place / streams_max(self.surface));
+        let has_it = |group: &&Group| group.topics.contains(&at);
+        for group in self.groups.iter().filter(has_it) {
+            if let Some(stream) = &group.stream {
+                stream.restart(0);
             }
         }
     }
@@ -451,6 +474,8 @@ impl MarketFeed {
 
 /// A question that was finally refused is asked again after this time.
 const AGAIN: Duration = Duration::from_mins(10);
+/// Pieces of one kind of topics that have not stood.
+const FAILING_MAX: usize = 4;
 /// No timer waits longer than an hour; it looks again then.
 const LATEST_MS: u64 = 3_600_000;
 

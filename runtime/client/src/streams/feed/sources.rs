@@ -102,10 +102,11 @@ impl Sources {
         matches!(self.source(at), Source::Polling | Source::Both)
     }
 
-    /// Nothing is lost when its stream is given up: it never spoke, and polling stands in.
+    /// Nothing is lost when its stream is given up: it never spoke, and polling stands in, or says
+    /// that there is no such symbol.
     pub(super) fn can_do_without(&self, at: usize) -> bool {
         let topic = &self.topics[at];
-        topic.can_be_polled && !topic.has_spoken
+        !topic.has_spoken && (topic.can_be_polled || topic.again_ms.is_some())
     }
 
     /// The venue took the subscription.
