@@ -17,6 +17,7 @@ mod truth;
 use serde_json::{Value, json};
 use windvane_engine::Time;
 use windvane_sim::StreamEvent;
+use windvane_venue::route;
 
 pub(crate) use counters::Counters;
 pub(crate) use faults::{Faults, Gaps};
@@ -25,9 +26,20 @@ pub(crate) use plan::{Ending, Plan};
 use crate::http::dispatch::Received;
 use crate::http::{Answer, Body, Refusal, Sent};
 use crate::state::{AccountId, State};
-use crate::stream::UserFrame;
+use crate::stream::{Topic, UserFrame};
 use faults::{SWITCHES_MAX, Seen};
-use switch::{Fault, Switch};
+use switch::{Fault, Switch, Target};
+
+/// The user events of both surfaces.
+const EVENTS: &[&str] = &[
+    "ORDER_TRADE_UPDATE",
+    "ACCOUNT_UPDATE",
+    "ACCOUNT_CONFIG_UPDATE",
+    "MARGIN_CALL",
+    "listenKeyExpired",
+    "executionReport",
+    "outboundAccountPosition",
+];
 
 /// What is done with a request that has just been read. WebSocket handshakes are requests of the
 /// route `stream`.
@@ -147,6 +159,7 @@ fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
     let (id, seed) = (state.faults.next_id(), state.settings.seed);
     let switch = Switch::parse(body, id, seed, now);
     let switch = switch.map_err(|error| Refusal::new(-1130, error.to_string()))?;
+    check_target(state, &switch.target)?;
     state.faults.give_id();
     if switch.fault == Fault::Gap {
         state.hub.gaps.set(switch);
@@ -154,6 +167,43 @@ fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
         state.faults.set(switch);
     }
     Ok(json!({ "id": id }))
+}
+
+/// A switch that nothing could ever meet is a mistake of who wrote it.
+fn check_target(state: &State, target: &Target) -> Result<(), Refusal> {
+    let unmet = |field: &str, value: &str, rule: &str| {
+        Refusal::new(-1130, format!("{field} = {value}: must be {rule}"))
+    };
+    if let Some(route) = &target.route {
+        let mut all = route::all().map(|route| route.name).chain(["stream"]);
+        if !all.any(|name| switch::names(route, name)) {
+            let rule = "a route as `windvane routes` prints it, or its beginning and *, or stream";
+            return Err(unmet("route", route, rule));
+        }
+    }
+    if let Some(event) = &target.event
+        && !EVENTS.contains(&event.as_str())
+    {
+        return Err(unmet(
+            "event",
+            event,
+            &format!("one of {}", EVENTS.join(", ")),
+        ));
+    }
+    if let Some(topic) = &target.topic
+        && !Topic::may_fit(topic, &state.board)
+    {
+        let rule = "a public stream of a symbol here, or its beginning and *";
+        return Err(unmet("topic", topic, rule));
+    }
+    let account = target.account.map(usize::from);
+    match account.filter(|place| *place >= state.accounts.len()) {
+        Some(place) => {
+            let rule = "the place of an account in the ready line";
+            Err(unmet("account", &place.to_string(), rule))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Every switch that is on.

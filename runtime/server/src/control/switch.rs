@@ -141,7 +141,7 @@ impl Switch {
                     rule: "between 0 and 1".into(),
                 })?,
         };
-        let for_ms = fields.signed("for_ms")?;
+        let for_ms = fields.whole("for_ms")?;
         let seed = fields.whole("seed")?.unwrap_or(seed);
         let fault = fault(&mut fields)?;
         fields.finish()?;
@@ -156,7 +156,9 @@ impl Switch {
             skip,
             count,
             probability_ppm,
-            until: for_ms.map_or(Time::NEVER, |ms| now.plus_ms(ms.max(0))),
+            until: for_ms.map_or(Time::NEVER, |ms| {
+                now.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX))
+            }),
             hits: 0,
             random: Random::new(seed.wrapping_add(id)),
         })
@@ -260,7 +262,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
             accepted: true,
         },
         "ban" => Fault::Ban {
-            status: status(fields, 429)?,
+            status: ban_status(fields)?,
             retry_after_s: fields.whole("retry_after_s")?,
         },
         "skew" => Fault::Skew { ms: skew(fields)? },
@@ -311,6 +313,18 @@ fn status(fields: &mut Fields, otherwise: u16) -> Result<u16, FieldError> {
         value: status.to_string(),
         rule: "an HTTP status from 200 to 599".into(),
     })
+}
+
+fn ban_status(fields: &mut Fields) -> Result<u16, FieldError> {
+    let status = status(fields, 429)?;
+    let valid = [418, 429].contains(&status);
+    valid
+        .then_some(status)
+        .ok_or_else(|| FieldError::Malformed {
+            field: "status",
+            value: status.to_string(),
+            rule: "429 or 418".into(),
+        })
 }
 
 /// Steele, Lea and Flood's `SplitMix64` (Fast splittable pseudorandom number generators, 2014).

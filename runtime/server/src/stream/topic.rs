@@ -38,6 +38,20 @@ pub(crate) enum Kind {
     ForceOrder,
 }
 
+/// The words of [`Kind`], or their beginnings where more follows.
+const KINDS: &[&str] = &[
+    "aggTrade",
+    "trade",
+    "tradepro",
+    "kline_",
+    "miniTicker",
+    "ticker",
+    "bookTicker",
+    "depth",
+    "markPrice@1s",
+    "forceOrder",
+];
+
 /// A public stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Topic {
@@ -67,6 +81,29 @@ impl Topic {
         }
         let symbol = board.find(surface, &symbol.to_ascii_uppercase())?;
         Some(Self::Of(symbol.id, Kind::parse(kind, surface)?))
+    }
+
+    /// Whether a name, or a beginning and `*`, fits any stream of either surface.
+    pub(crate) fn may_fit(pattern: &str, board: &Board) -> bool {
+        let surfaces = [Surface::Spot, Surface::Futures];
+        let Some(beginning) = pattern.strip_suffix('*') else {
+            return surfaces
+                .iter()
+                .any(|surface| Self::parse(pattern, *surface, board).is_some());
+        };
+        let (symbol, kind) = beginning.split_once('@').unwrap_or((beginning, ""));
+        if "!markPrice@arr@1s".starts_with(beginning) {
+            return true;
+        }
+        let whole = beginning.contains('@');
+        let fits = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name == symbol || !whole && name.starts_with(symbol)
+        };
+        let known = KINDS.iter().any(|name| name.starts_with(kind));
+        let closer = kind.starts_with("depth") || kind.starts_with("kline_");
+        let mut symbols = board.symbols().iter();
+        (known || closer) && symbols.any(|symbol| fits(&symbol.instrument.symbol))
     }
 
     /// Its name.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::venue::Venue;
 
@@ -108,13 +108,32 @@ async fn what_is_wrong_is_named() {
             r#"{"act":"place","symbol":"BTCUSDT","side":"BUY","price":"1.123456789","quantity":1}"#,
             "decimals",
         ),
+        ("/faults", r#"{"fault":"lost","for_ms":-5}"#, "-5"),
+        ("/faults", r#"{"fault":"ban","status":500}"#, "429 or 418"),
+        (
+            "/faults",
+            r#"{"fault":"empty","route":"nope.route"}"#,
+            "nope.route",
+        ),
+        ("/faults", r#"{"fault":"lost","event":"NOPE"}"#, "NOPE"),
+        ("/faults", r#"{"fault":"lost","account":99}"#, "99"),
+        ("/faults", r#"{"fault":"gap","topic":"nope@x"}"#, "nope@x"),
+        (
+            "/faults",
+            r#"{"fault":"gap","topic":"btcusdt@x*"}"#,
+            "btcusdt@x*",
+        ),
+        ("/act", r#"{"act":"ban","for_ms":-5}"#, "-5"),
     ] {
         let answer = venue.control("POST", path, body).await;
         assert_eq!(answer.status, 400, "{body}");
         let msg = answer.json()["msg"].as_str().unwrap().to_owned();
         assert!(msg.contains(wanted), "{body}: {msg}");
     }
-    assert_eq!(venue.control("DELETE", "/faults/9", "").await.status, 404);
+    for topic in ["*", "btc*", "btcusdt@*", "btcusdt@kline_1m", "!markPrice*"] {
+        venue.fault(json!({ "fault": "gap", "topic": topic })).await;
+    }
+    assert_eq!(venue.control("DELETE", "/faults/99", "").await.status, 404);
     assert_eq!(venue.control("GET", "/nothing", "").await.status, 404);
     for query in ["account=9", "account=", "brief=1", "x"] {
         let path = format!("/state?{query}");

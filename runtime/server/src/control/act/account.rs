@@ -194,8 +194,9 @@ fn ip_of(fields: &mut Fields) -> Result<IpAddr, ActError> {
 /// Bans an address (418) as the limits would, for `for_ms`.
 pub(super) fn ban(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let ip = ip_of(&mut fields)?;
-    let for_ms = fields.signed("for_ms")?.unwrap_or(120_000);
+    let for_ms = fields.whole("for_ms")?.unwrap_or(120_000);
     fields.finish()?;
+    let for_ms = i64::try_from(for_ms).unwrap_or(i64::MAX);
     let until_ms = now.plus_ms(for_ms).millis();
     state.limits.ban(ip, until_ms);
     Ok(json!({ "until_ms": until_ms }))
