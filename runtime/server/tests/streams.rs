@@ -504,3 +504,32 @@ async fn half_a_request_and_an_idle_connection_keep_nobody_from_the_port() {
         assert!(response.starts_with("HTTP/1.1 200"), "{held}: {response}");
     }
 }
+
+#[tokio::test]
+async fn what_was_asked_in_time_is_answered_before_the_close_and_the_close_says_why() {
+    let running = server(|_| ()).await;
+    for address in [running.addresses.spot, running.addresses.futures] {
+        for _ in 0..10 {
+            let mut socket = connect(address, "/ws").await;
+            for id in 1..=6 {
+                let text = format!(r#"{{"method":"LIST_SUBSCRIPTIONS","id":{id}}}"#);
+                socket.feed(Message::text(text)).await.unwrap();
+            }
+            socket.flush().await.unwrap();
+            for id in 1..=5 {
+                assert_eq!(text(&mut socket).await["id"], id);
+            }
+            let Message::Close(Some(frame)) = message(&mut socket).await else {
+                panic!("a close frame");
+            };
+            assert_eq!(frame.code, CloseCode::Policy);
+        }
+        let mut socket = connect(address, "/ws").await;
+        let long = "x".repeat(70_000);
+        socket.send(Message::text(long)).await.unwrap();
+        let Message::Close(Some(frame)) = message(&mut socket).await else {
+            panic!("a close frame");
+        };
+        assert_eq!(frame.code, CloseCode::Size);
+    }
+}

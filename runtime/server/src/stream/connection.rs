@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -67,16 +68,29 @@ pub(super) async fn run(
     let id = seat.id;
     let end = talk(&mut socket, &mut seat, limits, &shared).await;
     shared.state().hub.end(id, End::Cut);
-    if end != Some(End::Cut) {
-        let _ = timeout(CLOSE_WITHIN, close(&mut socket, end.and_then(close_frame))).await;
+    if end == Some(End::Cut) {
+        return;
     }
+    let goodbye = async {
+        if matches!(end, Some(End::Messages | End::TooLong)) {
+            // What was asked in time is answered before.
+            let mut owed: Vec<_> = std::iter::from_fn(|| seat.orders.try_recv().ok()).collect();
+            let _ = send(&mut socket, &mut owed).await;
+        }
+        close(&mut socket, end.and_then(close_frame)).await;
+    };
+    let _ = timeout(CLOSE_WITHIN, goodbye).await;
 }
 
 /// Says goodbye, or answers the client's goodbye, and reads what is still on its way: a socket
 /// that is dropped with unread bytes is reset, and the client would never see the reason.
 async fn close(socket: &mut Socket, frame: Option<CloseFrame>) {
+    let too_long = frame.as_ref().is_some_and(|f| f.code == CloseCode::Size);
     let _ = socket.close(frame).await;
     while let Some(Ok(_)) = socket.next().await {}
+    let mut rest = [0; 4_096];
+    // What is left of a message that is not taken is no frame.
+    while too_long && matches!(socket.get_mut().read(&mut rest).await, Ok(1..)) {}
 }
 
 /// Why it ends; `None` if the client went.
@@ -112,7 +126,10 @@ async fn talk(
                 }
             }
             message = socket.next() => {
-                let message = message?.ok()?;
+                let message = match message? {
+                    Err(Error::Capacity(_)) => return Some(End::TooLong),
+                    message => message.ok()?,
+                };
                 let counts = !matches!(message, Message::Close(_) | Message::Frame(_));
                 if counts && !pace.allows(Instant::now(), limits.messages_per_second) {
                     return Some(End::Messages);
@@ -168,6 +185,7 @@ fn close_frame(end: End) -> Option<CloseFrame> {
     let (code, reason) = match end {
         End::Slow => (CloseCode::Policy, "frames are read too slowly"),
         End::Messages => (CloseCode::Policy, "Too many requests"),
+        End::TooLong => (CloseCode::Size, "the message is over 65536 bytes"),
         End::Pong => (CloseCode::Policy, "Pong timeout"),
         End::Life => (CloseCode::Away, "the connection has reached its 24 hours"),
         End::ListenKey => (CloseCode::Normal, "the listen key is closed"),

@@ -45,6 +45,8 @@ pub(crate) enum End {
     Slow,
     /// It sent more messages than it may.
     Messages,
+    /// It sent a message that is too long.
+    TooLong,
     /// It did not answer pings.
     Pong,
     /// Its time is over.
