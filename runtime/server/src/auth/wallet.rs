@@ -51,6 +51,8 @@ pub(super) fn typed(
         // Document 2 does not list it: then it is the chain of every other v3 request.
         None => network(state).signing_chain(),
     };
+    // Judged as on every other route; as typed data it would be said otherwise.
+    claim.params.integer("expired")?;
     let brand = &state.settings.brand;
     let parameters = || claim.params.iter();
     let sent = || parameters().map(|p| (p.name.as_str(), p.value.as_str()));

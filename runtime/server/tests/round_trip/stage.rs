@@ -8,10 +8,12 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use windvane_client::call::{Call, Options};
-use windvane_client::{Addresses, Api, Client, Outcome, RawAnswer, Settings as ClientSettings};
+use windvane_client::{
+    Addresses, Api, Client, Outcome, RawAnswer, Refusal, Settings as ClientSettings,
+};
 use windvane_server::{AccountKeys, LimitSettings, Running, Settings, Source, start};
 use windvane_venue::Brand;
-use windvane_venue::route::{Listing, Route, Surface};
+use windvane_venue::route::{InnerSignature, Listing, Route, Surface};
 use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
 use windvane_venue::wire::words::{
     MarginType, OrderType, PositionSide, PrivacyStatus, Side, TimeInForce,
@@ -285,6 +287,67 @@ impl Stage {
         }
         let route = alone(route, listing);
         self.client.call(route, listing.version, &sent).await
+    }
+}
+
+/// What the server refuses.
+impl Stage {
+    /// Code and text of the server's refusal of a request that the client may not want to make:
+    /// then it is made without what it cannot sign.
+    pub async fn refused(
+        &self,
+        route: &Route,
+        listing: &'static Listing,
+        sent: &Parameters,
+    ) -> (i64, String) {
+        let which = format!("{} {} {sent:?}", route.name, listing.path);
+        let known = alone(route, listing);
+        let mut outcome = self.client.call(known, listing.version, sent).await;
+        if let (Outcome::Refused(Refusal::NotMade(_)), Some(inner)) = (&outcome, listing.inner) {
+            let mut signed = sent.clone();
+            signed.push("userSignature", "00".repeat(65));
+            signed.push(inner_nonce(inner), "1");
+            outcome = self.client.call(known, listing.version, &signed).await;
+        }
+        match outcome {
+            Outcome::Refused(Refusal::NotMade(_)) => self.unsigned(route, listing, sent).await,
+            Outcome::Refused(refusal) => (refusal.code().unwrap_or_default(), refusal.to_string()),
+            other => panic!("{which}: {other:?}"),
+        }
+    }
+
+    /// The same of a form whose values cannot be signed at all as typed data.
+    async fn unsigned(&self, route: &Route, listing: &Listing, sent: &Parameters) -> (i64, String) {
+        let nonce = std::time::UNIX_EPOCH.elapsed().unwrap().as_micros();
+        let pairs = sent.iter().map(|(name, value)| format!("{name}={value}&"));
+        let body: String = pairs.collect();
+        let signature = "00".repeat(65);
+        let body = format!(
+            "{body}nonce={nonce}&user={}&signature={signature}",
+            self.user
+        );
+        let address = self.running.addresses.futures;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let (method, path) = (route.method, brand().fill(listing.path));
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (_, json) = answer.split_once("\r\n\r\n").unwrap();
+        let json: serde_json::Value = serde_json::from_str(json).unwrap();
+        let code = json["code"].as_i64().unwrap_or_default();
+        (code, json["msg"].to_string())
+    }
+}
+
+const fn inner_nonce(inner: InnerSignature) -> &'static str {
+    match inner {
+        InnerSignature::Withdrawal { nonce } => nonce,
+        _ => "userNonce",
     }
 }
 
