@@ -264,6 +264,7 @@ fn of_a_question(route: &str) -> Option<Vec<String>> {
         "index_price_klines" => "pair=BTCUSDT interval=1m",
         "open_orders"
         | "account"
+        | "earlier_account"
         | "create_listen_key"
         | "noop"
         | "ping"

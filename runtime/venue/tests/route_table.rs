@@ -184,6 +184,12 @@ fn the_account_route_of_v3_is_sent_by_its_later_name() {
     let route = route::named("futures.account").unwrap();
     let listing = route.listing(Some(Version::V3)).unwrap();
     assert_eq!(listing.path, "/fapi/v3/accountWithJoinMargin");
+    let earlier = route::named("futures.earlier_account").unwrap();
+    assert_eq!(earlier.listings[0].path, "/fapi/v3/account");
+    for route in route::all() {
+        let versions: BTreeSet<_> = route.listings.iter().map(|one| one.version).collect();
+        assert_eq!(versions.len(), route.listings.len(), "{}", route.name);
+    }
 }
 
 #[test]
@@ -355,6 +361,6 @@ fn what_a_type_makes_mandatory_are_parameters_of_its_route() {
 fn what_document_4_adds_is_marked_as_public_facts() {
     let facts = route::all().filter(|route| route.source == Source::PublicFacts);
     let names: Vec<&str> = facts.map(|route| route.name).collect();
-    assert_eq!(names.len(), 16, "{names:?}");
+    assert_eq!(names.len(), 17, "{names:?}");
     assert!(names.contains(&"spot.open_order") && names.contains(&"futures.income"));
 }

@@ -4,9 +4,10 @@ use windvane_venue::wire::futures::{
     AllOrders, BatchOrders, CancelAllOrders, CancelBatchOrders, CancelOrder, ChangeLeverage,
     ChangeMarginType, ChangeMultiAssetsMode, ChangePositionMargin, ChangePositionMode,
     CloseListenKey, CountdownCancelAll, CreateListenKey, ForceOrders, GetAccount, GetAdlQuantile,
-    GetBalance, GetCommissionRate, GetIncome, GetLeverageBracket, GetMultiAssetsMode,
-    GetPositionMode, GetPositionRisk, GetRemainingOpenableNotional, KeepaliveListenKey, NewOrder,
-    OpenOrder, OpenOrders, PositionMarginHistory, QueryOrder, UserTrades,
+    GetBalance, GetCommissionRate, GetEarlierAccount, GetIncome, GetLeverageBracket,
+    GetMultiAssetsMode, GetPositionMode, GetPositionRisk, GetRemainingOpenableNotional,
+    KeepaliveListenKey, NewOrder, OpenOrder, OpenOrders, PositionMarginHistory, QueryOrder,
+    UserTrades,
 };
 
 super::methods! {
@@ -51,6 +52,8 @@ super::methods! {
     balance(GetBalance);
     /// Account information.
     account(GetAccount);
+    /// Account information of v3 by its earlier name.
+    earlier_account(GetEarlierAccount);
     /// Change initial leverage.
     change_leverage(ChangeLeverage, ChangeLeverage::new("BTCUSDT", 20));
     /// Change margin type.

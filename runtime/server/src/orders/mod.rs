@@ -43,7 +43,7 @@ pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
         "user_trades" => history::user_trades(state, call),
         "income" => history::income(state, call),
         "position_margin_history" => history::position_margin(state, call),
-        "account" => account::account(state, call),
+        "account" | "earlier_account" => account::account(state, call),
         "balance" => account::balance(state, call),
         "commission_rate" => account::commission(state, call),
         "position_risk" => position::position_risk(state, call),

@@ -127,10 +127,12 @@ pub(super) const ROUTES: &[Route] = &[
         .answers("array of {accountAlias, asset, balance, ...}"),
     row!(PUBLIC "futures.account", Get [
             at!("/fapi" v3 "/accountWithJoinMargin" UserData),
-            at!("/fapi" v3 "/account" UserData),
             at!("/fapi" v4 "/account" UserData),
         ], UserData, Fixed(5))
     .answers("{feeTier, canTrade, ..., assets, positions}"),
+    // The name that the v3 account had before.
+    row!(PUBLIC "futures.earlier_account", Get "/fapi" [v3] "/account", UserData, Fixed(5))
+        .answers("{feeTier, canTrade, ..., assets, positions}"),
     row!(PUBLIC "futures.change_leverage", Post "/fapi" [v1 v3] "/leverage", Trade, Fixed(1))
         .takes(&[SYMBOL, must("leverage", Int).range("1", "125")])
         .answers("{leverage, maxNotionalValue, symbol}")

@@ -266,8 +266,7 @@ pub struct Route {
     pub counted: Counted,
     /// Parameters in the documents' order.
     pub params: &'static [Param],
-    /// The paths, by version; where a version has two, the one to send comes first and the
-    /// other is an earlier spelling that is accepted too.
+    /// The paths, one for each version.
     pub listings: &'static [Listing],
     /// The record that answers, in the documents' words.
     pub answer: &'static str,

@@ -9,10 +9,10 @@ use crate::wire::futures::{
     CancelBatchOrders, CancelOrder, ChangeLeverage, ChangeMarginType, ChangeMultiAssetsMode,
     ChangePositionMargin, ChangePositionMode, CloseListenKey, CountdownCancelAll, CreateListenKey,
     DeleteAgent, DeleteBuilder, ForceOrders, GetAccount, GetAdlQuantile, GetAgents, GetBalance,
-    GetBuilders, GetCommissionRate, GetIncome, GetLeverageBracket, GetMultiAssetsMode,
-    GetPositionMode, GetPositionRisk, GetRemainingOpenableNotional, KeepaliveListenKey, NewOrder,
-    OpenOrder, OpenOrders, PositionMarginHistory, QueryOrder, UpdateAgent, UpdateBuilder,
-    UserTrades, WalletTransfer,
+    GetBuilders, GetCommissionRate, GetEarlierAccount, GetIncome, GetLeverageBracket,
+    GetMultiAssetsMode, GetPositionMode, GetPositionRisk, GetRemainingOpenableNotional,
+    KeepaliveListenKey, NewOrder, OpenOrder, OpenOrders, PositionMarginHistory, QueryOrder,
+    UpdateAgent, UpdateBuilder, UserTrades, WalletTransfer,
 };
 use crate::wire::words::{IncomeType, MarginType, ResponseType, TransferKind};
 
@@ -174,6 +174,7 @@ fn account() -> Vec<Example> {
 "maxWithdrawAmount":"9970","marginAvailable":true,"updateTime":1751350000000}]"#,
         ),
         Example::of(&GetAccount::new(), ACCOUNT),
+        Example::of(&GetEarlierAccount::new(), ACCOUNT),
         Example::of(
             &UserTrades::new("BTCUSDT").limit(10),
             r#"[{"buyer":false,"commission":"-0.07819010","commissionAsset":"USDT","id":698759,

@@ -138,6 +138,11 @@ request! {
     GetAccount = "futures.account" -> Account {}
 }
 
+request! {
+    /// Account information of v3 by its earlier name (spec 4, section 4).
+    GetEarlierAccount = "futures.earlier_account" -> Account {}
+}
+
 record! {
     /// Account trade (spec 4, section 4).
     UserTrade {
