@@ -70,7 +70,7 @@ struct Shared {
     settings: Settings,
     transport: Transport,
     tls: Arc<rustls::ClientConfig>,
-    gates: [Arc<Gate>; 4],
+    gates: [Gate; 4],
     clock: Clock,
     nonces: &'static Nonces,
 }
@@ -224,15 +224,19 @@ impl Client {
         Ready::new(base, prepared)
     }
 
-    /// The venue's time and a nonce that was never used.
+    /// The venue's time, and two nonces that were never used.
     pub fn stamp(&self, surface: Surface) -> Stamp {
         let venue_us = self.shared.clock.venue_us(surface);
+        let nonce = || {
+            let now_us = u64::try_from(venue_us).unwrap_or(0);
+            self.shared.nonces.next(now_us)
+        };
+        // The inner signature is made first.
+        let inner_nonce_us = nonce();
         Stamp {
             timestamp_ms: venue_us.div_euclid(1_000),
-            nonce_us: self
-                .shared
-                .nonces
-                .next(u64::try_from(venue_us).unwrap_or(0)),
+            nonce_us: nonce(),
+            inner_nonce_us,
         }
     }
 
@@ -346,13 +350,22 @@ impl Client {
             let now_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);
             u64::try_from(until_ms - now_ms).unwrap_or(0)
         });
+        // A stop is of the address that sent (spec 1, Limits): it holds for all of the host. The
+        // orders of an account are of its surface.
+        let shares_stop = |other: Surface| {
+            let addresses = &self.shared.settings.addresses;
+            let host = |surface| addresses.rest_of(surface).map(url::Url::authority);
+            other == surface || (pause.limit != Limit::Orders && host(other) == host(surface))
+        };
+        for stopped in Surface::ALL.into_iter().filter(|other| shares_stop(*other)) {
+            self.gate(stopped).with(|budget, now_ms| {
+                budget.refused(now_ms, pause.limit, named_ms.max(ban_ms), cost);
+            });
+        }
         let gate = self.gate(surface);
         let lane = Lane::Cancel;
-        let denied = gate.with(|budget, now_ms| {
-            budget.refused(now_ms, pause.limit, named_ms.max(ban_ms), cost);
-            // Asked of a copy: what it would count is not sent.
-            budget.clone().acquire(now_ms, lane, cost).err()
-        });
+        // Asked of a copy: what it would count is not sent.
+        let denied = gate.with(|budget, now_ms| budget.clone().acquire(now_ms, lane, cost).err());
         let until_ms = denied.and_then(|denied| denied.until_ms);
         Wait {
             after: until_ms.map_or(BREATH, |until_ms| gate.time_to(until_ms)),
@@ -370,23 +383,9 @@ impl Client {
     }
 }
 
-/// One budget per base address: limits are counted per IP, and what shares a host shares them.
-fn gates(settings: &Settings) -> [Arc<Gate>; 4] {
-    let mut gates: Vec<(Option<String>, Arc<Gate>)> = Vec::new();
-    Surface::ALL.map(|surface| {
-        let host = settings.addresses.rest_of(surface);
-        let host = host.map(|url| url.authority().to_owned());
-        let same = gates
-            .iter()
-            .find(|(known, _)| host.is_some() && *known == host);
-        if let Some((_, gate)) = same {
-            return Arc::clone(gate);
-        }
-        let budget = Budget::new(&documented(surface), settings.shares);
-        let gate = Arc::new(Gate::new(budget));
-        gates.push((host, Arc::clone(&gate)));
-        gate
-    })
+/// One budget per surface: each has limits of its own, even behind one host.
+fn gates(settings: &Settings) -> [Gate; 4] {
+    Surface::ALL.map(|surface| Gate::new(Budget::new(&documented(surface), settings.shares)))
 }
 
 fn wait_for(gate: &Gate, denied: Denied) -> Wait {

@@ -56,6 +56,7 @@ fn order(bench: &mut Criterion) {
     let stamp = Stamp {
         timestamp_ms: 1_591_702_613_943,
         nonce_us: 1_591_702_613_943_000,
+        inner_nonce_us: 1_591_702_613_943_000,
     };
     let route = named("futures.new_order").expect("a route");
     let build = |version| {

@@ -16,6 +16,7 @@ use windvane_venue::wire::Parameters;
 const STAMP: Stamp = Stamp {
     timestamp_ms: 1_700_000_000_000,
     nonce_us: 1_700_000_000_000_001,
+    inner_nonce_us: 1_700_000_000_000_002,
 };
 
 fn dialect() -> Dialect {
@@ -266,7 +267,7 @@ fn solana_withdrawals_carry_two_signatures() {
         token: "USDT",
         amount: "31.5",
         fee: "0.3",
-        nonce: "1700000000000001",
+        nonce: "1700000000000002",
     };
     let text = solana::text(&dialect().brand, Network::Mainnet, &withdrawal);
     let address = keys().solana.unwrap().address();

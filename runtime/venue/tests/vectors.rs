@@ -58,6 +58,7 @@ fn v1_order(secret: &str, timestamp_ms: i64, order: &[(&str, &str)]) -> Prepared
     let stamp = Stamp {
         timestamp_ms,
         nonce_us: 0,
+        inner_nonce_us: 0,
     };
     let route = named("futures.new_order").unwrap();
     let version = Some(Version::V1);
@@ -149,6 +150,7 @@ fn eip712_1_message_of_an_order_by_the_agent() {
     let stamp = Stamp {
         timestamp_ms: 0,
         nonce_us: 1_748_310_859_508_867,
+        inner_nonce_us: 1_748_310_859_508_867,
     };
     let route = named("futures.new_order").unwrap();
     let version = Some(Version::V3);
@@ -176,6 +178,7 @@ fn eip712_2_message_in_the_test_environment() {
     let stamp = Stamp {
         timestamp_ms: 0,
         nonce_us: 1,
+        inner_nonce_us: 1,
     };
     let route = named("spot.account").unwrap();
     let none = Parameters::new();
@@ -219,6 +222,7 @@ fn eip712_3_approval_of_an_agent() {
     let stamp = Stamp {
         timestamp_ms: 0,
         nonce_us: 1_748_310_859_508_867,
+        inner_nonce_us: 1_748_310_859_508_867,
     };
     let version = Some(Version::V3);
     let prepared = prepare(
@@ -268,6 +272,7 @@ fn eip712_4_withdrawal_action() {
     let stamp = Stamp {
         timestamp_ms: 1_761_210_000_000,
         nonce_us: 1_761_210_000_000_000,
+        inner_nonce_us: 1_761_210_000_000_000,
     };
     let route = named("spot.withdraw").unwrap();
     for (version, nonce) in [(Version::V1, "&nonce="), (Version::V3, "&userNonce=")] {

@@ -206,6 +206,7 @@ pub fn stamp() -> Stamp {
     Stamp {
         timestamp_ms: now.as_millis() as i64,
         nonce_us: now_us.max(last + 1),
+        inner_nonce_us: now_us.max(last + 1),
     }
 }
 

@@ -44,6 +44,7 @@ static CREDENTIALS: LazyLock<Credentials> = LazyLock::new(|| {
 const STAMP: Stamp = Stamp {
     timestamp_ms: 1_723_161_256_313,
     nonce_us: 1_723_161_256_313_000,
+    inner_nonce_us: 1_723_161_256_313_000,
 };
 
 fuzz_target!(|data: &[u8]| {

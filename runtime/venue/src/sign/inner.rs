@@ -18,7 +18,7 @@ impl Draft<'_> {
     }
 
     fn sign_withdrawal(&mut self, nonce: &'static str) -> Result<(), PrepareError> {
-        self.fill_nonce(nonce);
+        self.fill_inner_nonce(nonce);
         if self.get(SIGNATURE).is_some() {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl Draft<'_> {
     }
 
     fn sign_solana_withdrawal(&mut self) -> Result<(), PrepareError> {
-        self.fill_nonce("userNonce");
+        self.fill_inner_nonce("userNonce");
         if self.get(SIGNATURE).is_some() {
             return Ok(());
         }

@@ -56,6 +56,9 @@ pub struct Stamp {
     pub timestamp_ms: i64,
     /// Microseconds, strictly rising. For `createApiKey` the number that `getNonce` gave.
     pub nonce_us: u64,
+    /// The same for the inner signature of a withdrawal, which has a nonce of its own beside the
+    /// request's (spec 4, section 3).
+    pub inner_nonce_us: u64,
 }
 
 /// The bytes of a request.
@@ -312,7 +315,7 @@ impl<'a> Draft<'a> {
             .signer
             .as_ref()
             .or(self.credentials.wallet.as_ref());
-        self.fill_nonce("nonce");
+        self.fill_nonce();
         self.fill_user();
         if let Some(agent) = agent {
             self.fill("signer", || agent.address().to_string());
@@ -328,7 +331,7 @@ impl<'a> Draft<'a> {
 
     /// Spec 4, section 3: `nonce`, `user`, signature of the main wallet, no `signer`.
     fn sign_wallet_message(&mut self) -> Result<(), PrepareError> {
-        self.fill_nonce("nonce");
+        self.fill_nonce();
         self.fill_user();
         self.write(None);
         let missing = PrepareError::NoWallet {
@@ -346,7 +349,7 @@ impl<'a> Draft<'a> {
             dialect.network.label().to_owned()
         });
         self.fill_user();
-        self.fill_nonce("nonce");
+        self.fill_nonce();
         self.fill("signatureChainId", || SIGNATURE_CHAIN.to_string());
         self.fields
             .sort_by_key(|(name, _)| typed::sent_place(&dialect.brand, route, name));
@@ -365,8 +368,13 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    pub(super) fn fill_nonce(&mut self, name: &'static str) {
+    fn fill_nonce(&mut self) {
         let nonce = self.stamp.nonce_us;
+        self.fill("nonce", || nonce.to_string());
+    }
+
+    pub(super) fn fill_inner_nonce(&mut self, name: &'static str) {
+        let nonce = self.stamp.inner_nonce_us;
         self.fill(name, || nonce.to_string());
     }
 
