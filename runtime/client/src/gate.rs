@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::budget::{Budget, Cost, Denied, Lane};
 
-/// One base address' budget, on the clock of the async runtime.
+/// One surface's budget, on the clock of the async runtime.
 #[derive(Debug)]
 pub(crate) struct Gate {
     started: Instant,

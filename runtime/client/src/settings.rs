@@ -99,15 +99,18 @@ pub fn default_version(route: &Route, api: Api) -> Option<Version> {
         let found = route.listings.iter().find(|row| row.version == version);
         found.map(|row| row.version)
     };
-    let is_market_data = route.method == Method::Get
-        && matches!(route.security, Security::None | Security::MarketData);
     let wanted: &[Version] = match api {
-        Api::V3 if route.surface == Surface::Futures && is_market_data => &[Version::V1],
+        Api::V3 if route.surface == Surface::Futures && is_market_data(route) => &[Version::V1],
         Api::V3 => &[Version::V3],
         Api::V1 => &[Version::V1, Version::V2, Version::V4],
     };
     let found = wanted.iter().find_map(|version| listed(Some(*version)));
     found.unwrap_or_else(|| route.listings.first().and_then(|row| row.version))
+}
+
+/// What nobody signs.
+pub(crate) fn is_market_data(route: &Route) -> bool {
+    route.method == Method::Get && matches!(route.security, Security::None | Security::MarketData)
 }
 
 /// Base addresses of the surfaces. Those that are not set cannot be used.

@@ -281,6 +281,26 @@ async fn headers_and_exchange_information_correct_the_budget() {
 }
 
 #[tokio::test]
+async fn surfaces_behind_one_host_have_limits_of_their_own() {
+    let info = r#"{"rateLimits":[
+        {"rateLimitType":"REQUEST_WEIGHT","interval":"MINUTE","intervalNum":1,"limit":6000},
+        {"rateLimitType":"ORDERS","interval":"SECOND","intervalNum":10,"limit":1}]}"#;
+    let used = answer(200, "X-MBX-USED-WEIGHT-1M: 700\r\n", info);
+    let server = Scripted::start(vec![used]).await;
+    let client = Client::new(server.settings()).unwrap();
+    let budget = |surface| {
+        client.with_budget(surface, |budget, now_ms| {
+            budget.weights(now_ms).next().unwrap()
+        })
+    };
+    let info = route::named("futures.exchange_info").unwrap();
+    let done = client.call(info, None, &Parameters::new()).await;
+    assert!(matches!(done, Outcome::Done(_)));
+    assert_eq!(budget(Surface::Futures), (60_000, 700, 6_000));
+    assert_eq!(budget(Surface::Spot), (60_000, 0, 1_200));
+}
+
+#[tokio::test]
 async fn a_patient_client_waits_for_the_budget() {
     let limited = answer(429, "Retry-After: 1\r\n", "");
     let server = Scripted::start(vec![limited, answer(200, "", "{}")]).await;

@@ -64,7 +64,7 @@ pub struct Denied {
     pub until_ms: Option<u64>,
 }
 
-/// The limits of one base address and what was used of them.
+/// The limits of one surface and what was used of them.
 ///
 /// ```
 /// use windvane_client::budget::{Budget, Cost, Lane, Shares, documented};

@@ -7,6 +7,7 @@ use windvane_venue::route::{
 use windvane_venue::wire::Parameters;
 
 use crate::outcome::RequestError;
+use crate::settings::{Api, default_version, is_market_data};
 
 use super::{list, value};
 
@@ -130,6 +131,16 @@ pub enum CallError {
         /// What it must be.
         rule: String,
     },
+    /// Asked for with wallet signatures, and listed without.
+    #[error(
+        "{route} is not listed in v3: leave out --api v3 or give --api v1, which sends {listed}"
+    )]
+    NotInV3 {
+        /// Route.
+        route: &'static str,
+        /// The version that would be sent.
+        listed: Version,
+    },
     /// The sentence of an API key needs the venue's nonce.
     #[error(
         "spot.create_api_key signs the nonce that spot.get_nonce gives: give it by --nonce, or \
@@ -198,6 +209,25 @@ pub(super) fn route(
                 surfaces: surfaces.join(" and of "),
             })
         }
+    }
+}
+
+/// The version for a way of signing that was asked for by name: a listed one is meant, market data
+/// included. What moves nothing and nobody signs is sent in the version that there is; anything
+/// else is never signed by an API key where wallet signatures were asked for.
+pub(super) fn version(route: &'static Route, api: Api) -> Result<Option<Version>, CallError> {
+    if api == Api::V1 || is_market_data(route) && route.listing(Some(Version::V3)).is_none() {
+        return Ok(default_version(route, api));
+    }
+    match route.listing(Some(Version::V3)).or(route.listings.first()) {
+        Some(Listing {
+            version: Some(listed),
+            ..
+        }) if *listed != Version::V3 => Err(CallError::NotInV3 {
+            route: route.name,
+            listed: *listed,
+        }),
+        found => Ok(found.and_then(|listing| listing.version)),
     }
 }
 

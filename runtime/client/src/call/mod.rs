@@ -21,7 +21,7 @@ use windvane_venue::wire::{Parameters, Whole};
 
 use crate::client::Client;
 use crate::outcome::{Doubt, Outcome, Refusal, RequestError};
-use crate::settings::{Api, Settings, default_version};
+use crate::settings::{Api, Settings};
 use crate::transport::RawAnswer;
 
 pub use arguments::CallError;
@@ -35,7 +35,7 @@ pub struct Options {
     pub api: Option<Api>,
     /// Instead of the venue's time.
     pub timestamp_ms: Option<i64>,
-    /// Instead of a fresh nonce.
+    /// Instead of fresh nonces: of the request, and of the inner signature of a withdrawal.
     pub nonce_us: Option<u64>,
 }
 
@@ -107,9 +107,7 @@ impl Call {
         let brand = &settings.dialect.brand;
         let route = arguments::route(name, options.surface, brand)?;
         let version = match options.api {
-            // Asked for by name, a listed version is meant, market data included.
-            Some(Api::V3) if route.listing(Some(Version::V3)).is_some() => Some(Version::V3),
-            Some(api) => default_version(route, api),
+            Some(api) => arguments::version(route, api)?,
             None => settings.version(route),
         };
         let parameters = arguments::parameters(route, version, arguments, brand)?;
@@ -243,6 +241,7 @@ impl Call {
         let mut stamp = client.stamp(self.route.surface);
         stamp.timestamp_ms = self.options.timestamp_ms.unwrap_or(stamp.timestamp_ms);
         stamp.nonce_us = self.options.nonce_us.unwrap_or(stamp.nonce_us);
+        stamp.inner_nonce_us = self.options.nonce_us.unwrap_or(stamp.inner_nonce_us);
         stamp
     }
 
