@@ -20,8 +20,24 @@ macro_rules! codes {
 codes! {
     MaxNotional = -1013, "Filter failure: order's notional is above the maximum.";
     Unsupported = -1020, "This operation is not supported.";
-    MandatoryParam = -1102, "A mandatory parameter of this order type was not sent.";
-    ParamNotRequired = -1106, "A parameter was sent that this order may not carry.";
+    IsolatedSymbol = -1020, "Multi-assets mode is not supported while a symbol's margin is ISOLATED.";
+    NoTimeInForce = -1102, "Mandatory parameter 'timeInForce' was not sent, was empty/null, or malformed.";
+    NoPrice = -1102, "Mandatory parameter 'price' was not sent, was empty/null, or malformed.";
+    NoStopPrice = -1102, "Mandatory parameter 'stopPrice' was not sent, was empty/null, or malformed.";
+    NoCallbackRate = -1102, "Mandatory parameter 'callbackRate' was not sent, was empty/null, or malformed.";
+    NoQuoteQty = -1102, "Mandatory parameter 'quoteOrderQty' was not sent, was empty/null, or malformed.";
+    NoQty = -1102, "Mandatory parameter 'quantity' was not sent, was empty/null, or malformed.";
+    PriceNotRequired = -1106, "Parameter 'price' sent when not required.";
+    StopPriceNotRequired = -1106, "Parameter 'stopPrice' sent when not required.";
+    CallbackRateNotRequired = -1106, "Parameter 'callbackRate' sent when not required.";
+    QuoteQtyNotRequired = -1106, "Parameter 'quoteOrderQty' sent when not required.";
+    QtyNotRequired = -1106, "Parameter 'quantity' sent when not required.";
+    ReduceOnlyNotRequired = -1106, "Parameter 'reduceOnly' sent when not required.";
+    ClosePositionNotRequired = -1106, "Parameter 'closePosition' sent when not required.";
+    ActivationPriceNotRequired = -1106, "Parameter 'activationPrice' sent when not required.";
+    PriceProtectNotRequired = -1106, "Parameter 'priceProtect' sent when not required.";
+    WorkingTypeNotRequired = -1106, "Parameter 'workingType' sent when not required.";
+    PositionSideNotRequired = -1106, "Parameter 'positionSide' sent when not required.";
     BadPrecision = -1111, "Precision is over the maximum defined for this asset.";
     NoDepth = -1112, "No orders on book for symbol.";
     TifNotRequired = -1114, "TimeInForce parameter sent when not required.";
@@ -61,7 +77,7 @@ codes! {
     OpenOrdersExist = -4047, "The mode cannot be changed while there are open orders.";
     PositionExists = -4048, "The mode cannot be changed while there is a position.";
     AmountNotPositive = -4055, "Amount must be positive.";
-    NoModeChange = -4059, "No need to change position side.";
+    NoModeChange = -4059, "No need to change: this is the mode already.";
     PositionSideMismatch = -4061, "Order's position side does not match user's setting.";
     DuplicateId = -4116, "ClientOrderId is duplicated.";
     MarketReject = -4131, "The counterparty's best price does not meet the price bound.";

@@ -129,19 +129,23 @@ fn words(instrument: &Instrument, terms: &OrderTerms) -> Check {
 fn modes(context: &Context<'_>, terms: &OrderTerms) -> Check {
     let both = terms.position_side == PositionSide::Both;
     if context.instrument.surface == Surface::Spot {
-        let plain = both && !terms.reduce_only && !terms.close_position;
-        return ensure(plain, Code::ParamNotRequired);
+        ensure(both, Code::PositionSideNotRequired)?;
+        ensure(!terms.reduce_only, Code::ReduceOnlyNotRequired)?;
+        return ensure(!terms.close_position, Code::ClosePositionNotRequired);
     }
     ensure(both != context.hedge, Code::PositionSideMismatch)?;
     let forbidden = context.hedge || terms.close_position;
-    ensure(!(terms.reduce_only && forbidden), Code::ParamNotRequired)?;
+    ensure(
+        !(terms.reduce_only && forbidden),
+        Code::ReduceOnlyNotRequired,
+    )?;
     if terms.close_position {
         let closes = matches!(
             terms.order_type,
             OrderType::StopMarket | OrderType::TakeProfitMarket
         );
         // A batch has no closePosition (spec 2, Place multiple orders).
-        ensure(closes && !context.batch, Code::ParamNotRequired)?;
+        ensure(closes && !context.batch, Code::ClosePositionNotRequired)?;
         ensure(terms.qty.is_none(), Code::QtyWithClosePosition)?;
         let opens = matches!(
             (terms.position_side, terms.side),
@@ -161,31 +165,41 @@ fn parameters(surface: Surface, terms: &OrderTerms) -> Check {
     let needs_tif = order_type == OrderType::Limit;
     ensure(
         !needs_tif || terms.time_in_force.is_some(),
-        Code::MandatoryParam,
+        Code::NoTimeInForce,
     )?;
-    exactly(!order_type.is_market(), terms.price.is_some())?;
-    exactly(stops, terms.stop_price.is_some())?;
-    exactly(trailing, terms.callback_ppm.is_some())?;
+    let price = (Code::NoPrice, Code::PriceNotRequired);
+    exactly(!order_type.is_market(), terms.price.is_some(), price)?;
+    let stop_price = (Code::NoStopPrice, Code::StopPriceNotRequired);
+    exactly(stops, terms.stop_price.is_some(), stop_price)?;
+    let callback = (Code::NoCallbackRate, Code::CallbackRateNotRequired);
+    exactly(trailing, terms.callback_ppm.is_some(), callback)?;
     // The table of mandatory parameters takes either for MARKET (spec 1, Place order); rules 1 and
     // 2 name the quote amount for buys only.
     let quoted = by_quote && terms.qty.is_none();
-    exactly(quoted, terms.quote_qty.is_some())?;
-    exactly(!quoted && !terms.close_position, terms.qty.is_some())?;
+    let quote_qty = (Code::NoQuoteQty, Code::QuoteQtyNotRequired);
+    exactly(quoted, terms.quote_qty.is_some(), quote_qty)?;
+    let needs_qty = !quoted && !terms.close_position;
+    let qty = (Code::NoQty, Code::QtyNotRequired);
+    exactly(needs_qty, terms.qty.is_some(), qty)?;
     let activation = terms.activation_price.is_some() && !trailing;
-    let protect = terms.price_protect && !stops;
-    let spot_only_on_futures =
-        surface == Surface::Spot && (terms.working_type.is_some() || terms.price_protect);
+    let spot = surface == Surface::Spot;
+    ensure(!activation, Code::ActivationPriceNotRequired)?;
     ensure(
-        !activation && !protect && !spot_only_on_futures,
-        Code::ParamNotRequired,
+        !(terms.price_protect && (spot || !stops)),
+        Code::PriceProtectNotRequired,
+    )?;
+    ensure(
+        !(spot && terms.working_type.is_some()),
+        Code::WorkingTypeNotRequired,
     )
 }
 
-/// A parameter is sent if, and only if, it belongs to the order.
-const fn exactly(needed: bool, sent: bool) -> Check {
+/// A parameter is sent if, and only if, it belongs to the order: else the first code where it is
+/// missing, and the second where it is too much.
+const fn exactly(needed: bool, sent: bool, (missing, surplus): (Code, Code)) -> Check {
     match (needed, sent) {
-        (true, false) => Err(Code::MandatoryParam),
-        (false, true) => Err(Code::ParamNotRequired),
+        (true, false) => Err(missing),
+        (false, true) => Err(surplus),
         _ => Ok(()),
     }
 }

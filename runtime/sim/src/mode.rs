@@ -53,7 +53,7 @@ impl Venue {
         self.check_mode(on == self.multi_assets)
             .map_err(Code::refusal)?;
         if on && self.markets.iter().any(|market| market.isolated) {
-            return Err(Code::Unsupported.refusal());
+            return Err(Code::IsolatedSymbol.refusal());
         }
         self.multi_assets = on;
         self.tell_config(false);

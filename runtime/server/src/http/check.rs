@@ -213,14 +213,16 @@ fn out_of_bounds(param: &Param, text: &str) -> Refusal {
     if let ("limit", Bounds::Values(_)) = (param.name, param.bounds) {
         return Refusal::new(-4021, format!("{text} is not valid depth limit."));
     }
+    if let ("clientTranId", Bounds::Length(low, high)) = (param.name, param.bounds) {
+        let msg = format!(
+            "clientTranId is not valid: its length must be from {low} to {high} characters."
+        );
+        return Refusal::new(-4114, msg);
+    }
     let (code, msg) = match param.name {
         "newClientOrderId" | "origClientOrderId" => (
             -4015,
             "Client order id is not valid: its length must not exceed 36 characters.",
-        ),
-        "clientTranId" => (
-            -4114,
-            "clientTranId is not valid: its length must be under 64 characters.",
         ),
         "leverage" => (-4028, "Leverage is not valid."),
         "amount" => (-4055, "Amount must be positive."),

@@ -145,7 +145,24 @@ pub(crate) fn decimal(name: &str, text: &str) -> Result<Decimal, Refusal> {
     if whole.is_empty() && fraction.is_empty() || !numeric(whole) || !numeric(fraction) {
         return Err(illegal(name, "^([0-9]{1,20})(\\.[0-9]{1,20})?$"));
     }
-    Decimal::from_str_exact(text).map_err(|_| invalid(name))
+    // Zeros at either end say nothing, and there may be more of them than a number holds.
+    let (whole, fraction) = (
+        whole.trim_start_matches('0'),
+        fraction.trim_end_matches('0'),
+    );
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    let shortest = format!("{sign}0{whole}.{fraction}");
+    let read = |text: &str| Decimal::from_str_exact(text.trim_end_matches('.'));
+    match (read(&shortest), read(&format!("0{whole}"))) {
+        (Ok(value), _) => Ok(value),
+        (Err(_), Ok(_)) => {
+            let msg = "Precision is over the maximum defined for this asset.";
+            Err(Refusal::new(-1111, msg))
+        }
+        // Larger than any bound, and refused by it.
+        (Err(_), Err(_)) if sign.is_empty() => Ok(Decimal::MAX),
+        (Err(_), Err(_)) => Ok(Decimal::MIN),
+    }
 }
 
 /// `true` or `false`.

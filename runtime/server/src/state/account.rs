@@ -20,6 +20,8 @@ const ORDER_IDS: i64 = 1_000_000_000_000;
 /// Finished orders that an account remembers on each surface: so many that have traded, and so
 /// many others.
 const FINISHED_MAX: usize = 50_000;
+/// When the agents that are made up expire: at the end of the year 2099.
+const AGENT_EXPIRES_MS: i64 = 4_102_444_800_000;
 /// Start balance of assets that are quoted in, on both surfaces.
 const QUOTE_START: i128 = 100_000;
 /// Start balance of other assets, on spot.
@@ -113,7 +115,7 @@ impl Account {
                 address: made.signer,
                 name: "agent".to_owned(),
                 ip_whitelist: String::new(),
-                expired_ms: i64::MAX,
+                expired_ms: AGENT_EXPIRES_MS,
                 source: "api".to_owned(),
                 grants: Grants::ALL,
             }],

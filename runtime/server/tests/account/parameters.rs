@@ -143,3 +143,52 @@ async fn an_entry_of_a_batch_is_checked_like_an_order() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_refusal_says_what_is_wrong_in_its_own_words() {
+    let venue = Venue::new().await;
+    for path in SPOT.iter().chain(&FUTURES) {
+        let with = |price: &str| LIMIT.replace("price=50000", &format!("price={price}"));
+        let zeros = "0".repeat(40);
+        let long = with(&format!("{zeros}50000.{zeros}"));
+        signed(&venue, "POST", path, &long).await.ok();
+        let fine = format!("50000.{zeros}1");
+        for (text, code, word) in [
+            (with(&"9".repeat(40)), -4002, "max price"),
+            (with(&fine), -1111, "Precision"),
+            (LIMIT.replace("&price=50000", ""), -1102, "'price'"),
+            (
+                LIMIT.replace("&timeInForce=GTC", ""),
+                -1102,
+                "'timeInForce'",
+            ),
+            (format!("{LIMIT}&stopPrice=50000"), -1106, "'stopPrice'"),
+        ] {
+            let answered = signed(&venue, "POST", path, &text).await;
+            assert_eq!(answered.refusal(), (400, code), "{path} {text}");
+            assert!(answered.text.contains(word), "{path}: {answered:?}");
+        }
+    }
+    let mode = "/fapi/v1/multiAssetsMargin";
+    let same = signed(&venue, "POST", mode, "multiAssetsMargin=false").await;
+    assert_eq!(same.refusal(), (400, -4059));
+    assert!(!same.text.contains("position side"), "{same:?}");
+    let all = "symbol=BTCUSDT";
+    signed(&venue, "DELETE", "/fapi/v1/allOpenOrders", all)
+        .await
+        .ok();
+    let isolated = "symbol=BTCUSDT&marginType=ISOLATED";
+    signed(&venue, "POST", "/fapi/v1/marginType", isolated)
+        .await
+        .ok();
+    let refused = signed(&venue, "POST", mode, "multiAssetsMargin=true").await;
+    assert_eq!(refused.refusal(), (400, -1020));
+    assert!(refused.text.contains("ISOLATED"), "{refused:?}");
+    let send = "asset=USDT&amount=1&clientTranId=nineteen-characters&\
+                toAddress=0x00000000000000000000000000000000000000aa";
+    let short = signed(&venue, "POST", "/api/v1/asset/sendToAddress", send).await;
+    assert_eq!(short.refusal(), (400, -4114), "{short:?}");
+    assert!(short.text.contains("20 to 63"), "{short:?}");
+    let agents = signed(&venue, "GET", "/fapi/v3/agent", "").await;
+    assert!(agents.text.contains("4102444800000"), "{agents:?}");
+}
