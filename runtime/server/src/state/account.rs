@@ -19,7 +19,7 @@ use crate::limits::OrderCounts;
 const ORDER_IDS: i64 = 1_000_000_000_000;
 /// Finished orders that an account remembers on each surface: so many that have traded, and so
 /// many others.
-const FINISHED_MAX: usize = 50_000;
+const FINISHED_MAX: usize = 20_000;
 /// When the agents that are made up expire: at the end of the year 2099.
 const AGENT_EXPIRES_MS: i64 = 4_102_444_800_000;
 /// Start balance of assets that are quoted in, on both surfaces.

@@ -9,7 +9,7 @@ use windvane_engine::{
 };
 
 /// Entries of each list.
-const ENTRIES_MAX: usize = 50_000;
+const ENTRIES_MAX: usize = 20_000;
 
 /// One fill (spec 1, Account trade; spec 4, GET userTrades).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::client::{Fate, Fates, control};
 
 /// Accepted orders, and trades, of an account that the truth lists (`CONTROL.md`, The truth).
 const ACCEPTED_MAX: usize = 10_000;
-const TRADES_MAX: usize = 50_000;
+const TRADES_MAX: usize = 20_000;
 
 fn decimal(value: &Value) -> Decimal {
     value.as_str().unwrap().parse().unwrap()
