@@ -295,7 +295,7 @@ impl Wait {
         match &self.why {
             WaitReason::Budget(denied) => match denied.why {
                 Denial::Banned => "Send nothing at all: every request makes the ban longer.",
-                Denial::Stopped => "Send nothing before that: going on leads to a ban.",
+                Denial::Stopped(_) => "Send nothing before that: going on leads to a ban.",
                 _ => "Nothing was sent: send it later, or less of it.",
             },
             WaitReason::Venue(pause) => match pause.limit {
@@ -443,6 +443,11 @@ mod tests {
                 NotDone::Wait(never),
                 "the weight of this interval is used up: it asks for more than a whole interval \
                  gives, send less. Nothing was sent: send it later, or less of it.",
+            ),
+            (
+                wait(denied(Denial::Stopped(Limit::Firewall), Some(5)), 60_000),
+                "the venue said stop (HTTP 403, the firewall): wait 60 s at least. Send nothing \
+                 before that: going on leads to a ban.",
             ),
             (
                 wait(WaitReason::NoConnection("refused".to_owned()), 1_000),

@@ -205,7 +205,7 @@ async fn after_429_nothing_is_sent_until_the_time_named() {
         let WaitReason::Budget(denied) = wait.why else {
             panic!("{wait}")
         };
-        assert_eq!(denied.why, Denial::Stopped);
+        assert_eq!(denied.why, Denial::Stopped(Limit::Weight));
     }
     assert_eq!(server.requests().len(), 1);
 }

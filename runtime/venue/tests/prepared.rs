@@ -438,3 +438,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn neither_key_nor_signature_shows_in_debug() {
+    for version in [Version::V1, Version::V3] {
+        let prepared = request("spot.account", Some(version), &[]);
+        let path = format!("GET /api/{version}/account");
+        assert_eq!(format!("{prepared:?}"), path);
+    }
+    let shown = format!("{:?}", keys());
+    assert!(
+        !shown.contains("the-key") && !shown.contains("the-secret"),
+        "{shown}"
+    );
+}

@@ -505,3 +505,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_notional_without_bound_is_read() {
+    let risk = r#"{"symbol":"A","positionSide":"BOTH","positionAmt":"0","entryPrice":"0",
+        "maxNotionalValue":"INF"}"#;
+    let risk: windvane_venue::wire::futures::PositionRisk = read(risk).unwrap();
+    assert_eq!(risk.max_notional_value, Some(Text("INF".to_owned())));
+}

@@ -47,8 +47,8 @@ pub enum Denial {
     Orders,
     /// The route's own limit is used up.
     Own,
-    /// The venue said stop (429, 403, or it is shutting down).
-    Stopped,
+    /// The venue said stop, and why (429, 403, or it is shutting down).
+    Stopped(Limit),
     /// The address is banned (418); whatever is sent prolongs it.
     Banned,
 }
@@ -223,7 +223,7 @@ impl Budget {
             }
             Limit::Orders | Limit::Weight | Limit::Firewall | Limit::Closed => {
                 let until_ms = now_ms.saturating_add(after_ms.unwrap_or(STOP_MS));
-                self.stop_until(until_ms, Denial::Stopped);
+                self.stop_until(until_ms, Denial::Stopped(limit));
             }
         }
     }
@@ -303,7 +303,9 @@ impl Denied {
             Denial::Weight => "the weight of this interval is used up",
             Denial::Orders => "the orders of this interval are used up",
             Denial::Own => "the route's own limit is used up",
-            Denial::Stopped => "the venue said stop",
+            Denial::Stopped(Limit::Firewall) => "the venue said stop (HTTP 403, the firewall)",
+            Denial::Stopped(Limit::Closed) => "the venue said stop (-1016, it is shutting down)",
+            Denial::Stopped(_) => "the venue said stop (HTTP 429, too many requests)",
             Denial::Banned => "the address is banned",
         };
         match self.until_ms {

@@ -141,6 +141,32 @@ pub enum CallError {
         /// The version that would be sent.
         listed: Version,
     },
+    /// A list that is too long.
+    #[error("{name} has {entries} entries: give {most} at most")]
+    TooMany {
+        /// Parameter.
+        name: &'static str,
+        /// As many as given.
+        entries: usize,
+        /// As many as allowed.
+        most: usize,
+    },
+    /// A parameter that is sent with another one only.
+    #[error("{given} is given without {missing}: give {missing} too")]
+    Without {
+        /// Given.
+        given: &'static str,
+        /// Not given.
+        missing: &'static str,
+    },
+    /// A parameter that is not sent with a value of another.
+    #[error("{given} is given with {with}: leave one of them out")]
+    NotWith {
+        /// Given.
+        given: &'static str,
+        /// Name and value of the other.
+        with: &'static str,
+    },
     /// The sentence of an API key needs the venue's nonce.
     #[error(
         "spot.create_api_key signs the nonce that spot.get_nonce gives: give it by --nonce, or \
@@ -331,6 +357,11 @@ fn check_required(
     if route.counted == Counted::Order {
         return check_order(route, parameters);
     }
+    // Spec 1, Account trade history.
+    let (given, missing) = ("orderId", "symbol");
+    if parameters.get(given).is_some() && parameters.get(missing).is_none() {
+        return Err(CallError::Without { given, missing });
+    }
     Ok(())
 }
 
@@ -341,7 +372,27 @@ fn check_order(route: &Route, parameters: &Parameters) -> Result<(), CallError> 
             return Err(CallError::Alone { given, missing });
         }
     }
-    check_type(route.name, route.surface, |name| parameters.get(name))
+    check_type(route.name, route.surface, |name| parameters.get(name))?;
+    check_close_all(parameters)
+}
+
+/// A close-all order has neither quantity nor `reduceOnly` (spec 2, New order, rule 4).
+fn check_close_all(parameters: &Parameters) -> Result<(), CallError> {
+    let is_close_all = parameters.get("closePosition");
+    if !is_close_all.is_some_and(|flag| flag.eq_ignore_ascii_case("true")) {
+        return Ok(());
+    }
+    let apart = ["quantity", "reduceOnly"];
+    match apart
+        .into_iter()
+        .find(|name| parameters.get(name).is_some())
+    {
+        Some(given) => Err(CallError::NotWith {
+            given,
+            with: "closePosition=true",
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Has an order what its type makes mandatory?

@@ -24,9 +24,14 @@ pub(super) fn check_list(surface: Surface, param: &Param, text: &str) -> Result<
         let rule = format!("{} with at least one", rule());
         return Err(refuse(param.name, text, rule));
     }
-    if matches!(param.bounds, Bounds::Entries(most) if list.len() > most) {
-        let count = format!("{} entries", list.len());
-        return Err(refuse(param.name, &count, rule()));
+    if let Bounds::Entries(most) = param.bounds
+        && list.len() > most
+    {
+        return Err(CallError::TooMany {
+            name: param.name,
+            entries: list.len(),
+            most,
+        });
     }
     for (index, entry) in list.iter().enumerate() {
         let place = format!("{}[{index}]", param.name);

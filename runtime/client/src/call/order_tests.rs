@@ -125,7 +125,7 @@ fn lists_are_checked_entry_by_entry() {
     let six = [limit; 6].join(",");
     assert_eq!(
         batch(&format!("[{six}]")),
-        Err("batchOrders = \"6 entries\" must be a JSON list of at most 5 entries".to_owned())
+        Err("batchOrders has 6 entries: give 5 at most".to_owned())
     );
     assert_eq!(
         batch("[]"),
@@ -217,6 +217,38 @@ fn lists_of_ids_hold_integers_or_texts() {
     assert_eq!(cancel("spot.cancel_all_orders", &eleven), Ok(()));
     assert_eq!(
         cancel("futures.cancel_batch_orders", &eleven),
-        Err(r#"orderIdList = "11 entries" must be a JSON list of at most 10 entries"#.to_owned())
+        Err("orderIdList has 11 entries: give 10 at most".to_owned())
     );
+}
+
+#[test]
+fn what_the_documents_keep_apart_or_together_is() {
+    let close_all = [
+        "symbol=A",
+        "side=SELL",
+        "type=STOP_MARKET",
+        "stopPrice=1",
+        "closePosition=true",
+    ];
+    let order = |more: &'static str| {
+        let arguments: Vec<_> = close_all.into_iter().chain([more]).collect();
+        refusal("futures.new_order", &arguments)
+    };
+    assert!(parse("futures.new_order", &close_all).is_ok());
+    assert_eq!(
+        order("quantity=1"),
+        "quantity is given with closePosition=true: leave one of them out"
+    );
+    assert!(order("reduceOnly=false").starts_with("reduceOnly is given with"));
+    assert_eq!(
+        refusal("spot.user_trades", &["orderId=5"]),
+        "orderId is given without symbol: give symbol too"
+    );
+    assert!(parse("spot.user_trades", &["orderId=5", "symbol=A"]).is_ok());
+    for route in ["spot.wallet_transfer", "futures.wallet_transfer"] {
+        for amount in ["amount=0", "amount=-1"] {
+            let transfer = [amount, "asset=A", "clientTranId=1", "kindType=SPOT_FUTURE"];
+            assert!(refusal(route, &transfer).ends_with("greater than 0"));
+        }
+    }
 }

@@ -65,6 +65,7 @@ fn sample(param: &route::Param) -> String {
         (_, route::Bounds::SolanaAddress) => SOLANA,
         (Kind::Enum(words), _) => words[0],
         (Kind::Long | Kind::Int, _) => "56",
+        (Kind::Boolean, _) if param.name == "closePosition" => "false",
         (Kind::Boolean, _) => "true",
         (Kind::List, _) => match param.name {
             "batchOrders" => {
@@ -132,6 +133,21 @@ fn no_secret_shows_in_debug_or_in_refusals() {
         !shown.contains(seed) && !shown.contains("[7, 7, 7"),
         "{shown}"
     );
+}
+
+#[test]
+fn what_is_printed_of_an_answer_or_a_dry_run_for_debugging_is_no_secret() {
+    let dry = parse("spot.account", &[])
+        .unwrap()
+        .dry_run(&client())
+        .unwrap();
+    assert_eq!(format!("{dry:?}"), "GET http://127.0.0.1:9/api/v1/account");
+    let raw = RawAnswer {
+        status: 200,
+        headers: http::HeaderMap::new(),
+        text: r#"{"apiKey":"k","apiSecret":"s"}"#.to_owned(),
+    };
+    assert_eq!(format!("{raw:?}"), "HTTP 200, 30 bytes");
 }
 
 #[test]

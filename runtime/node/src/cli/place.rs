@@ -75,6 +75,7 @@ impl Place {
         &self,
         needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
     ) -> Result<Settings, Failure> {
+        self.refuse_addresses()?;
         let config = super::configuration(self.config.as_deref(), &self.set)?;
         let mut settings = match &self.venue {
             Some(file) => VenueLine::read(file)?.settings(&config, self.account)?,
@@ -96,5 +97,47 @@ impl Place {
             settings.credentials.solana = connection::credentials(&config.account, only)?.solana;
         }
         Ok(settings)
+    }
+
+    /// `--venue` gives the addresses: one that is set beside it would be without effect.
+    fn refuse_addresses(&self) -> Result<(), Failure> {
+        let is_address = |set: &&String| {
+            let key = set.split('=').next().unwrap_or_default().trim();
+            key.starts_with("venue.") && (key.ends_with(".rest") || key.ends_with(".ws"))
+        };
+        match self.set.iter().find(is_address) {
+            Some(set) if self.venue.is_some() => Err(Failure::Usage(format!(
+                "--set {set}: the addresses are those of --venue; leave out one of the two"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(set: &str, venue: Option<&str>) -> Place {
+        Place {
+            config: None,
+            set: vec![set.to_owned()],
+            venue: venue.map(PathBuf::from),
+            account: 0,
+            api: None,
+        }
+    }
+
+    #[test]
+    fn an_address_is_not_set_beside_a_line_of_addresses() {
+        let set = "venue.futures.rest=http://127.0.0.1:1";
+        let refused = place(set, Some("line.json")).refuse_addresses();
+        let Err(Failure::Usage(text)) = refused else {
+            panic!("taken")
+        };
+        assert!(text.starts_with("--set venue.futures.rest="), "{text}");
+        assert!(place(set, None).refuse_addresses().is_ok());
+        let other = place("venue.brand=svc", Some("line.json"));
+        assert!(other.refuse_addresses().is_ok());
     }
 }

@@ -74,7 +74,7 @@ pub(super) const ROUTES: &[Route] = &[
     row!(FUTURES "futures.wallet_transfer",
         Post "/fapi" [v1 v3] "/asset/wallet/transfer", Transfer, Fixed(5))
     .takes(&[
-        must("amount", Decimal),
+        must("amount", Decimal).above_zero(),
         must("asset", String),
         must("clientTranId", String).length(1, 63),
         must("kindType", TRANSFER_KIND),

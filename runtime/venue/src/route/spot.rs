@@ -70,7 +70,7 @@ pub(super) const ROUTES: &[Route] = &[
         .answers("array of Order"),
     row!(SPOT "spot.wallet_transfer", Post "/api" [v1 v3] "/asset/wallet/transfer", Trade, Fixed(5))
         .takes(&[
-            must("amount", Decimal),
+            must("amount", Decimal).above_zero(),
             must("asset", String),
             must("clientTranId", String).length(1, 63),
             must("kindType", TRANSFER_KIND),
@@ -79,7 +79,7 @@ pub(super) const ROUTES: &[Route] = &[
         .changes(),
     row!(SPOT "spot.send_to_address", Post "/api" [v1] "/asset/sendToAddress", Trade, Fixed(5))
         .takes(&[
-            must("amount", Decimal),
+            must("amount", Decimal).above_zero(),
             must("asset", String),
             must("toAddress", Address),
             may("clientTranId", String).length(20, 63),

@@ -2,6 +2,7 @@
 //! last. No sending, no clock: time and nonce come in a [`Stamp`].
 
 use std::borrow::Cow;
+use std::fmt;
 
 use alloy_primitives::Address;
 use secrecy::ExposeSecret;
@@ -62,7 +63,7 @@ pub struct Stamp {
 }
 
 /// The bytes of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Prepared {
     /// Method.
     pub method: Method,
@@ -77,6 +78,13 @@ pub struct Prepared {
     /// What was signed: the text of the HMAC or of the `Message`, or the typed data in JSON. For
     /// a request that is signed in its parameters only, the text of that signature.
     pub signed: Option<String>,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Neither key nor signature: a log is not the place for them.
+        write!(f, "{} {}", self.method, self.path)
+    }
 }
 
 /// A request that cannot be made from what the caller gave.

@@ -129,7 +129,7 @@ super::codes! {
         "The symbol's rules are wrong on the venue's side; report it."
     -4059 NO_NEED_TO_CHANGE_POSITION_SIDE Definite:
         "no need to change the position side";
-        "Nothing is to be done: the account has this position mode."
+        "Nothing is to be done: the account has this mode."
     -4060 INVALID_POSITION_SIDE Definite:
         "invalid position side";
         "Use BOTH in one-way mode, LONG or SHORT in hedge mode."

@@ -5,7 +5,7 @@ use windvane_engine::PositionSide;
 
 use crate::wire::common::SimpleResult;
 use crate::wire::fields::{record, request};
-use crate::wire::scalar::{Exact, Flag, OneOrMany, Whole, Word};
+use crate::wire::scalar::{Exact, Flag, OneOrMany, Text, Whole, Word};
 use crate::wire::words::{MarginMode, MarginType};
 
 record! {
@@ -99,7 +99,8 @@ record! {
         liquidation_price?: Exact = "liquidationPrice",
         /// Text in the documents, read as number too.
         leverage?: Whole = "leverage",
-        max_notional_value?: Exact = "maxNotionalValue",
+        /// A decimal, or `INF` where nothing bounds it.
+        max_notional_value?: Text = "maxNotionalValue",
         margin_type?: Word<MarginMode> = "marginType",
         isolated_margin?: Exact = "isolatedMargin",
         /// Text in the documents (`"false"`), read as boolean too.
