@@ -103,7 +103,8 @@ impl Place {
     fn refuse_addresses(&self) -> Result<(), Failure> {
         let is_address = |set: &&String| {
             let key = set.split('=').next().unwrap_or_default().trim();
-            key.starts_with("venue.") && (key.ends_with(".rest") || key.ends_with(".ws"))
+            let last = key.rsplit('.').next();
+            key.starts_with("venue.") && matches!(last, Some("rest" | "ws"))
         };
         match self.set.iter().find(is_address) {
             Some(set) if self.venue.is_some() => Err(Failure::Usage(format!(
