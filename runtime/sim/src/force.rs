@@ -226,7 +226,8 @@ impl Venue {
 
     /// How many finished orders are remembered from now on of each surface, of those that have
     /// traded and of the others: [`crate::FINISHED_MAX`] each at first.
-    pub fn remember_finished(&mut self, max: usize) {
-        self.orders.remember_finished(max.max(1));
+    pub fn remember_finished(&mut self, traded: usize, untraded: usize) {
+        self.orders
+            .remember_finished(traded.max(1), untraded.max(1));
     }
 }

@@ -106,7 +106,8 @@ pub(crate) struct Orders {
     free: Vec<OrderKey>,
     /// By kind, oldest first.
     finished: [VecDeque<OrderKey>; KINDS],
-    finished_max: usize,
+    /// Without and with a trade.
+    finished_max: [usize; 2],
     index: Index,
     /// By the venue's id, where it is asked for often.
     by_id: Option<Index>,
@@ -118,7 +119,7 @@ impl Orders {
             slots: Vec::new(),
             free: Vec::new(),
             finished: std::array::from_fn(|_| VecDeque::with_capacity(FINISHED_MAX + 1)),
-            finished_max: FINISHED_MAX,
+            finished_max: [FINISHED_MAX; 2],
             index: Index::new(),
             by_id: None,
         }
@@ -150,11 +151,11 @@ impl Orders {
         self.by_id = Some(index);
     }
 
-    /// Remembers this many finished orders of each kind from now on.
-    pub(crate) fn remember_finished(&mut self, max: usize) {
-        self.finished_max = max;
+    /// Remembers this many finished orders of each surface from now on.
+    pub(crate) fn remember_finished(&mut self, traded: usize, untraded: usize) {
+        self.finished_max = [untraded, traded];
         for kind in 0..KINDS {
-            while self.finished[kind].len() > max {
+            while self.finished[kind].len() > self.finished_max[kind % 2] {
                 self.forget_oldest(kind);
             }
         }
@@ -202,7 +203,7 @@ impl Orders {
             Surface::Futures => 2 + traded,
         };
         self.finished[kind].push_back(key);
-        if self.finished[kind].len() > self.finished_max {
+        if self.finished[kind].len() > self.finished_max[traded] {
             self.forget_oldest(kind);
         }
     }

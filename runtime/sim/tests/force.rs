@@ -138,7 +138,7 @@ fn accounts_can_share_one_sequence_of_order_ids() {
 #[test]
 fn only_so_many_finished_orders_are_remembered() {
     let mut full = Full::new();
-    full.venue.remember_finished(2);
+    full.venue.remember_finished(2, 2);
     let ids: Vec<_> = ["a", "b", "c"]
         .map(|name| full.place(name, market(FUTURES, Side::Buy, 1)))
         .into();
@@ -150,7 +150,7 @@ fn only_so_many_finished_orders_are_remembered() {
 #[test]
 fn what_ends_without_a_fill_or_on_another_surface_pushes_out_nothing_that_was_filled() {
     let mut full = Full::new();
-    full.venue.remember_finished(2);
+    full.venue.remember_finished(2, 2);
     let filled = full.place("a", market(SPOT, Side::Buy, 1));
     full.place("other", market(FUTURES, Side::Buy, 1));
     for n in 0..5 {

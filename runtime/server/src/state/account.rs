@@ -17,9 +17,10 @@ use crate::limits::OrderCounts;
 
 /// Order ids of the account at place n begin after n times this, so that no id is given twice.
 const ORDER_IDS: i64 = 1_000_000_000_000;
-/// Finished orders that an account remembers on each surface: so many that have traded, and so
-/// many others.
-const FINISHED_MAX: usize = 20_000;
+/// Finished orders that an account remembers on each surface: so many that have traded.
+const TRADED_MAX: usize = 20_000;
+/// And so many others: a minute of nothing but orders, at the limit of spot.
+const UNTRADED_MAX: usize = 6_000;
 /// When the agents that are made up expire: at the end of the year 2099.
 const AGENT_EXPIRES_MS: i64 = 4_102_444_800_000;
 /// Start balance of assets that are quoted in, on both surfaces.
@@ -96,7 +97,7 @@ impl Account {
     ) -> Result<Self, VenueConfigError> {
         let mut venue = Venue::new(config(instruments, assets), instruments.to_vec())?;
         venue.order_ids_after(VenueOrderId(i64::from(place) * ORDER_IDS));
-        venue.remember_finished(FINISHED_MAX);
+        venue.remember_finished(TRADED_MAX, UNTRADED_MAX);
         for (n, instrument) in instruments.iter().enumerate() {
             if instrument.surface == Surface::Futures {
                 venue.set_brackets(InstrumentId(n as u16), &brackets())?;
@@ -216,7 +217,7 @@ mod tests {
         };
         venue.request(now, &order("filled", OrderType::Market));
         let filled = venue.newest_order_id();
-        for n in 0..6_000 {
+        for n in 0..7_000 {
             let mut untraded = order(&format!("untraded{n}"), OrderType::Limit);
             if let Request::Place(new) = &mut untraded {
                 new.terms.price = Some(Price(7_000_000));
