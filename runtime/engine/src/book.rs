@@ -3,11 +3,13 @@
 //! Tops arrive sooner than depth differences; both carry the venue's update id, so that the
 //! later word wins level by level.
 
+use serde::{Deserialize, Serialize};
+
 use crate::market::Level;
 use crate::order::Side;
 
 /// One side, best level last, so that changes near the top move little.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Ladder {
     levels: Vec<Level>,
     /// +1 for bids, -1 for asks: a better price has the larger `price * sign`.
@@ -55,7 +57,7 @@ impl Ladder {
 }
 
 /// The book of one instrument.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Book {
     bid: Level,
     ask: Level,

@@ -1,14 +1,17 @@
 //! What an engine is made of: instruments, strategies, limits. Fixed for its life, and the first
 //! thing that its record covers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
 use crate::ids::{AssetId, InstrumentId, StrategyName};
 use crate::instrument::Instrument;
+use crate::live::LiveConfig;
 use crate::order::Surface;
 use crate::risk::RiskLimits;
 
 /// Configuration of an engine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EngineConfig {
     /// Names of assets; [`AssetId`] is an index into it.
     pub assets: Vec<String>,
@@ -27,12 +30,15 @@ pub struct EngineConfig {
     /// What else the run depends on (seed, fees, parameters of strategies), in words: recorded, and
     /// so part of the fingerprint, but never read.
     pub circumstances: String,
+    /// A run against a real clock; without it, the account is taken to be as configured and
+    /// every request may leave at once.
+    pub live: Option<LiveConfig>,
     /// Whether sealed blocks of records are kept for a journal.
     pub keep_journal: bool,
 }
 
 /// One strategy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StrategyConfig {
     /// Its id.
     pub name: StrategyName,
@@ -45,7 +51,7 @@ pub struct StrategyConfig {
 }
 
 /// An instrument that is granted to a strategy, with the streams that it is told of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Subscription {
     /// The instrument.
     pub instrument: InstrumentId,
@@ -56,7 +62,7 @@ pub struct Subscription {
 }
 
 /// Market streams of a subscription.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Streams {
     /// Trades.
     pub trades: bool,
@@ -67,7 +73,7 @@ pub struct Streams {
 }
 
 /// What happens to the orders and positions of a strategy that failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFault {
     /// Cancel its orders.
     #[default]

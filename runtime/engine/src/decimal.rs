@@ -1,6 +1,8 @@
 //! Exact numbers: powers of ten, amounts of money in 1e-8 units, and the way to and from
 //! [`Decimal`], the type at every edge. No floating point.
 
+use serde::{Deserialize, Serialize};
+
 pub use rust_decimal::Decimal;
 
 /// Decimal places of every [`Amount`].
@@ -67,7 +69,9 @@ const fn round_half_even(quotient: i128, remainder: i128, denominator: i128) -> 
 }
 
 /// An amount of one asset, in units of 1e-8. Signed; the asset is known from the context.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Amount(pub i128);
 
 impl Amount {

@@ -1,12 +1,15 @@
 //! Everything that the engine wants done ([`Effect`]), and what it tells people ([`Notice`]).
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
+use crate::engine::{Doubt, RunState};
 use crate::event::Event;
-use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
+use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::input::FaultKind;
 use crate::order::{OrderTerms, PositionSide, Surface};
 use crate::orders::Order;
-use crate::protocol::{Fill, OrderUpdate, Request};
+use crate::protocol::{Fill, OrderReport, OrderUpdate, Request};
 use crate::risk::LossLimit;
 use crate::rules::Rejection;
 
@@ -23,10 +26,16 @@ pub enum Effect {
     },
     /// Send a request to the venue, once the record of its intent is durable.
     Send {
-        /// Sequence of the record that must be durable first.
+        /// Sequence of the record that must be durable first; 0 for what adds no exposure
+        /// (cancels, questions, heartbeats) and never waits for a disk.
         record: u64,
         /// The request; boxed, so that the far more frequent deliveries stay small.
         request: Box<Request>,
+    },
+    /// Close the user stream of a surface and connect anew: it is not trusted any more.
+    Reconnect {
+        /// Surface.
+        surface: Surface,
     },
 }
 
@@ -99,6 +108,49 @@ pub enum Notice {
         /// What, from what, to what.
         adjustment: Adjustment,
     },
+    /// The state of a live run changed.
+    State {
+        /// When.
+        time: Time,
+        /// The state that it left.
+        from: RunState,
+        /// The state that it entered.
+        to: RunState,
+        /// What is in doubt now.
+        doubts: Vec<Doubt>,
+    },
+    /// The dead man's switch of a symbol is not as it should be.
+    Heartbeat {
+        /// When.
+        time: Time,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// What happened.
+        what: HeartbeatNotice,
+    },
+    /// A fill that the user stream missed was learned over REST.
+    Recovered {
+        /// When.
+        time: Time,
+        /// The order.
+        order: OrderSeq,
+        /// The fill.
+        fill: Fill,
+    },
+    /// An own order that this process did not send was taken over.
+    Adopted {
+        /// When.
+        time: Time,
+        /// The order.
+        order: Order,
+    },
+    /// An own order of a strategy that is not configured any more rests, and is cancelled.
+    Stray {
+        /// When.
+        time: Time,
+        /// The order.
+        report: OrderReport,
+    },
     /// An order or a fill on the account that is not ours.
     External {
         /// When.
@@ -110,8 +162,19 @@ pub enum Notice {
     },
 }
 
-/// A correction by the venue's evidence.
+/// What is wrong with a dead man's switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeartbeatNotice {
+    /// The venue did not confirm it.
+    Failed,
+    /// It is not renewed while the runtime is not healthy.
+    Withheld,
+    /// It was not renewed in time: the symbol's orders are unknown until they were asked for.
+    Lapsed,
+}
+
+/// A correction by the venue's evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Adjustment {
     /// A balance.
     Balance {
@@ -134,5 +197,10 @@ pub enum Adjustment {
         from: i64,
         /// What the venue says.
         to: i64,
+    },
+    /// The venue knows no such order, and it can no longer arrive.
+    Absent {
+        /// The order.
+        order: OrderSeq,
     },
 }

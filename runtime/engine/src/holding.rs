@@ -1,6 +1,8 @@
 //! Positions with their open orders: the account's, each strategy's, and what belongs to none of
 //! ours. The sub-ledgers always sum to the account.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::ledger::Position;
@@ -8,7 +10,7 @@ use crate::order::{PositionSide, Side};
 use crate::risk::Exposure;
 
 /// A position and the quantities of the orders that may change it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holding {
     /// The position.
     pub position: Position,
@@ -38,7 +40,7 @@ impl Holding {
 }
 
 /// One ledger: a holding per instrument and position side.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledger(Vec<Holding>);
 
 impl Ledger {
@@ -94,7 +96,7 @@ impl Ledger {
 
 /// The account's ledger, the strategies' sub-ledgers, and the rest: positions from before the
 /// start and from orders that are not ours.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledgers {
     /// The account.
     pub account: Ledger,

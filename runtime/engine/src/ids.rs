@@ -1,7 +1,11 @@
 //! Identities and time: newtypes, so that no id is taken for another.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// Nanoseconds since the Unix epoch, UTC. Time is always an argument, never asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Time(pub i64);
 
 impl Time {
@@ -29,28 +33,40 @@ impl Time {
 }
 
 /// Index of an instrument in the engine's table, in the order of the configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct InstrumentId(pub u16);
 
 /// Index of a strategy in the engine's table, in the order of the configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct StrategyId(pub u16);
 
 /// Index of an asset in the engine's table of asset names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct AssetId(pub u16);
 
 /// Number of an own order: rises by one with every accepted intent of the process, from 1.
 /// It is the `<sequence>` of the client order id.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct OrderSeq(pub u64);
 
 /// The venue's order id (`orderId`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct VenueOrderId(pub i64);
 
 /// The venue's trade id (`t` of an execution, `id` of an account trade); unique per instrument.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct TradeId(pub i64);
 
 /// A client order id: 1 to 36 characters of letters, digits, `.`, `:`, `/`, `_`, `-`
@@ -91,6 +107,13 @@ impl ClientOrderId {
             bytes,
             len: text.len() as u8,
         })
+    }
+
+    /// Stands for an id that is not known.
+    pub(crate) const fn unknown() -> Self {
+        let mut bytes = [0; Self::LEN_MAX];
+        bytes[0] = b'-';
+        Self { bytes, len: 1 }
     }
 
     /// The id of an own order: `<strategy>.<epoch>.<sequence>`, numbers in base 36.
@@ -171,6 +194,19 @@ impl std::fmt::Display for ClientOrderId {
     }
 }
 
+impl Serialize for ClientOrderId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ClientOrderId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&str>::deserialize(deserializer)?;
+        Self::new(text).map_err(serde::de::Error::custom)
+    }
+}
+
 impl std::fmt::Debug for ClientOrderId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.as_str())
@@ -178,7 +214,7 @@ impl std::fmt::Debug for ClientOrderId {
 }
 
 /// The id of a strategy: 1 to 8 of `a-z 0-9 -`, part of every client order id.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StrategyName(String);
 
 /// Why a text is no strategy id.

@@ -1,8 +1,11 @@
 //! Everything that can happen to the engine, as one closed enum.
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::Intent;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::instrument::SymbolStatus;
+use crate::live::LiveInput;
 use crate::market::MarketEvent;
 use crate::protocol::{Reply, UserEvent};
 
@@ -38,6 +41,8 @@ pub enum Input<'a> {
     },
     /// A command of the operator.
     Command(Command),
+    /// How much of the outside can be trusted; live only.
+    Live(&'a LiveInput),
     /// The status of a symbol changed.
     SymbolStatus {
         /// The instrument.
@@ -48,7 +53,7 @@ pub enum Input<'a> {
 }
 
 /// How a strategy failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum FaultKind {
     /// A trap of the module, panics included.
@@ -102,7 +107,7 @@ impl FaultKind {
 }
 
 /// A command of the operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Command {
     /// No new exposure; cancels and reducing orders pass.

@@ -1,12 +1,14 @@
 //! An instrument's rules as exchange information states them (spec 1, Symbol rules; spec 2,
 //! Exchange information), in the instrument's own integer scales.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::{Amount, Decimal};
 use crate::ids::AssetId;
 use crate::order::{OrderType, Surface, TimeInForce};
 
 /// Status of a symbol. Any but `Trading` takes no order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SymbolStatus {
     /// `TRADING`.
     Trading,
@@ -15,7 +17,7 @@ pub enum SymbolStatus {
 }
 
 /// One tradable instrument, named `spot:SYMBOL` or `futures:SYMBOL`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instrument {
     /// Surface.
     pub surface: Surface,
@@ -42,10 +44,13 @@ pub struct Instrument {
     /// `timeInForce`; empty when unknown, which allows all.
     pub times_in_force: Vec<TimeInForce>,
     /// `triggerProtect`: threshold for priceProtect, a fraction.
+    #[serde(with = "rust_decimal::serde::str_option")]
     pub trigger_protect: Option<Decimal>,
     /// `marketTakeBound`: largest distance from mark that a market order may make, a fraction.
+    #[serde(with = "rust_decimal::serde::str_option")]
     pub market_take_bound: Option<Decimal>,
     /// `liquidationFee`, a fraction.
+    #[serde(with = "rust_decimal::serde::str_option")]
     pub liquidation_fee: Option<Decimal>,
 }
 
@@ -73,7 +78,7 @@ impl Instrument {
 }
 
 /// Every filter of documents 1 and 2; `None` where exchange information does not carry it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
     /// `PRICE_FILTER`.
     pub price: Option<PriceFilter>,
@@ -98,7 +103,7 @@ pub struct Filters {
 }
 
 /// `PRICE_FILTER`, price mantissas; 0 disables a rule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceFilter {
     /// `minPrice`.
     pub min_price: i64,
@@ -110,7 +115,7 @@ pub struct PriceFilter {
 
 /// `LOT_SIZE` or `MARKET_LOT_SIZE`, quantity mantissas. A step of 0 disables the step rule, a
 /// maximum of 0 the maximum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LotSize {
     /// `minQty`.
     pub min_qty: i64,
@@ -121,31 +126,37 @@ pub struct LotSize {
 }
 
 /// `PERCENT_PRICE`; multipliers are fractions of the reference price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PercentPrice {
     /// `multiplierUp`.
+    #[serde(with = "rust_decimal::serde::str")]
     pub multiplier_up: Decimal,
     /// `multiplierDown`.
+    #[serde(with = "rust_decimal::serde::str")]
     pub multiplier_down: Decimal,
 }
 
 /// `PERCENT_PRICE_BY_SIDE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PercentPriceBySide {
     /// `bidMultiplierUp`.
+    #[serde(with = "rust_decimal::serde::str")]
     pub bid_multiplier_up: Decimal,
     /// `bidMultiplierDown`.
+    #[serde(with = "rust_decimal::serde::str")]
     pub bid_multiplier_down: Decimal,
     /// `askMultiplierUp`.
+    #[serde(with = "rust_decimal::serde::str")]
     pub ask_multiplier_up: Decimal,
     /// `askMultiplierDown`.
+    #[serde(with = "rust_decimal::serde::str")]
     pub ask_multiplier_down: Decimal,
     /// `avgPriceMins`.
     pub avg_price_mins: u32,
 }
 
 /// `NOTIONAL`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notional {
     /// `minNotional`.
     pub min_notional: Amount,

@@ -1,5 +1,7 @@
 //! Positions and profit from fills, exactly: cost is kept, averages are only ever shown.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::{Amount, div_half_even, pow10};
 use crate::instrument::Instrument;
 use crate::order::Side;
@@ -8,7 +10,7 @@ use crate::order::Side;
 ///
 /// `realized - cost + quantity * mark` is exact at any time: rounding a released cost only moves
 /// profit between realized and unrealized.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Quantity mantissa, negative when short.
     pub qty: i64,
@@ -83,7 +85,7 @@ pub fn value(instrument: &Instrument, qty: i64, mark: i64) -> Amount {
 }
 
 /// One balance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// Wallet balance on futures; free plus locked on spot.
     pub total: Amount,

@@ -22,6 +22,7 @@ pub mod ids;
 pub mod input;
 pub mod instrument;
 pub mod ledger;
+pub mod live;
 pub mod market;
 pub mod order;
 pub mod order_state;
@@ -31,6 +32,7 @@ pub mod record;
 pub mod risk;
 pub mod rules;
 pub mod timer;
+pub mod truth;
 
 pub use callback::Callback;
 pub use decimal::{Amount, Decimal};

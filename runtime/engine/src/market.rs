@@ -1,10 +1,12 @@
 //! Public market data as the engine and the simulated venue take it: integers in the
 //! instrument's scales, already joined and in order.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::Time;
 
 /// One price level: price and quantity mantissas. In a difference, quantity 0 removes the level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
     /// Price mantissa at the instrument's price scale.
     pub price: i64,

@@ -1,20 +1,26 @@
 //! The words of an order: sides, types, times in force, statuses, and the order itself.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
 use crate::ids::{ClientOrderId, InstrumentId};
 
 /// Price mantissa at the instrument's price scale.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Price(pub i64);
 
 /// Quantity mantissa at the instrument's quantity scale.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Qty(pub i64);
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $code:literal, $text:literal;)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[repr(u8)]
         pub enum $name { $($(#[$item_doc])* $item = $code,)* }
 
@@ -239,7 +245,7 @@ words! {
 
 /// The terms of an order: everything but its identity (spec 1, Place order; spec 2, New order).
 /// A strategy's intent and a request to the venue carry the same terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderTerms {
     /// The instrument.
     pub instrument: InstrumentId,
@@ -297,7 +303,7 @@ impl OrderTerms {
 }
 
 /// A new order as it is sent to the venue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewOrder {
     /// `newClientOrderId`.
     pub client_order_id: ClientOrderId,

@@ -4,8 +4,10 @@
 //! Updates may come late, twice or out of order, so that a move that would lead backwards is no
 //! error: it is refused and the order stays as it is.
 
+use serde::{Deserialize, Serialize};
+
 /// State of an own order; the numbers are those of the strategy contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum OrderState {
     /// Sent, no word from the venue yet.
@@ -89,11 +91,13 @@ pub enum OrderMove {
     Expire = 7,
     /// The outcome of the request is unknown.
     LoseTrack = 8,
+    /// The dead man's switch may have cancelled it.
+    Doubt = 9,
 }
 
 impl OrderMove {
     /// All moves, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Accept,
         Self::FillPart,
         Self::FillAll,
@@ -103,27 +107,28 @@ impl OrderMove {
         Self::Reject,
         Self::Expire,
         Self::LoseTrack,
+        Self::Doubt,
     ];
 }
 
 /// The table: one row per state, one column per move; `None` is no move.
 #[rustfmt::skip]
-const TABLE: [[Option<OrderState>; 9]; 9] = {
+const TABLE: [[Option<OrderState>; 10]; 9] = {
     use OrderState::{Canceled, CancelRequested, Expired, Filled, New, PartiallyFilled, Rejected, Unknown};
     const NO: Option<OrderState> = None;
     [
-        //                    Accept   FillPart             FillAll     RequestCancel        CancelRefused        Cancel        Reject        Expire       LoseTrack
-        /* Submitted       */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown)],
-        /* New             */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO],
-        /* PartiallyFilled */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), NO,           Some(Expired), NO],
+        //                    Accept   FillPart             FillAll     RequestCancel        CancelRefused        Cancel        Reject        Expire       LoseTrack      Doubt
+        /* Submitted       */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown), Some(Unknown)],
+        /* New             */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO, Some(Unknown)],
+        /* PartiallyFilled */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), NO,           Some(Expired), NO, Some(Unknown)],
         // What a refused cancel leaves behind depends on what was filled: see `after_cancel_refused`.
-        /* CancelRequested */ [NO,      Some(CancelRequested), Some(Filled), NO,                  Some(New),             Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown)],
-        /* Unknown         */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(Unknown),         NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO],
+        /* CancelRequested */ [NO,      Some(CancelRequested), Some(Filled), NO,                  Some(New),             Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown), Some(Unknown)],
+        /* Unknown         */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(Unknown),         NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO, NO],
         // Ended orders stay ended. A late fill that completes a cancelled or expired order makes it filled.
-        /* Filled          */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO],
-        /* Canceled        */ [NO,      NO,                  Some(Filled), NO,                  NO,                  NO,           NO,           NO,          NO],
-        /* Rejected        */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO],
-        /* Expired         */ [NO,      NO,                  Some(Filled), NO,                  NO,                  NO,           NO,           NO,          NO],
+        /* Filled          */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO, NO],
+        /* Canceled        */ [NO,      NO,                  Some(Filled), NO,                  NO,                  NO,           NO,           NO,          NO, NO],
+        /* Rejected        */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO, NO],
+        /* Expired         */ [NO,      NO,                  Some(Filled), NO,                  NO,                  NO,           NO,           NO,          NO, NO],
     ]
 };
 
@@ -149,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Every one of the 81 moves against the rules in words.
+    /// Every one of the 90 moves against the rules in words.
     #[test]
     fn the_table_keeps_the_rules_of_the_documents() {
         use OrderMove as M;
@@ -179,6 +184,7 @@ mod tests {
                     M::LoseTrack => {
                         matches!(state, S::Submitted | S::CancelRequested).then_some(S::Unknown)
                     }
+                    M::Doubt => (state != S::Unknown).then_some(S::Unknown),
                 };
                 assert_eq!(after, expected, "{what}");
             }

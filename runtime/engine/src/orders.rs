@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId};
 use crate::instrument::Instrument;
-use crate::order::OrderTerms;
+use crate::order::{ExecutionType, NewOrder, OrderStatus, OrderTerms, Price, Qty, TimeInForce};
 use crate::order_state::{OrderMove, OrderState};
+use crate::protocol::OrderUpdate;
 
 /// How many ended orders are remembered, so that a late fill still finds its order.
 const ENDED_MAX: usize = 4096;
 
 /// An own order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Its number.
     pub seq: OrderSeq,
@@ -39,6 +42,19 @@ pub struct Order {
     pub reserved_qty: i64,
     /// The venue's code of a refusal; 0 otherwise.
     pub refusal_code: i32,
+    /// It was not sent yet: its symbol's dead man's switch is not armed. Live only.
+    pub held: bool,
+    /// When REST confirmed it first.
+    pub confirmed: Option<Time>,
+    /// The user stream told of it.
+    pub on_stream: bool,
+    /// When its outcome was lost.
+    pub lost: Option<Time>,
+    /// Since when a fill that the venue reported is missing.
+    pub missing_since: Option<Time>,
+    /// Executed quantity up to which fills were made up from totals: an event of a fill within it
+    /// comes too late.
+    pub recovered_qty: i64,
     /// Trade ids that were counted: nearly always one, so the first lies inline.
     first_trade: Option<TradeId>,
     more_trades: Vec<TradeId>,
@@ -67,6 +83,12 @@ impl Order {
             reported_qty: 0,
             reserved_qty,
             refusal_code: 0,
+            held: false,
+            confirmed: None,
+            on_stream: false,
+            lost: None,
+            missing_since: None,
+            recovered_qty: 0,
             first_trade: None,
             more_trades: Vec::new(),
         }
@@ -103,6 +125,38 @@ impl Order {
         true
     }
 
+    /// The request that sends it.
+    pub const fn request(&self) -> NewOrder {
+        NewOrder {
+            client_order_id: self.client_order_id,
+            terms: self.terms,
+        }
+    }
+
+    /// An event that tells of nothing but its terms.
+    pub fn as_update(&self) -> OrderUpdate {
+        let zero = Price(0);
+        OrderUpdate {
+            client_order_id: self.client_order_id,
+            order_id: self.venue_order_id.unwrap_or_default(),
+            instrument: self.instrument(),
+            side: self.terms.side,
+            position_side: self.terms.position_side,
+            order_type: self.terms.order_type,
+            time_in_force: self.terms.time_in_force.unwrap_or(TimeInForce::Gtc),
+            orig_qty: self.terms.qty.unwrap_or_default(),
+            price: self.terms.price.unwrap_or(zero),
+            stop_price: self.terms.stop_price.unwrap_or(zero),
+            reduce_only: self.terms.reduce_only,
+            execution: ExecutionType::Trade,
+            status: OrderStatus::PartiallyFilled,
+            executed_qty: Qty(self.executed_qty),
+            transaction_time: Time::default(),
+            event_time: Time::default(),
+            fill: None,
+        }
+    }
+
     /// Quantity mantissa that is not filled yet; 0 for orders without a quantity.
     pub fn remaining_qty(&self) -> i64 {
         let qty = self.terms.qty.map_or(0, |qty| qty.0);
@@ -124,16 +178,35 @@ impl Order {
 }
 
 /// All own orders that can still be spoken of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Orders {
     live: BTreeMap<OrderSeq, Order>,
     ended: VecDeque<Order>,
+    /// Orders whose id carries another number than ours: of earlier epochs.
+    foreign: BTreeMap<ClientOrderId, OrderSeq>,
 }
 
 impl Orders {
     /// Adds a live order.
     pub fn insert(&mut self, order: Order) {
         self.live.insert(order.seq, order);
+    }
+
+    /// Adds a live order whose id was given out by an earlier process.
+    pub fn insert_foreign(&mut self, order: Order) {
+        self.foreign.insert(order.client_order_id, order.seq);
+        self.insert(order);
+    }
+
+    /// The number of an order of an earlier process.
+    pub fn foreign(&self, id: &ClientOrderId) -> Option<OrderSeq> {
+        self.foreign.get(id).copied()
+    }
+
+    /// The live or recently ended order with this id at the venue.
+    pub fn of_venue(&self, id: VenueOrderId) -> Option<&Order> {
+        let mut known = self.live.values().chain(self.ended.iter().rev());
+        known.find(|order| order.venue_order_id == Some(id))
     }
 
     /// A live order.
@@ -172,8 +245,10 @@ impl Orders {
     /// Moves an order from the live to the ended ones.
     pub fn end(&mut self, seq: OrderSeq) {
         if let Some(order) = self.live.remove(&seq) {
-            if self.ended.len() == ENDED_MAX {
-                self.ended.pop_front();
+            if self.ended.len() == ENDED_MAX
+                && let Some(oldest) = self.ended.pop_front()
+            {
+                self.foreign.remove(&oldest.client_order_id);
             }
             self.ended.push_back(order);
         }

@@ -1,15 +1,18 @@
 //! What is said between the runtime and a venue, real or simulated: requests, the answers to
 //! them, and the events of the user data streams. Neither side sees the other's state.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
 use crate::ids::{AssetId, ClientOrderId, InstrumentId, Time, TradeId, VenueOrderId};
 use crate::order::{
-    ExecutionType, NewOrder, OrderStatus, OrderType, PositionSide, Price, Qty, Side, Surface,
-    TimeInForce,
+    ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
+    Surface, TimeInForce,
 };
+use crate::truth::{Subject, Truth};
 
 /// A request to the venue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// Place order (spec 1 and 2).
     Place(NewOrder),
@@ -60,10 +63,12 @@ pub enum Request {
         /// 1 to 125.
         leverage: u32,
     },
+    /// Ask for the state of the account.
+    Read(Subject),
 }
 
 /// How a request ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome<T> {
     /// The venue did it.
     Done(T),
@@ -75,7 +80,7 @@ pub enum Outcome<T> {
 }
 
 /// A definite refusal: `{code, msg}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The venue's error code, negative.
     pub code: i32,
@@ -84,7 +89,7 @@ pub struct Refusal {
 }
 
 /// The venue's answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// To [`Request::Place`], and one for each order of a [`Request::PlaceBatch`], in its order.
     Placed {
@@ -133,10 +138,17 @@ pub enum Reply {
         /// The leverage now in force.
         outcome: Outcome<u32>,
     },
+    /// To [`Request::Read`].
+    Read {
+        /// What was asked for.
+        subject: Subject,
+        /// Outcome.
+        outcome: Outcome<Truth>,
+    },
 }
 
 /// An order object of an answer: the venue's state of one order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderReport {
     /// `clientOrderId`.
     pub client_order_id: ClientOrderId,
@@ -157,7 +169,7 @@ pub struct OrderReport {
 }
 
 /// An event of a user data stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserEvent {
     /// `executionReport` (spot) or `ORDER_TRADE_UPDATE` (futures).
     Order(OrderUpdate),
@@ -177,10 +189,15 @@ pub enum UserEvent {
         /// Hedge mode.
         hedge: bool,
     },
+    /// `ACCOUNT_CONFIG_UPDATE` with `ai`: the asset mode.
+    AssetMode {
+        /// Multi-assets margin.
+        multi_assets: bool,
+    },
 }
 
 /// One order update of a user data stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderUpdate {
     /// `c`.
     pub client_order_id: ClientOrderId,
@@ -218,8 +235,61 @@ pub struct OrderUpdate {
     pub fill: Option<Fill>,
 }
 
+impl OrderUpdate {
+    /// An update of an order of which only its id is known, and that is not ours.
+    pub(crate) fn external(instrument: InstrumentId, order_id: VenueOrderId) -> Self {
+        Self {
+            client_order_id: ClientOrderId::unknown(),
+            order_id,
+            instrument,
+            side: Side::Buy,
+            position_side: PositionSide::Both,
+            order_type: OrderType::Limit,
+            time_in_force: TimeInForce::Gtc,
+            orig_qty: Qty(0),
+            price: Price(0),
+            stop_price: Price(0),
+            reduce_only: false,
+            execution: ExecutionType::Trade,
+            status: OrderStatus::PartiallyFilled,
+            executed_qty: Qty(0),
+            transaction_time: Time(0),
+            event_time: Time(0),
+            fill: None,
+        }
+    }
+
+    /// The terms of its order, as far as the event tells them.
+    pub(crate) fn terms(&self) -> OrderTerms {
+        let known = |price: Price| (price.0 != 0).then_some(price);
+        let mut terms = OrderTerms::new(self.instrument, self.side, self.order_type);
+        terms.position_side = self.position_side;
+        terms.time_in_force = Some(self.time_in_force);
+        terms.qty = Some(self.orig_qty);
+        terms.price = known(self.price);
+        terms.stop_price = known(self.stop_price);
+        terms.reduce_only = self.reduce_only;
+        terms
+    }
+
+    /// The order before this event.
+    pub(crate) fn report(&self) -> OrderReport {
+        let filled = self.fill.map_or(0, |fill| fill.qty.0);
+        OrderReport {
+            client_order_id: self.client_order_id,
+            order_id: self.order_id,
+            instrument: self.instrument,
+            status: OrderStatus::New,
+            orig_qty: self.orig_qty,
+            executed_qty: Qty(self.executed_qty.0 - filled),
+            cum_quote: Amount::ZERO,
+            update_time: self.event_time,
+        }
+    }
+}
+
 /// One fill of an own order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
     /// `t`, unique per instrument.
     pub trade_id: TradeId,
@@ -240,7 +310,7 @@ pub struct Fill {
 }
 
 /// Reason of an account update (`m`), as far as the ledger treats it differently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum AccountReason {
     /// `ORDER`: a fill; its balance changes are already in the fill.
@@ -253,7 +323,7 @@ pub enum AccountReason {
 
 /// Balances and positions after a change. What is not listed has not changed: an empty list
 /// never wipes anything (spec 4, section 6, point 14).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountUpdate {
     /// Surface of the account.
     pub surface: Surface,
@@ -268,7 +338,7 @@ pub struct AccountUpdate {
 }
 
 /// One balance: `wb` and `bc` on futures; `f` and `l` on spot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BalanceUpdate {
     /// The asset.
     pub asset: AssetId,
@@ -281,7 +351,7 @@ pub struct BalanceUpdate {
 }
 
 /// One position after a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PositionUpdate {
     /// The instrument.
     pub instrument: InstrumentId,

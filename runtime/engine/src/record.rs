@@ -10,6 +10,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use sha2::{Digest, Sha256};
 
 use crate::codec::{self, DecodeError};
@@ -38,7 +40,7 @@ pub struct Block {
 }
 
 /// Writes records into chained blocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recorder {
     bytes: Vec<u8>,
     chain: Hash,
@@ -46,6 +48,7 @@ pub struct Recorder {
     records: u64,
     first_record: u64,
     keep: bool,
+    #[serde(skip)]
     sealed: VecDeque<Block>,
 }
 

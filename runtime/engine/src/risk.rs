@@ -5,11 +5,13 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
 use crate::ids::Time;
 
 /// Limits; `None` is no limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RiskLimits {
     /// `max_order_notional`.
     pub max_order_notional: Option<Amount>,
@@ -54,7 +56,7 @@ impl LossLimit {
 }
 
 /// Equity against the loss limits: its peak and the start of the UTC day.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LossWatch {
     last: Amount,
     peak: Amount,
@@ -113,7 +115,7 @@ impl LossWatch {
 }
 
 /// Times of the orders of the last minute, at most as many as the limit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RateWindow {
     times: VecDeque<Time>,
 }
@@ -152,7 +154,7 @@ impl RateWindow {
 }
 
 /// Quantities at stake in one instrument and position side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exposure {
     /// Position quantity, signed mantissa.
     pub position: i64,

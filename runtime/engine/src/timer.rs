@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
+use crate::order::Surface;
 
 /// What a timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Timer {
     /// A timer that a strategy set.
     Strategy {
@@ -26,10 +29,22 @@ pub enum Timer {
         /// The order.
         order: OrderSeq,
     },
+    /// The age of all evidence is looked at; live only.
+    Watch,
+    /// The next question or round of reconciliation; live only.
+    Reconcile {
+        /// Surface.
+        surface: Surface,
+    },
+    /// The dead man's switch of a symbol is due; live only.
+    Renew {
+        /// The instrument.
+        instrument: InstrumentId,
+    },
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Timers {
     by_time: BTreeSet<(Time, Timer)>,
     by_timer: BTreeMap<Timer, Time>,

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-const ALLOWED: &[&str] = &["rust_decimal", "sha2", "thiserror"];
+const ALLOWED: &[&str] = &["postcard", "rust_decimal", "serde", "sha2", "thiserror"];
 
 /// Names in every table of the manifest that puts a crate into the library: `[dependencies]`,
 /// `[build-dependencies]`, both also per target and as `[dependencies.name]`.

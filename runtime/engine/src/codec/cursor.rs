@@ -1,6 +1,9 @@
 //! Bytes from front to back, each step checked: nothing here panics or allocates more than the
 //! bytes that are there.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::decimal::Amount;
 use crate::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 
@@ -37,8 +40,9 @@ pub enum DecodeError {
         /// The value found.
         code: i64,
     },
-    /// A text that is not UTF-8, or a client order id outside its rules.
-    #[error("{field} at byte {offset} is no text of its kind: damaged?")]
+    /// A text that is not UTF-8, a client order id outside its rules, or a value that no writer
+    /// would write so.
+    #[error("{field} at byte {offset} is no value of its kind: damaged?")]
     Text {
         /// The field.
         field: &'static str,
@@ -216,6 +220,18 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(bytes)
             .ok()
             .and_then(|text| ClientOrderId::new(text).ok())
+            .ok_or(DecodeError::Text { field, offset })
+    }
+
+    /// A value in the form of its type, after its length.
+    pub(super) fn rare<T: DeserializeOwned + Serialize>(&mut self, field: &'static str) -> Read<T> {
+        let len = self.u32(field)?;
+        let offset = self.offset;
+        let bytes = self.take(field, len as usize)?;
+        // Only what a writer would write is read.
+        postcard::from_bytes(bytes)
+            .ok()
+            .filter(|value| postcard::to_stdvec(value).is_ok_and(|own| own == bytes))
             .ok_or(DecodeError::Text { field, offset })
     }
 

@@ -33,6 +33,8 @@ pub mod kind {
     pub const COMMAND: u8 = 11;
     pub const SYMBOL_STATUS: u8 = 12;
     pub const CONFIG: u8 = 13;
+    pub const LIVE: u8 = 14;
     pub const DELIVER: u8 = 64;
     pub const SEND: u8 = 65;
+    pub const RECONNECT: u8 = 66;
 }

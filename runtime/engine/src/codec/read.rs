@@ -62,6 +62,9 @@ fn record(cursor: &mut Cursor<'_>) -> Read<Record> {
             record: cursor.u64("record")?,
             request: request(cursor)?,
         }),
+        kind::RECONNECT => RecordBody::Effect(RecordedEffect::Reconnect {
+            surface: cursor.code("surface", Surface::from_code)?,
+        }),
         _ => match input(cursor, kind)? {
             Some(input) => RecordBody::Input(input),
             None => return Err(DecodeError::UnknownKind { offset, kind }),
@@ -101,6 +104,7 @@ fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
             })?,
         },
         kind::COMMAND => RecordedInput::Command(cursor.code("command", command)?),
+        kind::LIVE => RecordedInput::Live(cursor.rare("live input")?),
         kind::SYMBOL_STATUS => RecordedInput::SymbolStatus {
             instrument: cursor.instrument()?,
             status: match cursor.text("status")? {
@@ -306,6 +310,7 @@ fn request(cursor: &mut Cursor<'_>) -> Read<Request> {
             instrument: cursor.instrument()?,
             leverage: cursor.u32("leverage")?,
         },
+        9 => Request::Read(cursor.rare("subject")?),
         tag => return Err(bad_tag("request", cursor, tag)),
     })
 }
@@ -368,6 +373,10 @@ fn reply(cursor: &mut Cursor<'_>) -> Read<Reply> {
             instrument: cursor.instrument()?,
             outcome: outcome(cursor, |cursor| cursor.u32("leverage"))?,
         },
+        7 => Reply::Read {
+            subject: cursor.rare("subject")?,
+            outcome: outcome(cursor, |cursor| cursor.rare("truth"))?,
+        },
         tag => return Err(bad_tag("reply", cursor, tag)),
     })
 }
@@ -383,6 +392,9 @@ fn user_event(cursor: &mut Cursor<'_>) -> Read<UserEvent> {
         },
         4 => UserEvent::PositionMode {
             hedge: cursor.bool("hedge")?,
+        },
+        5 => UserEvent::AssetMode {
+            multi_assets: cursor.bool("multi assets")?,
         },
         tag => return Err(bad_tag("user event", cursor, tag)),
     })

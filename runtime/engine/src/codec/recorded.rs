@@ -4,7 +4,9 @@ use crate::event::{EventKind, Intent};
 use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::input::{Command, FaultKind, Input};
 use crate::instrument::SymbolStatus;
+use crate::live::LiveInput;
 use crate::market::{Level, MarketEvent};
+use crate::order::Surface;
 use crate::protocol::{Reply, Request, UserEvent};
 
 /// One record. Its sequence is that of its block's first record plus its place in the block.
@@ -72,6 +74,8 @@ pub enum RecordedInput {
     },
     /// A command of the operator.
     Command(Command),
+    /// How much of the outside can be trusted.
+    Live(LiveInput),
     /// The status of a symbol changed.
     SymbolStatus {
         /// The instrument.
@@ -116,6 +120,7 @@ impl RecordedInput {
                 kind: *kind,
             },
             Self::Command(command) => Input::Command(*command),
+            Self::Live(input) => Input::Live(input),
             Self::SymbolStatus { instrument, status } => Input::SymbolStatus {
                 instrument: *instrument,
                 status,
@@ -140,5 +145,10 @@ pub enum RecordedEffect {
         record: u64,
         /// The request.
         request: Request,
+    },
+    /// A user stream was to be connected anew.
+    Reconnect {
+        /// Surface.
+        surface: Surface,
     },
 }

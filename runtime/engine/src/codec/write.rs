@@ -1,5 +1,7 @@
 //! Inputs and effects to bytes. Nothing here may read them back or depend on more than its arguments.
 
+use serde::Serialize;
+
 use crate::config::EngineConfig;
 use crate::decimal::Amount;
 use crate::effect::Effect;
@@ -99,6 +101,7 @@ pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
         Input::Command(command) => {
             put(recorder.begin(kind::COMMAND, now.0), &[*command as u8]);
         }
+        Input::Live(input) => put_rare(recorder.begin(kind::LIVE, now.0), input),
         Input::SymbolStatus { instrument, status } => {
             let out = recorder.begin(kind::SYMBOL_STATUS, now.0);
             put(out, &instrument.0.to_le_bytes());
@@ -127,6 +130,9 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
             let out = recorder.begin(kind::SEND, now.0);
             put(out, &record.to_le_bytes());
             put_request(out, request);
+        }
+        Effect::Reconnect { surface } => {
+            put(recorder.begin(kind::RECONNECT, now.0), &[surface.code()]);
         }
     }
 }
@@ -169,6 +175,14 @@ fn put_strategy(out: &mut Vec<u8>, strategy: StrategyId) {
 fn put_text(out: &mut Vec<u8>, text: &str) {
     put_u32(out, text.len() as u32);
     put(out, text.as_bytes());
+}
+
+/// What is rare and has many fields, in the form of its type.
+fn put_rare<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    // Writing to memory cannot fail, and every length in our types is known.
+    let bytes = postcard::to_stdvec(value).unwrap_or_default();
+    put_u32(out, bytes.len() as u32);
+    put(out, &bytes);
 }
 
 fn put_id(out: &mut Vec<u8>, id: &ClientOrderId) {
@@ -322,6 +336,10 @@ fn put_request(out: &mut Vec<u8>, request: &Request) {
             put(out, &instrument.0.to_le_bytes());
             put_u32(out, *leverage);
         }
+        Request::Read(subject) => {
+            put(out, &[9]);
+            put_rare(out, subject);
+        }
     }
 }
 
@@ -393,6 +411,11 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
             put(out, &instrument.0.to_le_bytes());
             put_outcome(out, outcome, |out, leverage| put_u32(out, *leverage));
         }
+        Reply::Read { subject, outcome } => {
+            put(out, &[7]);
+            put_rare(out, subject);
+            put_outcome(out, outcome, put_rare);
+        }
     }
 }
 
@@ -427,6 +450,7 @@ fn put_user_event(out: &mut Vec<u8>, event: &UserEvent) {
             put_u32(out, *leverage);
         }
         UserEvent::PositionMode { hedge } => put(out, &[4, u8::from(*hedge)]),
+        UserEvent::AssetMode { multi_assets } => put(out, &[5, u8::from(*multi_assets)]),
     }
 }
 

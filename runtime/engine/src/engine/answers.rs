@@ -3,13 +3,13 @@
 use crate::effect::{Effect, Notice};
 use crate::event::Intent;
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
-use crate::order::{NewOrder, OrderTerms};
+use crate::order::OrderTerms;
 use crate::order_state::OrderMove;
 use crate::orders::Order;
 use crate::protocol::Request;
 use crate::timer::Timer;
 
-use super::{Engine, RunState};
+use super::{Engine, Latch};
 
 /// The soonest that a strategy's timer fires. Without it, a strategy that sets a timer in each
 /// timer event would stop time.
@@ -28,8 +28,8 @@ impl Engine {
             return;
         }
         let record = self.recorder.last_record();
-        if intents.iter().any(sends_request) {
-            // Requests wait until the block with their intent is durable.
+        if intents.iter().any(adds_exposure) {
+            // Orders wait until the block with their intent is durable.
             self.recorder.seal();
         }
         for intent in intents {
@@ -50,9 +50,9 @@ impl Engine {
                     rejection,
                 });
             }
-            Intent::Cancel { order } => self.request_cancel(strategy, record, order),
+            Intent::Cancel { order } => self.request_cancel(strategy, order),
             Intent::CancelAll { instrument } => {
-                self.request_cancel_all(strategy, record, instrument);
+                self.request_cancel_all(strategy, instrument);
             }
             Intent::SetTimer { time, token } => {
                 let timer = Timer::Strategy { strategy, token };
@@ -76,7 +76,6 @@ impl Engine {
         let now = self.now;
         let state = &mut self.strategies[usize::from(strategy.0)];
         let client_order_id = ClientOrderId::own(&state.config.name, self.epoch, seq);
-        state.open_orders += 1;
         if state.config.limits.max_orders_per_minute.is_some() {
             state.rate.count(now);
         }
@@ -84,40 +83,41 @@ impl Engine {
             self.rate.count(now);
         }
         self.next_order = OrderSeq(self.next_order.0.max(seq.0 + 1));
+        let order = Order::new(seq, client_order_id, strategy, terms, now, reserved_qty);
+        self.count_open(&order);
+        self.orders.insert(order);
+        self.send_or_hold(seq, record);
+    }
+
+    /// Counts an order that is new here, with what it may add at worst.
+    pub(super) fn count_open(&mut self, order: &Order) {
+        let (terms, strategy) = (&order.terms, usize::from(order.strategy.0));
+        self.strategies[strategy].open_orders += 1;
         let open = &mut self.open_orders[usize::from(terms.instrument.0)];
         open.all += 1;
         open.conditional += u32::from(terms.order_type.is_conditional());
         for ledger in [
             &mut self.ledgers.account,
-            &mut self.ledgers.strategies[usize::from(strategy.0)],
+            &mut self.ledgers.strategies[strategy],
         ] {
             ledger
                 .at_mut(terms.instrument, terms.position_side)
-                .reserve(terms.side, reserved_qty);
+                .reserve(terms.side, order.reserved_qty);
         }
-        self.orders.insert(Order::new(
-            seq,
-            client_order_id,
-            strategy,
-            terms,
-            now,
-            reserved_qty,
-        ));
-        let order = NewOrder {
-            client_order_id,
-            terms,
-        };
-        self.emit(Effect::Send {
-            record,
-            request: Box::new(Request::Place(order)),
-        });
     }
 
-    pub(super) fn request_cancel(&mut self, strategy: StrategyId, record: u64, seq: OrderSeq) {
+    pub(super) fn request_cancel(&mut self, strategy: StrategyId, seq: OrderSeq) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
-        if order.strategy != strategy || !order.apply(OrderMove::RequestCancel) {
+        if order.strategy != strategy {
+            return;
+        }
+        if order.held {
+            self.take_back(seq, OrderMove::Cancel);
+            return;
+        }
+        if !order.apply(OrderMove::RequestCancel) {
             return;
         }
         let request = Request::Cancel {
@@ -125,7 +125,7 @@ impl Engine {
             client_order_id: order.client_order_id,
         };
         self.emit(Effect::Send {
-            record,
+            record: 0,
             request: Box::new(request),
         });
     }
@@ -133,7 +133,6 @@ impl Engine {
     pub(super) fn request_cancel_all(
         &mut self,
         strategy: StrategyId,
-        record: u64,
         instrument: Option<InstrumentId>,
     ) {
         let own: Vec<_> = self
@@ -142,7 +141,7 @@ impl Engine {
             .map(|order| order.seq)
             .collect();
         for seq in own {
-            self.request_cancel(strategy, record, seq);
+            self.request_cancel(strategy, seq);
         }
     }
 
@@ -168,13 +167,10 @@ impl Engine {
     }
 
     pub(super) const fn halted(&self) -> bool {
-        matches!(self.state, RunState::Halted)
+        matches!(self.latch, Latch::Halted)
     }
 }
 
-const fn sends_request(intent: &Intent) -> bool {
-    matches!(
-        intent,
-        Intent::Submit { .. } | Intent::Cancel { .. } | Intent::CancelAll { .. }
-    )
+const fn adds_exposure(intent: &Intent) -> bool {
+    matches!(intent, Intent::Submit { .. })
 }

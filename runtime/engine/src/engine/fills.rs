@@ -12,6 +12,7 @@ use crate::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, PositionUpdate, UserEvent,
 };
 
+use super::session::Doubt;
 use super::{Engine, narrow};
 
 /// Profit that a fill realized, before fees: in the account's position and in its owner's.
@@ -24,17 +25,30 @@ impl Engine {
     pub(super) fn handle_user_event(&mut self, event: &UserEvent) {
         match event {
             UserEvent::Order(update) => self.handle_order_update(update),
-            UserEvent::Account(update) => self.handle_account_update(update),
-            // Taken into account by the lifecycle of live trading; a backtest has no use for them.
-            UserEvent::MarginCall | UserEvent::Leverage { .. } | UserEvent::PositionMode { .. } => {
+            UserEvent::Account(update) => {
+                self.note_user_event(update.surface);
+                self.handle_account_update(update);
             }
+            UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
+            UserEvent::PositionMode { hedge } => {
+                self.set_doubt(Doubt::PositionMode, *hedge != self.hedge_mode);
+            }
+            UserEvent::AssetMode { multi_assets } => {
+                let live = self.live.as_ref();
+                let differs = live.is_some_and(|live| live.config.multi_assets != *multi_assets);
+                self.set_doubt(Doubt::AssetMode, differs);
+            }
+            // No rule of ours reads the leverage: the venue's margin rules do.
+            UserEvent::Leverage { .. } => {}
         }
+        self.update_state();
     }
 
     fn handle_order_update(&mut self, update: &OrderUpdate) {
         if usize::from(update.instrument.0) >= self.instruments.len() {
             return;
         }
+        self.note_user_event(self.surface_of(update.instrument));
         let Some(seq) = self.own_order(update) else {
             self.take_external(update);
             return;
@@ -44,9 +58,12 @@ impl Engine {
         };
         order.venue_order_id = Some(update.order_id);
         order.reported_qty = order.reported_qty.max(update.executed_qty.0);
+        order.on_stream = true;
+        order.lost = None;
         let before = order.state;
         let mut filled = false;
-        if let Some(fill) = &update.fill {
+        let fill = update.fill.as_ref();
+        if let Some(fill) = fill.filter(|_| update.executed_qty.0 > order.recovered_qty) {
             filled = order.count_fill(fill.trade_id, fill.qty.0, fill.quote_qty);
             if filled {
                 let strategy = order.strategy;
@@ -68,6 +85,9 @@ impl Engine {
     /// gave out to it. Everything else on the account is external.
     fn own_order(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
+        if let Some(seq) = self.orders.foreign(&id) {
+            return Some(seq);
+        }
         let (name, epoch, seq) = id.parse_own()?;
         let ours = epoch == self.epoch
             && seq < self.next_order
@@ -79,11 +99,14 @@ impl Engine {
                 .orders
                 .known_mut(seq)
                 .is_none_or(|order| order.client_order_id == id);
-        ours.then_some(seq)
+        if ours {
+            return Some(seq);
+        }
+        self.adopt_update(update)
     }
 
     /// Books a fill once, everywhere it counts, and tells its strategy.
-    fn apply_own_fill(
+    pub(super) fn apply_own_fill(
         &mut self,
         seq: OrderSeq,
         strategy: StrategyId,
@@ -141,6 +164,8 @@ impl Engine {
         fill: &Fill,
     ) -> Realized {
         let (id, side) = (update.instrument, update.position_side);
+        let newest = &mut self.newest_trades[usize::from(id.0)];
+        *newest = (*newest).max(Some(fill.trade_id));
         let instrument = &self.instruments[usize::from(id.0)];
         let (surface, base, quote) = (instrument.surface, instrument.base, instrument.quote);
         let qty_scale = instrument.qty_scale;
@@ -186,7 +211,7 @@ impl Engine {
     }
 
     /// An order or a fill of somebody else on this account: liquidation, ADL, the user's hand.
-    fn take_external(&mut self, update: &OrderUpdate) {
+    pub(super) fn take_external(&mut self, update: &OrderUpdate) {
         let mut realized_pnl = Amount::ZERO;
         if let Some(fill) = &update.fill {
             if self.seen_external(update.instrument, fill.trade_id) {
@@ -229,7 +254,7 @@ impl Engine {
 
     /// The venue's balance wins; where it differs from ours, that is said. A change that explains
     /// itself (funding, a transfer) is no difference.
-    fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate) {
+    pub(super) fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate) {
         let now = self.now;
         let balance = self.balances.entry((surface, update.asset)).or_default();
         let expected = balance.total + update.change;
@@ -265,7 +290,7 @@ impl Engine {
         }
     }
 
-    fn take_position(&mut self, update: &PositionUpdate) {
+    pub(super) fn take_position(&mut self, update: &PositionUpdate) {
         if usize::from(update.instrument.0) >= self.instruments.len() {
             return;
         }

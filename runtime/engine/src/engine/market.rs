@@ -1,5 +1,7 @@
 //! Public market data: the books, bars and marks, and who is told of them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::book::Book;
 use crate::config::{Streams, Subscription};
 use crate::decimal::{MARK_SCALE, pow10};
@@ -13,7 +15,7 @@ use super::view::Mark;
 use super::{Engine, codec};
 
 /// What is known of one instrument's market.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MarketState {
     pub(super) book: Book,
     pub(super) last: Option<i64>,
@@ -22,21 +24,21 @@ pub(super) struct MarketState {
     bars: Vec<Bar>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Subscriber {
     strategy: StrategyId,
     streams: Streams,
 }
 
 /// A running bar and who is told when it closes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Bar {
     interval_ms: i64,
     subscribers: Vec<StrategyId>,
     prices: Option<BarPrices>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct BarPrices {
     open: i64,
     high: i64,

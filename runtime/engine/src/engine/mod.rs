@@ -5,15 +5,21 @@
 //!   ask [`Engine::poll_timeout`] when to come back, and why.
 //! - *Query*: everything else is a read-only view, for strategies, reports and people.
 
+mod adopt;
 mod answers;
+mod deadman;
 mod fills;
 mod limits;
 mod market;
+mod reconcile;
 mod replies;
 mod safety;
+mod session;
 mod view;
 
 use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::config::{EngineConfig, StrategyConfig};
@@ -33,30 +39,84 @@ use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
 use market::MarketState;
+pub use session::Doubt;
+use session::Session;
 pub use view::{AccountTotals, Mark};
 
 /// Whether new orders may be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum RunState {
     /// Trading.
     Ready = 0,
+    /// Something is in doubt: nothing that adds exposure.
+    Degraded = 1,
     /// Halted: own orders are cancelled, no new ones, until resumed.
     Halted = 2,
     /// Paused: nothing that adds exposure.
     Paused = 3,
+    /// The state is compared with the venue: no order.
+    Syncing = 4,
+    /// The journal is restored: no order.
+    Booting = 5,
+}
+
+impl RunState {
+    /// One word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Degraded => "degraded",
+            Self::Halted => "halted",
+            Self::Paused => "paused",
+            Self::Syncing => "syncing",
+            Self::Booting => "booting",
+        }
+    }
+
+    /// As strategies are told: what they may do is the same until a run is ready.
+    const fn told(self) -> i64 {
+        match self {
+            Self::Syncing | Self::Booting => Self::Degraded as i64,
+            state => state as i64,
+        }
+    }
+}
+
+/// What the operator, or a loss limit, has latched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Latch {
+    /// Nothing.
+    None,
+    /// Pause.
+    Paused,
+    /// Halt.
+    Halted,
+}
+
+impl Latch {
+    const fn alone(self) -> RunState {
+        match self {
+            Self::None => RunState::Ready,
+            Self::Paused => RunState::Paused,
+            Self::Halted => RunState::Halted,
+        }
+    }
 }
 
 /// The deterministic core. See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Engine {
     now: Time,
     sequence: i64,
     state: RunState,
+    latch: Latch,
+    live: Option<Session>,
     hedge_mode: bool,
     epoch: u64,
     next_order: OrderSeq,
     instruments: Vec<Instrument>,
+    #[serde(skip)]
     rules: Vec<CompiledRules>,
     assets: Vec<String>,
     limits: RiskLimits,
@@ -72,21 +132,28 @@ pub struct Engine {
     any_strategy_watches: bool,
     start_equity: Option<Amount>,
     external_trades: Vec<VecDeque<TradeId>>,
+    /// Up to where each instrument's trades are known to be booked; `None` before the first look.
+    verified_trades: Vec<Option<TradeId>>,
+    /// The newest trade of each instrument that was booked.
+    newest_trades: Vec<Option<TradeId>>,
+    recovered_fills: i64,
     timers: Timers,
     recorder: Recorder,
+    #[serde(skip)]
     effects: VecDeque<Effect>,
+    #[serde(skip)]
     notices: VecDeque<Notice>,
 }
 
 /// Numbers of orders in one instrument.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OpenOrders {
     pub(crate) all: u32,
     pub(crate) conditional: u32,
 }
 
 /// What the engine knows of one strategy beside its ledger.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct StrategyState {
     config: StrategyConfig,
     fault: Option<FaultKind>,
@@ -135,7 +202,13 @@ impl Engine {
         let mut engine = Self {
             now: Time::default(),
             sequence: 0,
-            state: RunState::Ready,
+            state: if config.live.is_some() {
+                RunState::Booting
+            } else {
+                RunState::Ready
+            },
+            latch: Latch::None,
+            live: config.live.map(|live| Session::new(live, count)),
             hedge_mode: config.hedge_mode,
             epoch: config.epoch,
             next_order: OrderSeq(1),
@@ -159,6 +232,9 @@ impl Engine {
             any_strategy_watches,
             start_equity: None,
             external_trades: vec![VecDeque::new(); count],
+            verified_trades: vec![None; count],
+            newest_trades: vec![None; count],
+            recovered_fills: 0,
             timers: Timers::default(),
             recorder,
             effects: VecDeque::new(),
@@ -196,6 +272,7 @@ impl Engine {
             Input::Timeout => self.fire_timers(),
             Input::Fault { strategy, kind } => self.quarantine(strategy, kind),
             Input::Command(command) => self.handle_command(command),
+            Input::Live(input) => self.handle_live(input),
             Input::SymbolStatus { instrument, status } => {
                 let index = usize::from(instrument.0);
                 if let Some(known) = self.instruments.get_mut(index) {
@@ -284,6 +361,9 @@ impl Engine {
                     interval_ms,
                 } => self.close_bar(instrument, interval_ms),
                 Timer::AskForOrder { order } => self.ask_for_order(order),
+                Timer::Watch => self.watch(),
+                Timer::Reconcile { surface } => self.reconcile(surface),
+                Timer::Renew { instrument } => self.renew(instrument),
             }
         }
     }

@@ -1,18 +1,22 @@
 //! The venue's answers to requests, and the life of own orders.
 
 use crate::config::OnFault;
-use crate::effect::{Effect, Notice};
+use crate::effect::{Adjustment, Effect, Notice};
 use crate::event::EventKind;
-use crate::ids::{ClientOrderId, OrderSeq, StrategyId};
-use crate::order::OrderStatus;
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, TradeId};
+use crate::order::{OrderStatus, Qty};
 use crate::order_state::{OrderMove, OrderState};
-use crate::protocol::{OrderReport, Outcome, Reply, Request};
+use crate::protocol::{Fill, OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
 
 use super::{Engine, narrow};
 
 /// How long to wait before an order of unknown outcome is asked for (again).
 const ASK_AFTER_MS: i64 = 1_000;
+/// A fill that the venue's totals tell of and that no event brought within this was missed.
+const MISSED_MS: i64 = 3_000;
+/// NO_SUCH_ORDER (spec 1, Errors).
+const NO_SUCH_ORDER: i32 = -2013;
 
 impl Engine {
     pub(super) fn handle_reply(&mut self, reply: &Reply) {
@@ -29,30 +33,40 @@ impl Engine {
                 client_order_id,
                 outcome,
             } => self.handle_queried(client_order_id, outcome),
-            // The engine cancels by id and leaves mode and leverage alone; countdowns belong to
-            // the dead man of live trading.
-            Reply::CanceledAll { .. }
-            | Reply::Countdown { .. }
-            | Reply::PositionMode { .. }
-            | Reply::Leverage { .. } => {}
+            Reply::Read { subject, outcome } => self.handle_truth(subject, outcome),
+            Reply::Countdown {
+                instrument,
+                outcome,
+            } => self.handle_countdown(*instrument, outcome),
+            // The engine cancels by id and leaves mode and leverage alone.
+            Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }
     }
 
     /// The own order with exactly this id, live or lately ended.
-    fn known(&mut self, id: &ClientOrderId) -> Option<OrderSeq> {
-        let (_, _, seq) = id.parse_own()?;
+    pub(super) fn known(&mut self, id: &ClientOrderId) -> Option<OrderSeq> {
+        let (_, epoch, own) = id.parse_own()?;
+        let seq = if epoch == self.epoch {
+            own
+        } else {
+            self.orders.foreign(id)?
+        };
         let order = self.orders.known_mut(seq)?;
         (order.client_order_id == *id).then_some(seq)
     }
 
     fn handle_placed(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {
         let Some(seq) = self.known(id) else { return };
+        let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
         let before = order.state;
         match outcome {
-            Outcome::Done(report) => self.take_report(seq, report),
+            Outcome::Done(report) => {
+                order.confirmed = order.confirmed.or(Some(now));
+                self.take_report(seq, report);
+            }
             Outcome::Refused(refusal) => {
                 if before.after(OrderMove::Reject).is_some() {
                     order.refusal_code = refusal.code;
@@ -60,6 +74,7 @@ impl Engine {
                 self.move_order(seq, OrderMove::Reject, before, false);
             }
             Outcome::Unknown => {
+                order.lost = order.lost.or(Some(now));
                 self.ask_later(seq);
                 self.move_order(seq, OrderMove::LoseTrack, before, false);
             }
@@ -92,6 +107,9 @@ impl Engine {
                 self.take_report(seq, report);
                 self.cancel_what_must_not_rest(seq);
             }
+            Outcome::Refused(refusal) if refusal.code == NO_SUCH_ORDER && self.live.is_some() => {
+                self.take_absence(seq);
+            }
             // Absence alone settles nothing (promise 2).
             Outcome::Refused(_) | Outcome::Unknown => {
                 if self.orders.live(seq).is_some() {
@@ -113,19 +131,18 @@ impl Engine {
         if order.state.is_final() || !(self.halted() || quarantined) {
             return;
         }
-        let record = self.recorder.last_record();
-        self.recorder.seal();
-        self.request_cancel(strategy, record, seq);
+        self.request_cancel(strategy, seq);
     }
 
     /// Takes the venue's state of an order. Its fills come with the stream; until they have, the
     /// order stays open for what is missing.
-    fn take_report(&mut self, seq: OrderSeq, report: &OrderReport) {
+    pub(super) fn take_report(&mut self, seq: OrderSeq, report: &OrderReport) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
         order.venue_order_id = Some(report.order_id);
         order.reported_qty = order.reported_qty.max(report.executed_qty.0);
+        order.lost = None;
         let before = order.state;
         let mv = match report.status {
             OrderStatus::Canceled => OrderMove::Cancel,
@@ -135,10 +152,120 @@ impl Engine {
             _ => OrderMove::Accept,
         };
         self.move_order(seq, mv, before, false);
-        let missing = |order: &crate::orders::Order| order.reported_qty > order.executed_qty;
-        if self.orders.live(seq).is_some_and(missing) {
+        self.watch_for_missing_fill(seq, report);
+    }
+
+    /// The venue's totals may be ahead of the fills that we know: they are on their way, or were
+    /// missed.
+    fn watch_for_missing_fill(&mut self, seq: OrderSeq, report: &OrderReport) {
+        let now = self.now;
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        if order.reported_qty <= order.executed_qty {
+            order.missing_since = None;
+            return;
+        }
+        let since = *order.missing_since.get_or_insert(now);
+        let instrument = order.instrument();
+        if self.live.is_some() && now >= since.plus_ms(MISSED_MS) {
+            self.recover(seq, instrument, report);
+        }
+        if self
+            .orders
+            .live(seq)
+            .is_some_and(|order| order.reported_qty > order.executed_qty)
+        {
             self.ask_later(seq);
         }
+    }
+
+    /// Closes the gap of an order: by the account's trades, or, where the venue does not tell
+    /// them, by one fill made of what its totals are ahead, its fee estimated.
+    fn recover(&mut self, seq: OrderSeq, instrument: InstrumentId, report: &OrderReport) {
+        let surface = self.surface_of(instrument);
+        if self.line_mut(surface).is_some_and(|line| !line.no_trades) {
+            self.read_trades(surface, instrument);
+            return;
+        }
+        let Some(fee_ppm) = self.live.as_ref().map(|live| live.config.fee_estimate_ppm) else {
+            return;
+        };
+        self.recovered_fills += 1;
+        let trade_id = TradeId(-self.recovered_fills);
+        let quote = self.instruments[usize::from(instrument.0)].quote;
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let qty = report.executed_qty.0 - order.executed_qty;
+        let quote_qty = report.cum_quote - order.cum_quote;
+        if qty <= 0 {
+            return;
+        }
+        let average = order.terms.price.unwrap_or_default();
+        order.recovered_qty = report.executed_qty.0;
+        let update = OrderUpdate {
+            transaction_time: report.update_time,
+            event_time: report.update_time,
+            ..order.as_update()
+        };
+        let fill = Fill {
+            trade_id,
+            price: average,
+            qty: Qty(qty),
+            quote_qty,
+            fee: quote_qty.part(fee_ppm, 1_000_000),
+            fee_asset: quote,
+            maker: false,
+            realized_pnl: None,
+        };
+        self.take_missed_fill(seq, &update, &fill);
+    }
+
+    /// The venue knows no such order. That is conclusive only once a request that was sent before
+    /// its outcome was lost would be refused for its time (promise 2).
+    fn take_absence(&mut self, seq: OrderSeq) {
+        let now = self.now;
+        let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {
+            return;
+        };
+        let Some(order) = self
+            .orders
+            .known_mut(seq)
+            .filter(|order| !order.state.is_final())
+        else {
+            return;
+        };
+        let lost = *order.lost.get_or_insert(now);
+        if now < lost.plus_ms(absence_ms) {
+            self.ask_later(seq);
+            return;
+        }
+        // What the venue once had is gone (spec 1 and 2: cancelled without a fill, and old); what it
+        // never had did not arrive.
+        let mv = if order.venue_order_id.is_some() || order.executed_qty > 0 {
+            OrderMove::Cancel
+        } else {
+            OrderMove::Reject
+        };
+        let before = order.state;
+        order.reported_qty = order.executed_qty;
+        self.notices.push_back(Notice::Adjusted {
+            time: now,
+            adjustment: Adjustment::Absent { order: seq },
+        });
+        self.move_order(seq, mv, before, false);
+    }
+
+    /// The dead man's switch may have cancelled an order.
+    pub(super) fn lose(&mut self, seq: OrderSeq) {
+        let now = self.now;
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        order.lost = order.lost.or(Some(now));
+        let before = order.state;
+        self.move_order(seq, OrderMove::Doubt, before, false);
     }
 
     /// Moves an order along its table, tells its strategy, and ends it once nothing is missing.
@@ -235,9 +362,8 @@ impl Engine {
             instrument: order.instrument(),
             client_order_id: order.client_order_id,
         };
-        let record = self.recorder.last_record();
         self.emit(Effect::Send {
-            record,
+            record: 0,
             request: Box::new(request),
         });
         self.ask_later(seq);

@@ -10,7 +10,8 @@ use crate::instrument::LotSize;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
 use crate::risk::LossWatch;
 
-use super::{Engine, RunState};
+use super::session::Doubt;
+use super::{Engine, Latch, RunState};
 use crate::config::OnFault;
 
 /// How often a position that will not close is tried again, without a fill in between, before it
@@ -113,7 +114,7 @@ impl Engine {
 
     pub(super) fn handle_command(&mut self, command: Command) {
         match command {
-            Command::Pause if !self.halted() => self.enter(RunState::Paused),
+            Command::Pause if !self.halted() => self.latch_at(Latch::Paused),
             Command::Pause => {}
             Command::Resume => self.resume(),
             Command::Halt | Command::Flatten => {
@@ -141,29 +142,37 @@ impl Engine {
                 state.flattening = None;
             }
         }
-        self.enter(RunState::Ready);
+        self.set_doubt(Doubt::MarginCall, false);
+        self.latch_at(Latch::None);
     }
 
     fn halt(&mut self) {
-        self.enter(RunState::Halted);
+        self.latch_at(Latch::Halted);
         for index in 0..self.strategies.len() {
             self.cancel_own(StrategyId(index as u16));
         }
     }
 
-    fn enter(&mut self, state: RunState) {
+    fn latch_at(&mut self, latch: Latch) {
+        self.latch = latch;
+        self.update_state();
+    }
+
+    pub(super) fn enter(&mut self, state: RunState) {
+        let told = self.state.told();
         self.state = state;
-        let fields = [state as i64, 0, 0, 0, 0, 0];
+        if state.told() == told {
+            return;
+        }
+        let fields = [state.told(), 0, 0, 0, 0, 0];
         let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);
         for index in 0..self.strategies.len() {
             self.deliver(StrategyId(index as u16), event);
         }
     }
 
-    fn cancel_own(&mut self, strategy: StrategyId) {
-        let record = self.recorder.last_record();
-        self.recorder.seal();
-        self.request_cancel_all(strategy, record, None);
+    pub(super) fn cancel_own(&mut self, strategy: StrategyId) {
+        self.request_cancel_all(strategy, None);
     }
 
     /// Progress: the tries of a strategy that is being flattened start anew.
@@ -173,7 +182,7 @@ impl Engine {
     }
 
     /// Cancels the orders of a strategy, then closes its positions at market.
-    fn flatten(&mut self, strategy: StrategyId) {
+    pub(super) fn flatten(&mut self, strategy: StrategyId) {
         self.strategies[usize::from(strategy.0)].flattening = Some(FLATTEN_TRIES);
         self.cancel_own(strategy);
         self.continue_flattening(strategy);
@@ -189,7 +198,11 @@ impl Engine {
         if state.open_orders > 0 {
             return;
         }
+        // A closing order by a position that is not certain could open one.
         let closing = self.closing_orders(strategy);
+        if closing.iter().any(|terms| !self.sees(terms.instrument)) {
+            return;
+        }
         let state = &mut self.strategies[usize::from(strategy.0)];
         if closing.is_empty() || tries == 0 {
             state.flattening = None;

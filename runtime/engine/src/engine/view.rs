@@ -1,5 +1,7 @@
 //! Read-only views of the engine's state: for strategies, reports and people.
 
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
 use crate::holding::{Ledger, Ledgers};
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
@@ -15,7 +17,7 @@ use crate::risk::LossWatch;
 use super::{Engine, RunState};
 
 /// Mark price and funding terms. Prices and rate at scale 8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// Mark price.
     pub mark: i64,

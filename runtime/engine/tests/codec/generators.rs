@@ -8,11 +8,13 @@ use windvane_engine::codec::{RecordedEffect, RecordedInput};
 use windvane_engine::event::EventKind;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::instrument::SymbolStatus;
+use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderReport, OrderUpdate, PositionUpdate,
     Refusal,
 };
 use windvane_engine::rules::{Rejection, Rule};
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
     Amount, AssetId, ClientOrderId, Decimal, ExecutionType, InstrumentId, Intent, Level,
     MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide,
@@ -198,6 +200,75 @@ fn reply() -> impl Strategy<Value = Reply> {
                 outcome,
             }
         }),
+        (subject(), outcome(truth()))
+            .prop_map(|(subject, outcome)| Reply::Read { subject, outcome }),
+    ]
+}
+
+fn subject() -> impl Strategy<Value = Subject> {
+    let from = option::of(any::<i64>().prop_map(TradeId));
+    prop_oneof![
+        select(Surface::ALL).prop_map(|surface| Subject::OpenOrders { surface }),
+        select(Surface::ALL).prop_map(|surface| Subject::Account { surface }),
+        (instrument(), from).prop_map(|(instrument, from)| Subject::Trades { instrument, from }),
+    ]
+}
+
+fn truth() -> impl Strategy<Value = Truth> {
+    let open = (report(), terms()).prop_map(|(report, terms)| OpenOrder { report, terms });
+    let trade = (
+        any::<[i64; 2]>(),
+        select(Side::ALL),
+        select(PositionSide::ALL),
+        fill(),
+    );
+    let trade = trade.prop_map(
+        |([order_id, time], side, position_side, fill)| AccountTrade {
+            order_id: VenueOrderId(order_id),
+            side,
+            position_side,
+            fill,
+            time: Time(time),
+        },
+    );
+    prop_oneof![
+        vec(open, 0..4).prop_map(Truth::OpenOrders),
+        (vec(trade, 0..4), any::<bool>()).prop_map(|(trades, more)| Truth::Trades { trades, more }),
+        account_truth().prop_map(Truth::Account),
+    ]
+}
+
+fn account_truth() -> impl Strategy<Value = AccountTruth> {
+    let flag = || option::of(any::<bool>());
+    let lists = (vec(balance(), 0..4), vec(position(), 0..4));
+    (flag(), flag(), flag(), lists, any::<bool>()).prop_map(
+        |(can_trade, hedge_mode, multi_assets, (balances, positions), lags)| AccountTruth {
+            can_trade,
+            hedge_mode,
+            multi_assets,
+            balances,
+            positions,
+            lags,
+        },
+    )
+}
+
+fn live_input() -> impl Strategy<Value = LiveInput> {
+    let surface = || select(Surface::ALL);
+    prop_oneof![
+        Just(LiveInput::Begin),
+        surface().prop_map(|surface| LiveInput::StreamUp { surface }),
+        surface().prop_map(|surface| LiveInput::StreamDown { surface }),
+        surface().prop_map(|surface| LiveInput::StreamAlive { surface }),
+        (surface(), any::<[i64; 2]>()).prop_map(|(surface, [offset_ns, error_ns])| {
+            LiveInput::Clock {
+                surface,
+                offset_ns,
+                error_ns,
+            }
+        }),
+        any::<bool>().prop_map(|healthy| LiveInput::Journal { healthy }),
+        Just(LiveInput::Stop),
     ]
 }
 
@@ -252,38 +323,40 @@ fn order_update() -> impl Strategy<Value = OrderUpdate> {
     })
 }
 
+fn balance() -> impl Strategy<Value = BalanceUpdate> {
+    (any::<u16>(), amount(), amount(), amount()).prop_map(|(asset, total, locked, change)| {
+        BalanceUpdate {
+            asset: AssetId(asset),
+            total,
+            locked,
+            change,
+        }
+    })
+}
+
+fn position() -> impl Strategy<Value = PositionUpdate> {
+    let side = select(PositionSide::ALL);
+    (instrument(), side, any::<i64>(), amount()).prop_map(
+        |(instrument, position_side, qty, cost)| PositionUpdate {
+            instrument,
+            position_side,
+            qty: Qty(qty),
+            cost,
+        },
+    )
+}
+
 fn account_update() -> impl Strategy<Value = AccountUpdate> {
     let reasons = [
         AccountReason::Order,
         AccountReason::FundingFee,
         AccountReason::Other,
     ];
-    let balance =
-        (any::<u16>(), amount(), amount(), amount()).prop_map(|(asset, total, locked, change)| {
-            BalanceUpdate {
-                asset: AssetId(asset),
-                total,
-                locked,
-                change,
-            }
-        });
-    let position = (
-        instrument(),
-        select(PositionSide::ALL),
-        any::<i64>(),
-        amount(),
-    )
-        .prop_map(|(instrument, position_side, qty, cost)| PositionUpdate {
-            instrument,
-            position_side,
-            qty: Qty(qty),
-            cost,
-        });
     (
         select(Surface::ALL),
         select(reasons.to_vec()),
-        vec(balance, 0..4),
-        vec(position, 0..4),
+        vec(balance(), 0..4),
+        vec(position(), 0..4),
         time(),
     )
         .prop_map(
@@ -307,6 +380,7 @@ fn user_event() -> impl Strategy<Value = UserEvent> {
             leverage
         }),
         any::<bool>().prop_map(|hedge| UserEvent::PositionMode { hedge }),
+        any::<bool>().prop_map(|multi_assets| UserEvent::AssetMode { multi_assets }),
     ]
 }
 
@@ -363,6 +437,7 @@ pub(crate) fn input() -> impl Strategy<Value = RecordedInput> {
         (strategy(), select(FaultKind::ALL.to_vec()))
             .prop_map(|(strategy, kind)| RecordedInput::Fault { strategy, kind }),
         select(COMMANDS.to_vec()).prop_map(RecordedInput::Command),
+        live_input().prop_map(RecordedInput::Live),
         (instrument(), status())
             .prop_map(|(instrument, status)| RecordedInput::SymbolStatus { instrument, status }),
     ]
@@ -397,6 +472,7 @@ fn request() -> impl Strategy<Value = Request> {
             instrument,
             leverage
         }),
+        subject().prop_map(Request::Read),
     ]
 }
 
@@ -407,5 +483,6 @@ pub(crate) fn effect() -> impl Strategy<Value = RecordedEffect> {
             .prop_map(|(strategy, kind)| RecordedEffect::Deliver { strategy, kind }),
         (any::<u64>(), request())
             .prop_map(|(record, request)| RecordedEffect::Send { record, request }),
+        select(Surface::ALL).prop_map(|surface| RecordedEffect::Reconnect { surface }),
     ]
 }

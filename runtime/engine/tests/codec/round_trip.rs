@@ -28,6 +28,7 @@ fn original(effect: &RecordedEffect) -> Effect {
             record,
             request: Box::new(request),
         },
+        RecordedEffect::Reconnect { surface } => Effect::Reconnect { surface },
     }
 }
 

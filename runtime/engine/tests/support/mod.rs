@@ -98,6 +98,7 @@ pub struct Account {
     pub sent: Vec<Request>,
     pub events: Vec<(StrategyId, EventKind, [i64; 6])>,
     pub notices: Vec<Notice>,
+    pub reconnected: Vec<Surface>,
 }
 
 impl Account {
@@ -108,6 +109,7 @@ impl Account {
             sent: Vec::new(),
             events: Vec::new(),
             notices: Vec::new(),
+            reconnected: Vec::new(),
         };
         account.top(999, 1001);
         account
@@ -122,6 +124,7 @@ impl Account {
                     self.events.push((strategy, event.kind, event.fields));
                 }
                 Effect::Send { request, .. } => self.sent.push(*request),
+                Effect::Reconnect { surface } => self.reconnected.push(surface),
             }
         }
         while let Some(notice) = self.engine.poll_notice() {

@@ -1,0 +1,96 @@
+//! Own orders that this process did not send: of the process before, or of a folder that was
+//! wiped. The client order id tells (promise 1).
+
+use crate::effect::{Effect, Notice};
+use crate::ids::{ClientOrderId, OrderSeq, StrategyId};
+use crate::live::OnStart;
+use crate::order::OrderTerms;
+use crate::orders::Order;
+use crate::protocol::{OrderReport, OrderUpdate, Request};
+use crate::truth::OpenOrder;
+
+use super::Engine;
+
+impl Engine {
+    /// The strategy whose name an id carries.
+    fn strategy_of(&self, id: &ClientOrderId) -> Option<StrategyId> {
+        let (name, ..) = id.parse_own()?;
+        let place = self
+            .strategies
+            .iter()
+            .position(|state| state.config.name.as_str() == name)?;
+        Some(StrategyId(place as u16))
+    }
+
+    /// An order that rests and that we do not know: ours by its id, or somebody else's.
+    pub(super) fn adopt_open_order(&mut self, open: &OpenOrder) {
+        let id = open.report.client_order_id;
+        // An id of this very epoch was never given out twice: somebody writes ids like ours.
+        let is_own_form = id
+            .parse_own()
+            .is_some_and(|(_, epoch, _)| epoch < self.epoch);
+        let on_start = self.live.as_ref().map(|live| live.config.on_start);
+        if !is_own_form {
+            return;
+        }
+        match self.strategy_of(&id) {
+            // Of a strategy that is no longer configured: cancelled (promise 1).
+            None => self.cancel_stray(open),
+            Some(strategy) => {
+                let seq = self.adopt(strategy, &open.report, open.terms);
+                if on_start == Some(OnStart::Cancel) {
+                    self.request_cancel(strategy, seq);
+                }
+            }
+        }
+    }
+
+    /// An event of an own order that we do not know: it is taken over as it stands.
+    pub(super) fn adopt_update(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
+        let id = update.client_order_id;
+        let (_, epoch, _) = id.parse_own()?;
+        if self.live.is_none() || epoch >= self.epoch || update.status.is_final() {
+            return None;
+        }
+        let strategy = self.strategy_of(&id)?;
+        Some(self.adopt(strategy, &update.report(), update.terms()))
+    }
+
+    /// Takes an order over. What it filled before belongs to the account as it was found.
+    fn adopt(&mut self, strategy: StrategyId, report: &OrderReport, terms: OrderTerms) -> OrderSeq {
+        let seq = self.next_order;
+        self.next_order = OrderSeq(seq.0 + 1);
+        let worst = self.worst_qty(&terms);
+        let left = worst.saturating_sub(report.executed_qty.0).max(0);
+        let mut order = Order::new(seq, report.client_order_id, strategy, terms, self.now, left);
+        order.executed_qty = report.executed_qty.0;
+        order.reported_qty = report.executed_qty.0;
+        order.cum_quote = report.cum_quote;
+        order.on_stream = true;
+        self.count_open(&order);
+        self.orders.insert_foreign(order);
+        self.take_report(seq, report);
+        if let Some(order) = self.orders.live(seq) {
+            let order = order.clone();
+            self.notices.push_back(Notice::Adopted {
+                time: self.now,
+                order,
+            });
+        }
+        seq
+    }
+
+    fn cancel_stray(&mut self, open: &OpenOrder) {
+        self.notices.push_back(Notice::Stray {
+            time: self.now,
+            report: open.report,
+        });
+        self.emit(Effect::Send {
+            record: 0,
+            request: Box::new(Request::Cancel {
+                instrument: open.report.instrument,
+                client_order_id: open.report.client_order_id,
+            }),
+        });
+    }
+}

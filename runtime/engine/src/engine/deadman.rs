@@ -1,0 +1,292 @@
+//! The dead man's switch: `countdownCancelAll` (spec 2) for each futures symbol, armed and
+//! confirmed before its first order leaves, renewed on evidence of health only (promise 4).
+//!
+//! An order for a symbol that is not covered is held until the venue has confirmed the timer. The
+//! time that we count with begins when the question leaves, so that the venue's timer never ends
+//! before ours.
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::{Effect, HeartbeatNotice, Notice};
+use crate::ids::{InstrumentId, OrderSeq, Time};
+use crate::order::Surface;
+use crate::order_state::OrderMove;
+use crate::protocol::{Outcome, Request};
+use crate::timer::Timer;
+
+use super::Engine;
+
+/// Tries to arm a timer before the orders that wait for it are refused.
+const TRIES_MAX: u32 = 3;
+/// From a try that failed to the next.
+const RETRY_MS: i64 = 500;
+/// How often a renewal that health forbids is looked at again.
+const WITHHELD_MS: i64 = 1_000;
+
+/// The timer of one symbol.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Countdown {
+    /// Orders are covered until then.
+    until: Option<Time>,
+    /// The request on its way: its length and when it left.
+    asked: Option<(u64, Time)>,
+    /// After letting go with an unknown outcome: the request may still arrive and stop a timer
+    /// that was armed later.
+    not_before: Option<Time>,
+    failures: u32,
+    /// Orders that wait for the timer, in their order, with the record of their intent.
+    held: Vec<(OrderSeq, u64)>,
+}
+
+impl Countdown {
+    pub(super) const fn is_armed(&self) -> bool {
+        self.until.is_some() || matches!(self.asked, Some((1.., _)))
+    }
+
+    fn covers(&self, now: Time) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+}
+
+impl Engine {
+    /// Until when the orders of an instrument are covered; `None` while its timer is not armed.
+    pub fn covered_until(&self, instrument: InstrumentId) -> Option<Time> {
+        let live = self.live.as_ref()?;
+        live.countdowns.get(usize::from(instrument.0))?.until
+    }
+
+    /// Sends a new order, or holds it until its symbol is covered.
+    pub(super) fn send_or_hold(&mut self, seq: OrderSeq, record: u64) {
+        let Some(order) = self.orders.live(seq) else {
+            return;
+        };
+        let (instrument, now) = (order.instrument(), self.now);
+        let futures = self.surface_of(instrument) == Surface::Futures;
+        let Some(live) = self.live.as_mut().filter(|_| futures) else {
+            self.send_order(seq, record);
+            return;
+        };
+        let countdown = &mut live.countdowns[usize::from(instrument.0)];
+        if countdown.covers(now) && countdown.held.is_empty() {
+            self.send_order(seq, record);
+            return;
+        }
+        countdown.held.push((seq, record));
+        if let Some(order) = self.orders.known_mut(seq) {
+            order.held = true;
+        }
+        self.arm(instrument);
+    }
+
+    fn send_order(&mut self, seq: OrderSeq, record: u64) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        order.held = false;
+        let request = Request::Place(order.request());
+        self.emit(Effect::Send {
+            record,
+            request: Box::new(request),
+        });
+    }
+
+    /// Takes an order back that was held: nothing was sent.
+    pub(super) fn take_back(&mut self, seq: OrderSeq, mv: OrderMove) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let (instrument, before) = (order.instrument(), order.state);
+        order.held = false;
+        if let Some(live) = &mut self.live {
+            let countdown = &mut live.countdowns[usize::from(instrument.0)];
+            countdown.held.retain(|(held, _)| *held != seq);
+        }
+        self.move_order(seq, mv, before, false);
+    }
+
+    /// Arms or renews the timer of a symbol, unless a request for it is on its way.
+    fn arm(&mut self, instrument: InstrumentId) {
+        let now = self.now;
+        let Some(live) = &mut self.live else { return };
+        let countdown_ms = live.config.countdown_ms.unsigned_abs();
+        let countdown = &mut live.countdowns[usize::from(instrument.0)];
+        if let Some(not_before) = countdown.not_before.filter(|at| now < *at) {
+            self.timers.set(not_before, Timer::Renew { instrument });
+            return;
+        }
+        countdown.not_before = None;
+        self.ask_countdown(instrument, countdown_ms);
+    }
+
+    fn ask_countdown(&mut self, instrument: InstrumentId, countdown_ms: u64) {
+        let now = self.now;
+        let Some(live) = &mut self.live else { return };
+        let countdown = &mut live.countdowns[usize::from(instrument.0)];
+        if countdown.asked.is_some() {
+            return;
+        }
+        countdown.asked = Some((countdown_ms, now));
+        self.emit(Effect::Send {
+            record: 0,
+            request: Box::new(Request::Countdown {
+                instrument,
+                countdown_ms,
+            }),
+        });
+    }
+
+    pub(super) fn handle_countdown(&mut self, instrument: InstrumentId, outcome: &Outcome<u64>) {
+        let now = self.now;
+        let Some(live) = &mut self.live else { return };
+        let (renew_ms, absence_ms) = (live.config.renew_ms, live.config.absence_ms);
+        let margin_ms = margin_ms(live.config.countdown_ms);
+        let Some(countdown) = live.countdowns.get_mut(usize::from(instrument.0)) else {
+            return;
+        };
+        let Some((length_ms, asked)) = countdown.asked.take() else {
+            return;
+        };
+        match (outcome, length_ms) {
+            (Outcome::Done(_), 0) => countdown.until = None,
+            (Outcome::Done(_), _) => {
+                countdown.failures = 0;
+                let length_ms = i64::try_from(length_ms).unwrap_or(i64::MAX);
+                countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
+                let held = std::mem::take(&mut countdown.held);
+                self.timers.set(
+                    asked.plus_ms(renew_ms).max(now),
+                    Timer::Renew { instrument },
+                );
+                for (seq, record) in held {
+                    self.send_order(seq, record);
+                }
+                return;
+            }
+            (Outcome::Unknown, 0) => {
+                countdown.until = None;
+                countdown.not_before = Some(now.plus_ms(absence_ms));
+            }
+            (Outcome::Refused(_), 0) => {}
+            (Outcome::Refused(_) | Outcome::Unknown, _) => {
+                countdown.failures += 1;
+                self.notices.push_back(Notice::Heartbeat {
+                    time: now,
+                    instrument,
+                    what: HeartbeatNotice::Failed,
+                });
+                self.refuse_held(instrument);
+            }
+        }
+        self.timers
+            .set(now.plus_ms(RETRY_MS), Timer::Renew { instrument });
+    }
+
+    /// Orders do not wait for ever for a timer that cannot be armed.
+    fn refuse_held(&mut self, instrument: InstrumentId) {
+        let Some(live) = &mut self.live else { return };
+        let countdown = &mut live.countdowns[usize::from(instrument.0)];
+        if countdown.failures < TRIES_MAX {
+            return;
+        }
+        countdown.failures = 0;
+        for (seq, _) in std::mem::take(&mut countdown.held) {
+            self.take_back(seq, OrderMove::Reject);
+        }
+    }
+
+    /// Time to renew: while orders rest and the runtime is healthy. A symbol without orders is let
+    /// go.
+    pub(super) fn renew(&mut self, instrument: InstrumentId) {
+        let now = self.now;
+        let sent = self
+            .orders
+            .iter()
+            .any(|order| order.instrument() == instrument && !order.held);
+        let Some(live) = &mut self.live else { return };
+        let healthy = live.healthy(Surface::Futures);
+        let index = usize::from(instrument.0);
+        let Some(countdown) = live.countdowns.get(index) else {
+            return;
+        };
+        let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
+        if waited_for {
+            self.arm(instrument);
+        } else if !armed {
+        } else if !sent {
+            self.ask_countdown(instrument, 0);
+        } else if healthy {
+            self.arm(instrument);
+        } else {
+            self.notices.push_back(Notice::Heartbeat {
+                time: now,
+                instrument,
+                what: HeartbeatNotice::Withheld,
+            });
+            self.timers
+                .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
+        }
+    }
+
+    /// A timer that was not renewed in time: the venue may have cancelled what rested, so that
+    /// each order of the symbol is unknown until it was asked for.
+    pub(super) fn watch_countdowns(&mut self) {
+        let now = self.now;
+        let Some(live) = &mut self.live else { return };
+        let mut lapsed = Vec::new();
+        for (index, countdown) in live.countdowns.iter_mut().enumerate() {
+            if countdown.until.is_some_and(|until| now >= until) {
+                countdown.until = None;
+                lapsed.push(InstrumentId(index as u16));
+            }
+        }
+        for instrument in lapsed {
+            self.notices.push_back(Notice::Heartbeat {
+                time: now,
+                instrument,
+                what: HeartbeatNotice::Lapsed,
+            });
+            let of_symbol = self
+                .orders
+                .iter()
+                .filter(|order| order.instrument() == instrument && !order.held);
+            for seq in of_symbol.map(|order| order.seq).collect::<Vec<_>>() {
+                self.lose(seq);
+                self.ask_for_order(seq);
+            }
+            self.timers
+                .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
+        }
+    }
+
+    /// Covers the orders that rest when a run becomes ready, adopted ones included.
+    pub(super) fn arm_what_rests(&mut self) {
+        for index in 0..self.instruments.len() {
+            let instrument = InstrumentId(index as u16);
+            let futures = self.surface_of(instrument) == Surface::Futures;
+            if futures
+                && self
+                    .orders
+                    .iter()
+                    .any(|order| order.instrument() == instrument)
+            {
+                self.arm(instrument);
+            }
+        }
+    }
+
+    /// Stops every timer: orders shall stay when the run ends.
+    pub(super) fn let_all_go(&mut self) {
+        for index in 0..self.instruments.len() {
+            let instrument = InstrumentId(index as u16);
+            if self.covered_until(instrument).is_some() {
+                self.ask_countdown(instrument, 0);
+            }
+        }
+    }
+}
+
+/// What a renewal may be late before its symbol's orders are in doubt, on top of the countdown.
+const fn margin_ms(countdown_ms: i64) -> i64 {
+    let tenth = countdown_ms / 10;
+    if tenth < 2_000 { tenth } else { 2_000 }
+}

@@ -1,0 +1,498 @@
+//! Reconciliation: what the venue says when it is asked, against what we know (promise 3).
+//!
+//! A round asks for open orders, then for account trades where something may have been missed,
+//! then for the account. A difference in the account counts after two reads that agree, with no
+//! user event from the first question to the last answer: whatever is on its way explains itself.
+//! What is left is taken from the venue, as an adjustment with its cause.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::{Adjustment, Effect, Notice};
+use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
+use crate::order::{OrderStatus, Surface};
+use crate::order_state::OrderMove;
+use crate::protocol::{OrderUpdate, Outcome, Request};
+use crate::timer::Timer;
+use crate::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+
+use super::Engine;
+use super::session::Doubt;
+
+/// From the first read to the second, where the source is the order book's own.
+const READ_AGAIN_MS: i64 = 250;
+/// Where the source may lag.
+const READ_AGAIN_LAGGING_MS: i64 = 1_000;
+/// From a question that failed to the next try, doubled each time up to the second bound.
+const RETRY_MS: (i64, i64) = (500, 8_000);
+/// So many reads that never agree leave the account unexplained.
+const READS_MAX: u32 = 8;
+/// A question without an answer for so long is asked again.
+const ANSWER_MS: i64 = 30_000;
+
+/// Where a round stands.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Round {
+    step: Step,
+    /// The question that waits for its answer, since when.
+    asked: Option<(Subject, Time)>,
+    failures: u32,
+    reads: u32,
+    /// The differences of the last read, and the count of user events when it was asked for.
+    seen: Option<(Vec<Adjustment>, u64)>,
+    events_when_asked: u64,
+    /// Account trades were read in this round.
+    trades_read: bool,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+enum Step {
+    #[default]
+    Idle,
+    Orders,
+    Trades(VecDeque<InstrumentId>),
+    Account,
+}
+
+impl Engine {
+    /// Begins a round, or begins the running one anew.
+    pub(super) fn begin_round(&mut self, surface: Surface) {
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        line.round = Round {
+            step: Step::Orders,
+            ..Round::default()
+        };
+        self.ask_next(surface);
+    }
+
+    /// The timer of a surface's reconciliation: the next round, or the next try.
+    pub(super) fn reconcile(&mut self, surface: Surface) {
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        match line.round.step {
+            Step::Idle => self.begin_round(surface),
+            _ => self.ask_next(surface),
+        }
+    }
+
+    /// Asks again what was not answered at all.
+    pub(super) fn retry_round(&mut self, surface: Surface) {
+        let now = self.now;
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let overdue = |(_, at): &(Subject, Time)| now > at.plus_ms(ANSWER_MS);
+        if line.round.asked.as_ref().is_some_and(overdue) {
+            line.round.asked = None;
+            self.ask_next(surface);
+        }
+    }
+
+    fn ask_next(&mut self, surface: Surface) {
+        let now = self.now;
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        if line.round.asked.is_some() {
+            return;
+        }
+        let first = match &line.round.step {
+            Step::Trades(left) => left.front().copied(),
+            _ => None,
+        };
+        let subject = match &line.round.step {
+            Step::Idle => return,
+            Step::Orders => Subject::OpenOrders { surface },
+            Step::Account => Subject::Account { surface },
+            Step::Trades(_) => match first {
+                Some(instrument) => Subject::Trades {
+                    instrument,
+                    from: self.verified_trades[usize::from(instrument.0)]
+                        .map(|id| TradeId(id.0 + 1)),
+                },
+                None => {
+                    line.round.step = Step::Account;
+                    Subject::Account { surface }
+                }
+            },
+        };
+        if let Some(line) = self.line_mut(surface) {
+            line.round.asked = Some((subject, now));
+            line.round.events_when_asked = line.events;
+        }
+        self.emit(Effect::Send {
+            record: 0,
+            request: Box::new(Request::Read(subject)),
+        });
+    }
+
+    pub(super) fn handle_truth(&mut self, subject: &Subject, outcome: &Outcome<Truth>) {
+        let surface = match subject {
+            Subject::OpenOrders { surface } | Subject::Account { surface } => *surface,
+            Subject::Trades { instrument, .. } => match self.instrument(*instrument) {
+                Some(instrument) => instrument.surface,
+                None => return,
+            },
+        };
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        // An answer to what an earlier round asked says nothing of this one.
+        if line.round.asked.is_none_or(|(asked, _)| asked != *subject) {
+            return;
+        }
+        line.round.asked = None;
+        match outcome {
+            Outcome::Done(truth) => {
+                line.round.failures = 0;
+                self.take_truth(surface, subject, truth);
+            }
+            Outcome::Refused(_) if matches!(subject, Subject::Trades { .. }) => {
+                // The venue has no such route: gaps are closed order by order.
+                line.no_trades = true;
+                line.round.step = Step::Account;
+                self.ask_next(surface);
+            }
+            Outcome::Refused(_) | Outcome::Unknown => {
+                let wait_ms = (RETRY_MS.0 << line.round.failures.min(4)).min(RETRY_MS.1);
+                line.round.failures += 1;
+                self.later(surface, wait_ms);
+            }
+        }
+    }
+
+    fn take_truth(&mut self, surface: Surface, subject: &Subject, truth: &Truth) {
+        match (subject, truth) {
+            (Subject::OpenOrders { .. }, Truth::OpenOrders(open)) => {
+                self.take_open_orders(surface, open);
+                self.plan_trades(surface);
+                self.ask_next(surface);
+            }
+            (Subject::Trades { instrument, .. }, Truth::Trades { trades, more }) => {
+                self.take_trades(surface, *instrument, trades, *more);
+            }
+            (Subject::Account { .. }, Truth::Account(account)) => {
+                self.take_account(surface, account);
+            }
+            // An answer to another question: the driver is at fault, and the round tries again.
+            _ => self.later(surface, RETRY_MS.1),
+        }
+    }
+
+    fn later(&mut self, surface: Surface, wait_ms: i64) {
+        let at = self.now.plus_ms(wait_ms);
+        self.timers.set(at, Timer::Reconcile { surface });
+    }
+
+    /// Settles own orders by the list of those that rest: listed ones by what it says, missing
+    /// ones by asking for each.
+    fn take_open_orders(&mut self, surface: Surface, open: &[OpenOrder]) {
+        for order in open {
+            self.take_open_order(order);
+        }
+        let listed = |id| open.iter().any(|order| order.report.client_order_id == id);
+        let missing: Vec<OrderSeq> = self
+            .orders
+            .iter()
+            .filter(|order| {
+                self.surface_of(order.instrument()) == surface
+                    && !order.held
+                    && !listed(order.client_order_id)
+            })
+            .map(|order| order.seq)
+            .collect();
+        for seq in missing {
+            self.ask_for_order(seq);
+        }
+    }
+
+    fn take_open_order(&mut self, open: &OpenOrder) {
+        let id = open.report.client_order_id;
+        if usize::from(open.report.instrument.0) >= self.instruments.len() {
+            return;
+        }
+        match self.known(&id) {
+            Some(seq) if self.orders.live(seq).is_some() => self.take_report(seq, &open.report),
+            // It ended here while the list was on its way, or its late end is asked for.
+            Some(_) => {}
+            None => self.adopt_open_order(open),
+        }
+    }
+
+    /// Account trades are read where something may have been missed: in the first round after the
+    /// stream came up.
+    fn plan_trades(&mut self, surface: Surface) {
+        let instruments = self.instruments_of(surface);
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let missed = line.clean.is_none() && !line.no_trades;
+        line.round.trades_read |= missed;
+        line.round.step = if missed {
+            Step::Trades(instruments)
+        } else {
+            Step::Account
+        };
+    }
+
+    fn instruments_of(&self, surface: Surface) -> VecDeque<InstrumentId> {
+        let ids = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
+        ids.filter(|id| self.surface_of(*id) == surface).collect()
+    }
+
+    fn take_trades(
+        &mut self,
+        surface: Surface,
+        instrument: InstrumentId,
+        trades: &[AccountTrade],
+        more: bool,
+    ) {
+        // A trade of an order whose id at the venue we do not know yet could be taken for
+        // somebody else's: such orders are asked for first.
+        let nameless = self.orders.iter().any(|order| {
+            order.instrument() == instrument && order.venue_order_id.is_none() && !order.held
+        });
+        let of_nobody = |trade: &AccountTrade| self.orders.of_venue(trade.order_id).is_none();
+        if nameless && trades.iter().any(of_nobody) {
+            self.later(surface, RETRY_MS.0);
+            return;
+        }
+        let index = usize::from(instrument.0);
+        let verified = self.verified_trades[index];
+        for trade in trades {
+            // Before the first round everything belongs to the account as it was found.
+            if verified.is_some_and(|known| trade.fill.trade_id > known) {
+                self.take_trade(instrument, trade);
+            }
+        }
+        let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
+        self.verified_trades[index] = verified.max(newest).or(Some(TradeId(0)));
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        if let Step::Trades(left) = &mut line.round.step
+            && (!more || verified.is_none())
+        {
+            left.pop_front();
+        }
+        self.ask_next(surface);
+    }
+
+    /// Books an account trade that the stream may have missed.
+    fn take_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
+        let owner = self.orders.of_venue(trade.order_id).map(|order| order.seq);
+        let Some(update) = self.update_of(instrument, trade, owner) else {
+            return;
+        };
+        match owner {
+            None => self.take_external(&update),
+            Some(seq) => self.take_missed_fill(seq, &update, &trade.fill),
+        }
+    }
+
+    /// An account trade in the form of the event that would have told of it.
+    fn update_of(
+        &mut self,
+        instrument: InstrumentId,
+        trade: &AccountTrade,
+        owner: Option<OrderSeq>,
+    ) -> Option<OrderUpdate> {
+        let template = match owner {
+            Some(seq) => self.orders.known_mut(seq)?.as_update(),
+            None => OrderUpdate::external(instrument, trade.order_id),
+        };
+        Some(OrderUpdate {
+            order_id: trade.order_id,
+            side: trade.side,
+            position_side: trade.position_side,
+            status: OrderStatus::PartiallyFilled,
+            transaction_time: trade.time,
+            event_time: trade.time,
+            fill: Some(trade.fill),
+            ..template
+        })
+    }
+
+    /// Reads the trades of one instrument out of turn: a fill is missing.
+    pub(super) fn read_trades(&mut self, surface: Surface, instrument: InstrumentId) {
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        // A round that runs comes by trades itself where the account differs.
+        if matches!(line.round.step, Step::Idle) {
+            line.round = Round {
+                step: Step::Trades(VecDeque::from([instrument])),
+                trades_read: true,
+                ..Round::default()
+            };
+            self.ask_next(surface);
+        }
+    }
+
+    fn take_account(&mut self, surface: Surface, account: &AccountTruth) {
+        self.compare_modes(surface, account);
+        let differences = self.differences(surface, account);
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let now_events = line.events;
+        let quiet = now_events == line.round.events_when_asked;
+        if differences.is_empty() {
+            if quiet {
+                self.verify_trades(surface);
+            }
+            self.end_round(surface);
+            return;
+        }
+        let agreed = quiet
+            && line
+                .round
+                .seen
+                .as_ref()
+                .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
+        if agreed && !line.round.trades_read && !line.no_trades {
+            // What the trades explain needs no adjustment.
+            line.round.trades_read = true;
+            line.round.seen = None;
+            let instruments = self.instruments_of(surface);
+            if let Some(line) = self.line_mut(surface) {
+                line.round.step = Step::Trades(instruments);
+            }
+            self.ask_next(surface);
+            return;
+        }
+        if agreed {
+            self.adjust(surface, account);
+            self.end_round(surface);
+            return;
+        }
+        line.round.seen = quiet.then_some((differences, now_events));
+        line.round.reads += 1;
+        let unexplained = line.round.reads >= READS_MAX;
+        let wait_ms = match (unexplained, account.lags) {
+            (true, _) => RETRY_MS.1,
+            (false, true) => READ_AGAIN_LAGGING_MS,
+            (false, false) => READ_AGAIN_MS,
+        };
+        self.later(surface, wait_ms);
+        if unexplained {
+            self.set_doubt(Doubt::Reconciliation(surface), true);
+            self.update_state();
+        }
+    }
+
+    fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {
+        if let Some(can_trade) = account.can_trade {
+            self.set_doubt(Doubt::CanTrade(surface), !can_trade);
+        }
+        if let Some(hedge) = account.hedge_mode {
+            self.set_doubt(Doubt::PositionMode, hedge != self.hedge_mode);
+        }
+        let configured = self.live.as_ref().map(|live| live.config.multi_assets);
+        if let (Some(multi), Some(configured)) = (account.multi_assets, configured) {
+            self.set_doubt(Doubt::AssetMode, multi != configured);
+        }
+        self.update_state();
+    }
+
+    /// Where the account differs from ours. What is not listed is not compared.
+    fn differences(&self, surface: Surface, account: &AccountTruth) -> Vec<Adjustment> {
+        let mut differences = Vec::new();
+        for balance in &account.balances {
+            let from = self.balance(surface, balance.asset).total;
+            if from != balance.total {
+                differences.push(Adjustment::Balance {
+                    surface,
+                    asset: balance.asset,
+                    from,
+                    to: balance.total,
+                });
+            }
+        }
+        for position in &account.positions {
+            let (id, side) = (position.instrument, position.position_side);
+            if usize::from(id.0) >= self.instruments.len() {
+                continue;
+            }
+            let from = self.ledgers.account.at(id, side).position.qty;
+            if from != position.qty.0 {
+                differences.push(Adjustment::Position {
+                    instrument: id,
+                    side,
+                    from,
+                    to: position.qty.0,
+                });
+            }
+        }
+        differences
+    }
+
+    /// Takes the venue's word.
+    fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
+        for balance in &account.balances {
+            if self.balance(surface, balance.asset).total != balance.total {
+                self.take_balance(surface, balance);
+            }
+        }
+        for position in &account.positions {
+            self.take_position(position);
+        }
+    }
+
+    /// What was read agrees with what we know, so that no trade up to the newest is missing.
+    fn verify_trades(&mut self, surface: Surface) {
+        for index in 0..self.instruments.len() {
+            if self.instruments[index].surface == surface && self.verified_trades[index].is_some() {
+                let newest = self.newest_trades[index];
+                self.verified_trades[index] = self.verified_trades[index].max(newest);
+            }
+        }
+    }
+
+    fn end_round(&mut self, surface: Surface) {
+        let reconcile_ms = self
+            .live
+            .as_ref()
+            .map_or(0, |live| live.config.reconcile_ms);
+        if let Some(line) = self.line_mut(surface) {
+            line.round = Round::default();
+        }
+        self.later(surface, reconcile_ms);
+        self.round_is_clean(surface);
+    }
+
+    /// A fill that only the account trades told of.
+    pub(super) fn take_missed_fill(
+        &mut self,
+        seq: OrderSeq,
+        update: &OrderUpdate,
+        fill: &crate::protocol::Fill,
+    ) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let before = order.state;
+        if !order.count_fill(fill.trade_id, fill.qty.0, fill.quote_qty) {
+            return;
+        }
+        order.reported_qty = order.reported_qty.max(order.executed_qty);
+        let complete = order.remaining_qty() == 0 && order.terms.qty.is_some();
+        let strategy = order.strategy;
+        self.apply_own_fill(seq, strategy, update, fill);
+        self.notices.push_back(Notice::Recovered {
+            time: self.now,
+            order: seq,
+            fill: *fill,
+        });
+        let mv = if complete {
+            OrderMove::FillAll
+        } else {
+            OrderMove::FillPart
+        };
+        self.move_order(seq, mv, before, true);
+    }
+}

@@ -1,0 +1,410 @@
+//! The life of a live run: booting, syncing, ready, degraded, halted. One place decides the state,
+//! from the stage, the doubts and the operator's latch, and tells of each move with its reason.
+//!
+//! Doubts are raised and settled by evidence, never by hope: a stream that is silent, a clock that
+//! was not read, a journal that stalls, a reconciliation that left something unexplained.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::{Effect, Notice};
+use crate::ids::{InstrumentId, StrategyId, Time};
+use crate::live::{LiveConfig, LiveInput, OnStop};
+use crate::order::Surface;
+use crate::order_state::OrderState;
+use crate::timer::Timer;
+
+use super::deadman::Countdown;
+use super::reconcile::Round;
+use super::{Engine, Latch, RunState};
+
+/// How often the age of all evidence is looked at.
+const WATCH_MS: i64 = 1_000;
+/// A user stream that answered no PING and brought no event for so long is in doubt (promise 4:
+/// a PING every five seconds, an answer within ten).
+const SILENCE_MS: i64 = 15_000;
+/// A change that REST confirmed is seen on the stream within this (promise 4).
+const CONFIRMED_MS: i64 = 3_000;
+/// A clock that was read so long ago may have drifted.
+const CLOCK_MS: i64 = 600_000;
+
+/// Why a live run does not trust what it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Doubt {
+    /// The user stream is down, silent, or did not show what REST confirmed.
+    Stream(Surface),
+    /// The venue's clock was not read for long.
+    Clock(Surface),
+    /// The journal does not write in time.
+    Journal,
+    /// The last reconciliation is too old or left something unexplained.
+    Reconciliation(Surface),
+    /// `MARGIN_CALL`: positions are at risk.
+    MarginCall,
+    /// The venue says that the account may not trade.
+    CanTrade(Surface),
+    /// The account's position mode is not the configured one.
+    PositionMode,
+    /// The account's asset mode is not the configured one.
+    AssetMode,
+}
+
+impl std::fmt::Display for Doubt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stream(surface) => write!(f, "the {surface} user stream cannot be relied on"),
+            Self::Clock(surface) => write!(f, "the {surface} clock was not read for long"),
+            Self::Journal => f.write_str("the journal does not write in time"),
+            Self::Reconciliation(surface) => {
+                write!(f, "the {surface} account is not reconciled with the venue")
+            }
+            Self::MarginCall => f.write_str("the venue called for margin"),
+            Self::CanTrade(surface) => write!(f, "the {surface} account may not trade"),
+            Self::PositionMode => f.write_str("the account's position mode is not configured so"),
+            Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
+        }
+    }
+}
+
+/// How far a live run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Stage {
+    Booting,
+    Syncing,
+    Running,
+}
+
+/// A live run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Session {
+    pub(super) config: LiveConfig,
+    stage: Stage,
+    doubts: BTreeSet<Doubt>,
+    pub(super) lines: BTreeMap<Surface, Line>,
+    /// One for each instrument; spot ones stay unused.
+    pub(super) countdowns: Vec<Countdown>,
+    pub(super) stopping: bool,
+}
+
+/// What is known of one surface's connection.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Line {
+    stream_up: bool,
+    /// The last evidence that the stream lives.
+    alive: Time,
+    clock: Option<ClockReading>,
+    /// User events so far.
+    pub(super) events: u64,
+    pub(super) round: Round,
+    /// The end of the last round that left nothing unexplained, since the stream came up.
+    pub(super) clean: Option<Time>,
+    /// The venue answers account trades here.
+    pub(super) no_trades: bool,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct ClockReading {
+    offset_ns: i64,
+    error_ns: i64,
+    read: Time,
+}
+
+impl Session {
+    pub(super) fn new(config: LiveConfig, instruments: usize) -> Self {
+        let lines = config
+            .surfaces
+            .iter()
+            .map(|surface| (*surface, Line::default()));
+        Self {
+            stage: Stage::Booting,
+            doubts: BTreeSet::new(),
+            lines: lines.collect(),
+            countdowns: vec![Countdown::default(); instruments],
+            stopping: false,
+            config,
+        }
+    }
+
+    fn state(&self, latch: Latch) -> RunState {
+        match (latch, self.stage) {
+            _ if self.stopping => RunState::Halted,
+            (Latch::Halted, _) => RunState::Halted,
+            (_, Stage::Booting) => RunState::Booting,
+            (_, Stage::Syncing) => RunState::Syncing,
+            _ if !self.doubts.is_empty() => RunState::Degraded,
+            (Latch::Paused, _) => RunState::Paused,
+            (Latch::None, _) => RunState::Ready,
+        }
+    }
+
+    /// Whether what is known of a surface can be acted on: promise 5.
+    pub(super) fn sees(&self, surface: Surface) -> bool {
+        self.stage == Stage::Running
+            && !self.doubts.contains(&Doubt::Stream(surface))
+            && !self.doubts.contains(&Doubt::Reconciliation(surface))
+    }
+
+    /// The evidence on which heartbeats are renewed: promise 4.
+    pub(super) fn healthy(&self, surface: Surface) -> bool {
+        let doubted = [
+            Doubt::Journal,
+            Doubt::Clock(surface),
+            Doubt::Stream(surface),
+            Doubt::Reconciliation(surface),
+        ];
+        self.stage == Stage::Running && !doubted.iter().any(|doubt| self.doubts.contains(doubt))
+    }
+}
+
+impl Engine {
+    /// Why the run is degraded, in a fixed order; empty when it is not live.
+    pub fn doubts(&self) -> Vec<Doubt> {
+        let doubts = self.live.as_ref().map(|live| live.doubts.iter().copied());
+        doubts.into_iter().flatten().collect()
+    }
+
+    /// Whether everything that `on_stop` asks for is done.
+    pub fn has_stopped(&self) -> bool {
+        let Some(live) = &self.live else { return true };
+        let flattening = self
+            .strategies
+            .iter()
+            .any(|state| state.flattening.is_some());
+        let left = match live.config.on_stop {
+            OnStop::Keep => live.countdowns.iter().any(Countdown::is_armed),
+            OnStop::Cancel | OnStop::Flatten => !self.orders.is_empty() || flattening,
+        };
+        live.stopping && !left
+    }
+
+    /// The venue's time minus ours on a surface, nanoseconds; `None` before it was read.
+    pub fn clock_offset_ns(&self, surface: Surface) -> Option<i64> {
+        let clock = self.live.as_ref()?.lines.get(&surface)?.clock?;
+        Some(clock.offset_ns)
+    }
+
+    pub(super) fn handle_live(&mut self, input: &LiveInput) {
+        let now = self.now;
+        let Some(live) = &mut self.live else { return };
+        match *input {
+            LiveInput::Begin if live.stage == Stage::Booting => {
+                live.stage = Stage::Syncing;
+                let doubts = live
+                    .lines
+                    .keys()
+                    .flat_map(|surface| [Doubt::Stream(*surface), Doubt::Clock(*surface)]);
+                live.doubts.extend(doubts);
+                self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
+            }
+            LiveInput::Begin => {}
+            LiveInput::StreamUp { surface } => self.stream_up(surface),
+            LiveInput::StreamDown { surface } => self.stream_down(surface),
+            LiveInput::StreamAlive { surface } => {
+                if let Some(line) = live.lines.get_mut(&surface) {
+                    line.alive = now;
+                }
+            }
+            LiveInput::Clock {
+                surface,
+                offset_ns,
+                error_ns,
+            } => {
+                if let Some(line) = live.lines.get_mut(&surface) {
+                    line.clock = Some(ClockReading {
+                        offset_ns,
+                        error_ns,
+                        read: now,
+                    });
+                    live.doubts.remove(&Doubt::Clock(surface));
+                }
+            }
+            LiveInput::Journal { healthy } => self.set_doubt(Doubt::Journal, !healthy),
+            LiveInput::Stop => self.stop(),
+        }
+        self.update_state();
+    }
+
+    fn stream_up(&mut self, surface: Surface) {
+        let now = self.now;
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        line.stream_up = true;
+        line.alive = now;
+        line.clean = None;
+        self.begin_round(surface);
+    }
+
+    fn stream_down(&mut self, surface: Surface) {
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        line.stream_up = false;
+        line.clean = None;
+        line.round = Round::default();
+        self.timers.cancel(Timer::Reconcile { surface });
+        self.set_doubt(Doubt::Stream(surface), true);
+    }
+
+    pub(super) fn line_mut(&mut self, surface: Surface) -> Option<&mut Line> {
+        self.live.as_mut()?.lines.get_mut(&surface)
+    }
+
+    /// Counts an event of a user stream: evidence that it lives, and that the account moved.
+    pub(super) fn note_user_event(&mut self, surface: Surface) {
+        let now = self.now;
+        if let Some(line) = self.line_mut(surface) {
+            line.alive = now;
+            line.events += 1;
+        }
+    }
+
+    /// A round of reconciliation left nothing unexplained.
+    pub(super) fn round_is_clean(&mut self, surface: Surface) {
+        let now = self.now;
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        line.clean = Some(now);
+        let stream_up = line.stream_up;
+        self.set_doubt(Doubt::Reconciliation(surface), false);
+        if stream_up {
+            self.set_doubt(Doubt::Stream(surface), false);
+        }
+        self.update_state();
+    }
+
+    pub(super) fn set_doubt(&mut self, doubt: Doubt, doubted: bool) {
+        let Some(live) = &mut self.live else { return };
+        if doubted {
+            live.doubts.insert(doubt);
+        } else {
+            live.doubts.remove(&doubt);
+        }
+    }
+
+    /// Looks at the age of everything that is believed.
+    pub(super) fn watch(&mut self) {
+        let now = self.now;
+        let Some(live) = &self.live else { return };
+        let reconcile_ms = live.config.reconcile_ms;
+        let surfaces = live.config.surfaces.clone();
+        let running = live.stage == Stage::Running;
+        for surface in surfaces {
+            let unseen = self.has_unseen_change(surface);
+            let Some(line) = self.line_mut(surface) else {
+                continue;
+            };
+            let silent = now > line.alive.plus_ms(SILENCE_MS);
+            let stale = line
+                .clock
+                .is_none_or(|clock| now > clock.read.plus_ms(CLOCK_MS));
+            let old = line
+                .clean
+                .is_none_or(|clean| now > clean.plus_ms(3 * reconcile_ms));
+            let distrusted = line.stream_up && (silent || unseen);
+            self.set_doubt(Doubt::Clock(surface), stale);
+            if running && old {
+                self.set_doubt(Doubt::Reconciliation(surface), true);
+            }
+            if distrusted {
+                self.stream_down(surface);
+                self.emit(Effect::Reconnect { surface });
+            }
+            self.retry_round(surface);
+        }
+        self.watch_countdowns();
+        self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
+        self.update_state();
+    }
+
+    /// A change of an own order that REST confirmed and the stream has not shown in time.
+    fn has_unseen_change(&self, surface: Surface) -> bool {
+        self.orders.iter().any(|order| {
+            let confirmed = order.confirmed.filter(|_| !order.on_stream);
+            self.surface_of(order.instrument()) == surface
+                && confirmed.is_some_and(|at| self.now > at.plus_ms(CONFIRMED_MS))
+        })
+    }
+
+    pub(super) fn surface_of(&self, instrument: InstrumentId) -> Surface {
+        self.instruments[usize::from(instrument.0)].surface
+    }
+
+    /// Whether what is known of an instrument's surface can be acted on; always, without a live
+    /// session.
+    pub(super) fn sees(&self, instrument: InstrumentId) -> bool {
+        let surface = self.surface_of(instrument);
+        self.live.as_ref().is_none_or(|live| live.sees(surface))
+    }
+
+    /// Applies `on_stop`.
+    fn stop(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        live.stopping = true;
+        let on_stop = live.config.on_stop;
+        match on_stop {
+            OnStop::Keep => self.let_all_go(),
+            OnStop::Cancel => {
+                for index in 0..self.strategies.len() {
+                    self.cancel_own(StrategyId(index as u16));
+                }
+            }
+            OnStop::Flatten => {
+                for index in 0..self.strategies.len() {
+                    self.flatten(StrategyId(index as u16));
+                }
+            }
+        }
+    }
+
+    /// Decides the state anew and tells of a move.
+    pub(super) fn update_state(&mut self) {
+        self.leave_syncing();
+        let state = match &self.live {
+            Some(live) => live.state(self.latch),
+            None => self.latch.alone(),
+        };
+        if state == self.state {
+            return;
+        }
+        let from = self.state;
+        self.enter(state);
+        if self.live.is_some() {
+            self.notices.push_back(Notice::State {
+                time: self.now,
+                from,
+                to: state,
+                doubts: self.doubts(),
+            });
+        }
+        if state == RunState::Ready || state == RunState::Halted {
+            for index in 0..self.strategies.len() {
+                self.continue_flattening(StrategyId(index as u16));
+            }
+        }
+    }
+
+    /// Syncing ends when every surface was reconciled and no own order is of unknown outcome.
+    fn leave_syncing(&mut self) {
+        let Some(live) = &self.live else { return };
+        let synced = live.stage == Stage::Syncing
+            && live.lines.values().all(|line| line.clean.is_some())
+            && !live
+                .doubts
+                .iter()
+                .any(|doubt| matches!(doubt, Doubt::Clock(_)))
+            && !self
+                .orders
+                .iter()
+                .any(|order| order.state == OrderState::Unknown);
+        if !synced {
+            return;
+        }
+        if let Some(live) = &mut self.live {
+            live.stage = Stage::Running;
+        }
+        self.arm_what_rests();
+    }
+}

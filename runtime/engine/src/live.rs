@@ -1,0 +1,90 @@
+//! What only a run against a real clock has: a configuration of its safety, and inputs that say
+//! how much of the outside can be trusted. A backtest has none of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::order::Surface;
+
+/// How a live run (or one on paper) keeps safe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveConfig {
+    /// Surfaces in use, each with a user stream.
+    pub surfaces: Vec<Surface>,
+    /// `countdownTime` of the dead man's switch, milliseconds.
+    pub countdown_ms: i64,
+    /// It is renewed this often, milliseconds.
+    pub renew_ms: i64,
+    /// State is compared with the venue this often, milliseconds.
+    pub reconcile_ms: i64,
+    /// An order that the venue does not know so long after its outcome was lost never arrived:
+    /// recvWindow (v3: the nonce window) and a margin, milliseconds.
+    pub absence_ms: i64,
+    /// What happens to own open orders that are found at the start.
+    pub on_start: OnStart,
+    /// What happens to own orders and positions at the stop.
+    pub on_stop: OnStop,
+    /// Multi-assets margin, as configured.
+    pub multi_assets: bool,
+    /// What a fill costs that only an order's totals tell of, parts per million of its value.
+    pub fee_estimate_ppm: i64,
+}
+
+/// Own open orders at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnStart {
+    /// They are taken over.
+    #[default]
+    Adopt,
+    /// They are cancelled.
+    Cancel,
+}
+
+/// Own orders and positions at the stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnStop {
+    /// Orders are cancelled.
+    #[default]
+    Cancel,
+    /// Orders stay; the dead man's switch is let go.
+    Keep,
+    /// Orders are cancelled, then positions closed at market.
+    Flatten,
+}
+
+/// What a driver learns of the world beside the market and the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LiveInput {
+    /// What the journal held is restored: the state may be compared with the venue.
+    Begin,
+    /// The user stream of a surface is connected and misses nothing from here on.
+    StreamUp {
+        /// Surface.
+        surface: Surface,
+    },
+    /// The user stream of a surface may miss events.
+    StreamDown {
+        /// Surface.
+        surface: Surface,
+    },
+    /// The user stream of a surface answered a PING or brought an event.
+    StreamAlive {
+        /// Surface.
+        surface: Surface,
+    },
+    /// The venue's clock was read.
+    Clock {
+        /// Surface.
+        surface: Surface,
+        /// The venue's time minus ours, nanoseconds.
+        offset_ns: i64,
+        /// Half the round trip, nanoseconds.
+        error_ns: i64,
+    },
+    /// The journal writes in time, or it does not.
+    Journal {
+        /// It does.
+        healthy: bool,
+    },
+    /// The run shall end: `on_stop` is applied.
+    Stop,
+}

@@ -1,0 +1,91 @@
+//! What a venue says when it is asked for the state of an account: open orders, balances and
+//! positions, account trades. Reconciliation asks; nothing else does.
+//!
+//! What is not listed is not known: an empty list never wipes anything (spec 4, section 6,
+//! point 14). Where a route lists everything, its reader states the zeros.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{InstrumentId, Time, TradeId, VenueOrderId};
+use crate::order::{OrderTerms, PositionSide, Side, Surface};
+use crate::protocol::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Subject {
+    /// Current open orders of every symbol (spec 1 and 2, Current open orders).
+    OpenOrders {
+        /// Surface.
+        surface: Surface,
+    },
+    /// Balances, positions and modes: account information (spec 4, section 4), or the info
+    /// endpoint by wallet address (spec 3).
+    Account {
+        /// Surface.
+        surface: Surface,
+    },
+    /// Account trades (spec 4, section 4), oldest first.
+    Trades {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The first id of interest; `None` asks for the latest page.
+        from: Option<TradeId>,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Truth {
+    /// Every open order of the surface.
+    OpenOrders(Vec<OpenOrder>),
+    /// The account.
+    Account(AccountTruth),
+    /// A page of account trades.
+    Trades {
+        /// The oldest first.
+        trades: Vec<AccountTrade>,
+        /// The page was full: there may be more after its last id.
+        more: bool,
+    },
+}
+
+/// An order that rests at the venue, ours or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenOrder {
+    /// Its state.
+    pub report: OrderReport,
+    /// Its terms.
+    pub terms: OrderTerms,
+}
+
+/// An account of one surface at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountTruth {
+    /// `canTrade`; `None` where it is not said.
+    pub can_trade: Option<bool>,
+    /// `dualSidePosition`; `None` where it is not said.
+    pub hedge_mode: Option<bool>,
+    /// `multiAssetsMargin`; `None` where it is not said.
+    pub multi_assets: Option<bool>,
+    /// Balances; `change` is 0.
+    pub balances: Vec<BalanceUpdate>,
+    /// Positions.
+    pub positions: Vec<PositionUpdate>,
+    /// Its source may be behind the order book (the info endpoint).
+    pub lags: bool,
+}
+
+/// A trade of the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountTrade {
+    /// `orderId`.
+    pub order_id: VenueOrderId,
+    /// `side`.
+    pub side: Side,
+    /// `positionSide`; `Both` on spot.
+    pub position_side: PositionSide,
+    /// Price, quantity, fee and id.
+    pub fill: Fill,
+    /// `time`.
+    pub time: Time,
+}
