@@ -39,8 +39,9 @@ pub(super) struct Countdown {
 }
 
 impl Countdown {
-    pub(super) const fn is_armed(&self) -> bool {
-        self.until.is_some() || matches!(self.asked, Some((1.., _)))
+    /// Nothing runs at the venue, as far as is known, and nothing is on its way.
+    pub(super) const fn is_off(&self) -> bool {
+        self.until.is_none() && self.asked.is_none()
     }
 
     fn covers(&self, now: Time) -> bool {
@@ -126,6 +127,10 @@ impl Engine {
             return;
         }
         countdown.asked = Some((countdown_ms, now));
+        if countdown_ms == 0 {
+            // No order counts on a timer that is about to stop.
+            countdown.until = None;
+        }
         self.emit(Effect::Send {
             record: 0,
             request: Box::new(Request::Countdown {

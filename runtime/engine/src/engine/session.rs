@@ -172,7 +172,7 @@ impl Engine {
             .iter()
             .any(|state| state.flattening.is_some());
         let left = match live.config.on_stop {
-            OnStop::Keep => live.countdowns.iter().any(Countdown::is_armed),
+            OnStop::Keep => !live.countdowns.iter().all(Countdown::is_off),
             OnStop::Cancel | OnStop::Flatten => !self.orders.is_empty() || flattening,
         };
         live.stopping && !left
@@ -302,7 +302,7 @@ impl Engine {
                 .is_none_or(|clock| now > clock.read.plus_ms(CLOCK_MS));
             let old = line
                 .clean
-                .is_none_or(|clean| now > clean.plus_ms(3 * reconcile_ms));
+                .is_some_and(|clean| now > clean.plus_ms(3 * reconcile_ms));
             let distrusted = line.stream_up && (silent || unseen);
             self.set_doubt(Doubt::Clock(surface), stale);
             if running && old {

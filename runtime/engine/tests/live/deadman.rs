@@ -1,0 +1,230 @@
+//! Promise 4: no order without an armed timer, and no renewal without health.
+
+use windvane_engine::effect::HeartbeatNotice;
+use windvane_engine::live::{LiveInput, OnStop};
+use windvane_engine::order_state::OrderState;
+use windvane_engine::protocol::Refusal;
+use windvane_engine::{Notice, OrderStatus, Outcome, Request, Side, Surface};
+
+use super::support::{Account, BTC, MM, limit, report, update};
+use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
+
+fn heartbeats(account: &Account) -> Vec<HeartbeatNotice> {
+    let notices = account.notices.iter();
+    notices
+        .filter_map(|notice| match notice {
+            Notice::Heartbeat { what, .. } => Some(*what),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn the_first_order_waits_until_the_timer_is_confirmed() {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.submit(MM, limit(Side::Buy, 980, 1));
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    assert_eq!((account.places(), account.take_countdown()), (0, None));
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 2);
+    account.submit(MM, limit(Side::Buy, 970, 1));
+    assert_eq!(account.places(), 3, "the symbol is covered");
+}
+
+#[test]
+fn an_order_that_waits_is_taken_back_without_a_request() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 1));
+    account.take_countdown();
+    account.cancel(MM, order);
+    assert!(account.sent.is_empty());
+    assert!(account.engine.order(order).is_none(), "it ended");
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 0);
+}
+
+#[test]
+fn a_timer_that_cannot_be_armed_refuses_the_orders_that_wait() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 1));
+    for _ in 0..3 {
+        assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+        account.countdown_reply(Outcome::Unknown);
+        account.pass(500);
+    }
+    assert!(account.engine.order(order).is_none());
+    assert_eq!(account.places(), 0);
+    assert_eq!(heartbeats(&account), [HeartbeatNotice::Failed; 3]);
+}
+
+#[test]
+fn a_refused_timer_lets_no_order_pass() {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.take_countdown();
+    account.countdown_reply(Outcome::Refused(Refusal {
+        code: -1003,
+        msg: String::new(),
+    }));
+    assert_eq!(account.places(), 0);
+}
+
+#[test]
+fn a_timer_is_renewed_while_orders_rest_and_all_is_well() {
+    let mut account = ready();
+    account.rest();
+    for _ in 0..9 {
+        account.pass(999);
+        account.alive();
+    }
+    assert_eq!(account.take_countdown(), None);
+    account.pass(999);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn a_symbol_without_orders_is_let_go_and_armed_anew() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    for _ in 0..10 {
+        account.pass(999);
+        account.alive();
+    }
+    assert_eq!(account.take_countdown(), Some(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(
+        account.take_countdown(),
+        None,
+        "not before the release is answered"
+    );
+    account.countdown_reply(Outcome::Done(0));
+    account.pass(500);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    assert_eq!(account.places(), 0);
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 1);
+}
+
+#[test]
+fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    for _ in 0..10 {
+        account.pass(999);
+        account.alive();
+    }
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Unknown);
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.pass(5_000);
+    assert_eq!(
+        account.take_countdown(),
+        None,
+        "the release may still arrive"
+    );
+    account.pass(2_000);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn renewal_stops_while_the_journal_stalls_and_orders_are_in_doubt_when_it_lapses() {
+    let mut account = ready();
+    let order = account.rest();
+    account.live(LiveInput::Journal { healthy: false });
+    for _ in 0..27 {
+        account.pass(999);
+        account.alive();
+        account.clock();
+        account.sync();
+    }
+    assert_eq!(account.take_countdown(), None);
+    assert!(heartbeats(&account).contains(&HeartbeatNotice::Withheld));
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    account.sent.clear();
+    account.pass(2_000);
+    assert!(heartbeats(&account).contains(&HeartbeatNotice::Lapsed));
+    assert_eq!(
+        account.engine.order(order).unwrap().state,
+        OrderState::Unknown
+    );
+    assert_eq!(account.queries(), 1, "it is asked for");
+}
+
+#[test]
+fn renewal_stops_while_the_stream_is_down() {
+    let mut account = ready();
+    account.rest();
+    account.live(LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+    for _ in 0..15 {
+        account.pass(999);
+    }
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
+fn renewal_stops_when_reconciliation_is_old() {
+    let mut account = ready();
+    account.rest();
+    for _ in 0..125 {
+        account.pass(999);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+        // Every question stays without an answer.
+    }
+    account.sent.clear();
+    for _ in 0..15 {
+        account.pass(999);
+        account.alive();
+    }
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
+fn keeping_orders_at_the_stop_stops_the_timers() {
+    let mut live = live_config();
+    live.on_stop = OnStop::Keep;
+    let mut account = ready_with(live);
+    let order = account.rest();
+    account.live(LiveInput::Stop);
+    assert!(!account.engine.has_stopped());
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(account.engine.has_stopped());
+    assert!(account.engine.order(order).is_some());
+    assert!(
+        !account
+            .sent
+            .iter()
+            .any(|request| matches!(request, Request::Cancel { .. }))
+    );
+}
+
+#[test]
+fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
+    use super::world::booting;
+    use windvane_engine::truth::{OpenOrder, Subject, Truth};
+    let mut account = booting(live_config());
+    let id = windvane_engine::ClientOrderId::new("mm.5.1").unwrap();
+    account.begin();
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![OpenOrder {
+                report: report(id, OrderStatus::New, 0),
+                terms: limit(Side::Buy, 990, 10),
+            }]),
+            Subject::Trades { .. } => super::world::no_trades(),
+            Subject::Account { .. } => Truth::Account(account.own_account()),
+        };
+        account.tell(subject, truth);
+    }
+    assert_eq!(account.engine.covered_until(BTC), None);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}

@@ -1,0 +1,226 @@
+//! The states of a live run and what leads from one to the next.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::event::EventKind;
+use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
+use windvane_engine::rules::Rule;
+use windvane_engine::truth::{Subject, Truth};
+use windvane_engine::{Input, Notice, Outcome, Request, Side, Surface, UserEvent};
+
+use super::support::{MM, limit};
+use super::world::{booting, live_config, ready};
+
+const FUTURES: Surface = Surface::Futures;
+
+#[test]
+fn a_run_boots_then_syncs_then_is_ready() {
+    let mut account = booting(live_config());
+    assert_eq!(account.engine.run_state(), RunState::Booting);
+    account.live(LiveInput::Begin);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    account.sync();
+    assert!(
+        account.sent.is_empty(),
+        "nothing is asked before the stream is up"
+    );
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    account.sync();
+    assert_eq!(
+        account.engine.run_state(),
+        RunState::Syncing,
+        "the clock is not known"
+    );
+    account.clock();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let moves: Vec<_> = account
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::State { from, to, .. } => Some((*from, *to)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        moves,
+        [
+            (RunState::Booting, RunState::Syncing),
+            (RunState::Syncing, RunState::Ready)
+        ]
+    );
+}
+
+#[test]
+fn no_order_leaves_before_a_run_is_ready() {
+    let mut account = booting(live_config());
+    account.begin();
+    let rule = account.call(MM, |callback, engine| {
+        callback
+            .submit(engine, limit(Side::Buy, 990, 1))
+            .unwrap_err()
+            .rule
+    });
+    assert_eq!(rule, Rule::Degraded);
+    assert_eq!(account.places(), 0);
+}
+
+#[test]
+fn a_lost_stream_degrades_until_the_account_was_compared_again() {
+    let mut account = ready();
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(account.engine.doubts(), [Doubt::Stream(FUTURES)]);
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    assert_eq!(
+        account.engine.run_state(),
+        RunState::Degraded,
+        "nothing was compared yet"
+    );
+    account.sync();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let told: Vec<_> = account
+        .events
+        .iter()
+        .filter(|(strategy, kind, _)| *strategy == MM && *kind == EventKind::RuntimeState)
+        .map(|(_, _, fields)| fields[0])
+        .collect();
+    assert_eq!(told, [1, 0], "strategies are told: degraded, then ready");
+}
+
+#[test]
+fn while_degraded_cancels_pass_and_new_exposure_does_not() {
+    let mut account = ready();
+    let order = account.rest();
+    account.live(LiveInput::Journal { healthy: false });
+    let rule = account.call(MM, |callback, engine| {
+        callback
+            .submit(engine, limit(Side::Buy, 980, 1))
+            .unwrap_err()
+            .rule
+    });
+    assert_eq!(rule, Rule::Degraded);
+    account.cancel(MM, order);
+    assert!(matches!(account.sent.last(), Some(Request::Cancel { .. })));
+    account.live(LiveInput::Journal { healthy: true });
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_silent_stream_is_reconnected() {
+    let mut account = ready();
+    for _ in 0..14 {
+        account.pass(999);
+    }
+    assert!(account.reconnected.is_empty());
+    for _ in 0..3 {
+        account.pass(999);
+    }
+    assert_eq!(account.reconnected, [FUTURES]);
+    assert_eq!(account.engine.doubts(), [Doubt::Stream(FUTURES)]);
+}
+
+#[test]
+fn a_stream_that_does_not_show_what_rest_confirmed_is_reconnected() {
+    use super::support::report;
+    use windvane_engine::OrderStatus;
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    for _ in 0..2 {
+        account.alive();
+        account.pass(999);
+    }
+    assert!(account.reconnected.is_empty());
+    for _ in 0..2 {
+        account.alive();
+        account.pass(999);
+    }
+    assert_eq!(
+        account.reconnected,
+        [FUTURES],
+        "pongs are no proof of events"
+    );
+}
+
+#[test]
+fn a_margin_call_degrades_until_a_person_resumes() {
+    let mut account = ready();
+    account.handle(Input::User(&UserEvent::MarginCall));
+    assert_eq!(account.engine.doubts(), [Doubt::MarginCall]);
+    account.seconds(40);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn modes_and_rights_that_are_not_as_configured_degrade() {
+    let mut account = ready();
+    account.handle(Input::User(&UserEvent::PositionMode { hedge: true }));
+    account.handle(Input::User(&UserEvent::AssetMode { multi_assets: true }));
+    assert_eq!(
+        account.engine.doubts(),
+        [Doubt::PositionMode, Doubt::AssetMode]
+    );
+    account.handle(Input::User(&UserEvent::PositionMode { hedge: false }));
+    account.handle(Input::User(&UserEvent::AssetMode {
+        multi_assets: false,
+    }));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.wait(31);
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            _ => {
+                let mut own = account.own_account();
+                own.can_trade = Some(false);
+                Truth::Account(own)
+            }
+        };
+        account.tell(subject, truth);
+    }
+    assert!(account.engine.doubts().contains(&Doubt::CanTrade(FUTURES)));
+}
+
+#[test]
+fn a_halt_outlasts_every_doubt() {
+    let mut account = ready();
+    account.handle(Input::Command(Command::Halt));
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    account.sync();
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_clock_that_is_not_read_for_long_is_in_doubt() {
+    let mut account = ready();
+    for _ in 0..605 {
+        account.pass(999);
+        account.alive();
+        account.sync();
+    }
+    assert_eq!(account.engine.doubts(), [Doubt::Clock(FUTURES)]);
+    account.clock();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_stop_cancels_what_rests_and_says_when_it_is_done() {
+    use super::support::{report, update};
+    use windvane_engine::OrderStatus;
+    let mut account = ready();
+    let order = account.rest();
+    account.live(LiveInput::Stop);
+    assert!(!account.engine.has_stopped());
+    assert!(matches!(account.sent.last(), Some(Request::Cancel { .. })));
+    let id = account.id(MM, order);
+    account.canceled(id, Outcome::Done(report(id, OrderStatus::Canceled, 0)));
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    assert!(account.engine.has_stopped());
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}

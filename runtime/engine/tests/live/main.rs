@@ -1,0 +1,12 @@
+//! A live run without its driver: what each piece of evidence, and its absence, leads to.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod deadman;
+mod lifecycle;
+mod reconciliation;
+mod unknown;
+mod world;

@@ -1,0 +1,395 @@
+//! Promise 3: the venue is the authority, and nothing is wiped by an empty list.
+
+use windvane_engine::effect::Adjustment;
+use windvane_engine::engine::RunState;
+use windvane_engine::live::{LiveInput, OnStart};
+use windvane_engine::order_state::OrderState;
+use windvane_engine::protocol::{Fill, Refusal};
+use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_engine::{
+    Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply,
+    Request, Side, Surface, Time, TradeId, VenueOrderId,
+};
+
+use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, report, update};
+use super::world::{booting, live_config, no_trades, position, ready};
+
+const FUTURES: Surface = Surface::Futures;
+
+/// Answers the running round, with the account made by `account_of` and these trades.
+fn round(
+    account: &mut Account,
+    open: &[OpenOrder],
+    trades: &[AccountTrade],
+    change: impl Fn(&mut windvane_engine::truth::AccountTruth),
+) {
+    let mut told = false;
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
+            Subject::Trades { .. } if told => no_trades(),
+            Subject::Trades { .. } => {
+                told = true;
+                Truth::Trades {
+                    trades: trades.to_vec(),
+                    more: false,
+                }
+            }
+            Subject::Account { .. } => {
+                let mut own = account.own_account();
+                change(&mut own);
+                Truth::Account(own)
+            }
+        };
+        account.tell(subject, truth);
+    }
+}
+
+fn trade(order_id: i64, id: i64, qty: i64) -> AccountTrade {
+    AccountTrade {
+        order_id: VenueOrderId(order_id),
+        side: Side::Buy,
+        position_side: PositionSide::Both,
+        fill: Fill {
+            trade_id: TradeId(id),
+            price: Price(990),
+            qty: Qty(qty),
+            quote_qty: instrument().notional(990, qty),
+            fee: Amount(1_000_000),
+            fee_asset: USDT,
+            maker: true,
+            realized_pnl: None,
+        },
+        time: Time(0),
+    }
+}
+
+fn adjustments(account: &Account) -> Vec<Adjustment> {
+    let notices = account.notices.iter();
+    notices
+        .filter_map(|notice| match notice {
+            Notice::Adjusted { adjustment, .. } => Some(*adjustment),
+            _ => None,
+        })
+        .collect()
+}
+
+fn qty(account: &Account) -> i64 {
+    account
+        .engine
+        .ledgers()
+        .account
+        .at(BTC, PositionSide::Both)
+        .position
+        .qty
+}
+
+#[test]
+fn a_difference_counts_after_two_reads_that_agree() {
+    let mut account = ready();
+    account.wait(31);
+    round(&mut account, &[], &[], |own| {
+        own.positions = vec![position(5)]
+    });
+    assert_eq!(qty(&account), 0, "one read proves nothing");
+    account.pass(250);
+    round(&mut account, &[], &[], |own| {
+        own.positions = vec![position(5)]
+    });
+    assert_eq!(qty(&account), 0, "trades may explain it");
+    account.pass(250);
+    round(&mut account, &[], &[], |own| {
+        own.positions = vec![position(5)]
+    });
+    account.pass(250);
+    round(&mut account, &[], &[], |own| {
+        own.positions = vec![position(5)]
+    });
+    assert_eq!(qty(&account), 5);
+    assert_eq!(
+        adjustments(&account),
+        [Adjustment::Position {
+            instrument: BTC,
+            side: PositionSide::Both,
+            from: 0,
+            to: 5
+        }]
+    );
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_user_event_between_two_reads_begins_them_anew() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.wait(31);
+    let listed = [account.open_order(order)];
+    round(&mut account, &listed, &[], |own| {
+        own.positions = vec![position(5)]
+    });
+    account.update(fill(id, Side::Buy, 1, 5, 5, OrderStatus::PartiallyFilled));
+    account.pass(250);
+    round(&mut account, &listed, &[], |_| {});
+    assert_eq!(qty(&account), 5);
+    assert_eq!(adjustments(&account), [], "the fill explained it");
+}
+
+#[test]
+fn what_is_not_listed_is_not_wiped() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    for _ in 0..5 {
+        account.wait(31);
+        account.alive();
+        round(&mut account, &[], &[], |own| {
+            own.positions.clear();
+            own.balances.clear();
+        });
+    }
+    assert_eq!(qty(&account), 10);
+}
+
+#[test]
+fn an_order_that_is_not_listed_is_asked_for() {
+    let mut account = ready();
+    let order = account.rest();
+    for _ in 0..3 {
+        account.wait(10);
+        account.confirm_countdowns();
+    }
+    account.wait(1);
+    account
+        .sent
+        .retain(|request| matches!(request, Request::Read(_)));
+    let subject = account.take_question().unwrap();
+    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    assert_eq!(account.queries(), 1);
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+}
+
+#[test]
+fn a_fill_that_the_stream_missed_comes_with_the_trades() {
+    let mut account = ready();
+    let order = account.rest();
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    let listed = [OpenOrder {
+        report: report(account.id(MM, order), OrderStatus::PartiallyFilled, 4),
+        ..account.open_order(order)
+    }];
+    round(&mut account, &listed, &[trade(1, 7, 4)], |_| {});
+    assert_eq!(qty(&account), 4);
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!(own.position.qty, 4, "it is the strategy's");
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 7, 4, 4, OrderStatus::PartiallyFilled));
+    assert_eq!(
+        qty(&account),
+        4,
+        "the late event of the same trade counts nothing"
+    );
+}
+
+#[test]
+fn a_trade_of_somebody_else_is_the_accounts_alone() {
+    let mut account = ready();
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    round(&mut account, &[], &[trade(77, 9, 3)], |_| {});
+    assert_eq!(qty(&account), 3);
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!(own.position.qty, 0);
+    let external = account
+        .engine
+        .ledgers()
+        .external
+        .at(BTC, PositionSide::Both);
+    assert_eq!(external.position.qty, 3);
+}
+
+#[test]
+fn trades_from_before_the_first_look_are_not_booked() {
+    let mut account = booting(live_config());
+    account.begin();
+    round(&mut account, &[], &[trade(77, 9, 3)], |_| {});
+    assert_eq!(qty(&account), 0);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_trade_is_not_taken_for_somebody_elses_while_an_own_order_has_no_id() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    account.sent.clear();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Unknown);
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    let subject = account.take_question().unwrap();
+    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    let subject = account.take_question().unwrap();
+    let page = Truth::Trades {
+        trades: vec![trade(1, 7, 4)],
+        more: false,
+    };
+    account.tell(subject, page.clone());
+    assert_eq!(qty(&account), 0);
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: id,
+        outcome: Outcome::Done(report(id, OrderStatus::PartiallyFilled, 4)),
+    }));
+    account.pass(500);
+    let subject = account.take_question().unwrap();
+    account.tell(subject, page);
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!(own.position.qty, 4);
+}
+
+#[test]
+fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    while let Some(subject) = account.take_question() {
+        let outcome = match subject {
+            Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+            Subject::Trades { .. } => Outcome::Refused(Refusal {
+                code: 404,
+                msg: String::new(),
+            }),
+            Subject::Account { .. } => Outcome::Done(Truth::Account(account.own_account())),
+        };
+        account.answer(subject, outcome);
+    }
+    let mut filled = report(id, OrderStatus::Filled, 10);
+    filled.cum_quote = instrument().notional(990, 10);
+    for _ in 0..5 {
+        account.handle(Input::Reply(&Reply::Queried {
+            client_order_id: id,
+            outcome: Outcome::Done(filled),
+        }));
+        account.pass(999);
+    }
+    assert_eq!(qty(&account), 10);
+    assert!(account.engine.order(order).is_none(), "it is filled");
+    let recovered = account.notices.iter().find_map(|notice| match notice {
+        Notice::Recovered { fill, .. } => Some(*fill),
+        _ => None,
+    });
+    let recovered = recovered.unwrap();
+    assert_eq!(recovered.quote_qty, filled.cum_quote);
+    assert_eq!(
+        recovered.fee,
+        filled.cum_quote.part(400, 1_000_000),
+        "estimated"
+    );
+    account.update(fill(id, Side::Buy, 3, 10, 10, OrderStatus::Filled));
+    assert_eq!(
+        qty(&account),
+        10,
+        "the late event is within what was recovered"
+    );
+}
+
+#[test]
+fn own_orders_of_an_earlier_process_are_adopted() {
+    let mut account = booting(live_config());
+    let id = ClientOrderId::new("mm.5.1").unwrap();
+    let open = OpenOrder {
+        report: report(id, OrderStatus::PartiallyFilled, 4),
+        terms: limit(Side::Buy, 990, 10),
+    };
+    account.begin();
+    round(&mut account, &[open], &[], |_| {});
+    let holding = account.engine.ledgers().account.at(BTC, PositionSide::Both);
+    assert_eq!(holding.open_buy, 6);
+    account.update(fill(id, Side::Buy, 8, 2, 6, OrderStatus::PartiallyFilled));
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!((own.position.qty, own.open_buy), (2, 4));
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 6));
+    assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn own_orders_are_cancelled_at_the_start_where_so_configured() {
+    let mut live = live_config();
+    live.on_start = OnStart::Cancel;
+    let mut account = booting(live);
+    let id = ClientOrderId::new("mm.5.1").unwrap();
+    let open = OpenOrder {
+        report: report(id, OrderStatus::New, 0),
+        terms: limit(Side::Buy, 990, 10),
+    };
+    account.begin();
+    round(&mut account, &[open], &[], |_| {});
+    let cancelled = account.sent.iter().any(|request| {
+        matches!(request, Request::Cancel { client_order_id, .. } if *client_order_id == id)
+    });
+    assert!(cancelled);
+}
+
+#[test]
+fn orders_of_strategies_that_are_gone_are_cancelled_and_those_of_others_are_not() {
+    let mut account = booting(live_config());
+    let open = |text: &str| OpenOrder {
+        report: report(ClientOrderId::new(text).unwrap(), OrderStatus::New, 0),
+        terms: limit(Side::Buy, 990, 10),
+    };
+    account.begin();
+    round(
+        &mut account,
+        &[open("gone.5.1"), open("web-1"), open("mm.zzzzzz.1")],
+        &[],
+        |_| {},
+    );
+    let cancelled: Vec<_> = account
+        .sent
+        .iter()
+        .filter_map(|request| match request {
+            Request::Cancel {
+                client_order_id, ..
+            } => Some(client_order_id.as_str().to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(cancelled, ["gone.5.1"]);
+    assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn a_question_that_fails_is_asked_again() {
+    let mut account = booting(live_config());
+    account.begin();
+    let subject = account.take_question().unwrap();
+    account.answer(subject, Outcome::Unknown);
+    assert_eq!(account.take_question(), None);
+    account.pass(500);
+    assert_eq!(account.take_question(), Some(subject));
+}
+
+#[test]
+fn an_answer_to_an_older_question_says_nothing() {
+    let mut account = ready();
+    account.wait(31);
+    let subject = account.take_question().unwrap();
+    account.tell(
+        Subject::Account { surface: FUTURES },
+        Truth::Account(windvane_engine::truth::AccountTruth {
+            positions: vec![position(9)],
+            ..account.own_account()
+        }),
+    );
+    assert_eq!(
+        account.take_question(),
+        None,
+        "the round still waits for its own answer"
+    );
+    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    assert!(account.take_question().is_some());
+}

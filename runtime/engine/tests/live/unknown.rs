@@ -1,0 +1,83 @@
+//! Promise 2: an outcome that is not known stays so until evidence settles it.
+
+use windvane_engine::effect::Adjustment;
+use windvane_engine::order_state::OrderState;
+use windvane_engine::{Input, Notice, OrderStatus, Outcome, PositionSide, Reply, Side};
+
+use super::support::{Account, BTC, MM, limit, refused, report};
+use super::world::ready;
+
+fn queried(account: &mut Account, outcome: Outcome<windvane_engine::protocol::OrderReport>) {
+    let id = account.id(MM, windvane_engine::OrderSeq(1));
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: id,
+        outcome,
+    }));
+}
+
+fn lost() -> Account {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Unknown);
+    account.sent.clear();
+    account
+}
+
+#[test]
+fn a_lost_order_keeps_its_exposure_and_is_never_sent_again() {
+    let mut account = lost();
+    account.seconds(120);
+    assert_eq!(account.places(), 0);
+    assert!(account.queries() > 50);
+    let holding = account.engine.ledgers().account.at(BTC, PositionSide::Both);
+    assert_eq!(holding.open_buy, 10);
+}
+
+#[test]
+fn absence_settles_nothing_while_the_request_may_still_arrive() {
+    let mut account = lost();
+    for _ in 0..5 {
+        queried(&mut account, refused(-2013));
+        account.pass(999);
+    }
+    let order = windvane_engine::OrderSeq(1);
+    assert_eq!(
+        account.engine.order(order).unwrap().state,
+        OrderState::Unknown
+    );
+    account.pass(1_500);
+    queried(&mut account, refused(-2013));
+    assert!(account.engine.order(order).is_none(), "it never arrived");
+    assert!(account.notices.iter().any(|notice| matches!(
+        notice,
+        Notice::Adjusted {
+            adjustment: Adjustment::Absent { .. },
+            ..
+        }
+    )));
+}
+
+#[test]
+fn other_refusals_of_the_question_settle_nothing_ever() {
+    let mut account = lost();
+    for _ in 0..30 {
+        queried(&mut account, refused(-1003));
+        account.pass(999);
+    }
+    let order = windvane_engine::OrderSeq(1);
+    assert_eq!(
+        account.engine.order(order).unwrap().state,
+        OrderState::Unknown
+    );
+}
+
+#[test]
+fn a_late_answer_settles_it() {
+    let mut account = lost();
+    let order = windvane_engine::OrderSeq(1);
+    let id = account.id(MM, order);
+    queried(&mut account, Outcome::Done(report(id, OrderStatus::New, 0)));
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+}

@@ -1,0 +1,226 @@
+//! A live account: what the driver would say, as one-liners.
+
+use windvane_engine::engine::RunState;
+use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_engine::protocol::{BalanceUpdate, PositionUpdate};
+use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_engine::{
+    Amount, Input, OrderSeq, OrderStatus, Outcome, PositionSide, Qty, Reply, Request, Side, Surface,
+};
+
+use super::support::{Account, BTC, MM, USDT, config, limit, report, update};
+
+pub(crate) const COUNTDOWN_MS: u64 = 30_000;
+
+pub(crate) fn live_config() -> LiveConfig {
+    LiveConfig {
+        surfaces: vec![Surface::Futures],
+        countdown_ms: 30_000,
+        renew_ms: 10_000,
+        reconcile_ms: 30_000,
+        absence_ms: 6_000,
+        on_start: OnStart::Adopt,
+        on_stop: OnStop::Cancel,
+        multi_assets: false,
+        fee_estimate_ppm: 400,
+    }
+}
+
+/// A live run that has not begun.
+pub(crate) fn booting(live: LiveConfig) -> Account {
+    let mut config = config();
+    config.live = Some(live);
+    Account::new(config)
+}
+
+/// A live run that is ready.
+pub(crate) fn ready() -> Account {
+    ready_with(live_config())
+}
+
+pub(crate) fn ready_with(live: LiveConfig) -> Account {
+    let mut account = booting(live);
+    account.begin();
+    account.sync();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.sent.clear();
+    account.notices.clear();
+    account.events.clear();
+    account
+}
+
+impl Account {
+    pub(crate) fn live(&mut self, input: LiveInput) {
+        self.handle(Input::Live(&input));
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.live(LiveInput::Begin);
+        self.clock();
+        self.live(LiveInput::StreamUp {
+            surface: Surface::Futures,
+        });
+    }
+
+    pub(crate) fn clock(&mut self) {
+        self.live(LiveInput::Clock {
+            surface: Surface::Futures,
+            offset_ns: 0,
+            error_ns: 1,
+        });
+    }
+
+    pub(crate) fn alive(&mut self) {
+        self.live(LiveInput::StreamAlive {
+            surface: Surface::Futures,
+        });
+    }
+
+    /// Answers every question of a round as a venue without orders and with the account as we
+    /// know it, until none is asked.
+    pub(crate) fn sync(&mut self) {
+        while let Some(subject) = self.take_question() {
+            let truth = match subject {
+                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+                Subject::Account { .. } => Truth::Account(self.own_account()),
+                Subject::Trades { .. } => no_trades(),
+            };
+            self.tell(subject, truth);
+        }
+    }
+
+    /// The oldest question that was asked and not answered.
+    pub(crate) fn take_question(&mut self) -> Option<Subject> {
+        let place = self
+            .sent
+            .iter()
+            .position(|request| matches!(request, Request::Read(_)))?;
+        match self.sent.remove(place) {
+            Request::Read(subject) => Some(subject),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn tell(&mut self, subject: Subject, truth: Truth) {
+        self.answer(subject, Outcome::Done(truth));
+    }
+
+    pub(crate) fn answer(&mut self, subject: Subject, outcome: Outcome<Truth>) {
+        self.handle(Input::Reply(&Reply::Read { subject, outcome }));
+    }
+
+    /// The account as the engine knows it.
+    pub(crate) fn own_account(&self) -> AccountTruth {
+        let balance = self.engine.balance(Surface::Futures, USDT);
+        let holding = self.engine.ledgers().account.at(BTC, PositionSide::Both);
+        AccountTruth {
+            can_trade: Some(true),
+            hedge_mode: Some(false),
+            multi_assets: Some(false),
+            balances: vec![BalanceUpdate {
+                asset: USDT,
+                total: balance.total,
+                locked: Amount::ZERO,
+                change: Amount::ZERO,
+            }],
+            positions: vec![position(holding.position.qty)],
+            lags: false,
+        }
+    }
+
+    /// Lets time pass second by second while the outside is well: pongs, clock, reconciliation.
+    pub(crate) fn seconds(&mut self, seconds: u32) {
+        for _ in 0..seconds {
+            self.pass(999);
+            self.alive();
+            self.clock();
+            self.sync();
+            self.confirm_countdowns();
+        }
+    }
+
+    /// Lets time pass second by second with every evidence of health and no other answer.
+    pub(crate) fn wait(&mut self, seconds: u32) {
+        for _ in 0..seconds {
+            self.pass(998);
+            self.alive();
+            self.clock();
+        }
+    }
+
+    pub(crate) fn confirm_countdowns(&mut self) {
+        while let Some(ms) = self.take_countdown() {
+            self.countdown_reply(Outcome::Done(ms));
+        }
+    }
+
+    /// The oldest countdown request that was sent and not taken.
+    pub(crate) fn take_countdown(&mut self) -> Option<u64> {
+        let place = self
+            .sent
+            .iter()
+            .position(|request| matches!(request, Request::Countdown { .. }))?;
+        match self.sent.remove(place) {
+            Request::Countdown { countdown_ms, .. } => Some(countdown_ms),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn countdown_reply(&mut self, outcome: Outcome<u64>) {
+        self.handle(Input::Reply(&Reply::Countdown {
+            instrument: BTC,
+            outcome,
+        }));
+    }
+
+    /// A buy order that rests at the venue and is known to.
+    pub(crate) fn rest(&mut self) -> OrderSeq {
+        let order = self.submit(MM, limit(Side::Buy, 990, 10));
+        self.confirm_countdowns();
+        self.sent.clear();
+        let id = self.id(MM, order);
+        self.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+        self.update(update(id, Side::Buy, OrderStatus::New, 0));
+        order
+    }
+
+    /// Orders that were sent and not taken.
+    pub(crate) fn places(&self) -> usize {
+        let places = self.sent.iter();
+        places
+            .filter(|request| matches!(request, Request::Place(_)))
+            .count()
+    }
+
+    /// Orders that were asked for.
+    pub(crate) fn queries(&self) -> usize {
+        let queries = self.sent.iter();
+        queries
+            .filter(|request| matches!(request, Request::Query { .. }))
+            .count()
+    }
+
+    pub(crate) fn open_order(&self, order: OrderSeq) -> OpenOrder {
+        let order = self.engine.order(order).unwrap();
+        OpenOrder {
+            report: report(order.client_order_id, OrderStatus::New, order.executed_qty),
+            terms: order.terms,
+        }
+    }
+}
+
+pub(crate) fn position(qty: i64) -> PositionUpdate {
+    PositionUpdate {
+        instrument: BTC,
+        position_side: PositionSide::Both,
+        qty: Qty(qty),
+        cost: Amount::ZERO,
+    }
+}
+
+pub(crate) fn no_trades() -> Truth {
+    Truth::Trades {
+        trades: Vec::new(),
+        more: false,
+    }
+}
