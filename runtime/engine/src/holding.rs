@@ -72,6 +72,12 @@ impl Ledger {
         &self.0[start..start + 3]
     }
 
+    /// The three holdings of an instrument, to be changed.
+    pub fn of_mut(&mut self, instrument: InstrumentId) -> &mut [Holding] {
+        let start = Self::index(instrument, PositionSide::Both);
+        &mut self.0[start..start + 3]
+    }
+
     /// Whether any position of the instrument is open.
     #[inline]
     pub fn holds(&self, instrument: InstrumentId) -> bool {

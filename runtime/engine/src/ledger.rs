@@ -57,6 +57,15 @@ impl Position {
         realized
     }
 
+    /// Adds another position to this one, with everything that it earned and cost.
+    pub fn add(&mut self, other: &Self) {
+        self.qty += other.qty;
+        self.cost += other.cost;
+        self.realized_pnl += other.realized_pnl;
+        self.fees += other.fees;
+        self.funding += other.funding;
+    }
+
     /// Profit that closing at `mark` (scale 8) would realize.
     #[inline]
     pub fn unrealized_pnl(&self, instrument: &Instrument, mark: i64) -> Amount {

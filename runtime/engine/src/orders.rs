@@ -198,6 +198,17 @@ impl Orders {
         self.insert(order);
     }
 
+    /// Adds an order of an earlier process that has ended.
+    pub fn insert_ended(&mut self, order: Order) {
+        self.foreign.insert(order.client_order_id, order.seq);
+        self.ended.push_back(order);
+    }
+
+    /// Every order that can still be spoken of: the live ones, and the ended ones.
+    pub fn all(&self) -> (impl Iterator<Item = &Order>, impl Iterator<Item = &Order>) {
+        (self.live.values(), self.ended.iter())
+    }
+
     /// The number of an order of an earlier process.
     pub fn foreign(&self, id: &ClientOrderId) -> Option<OrderSeq> {
         self.foreign.get(id).copied()

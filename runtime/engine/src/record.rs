@@ -67,6 +67,17 @@ impl Recorder {
         }
     }
 
+    /// Goes on where another recorder ended: one chain over all processes of a journal.
+    pub fn continuing(other: &Self, keep: bool) -> Self {
+        Self {
+            chain: other.chain,
+            blocks: other.blocks,
+            records: other.records,
+            first_record: other.records,
+            ..Self::new(keep)
+        }
+    }
+
     /// Begins a record and answers its sequence.
     #[inline]
     pub(crate) fn begin(&mut self, kind: u8, time: i64) -> &mut Vec<u8> {

@@ -77,6 +77,13 @@ impl LossWatch {
         }
     }
 
+    /// Money came in or went out that is no profit and no loss.
+    pub fn shift(&mut self, amount: Amount) {
+        self.last += amount;
+        self.peak += amount;
+        self.day_start += amount;
+    }
+
     /// Takes an equity and answers the limit that it breaches.
     ///
     /// `base` is what a drawdown is a fraction of, on top of the peak: nothing for the account,

@@ -29,7 +29,6 @@ impl Engine {
         let is_own_form = id
             .parse_own()
             .is_some_and(|(_, epoch, _)| epoch < self.epoch);
-        let on_start = self.live.as_ref().map(|live| live.config.on_start);
         if !is_own_form {
             return;
         }
@@ -38,10 +37,20 @@ impl Engine {
             None => self.cancel_stray(open),
             Some(strategy) => {
                 let seq = self.adopt(strategy, &open.report, open.terms);
-                if on_start == Some(OnStart::Cancel) {
-                    self.request_cancel(strategy, seq);
-                }
+                self.cancel_at_start(seq);
             }
+        }
+    }
+
+    /// An order of an earlier process is cancelled where `on_start` says so.
+    pub(super) fn cancel_at_start(&mut self, seq: OrderSeq) {
+        let on_start = self.live.as_ref().map(|live| live.config.on_start);
+        let Some(order) = self.orders.live(seq) else {
+            return;
+        };
+        let of_earlier = self.orders.foreign(&order.client_order_id).is_some();
+        if of_earlier && on_start == Some(OnStart::Cancel) {
+            self.request_cancel(order.strategy, seq);
         }
     }
 

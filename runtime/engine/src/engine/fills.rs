@@ -246,6 +246,9 @@ impl Engine {
                 self.book_funding(balance);
             }
             self.take_balance(update.surface, balance);
+            if update.reason == AccountReason::Other && Some(balance.asset) == self.equity_asset() {
+                self.losses.shift(balance.change);
+            }
         }
         for position in &update.positions {
             self.take_position(position);

@@ -15,6 +15,7 @@ mod reconcile;
 mod replies;
 mod safety;
 mod session;
+mod snapshot;
 mod view;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -41,6 +42,7 @@ use crate::timer::{Timer, Timers};
 use market::MarketState;
 pub use session::Doubt;
 use session::Session;
+pub use snapshot::{SnapshotError, SuccessionError};
 pub use view::{AccountTotals, Mark};
 
 /// Whether new orders may be sent.
@@ -169,13 +171,20 @@ impl Engine {
     /// # Errors
     /// An instrument whose rules the engine's integers cannot carry.
     pub fn new(config: EngineConfig) -> Result<Self, InstrumentError> {
+        let recorder = Recorder::new(config.keep_journal);
+        Self::with_recorder(config, recorder)
+    }
+
+    fn with_recorder(
+        config: EngineConfig,
+        mut recorder: Recorder,
+    ) -> Result<Self, InstrumentError> {
         let count = config.instruments.len();
         let rules = config
             .instruments
             .iter()
             .map(CompiledRules::new)
             .collect::<Result<_, _>>()?;
-        let mut recorder = Recorder::new(config.keep_journal);
         codec::record_config(&mut recorder, &config);
         let balances = config
             .balances

@@ -216,7 +216,10 @@ impl Engine {
             return;
         }
         match self.known(&id) {
-            Some(seq) if self.orders.live(seq).is_some() => self.take_report(seq, &open.report),
+            Some(seq) if self.orders.live(seq).is_some() => {
+                self.take_report(seq, &open.report);
+                self.cancel_at_start(seq);
+            }
             // It ended here while the list was on its way, or its late end is asked for.
             Some(_) => {}
             None => self.adopt_open_order(open),

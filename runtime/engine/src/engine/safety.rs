@@ -23,6 +23,9 @@ impl Engine {
     /// is held.
     #[inline]
     pub(super) fn watch_losses(&mut self, instrument: InstrumentId) {
+        if !self.knows_account() {
+            return;
+        }
         if self.start_equity.is_none() {
             self.fix_start_equity();
         }
@@ -37,6 +40,9 @@ impl Engine {
     /// Compares equity with the loss limits after a fill: what it realized counts, whether or not
     /// anything is held any more.
     pub(super) fn watch_losses_after_fill(&mut self) {
+        if !self.knows_account() {
+            return;
+        }
         if self.limits.watches_equity() {
             self.watch_account();
         }

@@ -339,6 +339,12 @@ impl Engine {
         self.live.as_ref().is_none_or(|live| live.sees(surface))
     }
 
+    /// Whether balances and positions are the account's: equity means nothing before.
+    pub(super) fn knows_account(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_none_or(|live| live.stage == Stage::Running)
+    }
+
     /// Applies `on_stop`.
     fn stop(&mut self) {
         let Some(live) = &mut self.live else { return };

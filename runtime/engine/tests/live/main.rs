@@ -8,5 +8,6 @@ mod support;
 mod deadman;
 mod lifecycle;
 mod reconciliation;
+mod succession;
 mod unknown;
 mod world;

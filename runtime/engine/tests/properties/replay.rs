@@ -117,3 +117,43 @@ fn a_long_run_fills_several_blocks_and_replays() {
     assert!(blocks[0].bytes.len() >= BLOCK_BYTES);
     assert_eq!(replayed(&blocks).fingerprint(), fingerprint);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// An engine that was written down and read back goes on as if it had not been.
+    #[test]
+    fn a_snapshot_changes_nothing(
+        steps in proptest::collection::vec(step_with_faults(), 1..120),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let at = at.index(steps.len());
+        let run = |read_back: bool| {
+            let mut world = World::new(eventful_config());
+            for (place, step) in steps.iter().enumerate() {
+                world.step(step);
+                if place == at {
+                    let bytes = world.account.engine.snapshot();
+                    if read_back {
+                        world.account.engine = Engine::restore(&bytes).unwrap();
+                    }
+                }
+            }
+            world.account.engine.fingerprint()
+        };
+        prop_assert_eq!(run(true), run(false));
+    }
+}
+
+#[test]
+fn what_is_no_snapshot_is_refused() {
+    let mut engine = Engine::new(eventful_config()).unwrap();
+    let bytes = engine.snapshot();
+    assert!(Engine::restore(&bytes).is_ok());
+    for cut in [0, 7, 11, 12, bytes.len() / 2, bytes.len() - 1] {
+        assert!(Engine::restore(&bytes[..cut]).is_err(), "cut at {cut}");
+    }
+    let mut other = bytes;
+    other[8] ^= 1;
+    assert!(Engine::restore(&other).is_err(), "another version");
+}

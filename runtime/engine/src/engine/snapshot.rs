@@ -1,0 +1,250 @@
+//! An engine as bytes, exactly; and an engine that takes over from one of another process, with a
+//! configuration that may have changed.
+
+use std::collections::BTreeMap;
+
+use crate::config::EngineConfig;
+use crate::holding::Ledger;
+use crate::ids::{AssetId, InstrumentId, StrategyId};
+use crate::instrument::Instrument;
+use crate::ledger::Position;
+use crate::order_state::OrderMove;
+use crate::orders::Order;
+use crate::record::{FORMAT_VERSION, Recorder};
+use crate::rules::{CompiledRules, InstrumentError};
+
+use super::Engine;
+
+const MAGIC: &[u8; 8] = b"windvane";
+
+/// Why bytes are no engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// They are of something else, or of another version.
+    #[error("this is no snapshot of format {FORMAT_VERSION}: damaged, or of another version?")]
+    Format,
+    /// They are damaged.
+    #[error("the snapshot cannot be read: {0}")]
+    Content(String),
+    /// Its instruments cannot be used.
+    #[error("the snapshot's rules cannot be used: {0}")]
+    Rules(#[from] InstrumentError),
+}
+
+/// Why an engine cannot take over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SuccessionError {
+    /// The new configuration cannot be used.
+    #[error(transparent)]
+    Rules(#[from] InstrumentError),
+    /// The venue's rules have fewer decimals than what is held.
+    #[error(
+        "{instrument}: {qty} is held, which the present step size cannot express; close the \
+         position by hand and start with an empty data folder"
+    )]
+    Scale {
+        /// The instrument.
+        instrument: String,
+        /// The quantity.
+        qty: crate::Decimal,
+    },
+}
+
+impl Engine {
+    /// Everything, so that [`Engine::restore`] goes on exactly from here. Effects and notices must
+    /// have been polled to the end; the running block of records is sealed.
+    pub fn snapshot(&mut self) -> Vec<u8> {
+        debug_assert!(
+            self.effects.is_empty() && self.notices.is_empty(),
+            "polled to the end"
+        );
+        self.recorder.seal();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        // Writing to memory cannot fail, and every length in our types is known.
+        bytes.extend(postcard::to_stdvec(self).unwrap_or_default());
+        bytes
+    }
+
+    /// The engine of a snapshot.
+    pub fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let content = bytes
+            .strip_prefix(MAGIC)
+            .and_then(|rest| rest.strip_prefix(&FORMAT_VERSION.to_le_bytes()))
+            .ok_or(SnapshotError::Format)?;
+        let mut engine: Self = postcard::from_bytes(content)
+            .map_err(|error| SnapshotError::Content(error.to_string()))?;
+        engine.rules = engine
+            .instruments
+            .iter()
+            .map(CompiledRules::new)
+            .collect::<Result<_, _>>()?;
+        Ok(engine)
+    }
+
+    /// An engine of a new process that takes over what this one knew: ledgers, balances, limits'
+    /// memory, latch, and every live order, whose outcome is unknown until the venue is asked.
+    /// What the configuration names no more belongs to nobody.
+    pub fn succeed(self, config: EngineConfig) -> Result<Self, SuccessionError> {
+        let keep = config.keep_journal;
+        let mut heir = Self::with_recorder(config, Recorder::continuing(&self.recorder, keep))?;
+        let names = Names::new(&self, &heir);
+        heir.now = self.now;
+        heir.sequence = self.sequence;
+        heir.latch = self.latch;
+        heir.next_order = self.next_order;
+        heir.start_equity = self.start_equity;
+        heir.losses = self.losses.clone();
+        heir.rate = self.rate.clone();
+        heir.recovered_fills = self.recovered_fills;
+        heir.balances.clear();
+        for ((surface, asset), balance) in &self.balances {
+            if let Some(asset) = names.assets.get(asset) {
+                heir.balances.insert((*surface, *asset), *balance);
+            }
+        }
+        for (asset, fee) in &self.other_fees {
+            if let Some(asset) = names.assets.get(asset) {
+                heir.other_fees.insert(*asset, *fee);
+            }
+        }
+        heir.inherit_trades(&self, &names);
+        heir.inherit_ledgers(&self, &names)?;
+        for (place, state) in self.strategies.iter().enumerate() {
+            if let Some(strategy) = names.strategies.get(&StrategyId(place as u16)) {
+                let own = &mut heir.strategies[usize::from(strategy.0)];
+                own.fault = state.fault;
+                own.losses = state.losses.clone();
+                own.rate = state.rate.clone();
+            }
+        }
+        heir.inherit_orders(&self, &names);
+        heir.update_state();
+        Ok(heir)
+    }
+
+    fn inherit_trades(&mut self, from: &Self, names: &Names) {
+        for (old, new) in &names.instruments {
+            let (old, new) = (usize::from(old.0), usize::from(new.0));
+            self.external_trades[new] = from.external_trades[old].clone();
+            self.verified_trades[new] = from.verified_trades[old];
+            self.newest_trades[new] = from.newest_trades[old];
+        }
+    }
+
+    /// Positions, whole: the account's, each strategy's that is still there, and the rest.
+    fn inherit_ledgers(&mut self, from: &Self, names: &Names) -> Result<(), SuccessionError> {
+        for (old, new) in &names.instruments {
+            let rescale = Rescale {
+                from: &from.instruments[usize::from(old.0)],
+                to: self.instruments[usize::from(new.0)].qty_scale,
+            };
+            let inherit = |to: &mut Ledger, from: &Ledger| -> Result<(), SuccessionError> {
+                for (holding, side) in from.of(*old).iter().zip(crate::PositionSide::ALL) {
+                    let mut position = holding.position;
+                    position.qty = rescale.exact(position.qty)?;
+                    to.at_mut(*new, *side).position.add(&position);
+                }
+                Ok(())
+            };
+            for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
+                for holding in ledger.of_mut(*new) {
+                    holding.position = Position::default();
+                }
+            }
+            inherit(&mut self.ledgers.account, &from.ledgers.account)?;
+            inherit(&mut self.ledgers.external, &from.ledgers.external)?;
+            for (place, own) in from.ledgers.strategies.iter().enumerate() {
+                let owner = names.strategies.get(&StrategyId(place as u16)).copied();
+                inherit(self.ledgers.owner(owner), own)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Live orders of strategies that are still there; others are found among the open orders of
+    /// the venue, and cancelled.
+    fn inherit_orders(&mut self, from: &Self, names: &Names) {
+        let (live, ended) = from.orders.all();
+        for (order, is_live) in ended.map(|o| (o, false)).chain(live.map(|o| (o, true))) {
+            let instrument = names.instruments.get(&order.instrument());
+            let strategy = names.strategies.get(&order.strategy);
+            let (Some(instrument), Some(strategy)) = (instrument, strategy) else {
+                continue;
+            };
+            let mut order: Order = order.clone();
+            order.strategy = *strategy;
+            order.terms.instrument = *instrument;
+            if !is_live {
+                self.orders.insert_ended(order);
+                continue;
+            }
+            // Whatever was on its way when the process ended may have arrived, what was held too.
+            order.held = false;
+            order.apply(OrderMove::Doubt);
+            order.lost = Some(self.now);
+            order.confirmed = None;
+            order.missing_since = None;
+            self.count_open(&order);
+            self.orders.insert_foreign(order);
+        }
+    }
+}
+
+/// What old indices are now.
+struct Names {
+    assets: BTreeMap<AssetId, AssetId>,
+    instruments: BTreeMap<InstrumentId, InstrumentId>,
+    strategies: BTreeMap<StrategyId, StrategyId>,
+}
+
+impl Names {
+    fn new(old: &Engine, new: &Engine) -> Self {
+        let assets = same(&old.assets, &new.assets, |name| name.clone());
+        let instruments = same(&old.instruments, &new.instruments, Instrument::name);
+        let name = |state: &super::StrategyState| state.config.name.as_str().to_owned();
+        let strategies = same(&old.strategies, &new.strategies, name);
+        Self {
+            assets: assets
+                .map(|(old, new)| (AssetId(old), AssetId(new)))
+                .collect(),
+            instruments: instruments
+                .map(|(old, new)| (InstrumentId(old), InstrumentId(new)))
+                .collect(),
+            strategies: strategies
+                .map(|(old, new)| (StrategyId(old), StrategyId(new)))
+                .collect(),
+        }
+    }
+}
+
+/// The places of items with the same name.
+fn same<T>(old: &[T], new: &[T], name: impl Fn(&T) -> String) -> impl Iterator<Item = (u16, u16)> {
+    let pairs = old.iter().enumerate().filter_map(|(from, item)| {
+        let to = new.iter().position(|other| name(other) == name(item))?;
+        Some((from as u16, to as u16))
+    });
+    pairs.collect::<Vec<_>>().into_iter()
+}
+
+/// Quantities from one scale to another.
+struct Rescale<'a> {
+    from: &'a Instrument,
+    to: u8,
+}
+
+impl Rescale<'_> {
+    fn exact(&self, qty: i64) -> Result<i64, SuccessionError> {
+        let power = |exponent: u8| crate::decimal::pow10(exponent);
+        let rescaled = if self.to >= self.from.qty_scale {
+            qty.checked_mul(power(self.to - self.from.qty_scale))
+        } else {
+            let unit = power(self.from.qty_scale - self.to);
+            (qty % unit == 0).then_some(qty / unit)
+        };
+        rescaled.ok_or_else(|| SuccessionError::Scale {
+            instrument: self.from.name(),
+            qty: self.from.qty(qty),
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! A process that takes over from one that was killed: promise 8, without the disk.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::engine::{RunState, SuccessionError};
+use windvane_engine::input::Command;
+use windvane_engine::order_state::OrderState;
+use windvane_engine::truth::{Subject, Truth};
+use windvane_engine::{Engine, Input, OrderSeq, OrderStatus, PositionSide, Reply, Side, Surface};
+
+use super::support::{self, Account, BTC, MM, fill, limit, refused, update};
+use super::world::{live_config, ready};
+
+fn next_config() -> EngineConfig {
+    let mut config = support::config();
+    config.live = Some(live_config());
+    config.epoch = 8;
+    config
+}
+
+/// The account in a new process, which reads the snapshot that the old one left.
+fn killed(mut account: Account, config: EngineConfig) -> Account {
+    let bytes = account.engine.snapshot();
+    account.engine = Engine::restore(&bytes).unwrap().succeed(config).unwrap();
+    account.sent.clear();
+    account.notices.clear();
+    account
+}
+
+#[test]
+fn a_live_order_is_unknown_until_the_venue_is_asked() {
+    let mut account = ready();
+    let order = account.rest();
+    let mut account = killed(account, next_config());
+    assert_eq!(account.engine.run_state(), RunState::Booting);
+    assert_eq!(
+        account.engine.order(order).unwrap().state,
+        OrderState::Unknown
+    );
+    let open = account.open_order(order);
+    account.begin();
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![open]),
+            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Trades { .. } => super::world::no_trades(),
+        };
+        account.tell(subject, truth);
+    }
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let id = open.report.client_order_id;
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!((own.position.qty, own.open_buy), (10, 0));
+}
+
+#[test]
+fn an_order_that_was_held_may_have_left() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    let mut account = killed(account, next_config());
+    account.begin();
+    account.sync();
+    assert_eq!(account.queries(), 1);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    let id = account.engine.order(order).unwrap().client_order_id;
+    for _ in 0..2 {
+        account.handle(Input::Reply(&Reply::Queried {
+            client_order_id: id,
+            outcome: refused(-2013),
+        }));
+        account.wait(6);
+    }
+    assert!(account.engine.order(order).is_none());
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn numbers_and_ids_are_never_given_out_again() {
+    let mut account = ready();
+    let order = account.rest();
+    let mut account = killed(account, next_config());
+    let id = account.engine.order(order).unwrap().client_order_id;
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    account.begin();
+    account.sync();
+    let next = account.submit(MM, limit(Side::Buy, 990, 10));
+    assert_eq!(next, OrderSeq(2));
+    assert_eq!(
+        account.engine.order(next).unwrap().client_order_id.as_str(),
+        "mm.8.2"
+    );
+}
+
+#[test]
+fn positions_halts_and_losses_outlast_the_process() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled));
+    account.handle(Input::Command(Command::Halt));
+    let before = account.engine.balance(Surface::Futures, support::USDT);
+    let account = killed(account, next_config());
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+    assert_eq!(
+        account.engine.balance(Surface::Futures, support::USDT),
+        before
+    );
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!((own.position.qty, own.open_buy), (4, 6));
+    assert_eq!(account.engine.ledgers().first_difference(), None);
+}
+
+#[test]
+fn what_a_removed_strategy_holds_belongs_to_nobody() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled));
+    let mut config = next_config();
+    config.strategies.remove(0);
+    let account = killed(account, config);
+    let external = account
+        .engine
+        .ledgers()
+        .external
+        .at(BTC, PositionSide::Both);
+    assert_eq!(external.position.qty, 4);
+    assert!(
+        account.engine.orders().is_empty(),
+        "its order is found as a stray"
+    );
+    assert_eq!(account.engine.ledgers().first_difference(), None);
+}
+
+#[test]
+fn a_position_that_the_step_cannot_express_is_not_rounded() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled));
+    let bytes = account.engine.snapshot();
+    let mut config = next_config();
+    config.instruments[0].qty_scale = 2;
+    let refused = Engine::restore(&bytes)
+        .unwrap()
+        .succeed(config)
+        .unwrap_err();
+    assert!(
+        matches!(refused, SuccessionError::Scale { .. }),
+        "{refused}"
+    );
+    let mut config = next_config();
+    config.instruments[0].qty_scale = 5;
+    let heir = Engine::restore(&bytes).unwrap().succeed(config).unwrap();
+    let own = heir.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!(own.position.qty, 400);
+}
+
+#[test]
+fn a_late_fill_of_an_order_that_ended_before_still_counts_once() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    let mut account = killed(account, next_config());
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::Canceled));
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::Canceled));
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!(own.position.qty, 4);
+}
