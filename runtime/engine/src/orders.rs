@@ -44,6 +44,8 @@ pub struct Order {
     pub refusal_code: i32,
     /// It was not sent yet: its symbol's dead man's switch is not armed. Live only.
     pub held: bool,
+    /// A cancel was asked for; one that is lost is sent again as long as the order rests.
+    pub cancel_wanted: bool,
     /// When REST confirmed it first.
     pub confirmed: Option<Time>,
     /// The user stream told of it.
@@ -84,6 +86,7 @@ impl Order {
             reserved_qty,
             refusal_code: 0,
             held: false,
+            cancel_wanted: false,
             confirmed: None,
             on_stream: false,
             lost: None,

@@ -120,6 +120,7 @@ impl Engine {
         if !order.apply(OrderMove::RequestCancel) {
             return;
         }
+        order.cancel_wanted = true;
         let request = Request::Cancel {
             instrument: order.instrument(),
             client_order_id: order.client_order_id,

@@ -76,10 +76,11 @@ impl Engine {
         match self.state {
             RunState::Ready => {}
             RunState::Halted => return Err(Rule::Halted.plain()),
-            RunState::Syncing | RunState::Booting => return Err(Rule::Degraded.plain()),
             // The venue itself keeps such an order from opening anything.
             RunState::Degraded if terms.reduce_only || terms.close_position => {}
-            RunState::Degraded => return Err(Rule::Degraded.plain()),
+            RunState::Degraded | RunState::Syncing | RunState::Booting => {
+                return Err(Rule::Degraded.plain());
+            }
             RunState::Paused if reduces || terms.close_position => {}
             RunState::Paused => return Err(Rule::Paused.plain()),
         }

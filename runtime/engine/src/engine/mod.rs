@@ -318,6 +318,11 @@ impl Engine {
         self.recorder.poll_block()
     }
 
+    /// Ends the running block of records.
+    pub fn seal(&mut self) {
+        self.recorder.seal();
+    }
+
     /// Hash over every input and effect so far; seals the running block.
     pub fn fingerprint(&mut self) -> Hash {
         self.recorder.fingerprint()

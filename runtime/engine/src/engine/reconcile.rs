@@ -100,25 +100,21 @@ impl Engine {
         if line.round.asked.is_some() {
             return;
         }
-        let first = match &line.round.step {
-            Step::Trades(left) => left.front().copied(),
-            _ => None,
-        };
+        if matches!(&line.round.step, Step::Trades(left) if left.is_empty()) {
+            line.round.step = Step::Account;
+        }
         let subject = match &line.round.step {
             Step::Idle => return,
             Step::Orders => Subject::OpenOrders { surface },
             Step::Account => Subject::Account { surface },
-            Step::Trades(_) => match first {
-                Some(instrument) => Subject::Trades {
+            Step::Trades(left) => {
+                let instrument = left.front().copied().unwrap_or_default();
+                let verified = self.verified_trades[usize::from(instrument.0)];
+                Subject::Trades {
                     instrument,
-                    from: self.verified_trades[usize::from(instrument.0)]
-                        .map(|id| TradeId(id.0 + 1)),
-                },
-                None => {
-                    line.round.step = Step::Account;
-                    Subject::Account { surface }
+                    from: verified.map(|id| TradeId(id.0 + 1)),
                 }
-            },
+            }
         };
         if let Some(line) = self.line_mut(surface) {
             line.round.asked = Some((subject, now));

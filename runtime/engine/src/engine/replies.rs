@@ -15,7 +15,7 @@ use super::{Engine, narrow};
 const ASK_AFTER_MS: i64 = 1_000;
 /// A fill that the venue's totals tell of and that no event brought within this was missed.
 const MISSED_MS: i64 = 3_000;
-/// NO_SUCH_ORDER (spec 1, Errors).
+/// `NO_SUCH_ORDER` (spec 1, Errors).
 const NO_SUCH_ORDER: i32 = -2013;
 
 impl Engine {
@@ -119,8 +119,9 @@ impl Engine {
         }
     }
 
-    /// A cancel may have been lost on its way: while the account is halted, or its strategy in
-    /// quarantine, an order that rests is cancelled again.
+    /// A cancel may have been lost on its way: an order that rests although its cancel was asked
+    /// for is cancelled again, as is any while the account is halted or its strategy in
+    /// quarantine.
     fn cancel_what_must_not_rest(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.live(seq) else {
             return;
@@ -128,7 +129,9 @@ impl Engine {
         let strategy = order.strategy;
         let state = &self.strategies[usize::from(strategy.0)];
         let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
-        if order.state.is_final() || !(self.halted() || quarantined) {
+        let stopping = self.live.as_ref().is_some_and(|live| live.stopping);
+        let unwanted = order.cancel_wanted || self.halted() || quarantined || stopping;
+        if order.state.is_final() || !unwanted {
             return;
         }
         self.request_cancel(strategy, seq);

@@ -126,7 +126,7 @@ impl Engine {
     fn inherit_trades(&mut self, from: &Self, names: &Names) {
         for (old, new) in &names.instruments {
             let (old, new) = (usize::from(old.0), usize::from(new.0));
-            self.external_trades[new] = from.external_trades[old].clone();
+            self.external_trades[new].clone_from(&from.external_trades[old]);
             self.verified_trades[new] = from.verified_trades[old];
             self.newest_trades[new] = from.newest_trades[old];
         }
@@ -200,7 +200,7 @@ struct Names {
 
 impl Names {
     fn new(old: &Engine, new: &Engine) -> Self {
-        let assets = same(&old.assets, &new.assets, |name| name.clone());
+        let assets = same(&old.assets, &new.assets, Clone::clone);
         let instruments = same(&old.instruments, &new.instruments, Instrument::name);
         let name = |state: &super::StrategyState| state.config.name.as_str().to_owned();
         let strategies = same(&old.strategies, &new.strategies, name);

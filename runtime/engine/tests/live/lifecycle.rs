@@ -171,13 +171,12 @@ fn modes_and_rights_that_are_not_as_configured_degrade() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
     account.wait(31);
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
-            _ => {
-                let mut own = account.own_account();
-                own.can_trade = Some(false);
-                Truth::Account(own)
-            }
+        let truth = if matches!(subject, Subject::OpenOrders { .. }) {
+            Truth::OpenOrders(Vec::new())
+        } else {
+            let mut own = account.own_account();
+            own.can_trade = Some(false);
+            Truth::Account(own)
         };
         account.tell(subject, truth);
     }

@@ -89,21 +89,21 @@ fn a_difference_counts_after_two_reads_that_agree() {
     let mut account = ready();
     account.wait(31);
     round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(5)]
+        own.positions = vec![position(5)];
     });
     assert_eq!(qty(&account), 0, "one read proves nothing");
     account.pass(250);
     round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(5)]
+        own.positions = vec![position(5)];
     });
     assert_eq!(qty(&account), 0, "trades may explain it");
     account.pass(250);
     round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(5)]
+        own.positions = vec![position(5)];
     });
     account.pass(250);
     round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(5)]
+        own.positions = vec![position(5)];
     });
     assert_eq!(qty(&account), 5);
     assert_eq!(
@@ -126,7 +126,7 @@ fn a_user_event_between_two_reads_begins_them_anew() {
     account.wait(31);
     let listed = [account.open_order(order)];
     round(&mut account, &listed, &[], |own| {
-        own.positions = vec![position(5)]
+        own.positions = vec![position(5)];
     });
     account.update(fill(id, Side::Buy, 1, 5, 5, OrderStatus::PartiallyFilled));
     account.pass(250);

@@ -81,3 +81,20 @@ fn a_late_answer_settles_it() {
     queried(&mut account, Outcome::Done(report(id, OrderStatus::New, 0)));
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
 }
+
+#[test]
+fn a_cancel_that_was_lost_is_sent_again_while_the_order_rests() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.cancel(MM, order);
+    account.canceled(id, Outcome::Unknown);
+    account.sent.clear();
+    account.pass(1_000);
+    assert_eq!(account.queries(), 1);
+    queried(&mut account, Outcome::Done(report(id, OrderStatus::New, 0)));
+    let cancels = account.sent.iter();
+    let cancels =
+        cancels.filter(|request| matches!(request, windvane_engine::Request::Cancel { .. }));
+    assert_eq!(cancels.count(), 1);
+}

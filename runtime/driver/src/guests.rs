@@ -1,0 +1,85 @@
+//! Strategies, as a driver calls them.
+
+use windvane_engine::input::FaultKind;
+use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
+
+/// The strategies of a run, in the order of the configuration.
+pub trait Guests {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Calls `init` of a strategy. The engine comes back, whatever happens.
+    fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult);
+
+    /// Delivers an event. The intents of a callback that succeeded can be read until the next
+    /// one. The engine comes back, whatever happens.
+    fn deliver(
+        &mut self,
+        strategy: StrategyId,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>);
+
+    /// What the last callback of a strategy intended.
+    fn intents(&self, strategy: StrategyId) -> &[Intent];
+
+    /// The state to carry over a restart; `None` when it has none or fails to say it.
+    fn save(&mut self, strategy: StrategyId) -> Option<Vec<u8>>;
+
+    /// Hands a saved state to a strategy that was initialised.
+    ///
+    /// # Errors
+    /// Why it cannot use it.
+    fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String>;
+
+    /// Shows the log lines and points of a strategy since the last time.
+    fn show_output(&mut self, strategy: StrategyId, now: Time);
+}
+
+/// How `init` of a strategy went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InitResult {
+    /// It is ready.
+    Ready,
+    /// It cannot work with its parameters or instruments, for this reason.
+    Refused(String),
+    /// It failed.
+    Fault(FaultKind),
+}
+
+/// No strategies: a replay takes their answers from the journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoGuests;
+
+impl Guests for NoGuests {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn init(&mut self, _: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
+        (engine, InitResult::Ready)
+    }
+
+    fn deliver(
+        &mut self,
+        _: StrategyId,
+        engine: Box<Engine>,
+        _: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        (engine, Ok(()))
+    }
+
+    fn intents(&self, _: StrategyId) -> &[Intent] {
+        &[]
+    }
+
+    fn save(&mut self, _: StrategyId) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn show_output(&mut self, _: StrategyId, _: Time) {}
+}

@@ -1,0 +1,74 @@
+//! Requests that wait until the record of their intent is durable.
+
+use std::collections::VecDeque;
+
+use windvane_engine::{ClientOrderId, Request};
+
+/// Requests on their way out, in the order of the engine's effects.
+///
+/// What adds no exposure passes at once, the disk notwithstanding; but a cancel never overtakes
+/// the order that it is for.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    durable: u64,
+    waiting: VecDeque<(u64, Request)>,
+}
+
+impl Outbox {
+    /// Takes a request; gives it back when it may leave at once.
+    pub fn push(&mut self, record: u64, request: Request) -> Option<Request> {
+        let must_follow = self
+            .waiting
+            .iter()
+            .any(|(_, first)| follows(&request, first));
+        if record <= self.durable && !must_follow {
+            return Some(request);
+        }
+        self.waiting.push_back((record, request));
+        None
+    }
+
+    /// Records up to this sequence are durable: gives what may leave now, in order.
+    pub fn release(&mut self, durable: u64) -> Vec<Request> {
+        self.durable = self.durable.max(durable);
+        let mut kept = VecDeque::new();
+        let mut released = Vec::new();
+        for (record, request) in self.waiting.drain(..) {
+            let must_follow = kept.iter().any(|(_, first)| follows(&request, first));
+            if record <= self.durable && !must_follow {
+                released.push(request);
+            } else {
+                kept.push_back((record, request));
+            }
+        }
+        self.waiting = kept;
+        released
+    }
+
+    /// How many requests wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+/// Whether a request is about an order that another one places.
+fn follows(request: &Request, first: &Request) -> bool {
+    let Request::Place(order) = first else {
+        return false;
+    };
+    let about: Option<&ClientOrderId> = match request {
+        Request::Cancel {
+            client_order_id, ..
+        }
+        | Request::Query {
+            client_order_id, ..
+        } => Some(client_order_id),
+        _ => None,
+    };
+    about == Some(&order.client_order_id)
+}
