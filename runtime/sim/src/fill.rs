@@ -206,6 +206,9 @@ impl Venue {
             event_time: self.now,
             fill: fill.map(|(fill, _)| fill),
         };
+        if let Some((fill, _)) = &fill {
+            self.trades.keep(&update, fill);
+        }
         self.tell_update(update, fill.map(|(_, met)| met));
     }
 

@@ -41,6 +41,7 @@ pub mod mode;
 mod order;
 pub mod place;
 pub mod queue;
+mod read;
 pub mod stream;
 pub mod timer;
 pub mod trigger;

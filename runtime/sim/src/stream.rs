@@ -284,15 +284,18 @@ impl Venue {
         });
     }
 
-    /// The position mode or the assets mode changed. The engine's protocol has no word for the
-    /// latter.
+    /// The position mode or the assets mode changed.
     pub(crate) fn tell_config(&mut self, position_mode: bool) {
-        let hedge = self.hedge;
-        if self.stream.is_none() && position_mode {
-            return self.tell(UserEvent::PositionMode { hedge });
+        let (hedge, multi_assets) = (self.hedge, self.multi_assets);
+        if self.stream.is_none() {
+            return self.tell(if position_mode {
+                UserEvent::PositionMode { hedge }
+            } else {
+                UserEvent::AssetMode { multi_assets }
+            });
         }
         self.stream(StreamEvent::Config {
-            multi_assets: self.multi_assets,
+            multi_assets,
             hedge,
             time: self.now,
         });

@@ -28,6 +28,7 @@ use crate::config::{QueueModel, Rate, Rates, VenueConfig, VenueConfigError};
 use crate::margin::Watch;
 use crate::market::Market;
 use crate::order::Orders;
+use crate::read::Trades;
 use crate::stream::StreamEvent;
 
 /// What the venue says.
@@ -58,6 +59,7 @@ pub struct Venue {
     /// An instrument whose position was closed or turned round.
     pub(crate) closed: Option<InstrumentId>,
     pub(crate) order_id: i64,
+    pub(crate) trades: Trades,
     pub(crate) out: VecDeque<VenueMessage>,
     /// User events in full, where they are asked for.
     pub(crate) stream: Option<VecDeque<StreamEvent>>,
@@ -96,6 +98,7 @@ impl Venue {
         Ok(Self {
             now: Time(i64::MIN),
             due: Time::NEVER,
+            trades: Trades::new(markets.len()),
             markets,
             orders: Orders::new(),
             account,
@@ -195,6 +198,7 @@ impl Venue {
                 instrument,
                 leverage,
             } => self.set_leverage(*instrument, *leverage),
+            Request::Read(subject) => self.read(*subject),
         }
         self.settle();
     }

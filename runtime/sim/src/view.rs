@@ -9,7 +9,8 @@ use windvane_engine::{
 
 use crate::bracket::Bracket;
 use crate::config::Rate;
-use crate::order::Order;
+use crate::market::Market;
+use crate::order::{Order, OrderKey};
 use crate::venue::Venue;
 
 /// An order, open or finished.
@@ -144,15 +145,22 @@ impl Venue {
 
     /// Every open order of an instrument, or of all, oldest first.
     pub fn open(&self, instrument: Option<InstrumentId>) -> Vec<OrderView> {
-        let of = |market: &&crate::market::Market| instrument.is_none_or(|id| market.id == id);
-        let markets = self.markets.iter().filter(of);
-        let keys = markets.flat_map(|market| {
-            let resting = market.own.iter().flatten().map(|own| own.key);
-            resting.chain(market.waiting.iter().copied())
-        });
+        let keys = self.open_keys(instrument);
         let mut open: Vec<_> = keys.map(|key| self.view_of(self.orders.at(key))).collect();
         open.sort_unstable_by_key(|order| order.order_id);
         open
+    }
+
+    /// Every open order of an instrument, or of all, in the book or waiting.
+    pub(crate) fn open_keys(
+        &self,
+        instrument: Option<InstrumentId>,
+    ) -> impl Iterator<Item = OrderKey> + '_ {
+        let of = move |market: &&Market| instrument.is_none_or(|id| market.id == id);
+        self.markets.iter().filter(of).flat_map(|market| {
+            let resting = market.own.iter().flatten().map(|own| own.key);
+            resting.chain(market.waiting.iter().copied())
+        })
     }
 
     /// Every order that is remembered, open or finished, oldest first.

@@ -1,0 +1,108 @@
+//! Answers to questions about the account ([`Subject`]): open orders, balances and positions,
+//! account trades, each from the venue's own books. Copies only; nothing here changes anything.
+//!
+//! Every list is complete: what an account of such a venue can have is listed, zeros included, so
+//! that whoever asks may take the absence of an order, and a zero, for what they are.
+
+use std::collections::VecDeque;
+
+use windvane_engine::protocol::{Fill, OrderUpdate, Outcome, Reply};
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_engine::{InstrumentId, Surface, TradeId};
+
+use crate::code::Code;
+use crate::venue::{Venue, refused};
+
+/// Trades of one answer (spec 1, Account trade history: `limit` at most 1000).
+const PAGE: usize = 1_000;
+/// Trades of an instrument that are remembered; the oldest go first.
+const KEPT: usize = 10_000;
+
+/// Own trades by instrument, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Trades(Vec<VecDeque<AccountTrade>>);
+
+impl Trades {
+    pub(crate) fn new(instruments: usize) -> Self {
+        Self(vec![VecDeque::new(); instruments])
+    }
+
+    /// Remembers the fill of an update.
+    pub(crate) fn keep(&mut self, update: &OrderUpdate, fill: &Fill) {
+        let trades = &mut self.0[usize::from(update.instrument.0)];
+        if trades.len() == KEPT {
+            trades.pop_front();
+        }
+        trades.push_back(AccountTrade {
+            order_id: update.order_id,
+            side: update.side,
+            position_side: update.position_side,
+            fill: *fill,
+            time: update.transaction_time,
+        });
+    }
+
+    /// The trades from an id on, or the latest.
+    fn page(&self, instrument: InstrumentId, from: Option<TradeId>) -> Option<Truth> {
+        let all = self.0.get(usize::from(instrument.0))?;
+        let start = match from {
+            Some(id) => all.partition_point(|trade| trade.fill.trade_id < id),
+            None => all.len().saturating_sub(PAGE),
+        };
+        let trades: Vec<_> = all.range(start..).take(PAGE).copied().collect();
+        Some(Truth::Trades {
+            more: trades.len() == PAGE,
+            trades,
+        })
+    }
+}
+
+impl Venue {
+    pub(crate) fn read(&mut self, subject: Subject) {
+        let outcome = match subject {
+            Subject::OpenOrders { surface } => Outcome::Done(self.every_open_order(surface)),
+            Subject::Account { surface } => Outcome::Done(Truth::Account(self.whole(surface))),
+            Subject::Trades { instrument, from } => match self.trades.page(instrument, from) {
+                Some(truth) => Outcome::Done(truth),
+                None => refused(Code::BadSymbol),
+            },
+        };
+        self.reply(Reply::Read { subject, outcome });
+    }
+
+    fn every_open_order(&self, surface: Surface) -> Truth {
+        let orders = self.open_keys(None).map(|key| self.orders.at(key));
+        let orders = orders.filter(|order| order.surface == surface);
+        let mut open: Vec<_> = orders
+            .map(|order| {
+                let mut terms = order.terms;
+                terms.time_in_force = Some(order.time_in_force);
+                OpenOrder {
+                    report: order.report(),
+                    terms,
+                }
+            })
+            .collect();
+        open.sort_unstable_by_key(|order| order.report.order_id);
+        Truth::OpenOrders(open)
+    }
+
+    fn whole(&self, surface: Surface) -> AccountTruth {
+        let of_futures = |setting| (surface == Surface::Futures).then_some(setting);
+        let mut account = AccountTruth {
+            can_trade: Some(true),
+            hedge_mode: of_futures(self.hedge),
+            multi_assets: of_futures(self.multi_assets),
+            lags: false,
+            ..AccountTruth::default()
+        };
+        let assets = self.account.assets();
+        account.balances = assets.map(|asset| self.balance(surface, asset)).collect();
+        if surface == Surface::Futures {
+            let views = self.position_views();
+            let positions = views.map(|view| self.position(view.instrument, view.position_side));
+            account.positions = positions.collect();
+        }
+        account
+    }
+}
