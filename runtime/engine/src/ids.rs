@@ -109,6 +109,33 @@ impl ClientOrderId {
         })
     }
 
+    /// The id of an order as the venue tells it. The venue may tell texts that nobody could send
+    /// (spec 4, section 6, point 13): such a text becomes `/`, what is allowed of it, `/` and a
+    /// hash of the whole, so that it is always the same and never has the form of an own id.
+    pub fn told(text: &str) -> Self {
+        /// What is left beside two slashes and the longest hash.
+        const KEPT: usize = ClientOrderId::LEN_MAX - 2 - 13;
+        if let Ok(id) = Self::new(text) {
+            return id;
+        }
+        let mut id = Self {
+            bytes: [0; Self::LEN_MAX],
+            len: 0,
+        };
+        id.push(b"/");
+        let allowed = text.bytes().filter(u8::is_ascii_alphanumeric);
+        for byte in allowed.take(KEPT) {
+            id.push(&[byte]);
+        }
+        id.push(b"/");
+        // FNV-1a, which needs no more than to be the same everywhere.
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        id.push_base36(hash);
+        id
+    }
+
     /// Stands for an id that is not known.
     pub(crate) const fn unknown() -> Self {
         let mut bytes = [0; Self::LEN_MAX];
@@ -284,7 +311,27 @@ mod tests {
         );
     }
 
+    #[test]
+    fn an_id_that_nobody_could_send_is_told_apart_and_never_own() {
+        let long = "mm.1.2".repeat(9);
+        let other = format!("{long}x");
+        let ids = ["", "mm.1.2 ", "äö", &long, &other].map(ClientOrderId::told);
+        for (n, id) in ids.iter().enumerate() {
+            assert_eq!(id.parse_own(), None, "{id}");
+            assert_eq!(ClientOrderId::new(id.as_str()), Ok(*id));
+            assert!(!ids[..n].contains(id), "{id}");
+        }
+        assert_eq!(ClientOrderId::told("mm.1.2").as_str(), "mm.1.2");
+    }
+
     proptest! {
+        #[test]
+        fn any_text_of_the_venue_is_an_id(text in ".*") {
+            let id = ClientOrderId::told(&text);
+            prop_assert_eq!(ClientOrderId::new(id.as_str()), Ok(id));
+            prop_assert!(id.as_str() == text || id.parse_own().is_none());
+        }
+
         #[test]
         fn own_ids_round_trip(name in "[a-z0-9-]{1,8}", epoch: u64, sequence: u64) {
             let name = StrategyName::new(&name).unwrap();

@@ -159,6 +159,11 @@ impl<T> Pending<T> {
         std::mem::take(&mut self.frames)
     }
 
+    /// Nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
     /// An update id lies between the first and the last that is kept.
     pub fn encloses(&self, update_id: i64) -> bool {
         let first = self.frames.front().map(|(ids, _)| ids.first);

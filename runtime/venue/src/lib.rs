@@ -17,6 +17,7 @@ pub mod market_stream;
 pub mod number;
 pub mod route;
 pub mod sign;
+pub mod speak;
 pub mod surface;
 pub mod symbol_rules;
 pub mod user_stream;

@@ -276,18 +276,55 @@ pub struct Route {
     pub changes: bool,
 }
 
+const LISTS: [&[Route]; 6] = [
+    spot::ROUTES,
+    spot_market::ROUTES,
+    futures::ROUTES,
+    futures_market::ROUTES,
+    chain::ROUTES,
+    info::ROUTES,
+];
+
 /// Every route, by surface and in the order of the documents.
 pub fn all() -> impl Iterator<Item = &'static Route> {
-    [
-        spot::ROUTES,
-        spot_market::ROUTES,
-        futures::ROUTES,
-        futures_market::ROUTES,
-        chain::ROUTES,
-        info::ROUTES,
-    ]
-    .into_iter()
-    .flatten()
+    LISTS.into_iter().flatten()
+}
+
+/// The route of a request that is written down in [`crate::wire`], found by the compiler: a
+/// request of no route does not compile.
+pub(crate) struct Of<R>(std::marker::PhantomData<R>);
+
+impl<R: crate::wire::Request> Of<R> {
+    pub(crate) const ROUTE: &'static Route = find(R::ROUTE);
+}
+
+const fn find(name: &str) -> &'static Route {
+    let mut list = 0;
+    while list < LISTS.len() {
+        let mut row = 0;
+        while row < LISTS[list].len() {
+            if same(LISTS[list][row].name.as_bytes(), name.as_bytes()) {
+                return &LISTS[list][row];
+            }
+            row += 1;
+        }
+        list += 1;
+    }
+    panic!("no route has this name")
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() {
+        if a[at] != b[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
 }
 
 /// The route of this name, as templates spell it (`{rpc}getBalance`) or with any prefix in the

@@ -1,0 +1,363 @@
+//! What an account is said to hold: open orders, balances, positions, trades.
+//!
+//! No document says that account information, or the info endpoint, lists what is zero: what is
+//! not listed stays unsaid. Open orders without `symbol` are those of every symbol (spec 1 and 2,
+//! Current open orders).
+
+use rust_decimal::Decimal;
+use windvane_engine::protocol::{BalanceUpdate, Fill, PositionUpdate};
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Truth};
+use windvane_engine::{
+    Amount, AssetId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface, TradeId,
+    VenueOrderId,
+};
+
+use super::ask::TRADES_PAGE;
+use super::figures::{amount, exact, nearest, product, quantity, time};
+use super::order;
+use super::reply::record;
+use super::{FuturesAccount, HearError, Note, Speaker, known};
+use crate::wire::info::Envelope;
+use crate::wire::words::AccountPrivacy;
+use crate::wire::{Exact, Flag, Word, futures, info, spot as spot_wire};
+
+/// Every open order of a surface.
+pub(super) fn open_orders(
+    speaker: &Speaker,
+    surface: Surface,
+    body: &str,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<OpenOrder>, HearError> {
+    let orders: Vec<futures::Order> = match surface {
+        Surface::Futures => record(body)?,
+        Surface::Spot => {
+            let orders: Vec<spot_wire::Order> = record(body)?;
+            orders.into_iter().map(order::as_futures).collect()
+        }
+    };
+    let mut open = Vec::with_capacity(orders.len());
+    for listed in &orders {
+        let symbol = speaker.configured(surface, &listed.symbol, "open order", notes);
+        if let Some((id, rules)) = symbol {
+            open.push(order::open_order(id, rules, listed)?);
+        }
+    }
+    Ok(open)
+}
+
+/// Spot account information: `total` is free plus locked.
+pub(super) fn spot(
+    speaker: &Speaker,
+    body: &str,
+    notes: &mut Vec<Note>,
+) -> Result<AccountTruth, HearError> {
+    let account: spot_wire::Account = record(body)?;
+    let mut truth = AccountTruth {
+        can_trade: Some(account.can_trade.0),
+        ..AccountTruth::default()
+    };
+    for listed in &account.balances {
+        let held = listed.free.0.max(listed.locked.0);
+        if let Some(asset) = speaker.asset(&listed.asset, held, notes) {
+            let balance = spot_balance(asset, listed.free, listed.locked)?;
+            truth.balances.push(balance);
+        }
+    }
+    Ok(truth)
+}
+
+/// A spot balance of what is free and what is locked.
+pub(super) fn spot_balance(
+    asset: AssetId,
+    free: Exact,
+    locked: Exact,
+) -> Result<BalanceUpdate, HearError> {
+    let locked = amount("locked", locked.0)?;
+    Ok(BalanceUpdate {
+        asset,
+        total: amount("free", free.0)? + locked,
+        locked,
+        change: Amount::ZERO,
+    })
+}
+
+/// The futures account, without its modes.
+pub(super) fn futures(
+    speaker: &Speaker,
+    body: &str,
+    notes: &mut Vec<Note>,
+) -> Result<AccountTruth, HearError> {
+    match speaker.futures_account {
+        FuturesAccount::Routes => account_information(speaker, body, notes),
+        FuturesAccount::Info { .. } => info_balance(speaker, body, notes),
+    }
+}
+
+fn account_information(
+    speaker: &Speaker,
+    body: &str,
+    notes: &mut Vec<Note>,
+) -> Result<AccountTruth, HearError> {
+    let account: futures::Account = record(body)?;
+    let mut truth = AccountTruth {
+        can_trade: Some(account.can_trade.0),
+        ..AccountTruth::default()
+    };
+    for listed in &account.assets {
+        let wallet = listed
+            .wallet_balance
+            .ok_or(HearError::Missing("walletBalance"))?;
+        if let Some(asset) = speaker.asset(&listed.asset, wallet.0, notes) {
+            truth.balances.push(wallet_balance(asset, wallet)?);
+        }
+    }
+    for listed in &account.positions {
+        let held = Held {
+            symbol: &listed.symbol,
+            side: &listed.position_side,
+            qty: listed.position_amt.0,
+            entry_price: listed.entry_price.map(|price| price.0),
+        };
+        truth.positions.extend(speaker.position(&held, notes)?);
+    }
+    Ok(truth)
+}
+
+fn info_balance(
+    speaker: &Speaker,
+    body: &str,
+    notes: &mut Vec<Note>,
+) -> Result<AccountTruth, HearError> {
+    let answer: Envelope<info::Balance> = record(body)?;
+    let balance = answer.into_result();
+    let balance = balance.map_err(|error| HearError::Record(error.to_string()))?;
+    if balance.account_privacy != Word::Known(AccountPrivacy::Disabled) {
+        return Err(HearError::Private(balance.account_privacy.to_string()));
+    }
+    if let FuturesAccount::Info { address } = &speaker.futures_account
+        && !address.eq_ignore_ascii_case(&balance.address)
+    {
+        return Err(HearError::Other {
+            found: balance.address,
+            asked: address.clone(),
+        });
+    }
+    let mut truth = AccountTruth {
+        lags: true,
+        ..AccountTruth::default()
+    };
+    for listed in &balance.perp_assets {
+        if let Some(asset) = speaker.asset(&listed.asset, listed.wallet_balance.0, notes) {
+            truth
+                .balances
+                .push(wallet_balance(asset, listed.wallet_balance)?);
+        }
+    }
+    for listed in balance.positions.iter().flat_map(|group| &group.positions) {
+        let held = Held {
+            symbol: &listed.symbol,
+            side: &listed.position_side,
+            qty: listed.position_amount.0,
+            entry_price: Some(listed.entry_price.0),
+        };
+        truth.positions.extend(speaker.position(&held, notes)?);
+    }
+    Ok(truth)
+}
+
+fn wallet_balance(asset: AssetId, wallet: Exact) -> Result<BalanceUpdate, HearError> {
+    Ok(BalanceUpdate {
+        asset,
+        total: amount("walletBalance", wallet.0)?,
+        locked: Amount::ZERO,
+        change: Amount::ZERO,
+    })
+}
+
+/// A position as any record tells it.
+pub(super) struct Held<'a> {
+    pub(super) symbol: &'a str,
+    pub(super) side: &'a Word<PositionSide>,
+    /// Negative when short.
+    pub(super) qty: Decimal,
+    pub(super) entry_price: Option<Decimal>,
+}
+
+impl Speaker {
+    /// The position of a configured symbol.
+    pub(super) fn position(
+        &self,
+        held: &Held<'_>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<PositionUpdate>, HearError> {
+        let configured = self.names.instrument(Surface::Futures, held.symbol);
+        if configured.is_none() && held.qty.is_zero() {
+            return Ok(None);
+        }
+        let symbol = self.configured(Surface::Futures, held.symbol, "position", notes);
+        let Some((instrument, rules)) = symbol else {
+            return Ok(None);
+        };
+        let cost = match held.entry_price {
+            Some(price) => product("entryPrice", price, held.qty)?,
+            None if held.qty.is_zero() => Amount::ZERO,
+            None => return Err(HearError::Missing("entryPrice")),
+        };
+        Ok(Some(PositionUpdate {
+            instrument,
+            position_side: known("positionSide", held.side)?,
+            qty: Qty(exact("positionAmt", held.qty, rules.qty_scale)?),
+            cost,
+        }))
+    }
+
+    /// The instrument of a symbol, or a note.
+    pub(super) fn configured(
+        &self,
+        surface: Surface,
+        symbol: &str,
+        what: &'static str,
+        notes: &mut Vec<Note>,
+    ) -> Option<(InstrumentId, &Instrument)> {
+        let id = self.names.instrument(surface, symbol);
+        let found = id.and_then(|id| Some((id, self.names.rules(id)?)));
+        if found.is_none() {
+            notes.push(Note::Symbol {
+                surface,
+                symbol: symbol.to_owned(),
+                what,
+            });
+        }
+        found
+    }
+
+    /// The asset of a balance, or a note where there is some of it.
+    pub(super) fn asset(
+        &self,
+        name: &str,
+        balance: Decimal,
+        notes: &mut Vec<Note>,
+    ) -> Option<AssetId> {
+        let asset = self.names.asset(name);
+        if asset.is_none() && !balance.is_zero() {
+            notes.push(Note::Asset {
+                asset: name.to_owned(),
+                what: "balance",
+            });
+        }
+        asset
+    }
+
+    /// Fee and its asset. One in an asset that is not configured changes no balance that we keep:
+    /// it is 0, and a note says so.
+    pub(super) fn fee(
+        &self,
+        rules: &Instrument,
+        commission: Option<Exact>,
+        asset: Option<&str>,
+        notes: &mut Vec<Note>,
+    ) -> Result<(Amount, AssetId), HearError> {
+        let commission = commission.unwrap_or_default().0;
+        let named = match asset {
+            None | Some("") => Some(rules.quote),
+            Some(name) => self.names.asset(name),
+        };
+        if let Some(asset) = named {
+            return Ok((amount("commission", commission)?, asset));
+        }
+        if !commission.is_zero() {
+            notes.push(Note::Asset {
+                asset: asset.unwrap_or_default().to_owned(),
+                what: "fee",
+            });
+        }
+        Ok((Amount::ZERO, rules.quote))
+    }
+}
+
+/// One page of account trades, oldest first.
+pub(super) fn trades(
+    speaker: &Speaker,
+    id: InstrumentId,
+    body: &str,
+    notes: &mut Vec<Note>,
+) -> Result<Truth, HearError> {
+    let rules = speaker.heard_rules(id)?;
+    let rows: Vec<futures::UserTrade> = match rules.surface {
+        Surface::Futures => record(body)?,
+        Surface::Spot => {
+            let rows: Vec<spot_wire::UserTrade> = record(body)?;
+            rows.into_iter().map(as_futures).collect()
+        }
+    };
+    let mut trades = Vec::with_capacity(rows.len());
+    for row in &rows {
+        speaker.is_symbol(id, &row.symbol)?;
+        trades.push(trade(speaker, rules, row, notes)?);
+    }
+    trades.sort_by_key(|trade| trade.fill.trade_id);
+    Ok(Truth::Trades {
+        more: trades.len() >= TRADES_PAGE,
+        trades,
+    })
+}
+
+fn trade(
+    speaker: &Speaker,
+    rules: &Instrument,
+    row: &futures::UserTrade,
+    notes: &mut Vec<Note>,
+) -> Result<AccountTrade, HearError> {
+    let commission = Some(row.commission);
+    let (fee, fee_asset) = speaker.fee(rules, commission, Some(&row.commission_asset), notes)?;
+    let quote_qty = match row.quote_qty {
+        Some(quote) => amount("quoteQty", quote.0)?,
+        None => product("price", row.price.0, row.qty.0)?,
+    };
+    let realized = row
+        .realized_pnl
+        .filter(|_| rules.surface == Surface::Futures);
+    let fill = Fill {
+        trade_id: TradeId(row.id.0),
+        price: Price(nearest("price", row.price.0, rules.price_scale)?),
+        qty: Qty(quantity("qty", row.qty.0, rules.qty_scale)?),
+        quote_qty,
+        fee,
+        fee_asset,
+        maker: row.maker.0,
+        realized_pnl: realized
+            .map(|pnl| amount("realizedPnl", pnl.0))
+            .transpose()?,
+    };
+    let position_side = match &row.position_side {
+        Some(word) => known("positionSide", word)?,
+        None => PositionSide::Both,
+    };
+    Ok(AccountTrade {
+        order_id: VenueOrderId(row.order_id.0),
+        side: known("side", &row.side)?,
+        position_side,
+        fill,
+        time: time("time", row.time.0)?,
+    })
+}
+
+/// A spot trade in the fields of a futures trade.
+fn as_futures(row: spot_wire::UserTrade) -> futures::UserTrade {
+    futures::UserTrade {
+        buyer: Flag(row.buyer.0),
+        commission: row.commission,
+        commission_asset: row.commission_asset,
+        id: row.id,
+        maker: row.maker,
+        order_id: row.order_id,
+        price: row.price,
+        qty: row.qty,
+        quote_qty: row.quote_qty,
+        realized_pnl: None,
+        side: row.side,
+        position_side: None,
+        symbol: row.symbol,
+        time: row.time,
+    }
+}

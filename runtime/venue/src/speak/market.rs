@@ -1,0 +1,341 @@
+//! Frames of the public streams to market events of the engine, in the instrument's scales. Depth
+//! is joined here, so that the engine hears whole books, their differences in order, and gaps.
+//!
+//! State per instrument and nothing else: the joining of its book, and the quotes from which the
+//! side of a `tradepro` trade is estimated. Two trade streams of one symbol would tell each trade
+//! twice: whoever subscribes takes one.
+
+use windvane_engine::decimal::MARK_SCALE;
+use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
+
+use super::Names;
+use crate::frame::{BookLevels, BookTop, DepthDiff, DepthSnapshot, DiffIds, MarkPrice, Trade};
+use crate::join::{DiffStep, Joiner, Pending, SnapshotStep};
+use crate::market_stream::MarketStreamEvent;
+use crate::number::{Number, NumberError};
+use crate::taker_side::TakerSide;
+
+/// Differences that wait for a snapshot: at ten a second, more than a minute of them.
+const WAITING_MAX: usize = 1_000;
+
+/// Where events go.
+pub type Emit<'a> = dyn FnMut(InstrumentId, MarketEvent<'_>) + 'a;
+
+/// What a frame left to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Nothing.
+    Nothing,
+    /// Fetch GET depth (limit 1000) for [`MarketReader::snapshot`]: the instrument's differences
+    /// wait for it. Said of every frame that waits.
+    Snapshot(InstrumentId),
+}
+
+/// Why a frame gave no event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{instrument}: {field} {error}; the engine's scales come from exchange information")]
+pub struct MarketError {
+    /// Name of the instrument.
+    pub instrument: String,
+    /// Field.
+    pub field: &'static str,
+    /// Why.
+    pub error: NumberError,
+}
+
+/// Reads the public frames of all instruments.
+#[derive(Clone, Debug)]
+pub struct MarketReader {
+    names: Names,
+    feeds: Vec<Feed>,
+    scratch: Vec<Level>,
+}
+
+/// One instrument.
+#[derive(Clone, Debug)]
+struct Feed {
+    joiner: Joiner,
+    waiting: Pending<BookLevels>,
+    taker_side: TakerSide,
+    /// It has differences: partial books say nothing more.
+    has_diffs: bool,
+}
+
+impl MarketReader {
+    /// Without any book.
+    pub fn new(names: Names) -> Self {
+        let ids = (0..=u16::MAX).map(InstrumentId);
+        let known = ids.map_while(|id| names.rules(id));
+        let feeds = known.map(|rules| Feed {
+            joiner: Joiner::new(rules.surface),
+            waiting: Pending::new(WAITING_MAX),
+            taker_side: TakerSide::default(),
+            has_diffs: false,
+        });
+        Self {
+            feeds: feeds.collect(),
+            names,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Takes a frame of a connection of `surface`; `levels` are those that were decoded with it.
+    /// Frames of symbols that are not configured, and those that the engine has no use for, give
+    /// nothing.
+    pub fn frame(
+        &mut self,
+        surface: Surface,
+        event: &MarketStreamEvent<'_>,
+        levels: &BookLevels,
+        emit: &mut Emit<'_>,
+    ) -> Result<Missing, MarketError> {
+        match event {
+            MarketStreamEvent::Trade(told) => self.trade(surface, told, emit)?,
+            MarketStreamEvent::TradePro(told) => {
+                if let Some(id) = self.names.instrument(surface, told.symbol) {
+                    let side = &mut self.feeds[usize::from(id.0)].taker_side;
+                    let buyer_is_maker = side.on_trade(told.price);
+                    self.trade(surface, &told.with_side(buyer_is_maker), emit)?;
+                }
+            }
+            MarketStreamEvent::Top(told) => self.top(surface, told, emit)?,
+            MarketStreamEvent::Depth(diff) => {
+                if let Some(id) = self.names.instrument(surface, diff.symbol) {
+                    return self.difference(id, diff, levels, emit);
+                }
+            }
+            MarketStreamEvent::Snapshot(told) => {
+                let symbol = told.symbol.unwrap_or_default().to_ascii_uppercase();
+                if let Some(id) = self.names.instrument(surface, &symbol) {
+                    return self.snapshot(id, told, levels, emit);
+                }
+            }
+            MarketStreamEvent::Marks(marks) => {
+                for told in marks {
+                    self.mark(told, emit)?;
+                }
+            }
+            MarketStreamEvent::Kline(_)
+            | MarketStreamEvent::MiniTicker(_)
+            | MarketStreamEvent::Ticker(_)
+            | MarketStreamEvent::ForceOrder(_)
+            | MarketStreamEvent::Answer(_)
+            | MarketStreamEvent::Other(_) => {}
+        }
+        Ok(Missing::Nothing)
+    }
+
+    /// Takes a snapshot of an instrument: the answer of GET depth, which names no symbol, or a
+    /// partial book of a stream.
+    pub fn snapshot(
+        &mut self,
+        id: InstrumentId,
+        told: &DepthSnapshot<'_>,
+        levels: &BookLevels,
+        emit: &mut Emit<'_>,
+    ) -> Result<Missing, MarketError> {
+        let Some(feed) = self.feeds.get_mut(usize::from(id.0)) else {
+            return Ok(Missing::Nothing);
+        };
+        if told.partial {
+            // The first levels only: of use where no differences tell more.
+            if !feed.has_diffs {
+                self.book(id, told.last_update_id, true, levels, emit)?;
+            }
+            return Ok(Missing::Nothing);
+        }
+        if feed.joiner.on_snapshot(told.last_update_id) == SnapshotStep::Drop {
+            return Ok(Missing::Nothing);
+        }
+        let waiting = feed.waiting.take();
+        self.book(id, told.last_update_id, true, levels, emit)?;
+        for (ids, levels) in waiting {
+            self.join(id, ids, &levels, emit)?;
+        }
+        let feed = &self.feeds[usize::from(id.0)];
+        Ok(if feed.waiting.is_empty() {
+            Missing::Nothing
+        } else {
+            Missing::Snapshot(id)
+        })
+    }
+
+    /// The streams of an instrument were interrupted: its book is only its top until the next
+    /// snapshot, and old quotes estimate nothing.
+    pub fn interrupted(&mut self, id: InstrumentId, emit: &mut Emit<'_>) {
+        let (Some(rules), Some(feed)) =
+            (self.names.rules(id), self.feeds.get_mut(usize::from(id.0)))
+        else {
+            return;
+        };
+        feed.joiner = Joiner::new(rules.surface);
+        feed.waiting.take();
+        feed.taker_side = TakerSide::default();
+        emit(id, MarketEvent::Gap);
+    }
+
+    fn trade(
+        &self,
+        surface: Surface,
+        told: &Trade<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), MarketError> {
+        let Some((id, rules)) = self.of(surface, told.symbol) else {
+            return Ok(());
+        };
+        if told.price.mantissa <= 0 || told.qty.mantissa <= 0 {
+            // What venues send for an execution that was no trade of the market.
+            return Ok(());
+        }
+        let event = MarketEvent::Trade {
+            price: price(rules, "p", told.price)?,
+            qty: qty(rules, "q", told.qty)?,
+            trade_id: told.id,
+            buyer_is_maker: told.buyer_is_maker,
+        };
+        emit(id, event);
+        Ok(())
+    }
+
+    fn top(
+        &mut self,
+        surface: Surface,
+        told: &BookTop<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), MarketError> {
+        let Some((id, rules)) = self.of(surface, told.symbol) else {
+            return Ok(());
+        };
+        let event = MarketEvent::Top {
+            update_id: told.update_id,
+            bid: Level {
+                price: price(rules, "b", told.bid_price)?,
+                qty: qty(rules, "B", told.bid_qty)?,
+            },
+            ask: Level {
+                price: price(rules, "a", told.ask_price)?,
+                qty: qty(rules, "A", told.ask_qty)?,
+            },
+        };
+        let side = &mut self.feeds[usize::from(id.0)].taker_side;
+        side.on_quotes(told.bid_price, told.ask_price);
+        emit(id, event);
+        Ok(())
+    }
+
+    fn mark(&self, told: &MarkPrice<'_>, emit: &mut Emit<'_>) -> Result<(), MarketError> {
+        let Some((id, rules)) = self.of(Surface::Futures, told.symbol) else {
+            return Ok(());
+        };
+        let number = |field, number: Option<Number>| match number {
+            Some(number) => at(rules, field, number, MARK_SCALE),
+            None => Ok(0),
+        };
+        let event = MarketEvent::Mark {
+            mark: number("p", Some(told.mark))?,
+            index: number("i", told.index)?,
+            funding_rate: number("r", told.funding_rate)?,
+            next_funding: match told.next_funding_ms {
+                0 => Time::NEVER,
+                ms => Time::from_millis(ms),
+            },
+        };
+        emit(id, event);
+        Ok(())
+    }
+
+    fn difference(
+        &mut self,
+        id: InstrumentId,
+        diff: &DepthDiff<'_>,
+        levels: &BookLevels,
+        emit: &mut Emit<'_>,
+    ) -> Result<Missing, MarketError> {
+        self.feeds[usize::from(id.0)].has_diffs = true;
+        self.join(id, diff.ids, levels, emit)
+    }
+
+    /// Applies a difference that continues the book, keeps one that cannot yet.
+    fn join(
+        &mut self,
+        id: InstrumentId,
+        ids: DiffIds,
+        levels: &BookLevels,
+        emit: &mut Emit<'_>,
+    ) -> Result<Missing, MarketError> {
+        let feed = &mut self.feeds[usize::from(id.0)];
+        match feed.joiner.on_diff(ids) {
+            DiffStep::Apply => {
+                self.book(id, ids.last, false, levels, emit)?;
+                return Ok(Missing::Nothing);
+            }
+            DiffStep::Drop => return Ok(Missing::Nothing),
+            DiffStep::Buffer => {}
+            DiffStep::Gap => emit(id, MarketEvent::Gap),
+        }
+        feed.waiting.push(ids, levels.clone());
+        Ok(Missing::Snapshot(id))
+    }
+
+    fn book(
+        &mut self,
+        id: InstrumentId,
+        update_id: i64,
+        snapshot: bool,
+        levels: &BookLevels,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), MarketError> {
+        let Some(rules) = self.names.rules(id) else {
+            return Ok(());
+        };
+        let (from_price, from_qty) = (levels.price_scale(), levels.qty_scale());
+        let all = if (from_price, from_qty) == (rules.price_scale, rules.qty_scale) {
+            levels.all()
+        } else {
+            self.scratch.clear();
+            for level in levels.all() {
+                let number = |mantissa, scale| Number { mantissa, scale };
+                self.scratch.push(Level {
+                    price: price(rules, "price of a level", number(level.price, from_price))?,
+                    qty: qty(rules, "quantity of a level", number(level.qty, from_qty))?,
+                });
+            }
+            &self.scratch
+        };
+        let (bids, asks) = all.split_at(levels.bids().len());
+        let event = MarketEvent::Depth {
+            update_id,
+            snapshot,
+            bids,
+            asks,
+        };
+        emit(id, event);
+        Ok(())
+    }
+
+    fn of(&self, surface: Surface, symbol: &str) -> Option<(InstrumentId, &Instrument)> {
+        let id = self.names.instrument(surface, symbol)?;
+        Some((id, self.names.rules(id)?))
+    }
+}
+
+fn price(rules: &Instrument, field: &'static str, number: Number) -> Result<i64, MarketError> {
+    at(rules, field, number, rules.price_scale)
+}
+
+fn qty(rules: &Instrument, field: &'static str, number: Number) -> Result<i64, MarketError> {
+    at(rules, field, number, rules.qty_scale)
+}
+
+fn at(
+    rules: &Instrument,
+    field: &'static str,
+    number: Number,
+    scale: u8,
+) -> Result<i64, MarketError> {
+    number.at(scale).map_err(|error| MarketError {
+        instrument: rules.name(),
+        field,
+        error,
+    })
+}

@@ -1,0 +1,422 @@
+//! From the outcomes of the calls that a request needed to the replies that the engine expects.
+
+use windvane_engine::protocol::{OrderReport, Outcome, Refusal, Reply};
+use windvane_engine::truth::{Subject, Truth};
+use windvane_engine::{ClientOrderId, Instrument, InstrumentId, NewOrder, Request, Surface};
+
+use super::batch::{self, Calls, code};
+use super::{HearError, Note, Said, Speaker, account, order};
+use crate::error::code::{INVALID_TIMESTAMP, TOO_MANY_REQUESTS};
+use crate::route::Of;
+use crate::wire::{self, futures, spot};
+
+/// What became of one call, whoever made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// It was carried out: the body of the answer.
+    Done(&'a str),
+    /// It was refused, and changed nothing.
+    Refused {
+        /// The venue's code; `None` where it gave none, which is passed on as 0.
+        code: Option<i64>,
+        /// The venue's words.
+        msg: &'a str,
+    },
+    /// It may or may not have been carried out.
+    Unknown,
+    /// It was not carried out for a limit, the venue's or our own.
+    Wait {
+        /// The venue's code; `None` is passed on as -1003.
+        code: Option<i64>,
+        /// Why.
+        msg: &'a str,
+    },
+}
+
+/// What makes a nonce bad (spec 4, section 1).
+const BAD_NONCE: i64 = -4225;
+
+impl Speaker {
+    /// The replies to a request, of what became of the calls of [`Speaker::ask`], in their order.
+    ///
+    /// A body that cannot be read is [`Outcome::Unknown`], and a note says why. A missing outcome
+    /// is unknown too. A question about the account that has to wait is unknown and not refused:
+    /// a refusal says that the venue does not tell it at all.
+    pub fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
+        let mut hearing = Hearing {
+            speaker: self,
+            said: Said::new(),
+        };
+        match request {
+            Request::PlaceBatch(orders) => hearing.placed_batch(orders, heard),
+            Request::CancelBatch {
+                instrument,
+                client_order_ids,
+            } => hearing.canceled_batch(*instrument, client_order_ids, heard),
+            Request::Read(subject) => hearing.read(*subject, heard),
+            single => hearing.single(single, heard.first().copied()),
+        }
+        hearing.said
+    }
+}
+
+/// Replies in the making.
+struct Hearing<'a> {
+    speaker: &'a Speaker,
+    said: Said<Reply>,
+}
+
+impl Hearing<'_> {
+    fn say(&mut self, reply: Reply) {
+        self.said.said.push(reply);
+    }
+
+    /// The outcome of a call whose answer is read by `read`.
+    fn outcome<T>(
+        &mut self,
+        route: &'static str,
+        heard: Option<Heard<'_>>,
+        read: impl FnOnce(&str, &mut Vec<Note>) -> Result<T, HearError>,
+    ) -> Outcome<T> {
+        match heard {
+            None => self.said.notes.push(Note::Unanswered { route }),
+            Some(Heard::Unknown) => {}
+            Some(Heard::Done(body)) => match read(body, &mut self.said.notes) {
+                Ok(done) => return Outcome::Done(done),
+                Err(error) => self.unreadable(route, error, body),
+            },
+            Some(other) => return Outcome::Refused(refusal(&other)),
+        }
+        Outcome::Unknown
+    }
+
+    fn unreadable(&mut self, route: &'static str, error: HearError, body: &str) {
+        /// As much of a body as a log line should hold.
+        const CHARS_MAX: usize = 200;
+        let excerpt = body.chars().take(CHARS_MAX).collect();
+        self.said.notes.push(Note::Unreadable {
+            route,
+            error,
+            excerpt,
+        });
+    }
+
+    /// A request that is one call.
+    fn single(&mut self, request: &Request, heard: Option<Heard<'_>>) {
+        match request {
+            Request::Place(order) => {
+                let client_order_id = order.client_order_id;
+                let id = order.terms.instrument;
+                let outcome = self.order("new_order", id, &client_order_id, heard);
+                self.say(Reply::Placed {
+                    client_order_id,
+                    outcome,
+                });
+            }
+            Request::Cancel {
+                instrument,
+                client_order_id,
+            } => {
+                let outcome = self.order("cancel_order", *instrument, client_order_id, heard);
+                self.say(Reply::Canceled {
+                    client_order_id: *client_order_id,
+                    outcome,
+                });
+            }
+            Request::Query {
+                instrument,
+                client_order_id,
+            } => {
+                let outcome = self.order("query_order", *instrument, client_order_id, heard);
+                self.say(Reply::Queried {
+                    client_order_id: *client_order_id,
+                    outcome,
+                });
+            }
+            Request::CancelAll { instrument } => {
+                let outcome = self.outcome("cancel_all_orders", heard, |body, _| simple(body));
+                self.say(Reply::CanceledAll {
+                    instrument: *instrument,
+                    outcome,
+                });
+            }
+            Request::SetPositionMode { .. } => {
+                let route = Of::<futures::ChangePositionMode>::ROUTE.name;
+                let outcome = self.outcome(route, heard, |body, _| simple(body));
+                self.say(Reply::PositionMode { outcome });
+            }
+            Request::Countdown { instrument, .. } => self.countdown(*instrument, heard),
+            Request::SetLeverage { instrument, .. } => self.leverage(*instrument, heard),
+            // Not single: their callers do not come here.
+            Request::PlaceBatch(_) | Request::CancelBatch { .. } | Request::Read(_) => {}
+        }
+    }
+
+    fn countdown(&mut self, instrument: InstrumentId, heard: Option<Heard<'_>>) {
+        let speaker = self.speaker;
+        let route = Of::<futures::CountdownCancelAll>::ROUTE.name;
+        let outcome = self.outcome(route, heard, |body, _| {
+            let answer: futures::Countdown = record(body)?;
+            speaker.is_symbol(instrument, &answer.symbol)?;
+            small("countdownTime", answer.countdown_time.0)
+        });
+        self.say(Reply::Countdown {
+            instrument,
+            outcome,
+        });
+    }
+
+    fn leverage(&mut self, instrument: InstrumentId, heard: Option<Heard<'_>>) {
+        let speaker = self.speaker;
+        let route = Of::<futures::ChangeLeverage>::ROUTE.name;
+        let outcome = self.outcome(route, heard, |body, _| {
+            let answer: futures::Leverage = record(body)?;
+            speaker.is_symbol(instrument, &answer.symbol)?;
+            small("leverage", answer.leverage.0)
+        });
+        self.say(Reply::Leverage {
+            instrument,
+            outcome,
+        });
+    }
+
+    /// A call that answers with the order that it was about.
+    fn order(
+        &mut self,
+        route: &'static str,
+        instrument: InstrumentId,
+        id: &ClientOrderId,
+        heard: Option<Heard<'_>>,
+    ) -> Outcome<OrderReport> {
+        let speaker = self.speaker;
+        self.outcome(route, heard, |body, _| {
+            let (rules, order) = speaker.order_object(instrument, body)?;
+            if order.client_order_id != id.as_str() {
+                return Err(HearError::Other {
+                    found: order.client_order_id,
+                    asked: id.to_string(),
+                });
+            }
+            speaker.is_symbol(instrument, &order.symbol)?;
+            order::report(instrument, rules, &order)
+        })
+    }
+
+    fn placed_batch(&mut self, orders: &[NewOrder], heard: &[Heard<'_>]) {
+        let calls = Calls::placing(&self.speaker.names, orders);
+        for (n, range) in calls.enumerate() {
+            let call = heard.get(n).copied();
+            let orders = &orders[range];
+            if let [order] = orders {
+                self.single(&Request::Place(*order), call);
+                continue;
+            }
+            let ids: Vec<_> = orders.iter().map(|order| order.client_order_id).collect();
+            let route = Of::<futures::BatchOrders>::ROUTE.name;
+            let outcomes = self.batch(route, &ids, call, |n| orders[n].terms.instrument);
+            for (client_order_id, outcome) in ids.into_iter().zip(outcomes) {
+                self.say(Reply::Placed {
+                    client_order_id,
+                    outcome,
+                });
+            }
+        }
+    }
+
+    fn canceled_batch(
+        &mut self,
+        instrument: InstrumentId,
+        ids: &[ClientOrderId],
+        heard: &[Heard<'_>],
+    ) {
+        let rules = self.speaker.names.rules(instrument);
+        let surface = rules.map_or(Surface::Futures, |rules| rules.surface);
+        for (n, range) in Calls::cancelling(surface, ids.len()).enumerate() {
+            let call = heard.get(n).copied();
+            let ids = &ids[range];
+            if let [client_order_id] = *ids {
+                let single = Request::Cancel {
+                    instrument,
+                    client_order_id,
+                };
+                self.single(&single, call);
+                continue;
+            }
+            let route = Of::<futures::CancelBatchOrders>::ROUTE.name;
+            let outcomes = self.batch(route, ids, call, |_| instrument);
+            for (client_order_id, outcome) in ids.iter().zip(outcomes) {
+                self.say(Reply::Canceled {
+                    client_order_id: *client_order_id,
+                    outcome,
+                });
+            }
+        }
+    }
+
+    /// The outcome of each order of a batch; the refusal of the whole is that of each.
+    fn batch(
+        &mut self,
+        route: &'static str,
+        ids: &[ClientOrderId],
+        heard: Option<Heard<'_>>,
+        instrument: impl Fn(usize) -> InstrumentId,
+    ) -> Vec<Outcome<OrderReport>> {
+        let speaker = self.speaker;
+        let mut unread = Vec::new();
+        let whole = self.outcome(route, heard, |body, _| {
+            let entries: Vec<futures::BatchEntry> = record(body)?;
+            let report = |order: &futures::Order| {
+                let place = ids
+                    .iter()
+                    .position(|id| id.as_str() == order.client_order_id);
+                let id = instrument(place.unwrap_or_default());
+                speaker.is_symbol(id, &order.symbol)?;
+                order::report(id, speaker.heard_rules(id)?, order)
+            };
+            Ok(batch::outcomes(ids, &entries, report, |error| {
+                unread.push((error, body.to_owned()));
+            }))
+        });
+        for (error, body) in unread {
+            self.unreadable(route, error, &body);
+        }
+        match whole {
+            Outcome::Done(outcomes) => outcomes,
+            Outcome::Refused(refusal) => vec![Outcome::Refused(refusal); ids.len()],
+            Outcome::Unknown => vec![Outcome::Unknown; ids.len()],
+        }
+    }
+
+    fn read(&mut self, subject: Subject, heard: &[Heard<'_>]) {
+        let speaker = self.speaker;
+        let first = heard.first().copied();
+        let outcome = match subject {
+            Subject::OpenOrders { surface } => self.outcome("open_orders", first, |body, notes| {
+                account::open_orders(speaker, surface, body, notes).map(Truth::OpenOrders)
+            }),
+            Subject::Trades { instrument, .. } => {
+                self.outcome("user_trades", first, |body, notes| {
+                    account::trades(speaker, instrument, body, notes)
+                })
+            }
+            Subject::Account {
+                surface: Surface::Spot,
+            } => self.outcome("account", first, |body, notes| {
+                account::spot(speaker, body, notes).map(Truth::Account)
+            }),
+            Subject::Account {
+                surface: Surface::Futures,
+            } => self.futures_account(heard),
+        };
+        // Only a venue that does not tell it at all refuses: everything else is asked again.
+        let passing = match first {
+            Some(Heard::Wait { .. }) => true,
+            Some(Heard::Refused { code, .. }) => {
+                code.is_some_and(|code| code == INVALID_TIMESTAMP.code || code == BAD_NONCE)
+            }
+            _ => false,
+        };
+        let outcome = if passing { Outcome::Unknown } else { outcome };
+        self.say(Reply::Read { subject, outcome });
+    }
+
+    /// The account and its two modes. A mode that is not answered is not said.
+    fn futures_account(&mut self, heard: &[Heard<'_>]) -> Outcome<Truth> {
+        let speaker = self.speaker;
+        let outcome = self.outcome("account", heard.first().copied(), |body, notes| {
+            account::futures(speaker, body, notes)
+        });
+        let mut account = match outcome {
+            Outcome::Done(account) => account,
+            Outcome::Refused(refusal) => return Outcome::Refused(refusal),
+            Outcome::Unknown => return Outcome::Unknown,
+        };
+        let route = Of::<futures::GetPositionMode>::ROUTE.name;
+        let mode = self.outcome(route, heard.get(1).copied(), |body, _| {
+            record::<futures::PositionMode>(body).map(|mode| mode.dual_side_position.0)
+        });
+        account.hedge_mode = self.part(route, "position mode", mode);
+        let route = Of::<futures::GetMultiAssetsMode>::ROUTE.name;
+        let mode = self.outcome(route, heard.get(2).copied(), |body, _| {
+            record::<futures::MultiAssetsMode>(body).map(|mode| mode.multi_assets_margin.0)
+        });
+        account.multi_assets = self.part(route, "multi-assets mode", mode);
+        Outcome::Done(Truth::Account(account))
+    }
+
+    fn part<T>(
+        &mut self,
+        route: &'static str,
+        what: &'static str,
+        outcome: Outcome<T>,
+    ) -> Option<T> {
+        if let Outcome::Done(part) = outcome {
+            return Some(part);
+        }
+        self.said.notes.push(Note::Part { route, what });
+        None
+    }
+}
+
+impl Speaker {
+    /// An order object in the fields of a futures order.
+    fn order_object(
+        &self,
+        id: InstrumentId,
+        body: &str,
+    ) -> Result<(&Instrument, futures::Order), HearError> {
+        let rules = self.heard_rules(id)?;
+        let order = match rules.surface {
+            Surface::Futures => record(body)?,
+            Surface::Spot => order::as_futures(record::<spot::Order>(body)?),
+        };
+        Ok((rules, order))
+    }
+
+    pub(super) fn heard_rules(&self, id: InstrumentId) -> Result<&Instrument, HearError> {
+        let rules = self.names.rules(id);
+        rules.ok_or_else(|| HearError::Record(format!("instrument {} is not configured", id.0)))
+    }
+
+    /// Does an answer speak of the symbol that was asked for?
+    pub(super) fn is_symbol(&self, id: InstrumentId, symbol: &str) -> Result<(), HearError> {
+        let asked = &self.heard_rules(id)?.symbol;
+        if asked.eq_ignore_ascii_case(symbol) {
+            return Ok(());
+        }
+        Err(HearError::Other {
+            found: symbol.to_owned(),
+            asked: asked.clone(),
+        })
+    }
+}
+
+/// The record of an answer.
+pub(super) fn record<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, HearError> {
+    wire::read(body).map_err(|error| HearError::Record(error.to_string()))
+}
+
+fn simple(body: &str) -> Result<(), HearError> {
+    record::<wire::SimpleResult>(body).map(drop)
+}
+
+fn small<T: TryFrom<i64>>(field: &'static str, value: i64) -> Result<T, HearError> {
+    T::try_from(value).map_err(|_| HearError::Figure {
+        field,
+        value: value.into(),
+        scale: 0,
+    })
+}
+
+/// Nothing happened, and why.
+fn refusal(heard: &Heard<'_>) -> Refusal {
+    let (number, msg) = match *heard {
+        Heard::Wait { code: number, msg } => (number.unwrap_or(TOO_MANY_REQUESTS.code), msg),
+        Heard::Refused { code: number, msg } => (number.unwrap_or_default(), msg),
+        Heard::Done(_) | Heard::Unknown => (0, ""),
+    };
+    Refusal {
+        code: code(number),
+        msg: msg.to_owned(),
+    }
+}

@@ -1,0 +1,323 @@
+//! User events of both surfaces to those of the engine. An event of spot has the fields of one of
+//! futures but those of positions, so both are read as the latter.
+//!
+//! Order, doubles and gaps are not judged here: the engine tells fills apart by trade id.
+
+use windvane_engine::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, UserEvent,
+};
+use windvane_engine::{
+    Amount, ClientOrderId, Instrument, InstrumentId, OrderType, PositionSide, Price, Qty, Surface,
+    TradeId, VenueOrderId,
+};
+
+use super::account::{Held, spot_balance};
+use super::figures::{amount, nearest, product, quantity, time};
+use super::order::{time_in_force, type_of};
+use super::{HearError, Note, Said, Speaker, known};
+use crate::user_stream::{
+    AccountConfigUpdate, AccountUpdate as FuturesAccount, ExecutionReport, ForcedClose,
+    OrderUpdate as FuturesOrder, OutboundAccountPosition, UpdateReason, UserStreamEvent,
+};
+use crate::wire::{Exact, Whole, Word};
+
+impl Speaker {
+    /// What an event of a user stream says to the engine. Most say one thing; events of symbols
+    /// that are not configured say nothing, and a change of the account's modes says up to two.
+    ///
+    /// # Errors
+    /// Something of it does not fit the engine. What it told must be learned over REST.
+    pub fn user_event(&self, event: &UserStreamEvent) -> Result<Said<UserEvent>, HearError> {
+        let mut said = Said::new();
+        match event {
+            UserStreamEvent::ExecutionReport(report) => self.spot_order(report, &mut said)?,
+            UserStreamEvent::OrderTradeUpdate(event) => {
+                let told = Told {
+                    surface: Surface::Futures,
+                    order: &event.order,
+                    event_ms: event.event_ms,
+                    quote_qty: None,
+                };
+                self.order(&told, &mut said)?;
+            }
+            UserStreamEvent::OutboundAccountPosition(event) => {
+                self.spot_account(event, &mut said)?;
+            }
+            UserStreamEvent::AccountUpdate(event) => self.futures_account(event, &mut said)?,
+            UserStreamEvent::MarginCall(_) => said.said.push(UserEvent::MarginCall),
+            UserStreamEvent::AccountConfigUpdate(event) => self.config(event, &mut said)?,
+            UserStreamEvent::ListenKeyExpired(_) => {
+                said.notes.push(Note::Event("listenKeyExpired".to_owned()));
+            }
+            UserStreamEvent::Other(other) => {
+                let name = other.event.clone().unwrap_or_default();
+                said.notes.push(Note::Event(name));
+            }
+        }
+        Ok(said)
+    }
+
+    fn spot_order(
+        &self,
+        report: &ExecutionReport,
+        said: &mut Said<UserEvent>,
+    ) -> Result<(), HearError> {
+        let told = Told {
+            surface: Surface::Spot,
+            order: &as_futures(report),
+            event_ms: report.event_ms,
+            quote_qty: report.last_quote,
+        };
+        self.order(&told, said)
+    }
+
+    fn order(&self, told: &Told<'_>, said: &mut Said<UserEvent>) -> Result<(), HearError> {
+        let order = told.order;
+        let notes = &mut said.notes;
+        let symbol = self.configured(told.surface, &order.symbol, "order update", notes);
+        let Some((id, rules)) = symbol else {
+            return Ok(());
+        };
+        let fill = self.fill(told, rules, notes)?;
+        let update = update(told, id, rules, fill)?;
+        said.said.push(UserEvent::Order(update));
+        Ok(())
+    }
+
+    /// The fill, where the execution is one of any quantity.
+    fn fill(
+        &self,
+        told: &Told<'_>,
+        rules: &Instrument,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<Fill>, HearError> {
+        let order = told.order;
+        if !order.is_fill() || order.last_qty.0.is_zero() {
+            return Ok(None);
+        }
+        let trade_id = order.trade_id.filter(|id| id.0 > 0);
+        let trade_id = trade_id.ok_or(HearError::Missing("t, the trade id of a fill,"))?;
+        let asset = order.commission_asset.as_deref();
+        let (fee, fee_asset) = self.fee(rules, order.commission, asset, notes)?;
+        let quote_qty = match told.quote_qty.filter(|quote| !quote.0.is_zero()) {
+            Some(quote) => amount("Y", quote.0)?,
+            None => product("L", order.last_price.0, order.last_qty.0)?,
+        };
+        let realized_pnl = match told.surface {
+            Surface::Spot => None,
+            Surface::Futures => order.realized_profit,
+        };
+        Ok(Some(Fill {
+            trade_id: TradeId(trade_id.0),
+            price: price("L", order.last_price, rules)?,
+            qty: Qty(quantity("l", order.last_qty.0, rules.qty_scale)?),
+            quote_qty,
+            fee,
+            fee_asset,
+            maker: order.is_maker.is_some_and(|flag| flag.0),
+            realized_pnl: realized_pnl.map(|pnl| amount("rp", pnl.0)).transpose()?,
+        }))
+    }
+
+    fn spot_account(
+        &self,
+        event: &OutboundAccountPosition,
+        said: &mut Said<UserEvent>,
+    ) -> Result<(), HearError> {
+        let mut balances = Vec::with_capacity(event.balances.len());
+        for told in &event.balances {
+            let held = told.free.0.max(told.locked.0);
+            if let Some(asset) = self.asset(&told.asset, held, &mut said.notes) {
+                balances.push(spot_balance(asset, told.free, told.locked)?);
+            }
+        }
+        // The document does not list the words; futures call a fill `ORDER`.
+        let reason = match event.reason.as_deref() {
+            Some("ORDER") => AccountReason::Order,
+            _ => AccountReason::Other,
+        };
+        let at = event.update_ms.unwrap_or(event.event_ms);
+        said.said.push(UserEvent::Account(AccountUpdate {
+            surface: Surface::Spot,
+            reason,
+            balances,
+            positions: Vec::new(),
+            transaction_time: time("T", at.0)?,
+        }));
+        Ok(())
+    }
+
+    fn futures_account(
+        &self,
+        event: &FuturesAccount,
+        said: &mut Said<UserEvent>,
+    ) -> Result<(), HearError> {
+        let change = &event.change;
+        let mut balances = Vec::with_capacity(change.balances.len());
+        for told in &change.balances {
+            let Some(asset) = self.asset(&told.asset, told.wallet.0, &mut said.notes) else {
+                continue;
+            };
+            balances.push(BalanceUpdate {
+                asset,
+                total: amount("wb", told.wallet.0)?,
+                locked: Amount::ZERO,
+                change: amount("bc", told.change.unwrap_or_default().0)?,
+            });
+        }
+        let mut positions = Vec::with_capacity(change.positions.len());
+        for told in &change.positions {
+            let held = Held {
+                symbol: &told.symbol,
+                side: &told.side,
+                qty: told.amount.0,
+                entry_price: Some(told.entry_price.0),
+            };
+            positions.extend(self.position(&held, &mut said.notes)?);
+        }
+        let reason = match change.reason {
+            Word::Known(UpdateReason::Order) => AccountReason::Order,
+            Word::Known(UpdateReason::FundingFee) => AccountReason::FundingFee,
+            _ => AccountReason::Other,
+        };
+        said.said.push(UserEvent::Account(AccountUpdate {
+            surface: Surface::Futures,
+            reason,
+            balances,
+            positions,
+            transaction_time: time("T", event.transaction_ms.0)?,
+        }));
+        Ok(())
+    }
+
+    /// `ac` and `ai`: the documents say that one of them is there.
+    fn config(
+        &self,
+        event: &AccountConfigUpdate,
+        said: &mut Said<UserEvent>,
+    ) -> Result<(), HearError> {
+        if let Some(change) = &event.leverage {
+            let notes = &mut said.notes;
+            let symbol = self.configured(Surface::Futures, &change.symbol, "leverage", notes);
+            let leverage = u32::try_from(change.leverage.0).map_err(|_| HearError::Figure {
+                field: "l",
+                value: change.leverage.0.into(),
+                scale: 0,
+            })?;
+            if let Some((instrument, _)) = symbol {
+                said.said.push(UserEvent::Leverage {
+                    instrument,
+                    leverage,
+                });
+            }
+        }
+        if let Some(modes) = &event.modes {
+            let hedge = modes
+                .hedge
+                .map(|flag| UserEvent::PositionMode { hedge: flag.0 });
+            let assets = modes.multi_assets.map(|flag| UserEvent::AssetMode {
+                multi_assets: flag.0,
+            });
+            said.said.extend(hedge.into_iter().chain(assets));
+        }
+        Ok(())
+    }
+}
+
+/// An order update with what its order does not tell.
+struct Told<'a> {
+    surface: Surface,
+    order: &'a FuturesOrder,
+    event_ms: Whole,
+    /// Quote quantity of the fill, where it is told.
+    quote_qty: Option<Exact>,
+}
+
+fn update(
+    told: &Told<'_>,
+    instrument: InstrumentId,
+    rules: &Instrument,
+    fill: Option<Fill>,
+) -> Result<OrderUpdate, HearError> {
+    let order = told.order;
+    let order_type = type_told(order);
+    let stop_price = match order_type {
+        OrderType::TrailingStopMarket => Exact::default(),
+        _ => order.stop_price.unwrap_or_default(),
+    };
+    let position_side = match &order.position_side {
+        Some(word) => known("ps", word)?,
+        None => PositionSide::Both,
+    };
+    Ok(OrderUpdate {
+        client_order_id: ClientOrderId::told(&order.client_order_id),
+        order_id: VenueOrderId(order.order_id.0),
+        instrument,
+        side: known("S", &order.side)?,
+        position_side,
+        order_type,
+        time_in_force: time_in_force(order.time_in_force.as_ref()),
+        orig_qty: Qty(quantity("q", order.qty.0, rules.qty_scale)?),
+        price: price("p", order.price.unwrap_or_default(), rules)?,
+        stop_price: price("sp", stop_price, rules)?,
+        reduce_only: order.reduce_only.is_some_and(|flag| flag.0),
+        execution: known("x", &order.execution_type)?,
+        status: known("X", &order.status)?,
+        executed_qty: Qty(quantity("z", order.cum_qty.0, rules.qty_scale)?),
+        transaction_time: time("T", order.trade_ms.0)?,
+        event_time: time("E", told.event_ms.0)?,
+        fill,
+    })
+}
+
+/// The type that the order was placed with, which a trigger does not change; a liquidation is one
+/// by its word or by its client order id (spec 2, `ORDER_TRADE_UPDATE`).
+fn type_told(order: &FuturesOrder) -> OrderType {
+    let is_liquidation = order.order_type == Word::Known(OrderType::Liquidation)
+        || order.forced_close() == Some(ForcedClose::Liquidation);
+    if is_liquidation {
+        return OrderType::Liquidation;
+    }
+    let told = order.original_type.as_ref().unwrap_or(&order.order_type);
+    type_of(told, order.price.unwrap_or_default().0)
+}
+
+fn price(field: &'static str, value: Exact, rules: &Instrument) -> Result<Price, HearError> {
+    nearest(field, value.0, rules.price_scale).map(Price)
+}
+
+/// A spot report in the fields of a futures order.
+fn as_futures(report: &ExecutionReport) -> FuturesOrder {
+    FuturesOrder {
+        symbol: report.symbol.clone(),
+        client_order_id: report.client_order_id.clone(),
+        side: report.side.clone(),
+        order_type: report.order_type.clone(),
+        time_in_force: report.time_in_force.clone(),
+        qty: report.qty,
+        price: report.price,
+        avg_price: report.avg_price,
+        stop_price: report.stop_price,
+        execution_type: report.execution_type.clone(),
+        status: report.status.clone(),
+        order_id: report.order_id,
+        last_qty: report.last_qty,
+        cum_qty: report.cum_qty,
+        last_price: report.last_price,
+        commission_asset: report.commission_asset.clone(),
+        commission: report.commission,
+        trade_ms: report.transaction_ms,
+        trade_id: report.trade_id,
+        bids_notional: None,
+        asks_notional: None,
+        is_maker: report.is_maker,
+        reduce_only: None,
+        working_type: None,
+        original_type: report.original_type.clone(),
+        position_side: None,
+        close_all: None,
+        activation_price: None,
+        callback_rate: None,
+        realized_profit: None,
+    }
+}
