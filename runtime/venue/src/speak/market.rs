@@ -31,16 +31,29 @@ pub enum Missing {
     Snapshot(InstrumentId),
 }
 
-/// Why a frame gave no event.
+/// Why a frame gave no event. A book that it was to change is void until the next snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{instrument}: {field} {error}; the engine's scales come from exchange information")]
-pub struct MarketError {
-    /// Name of the instrument.
-    pub instrument: String,
-    /// Field.
-    pub field: &'static str,
-    /// Why.
-    pub error: NumberError,
+pub enum MarketError {
+    /// Digits that the engine's scales do not hold.
+    #[error("{instrument}: {field} {error}; the engine's scales come from exchange information")]
+    Figure {
+        /// Name of the instrument.
+        instrument: String,
+        /// Field.
+        field: &'static str,
+        /// Why.
+        error: NumberError,
+    },
+    /// A price or a quantity that no market has.
+    #[error("{instrument}: {field} {value} is not a price or a quantity")]
+    Negative {
+        /// Name of the instrument.
+        instrument: String,
+        /// Field.
+        field: &'static str,
+        /// What it says.
+        value: Number,
+    },
 }
 
 /// Reads the public frames of all instruments.
@@ -163,15 +176,10 @@ impl MarketReader {
     /// The streams of an instrument were interrupted: its book is only its top until the next
     /// snapshot, and old quotes estimate nothing.
     pub fn interrupted(&mut self, id: InstrumentId, emit: &mut Emit<'_>) {
-        let (Some(rules), Some(feed)) =
-            (self.names.rules(id), self.feeds.get_mut(usize::from(id.0)))
-        else {
-            return;
-        };
-        feed.joiner = Joiner::new(rules.surface);
-        feed.waiting.take();
-        feed.taker_side = TakerSide::default();
-        emit(id, MarketEvent::Gap);
+        if let Some(feed) = self.feeds.get_mut(usize::from(id.0)) {
+            feed.taker_side = TakerSide::default();
+        }
+        self.void(id, emit);
     }
 
     fn trade(
@@ -183,7 +191,7 @@ impl MarketReader {
         let Some((id, rules)) = self.of(surface, told.symbol) else {
             return Ok(());
         };
-        if told.price.mantissa <= 0 || told.qty.mantissa <= 0 {
+        if told.price.mantissa == 0 || told.qty.mantissa == 0 {
             // What venues send for an execution that was no trade of the market.
             return Ok(());
         }
@@ -232,7 +240,7 @@ impl MarketReader {
             None => Ok(0),
         };
         let event = MarketEvent::Mark {
-            mark: number("p", Some(told.mark))?,
+            mark: positive(rules, "p", told.mark, MARK_SCALE)?,
             index: number("i", told.index)?,
             funding_rate: number("r", told.funding_rate)?,
             next_funding: match told.next_funding_ms {
@@ -277,6 +285,7 @@ impl MarketReader {
         Ok(Missing::Snapshot(id))
     }
 
+    /// Emits the levels of a frame; where they cannot be taken, the book is void.
     fn book(
         &mut self,
         id: InstrumentId,
@@ -285,19 +294,53 @@ impl MarketReader {
         levels: &BookLevels,
         emit: &mut Emit<'_>,
     ) -> Result<(), MarketError> {
+        let taken = self.levels(id, (update_id, snapshot), levels, emit);
+        if taken.is_err() {
+            self.void(id, emit);
+        }
+        taken
+    }
+
+    /// The book is only its top until the next snapshot.
+    fn void(&mut self, id: InstrumentId, emit: &mut Emit<'_>) {
+        let rules = self.names.rules(id);
+        let feed = self.feeds.get_mut(usize::from(id.0));
+        if let (Some(rules), Some(feed)) = (rules, feed) {
+            feed.joiner = Joiner::new(rules.surface);
+            feed.waiting.take();
+            emit(id, MarketEvent::Gap);
+        }
+    }
+
+    fn levels(
+        &mut self,
+        id: InstrumentId,
+        (update_id, snapshot): (i64, bool),
+        levels: &BookLevels,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), MarketError> {
         let Some(rules) = self.names.rules(id) else {
             return Ok(());
         };
         let (from_price, from_qty) = (levels.price_scale(), levels.qty_scale());
+        let number = |mantissa, scale| Number { mantissa, scale };
+        let sound = |level: &&Level| level.price > 0 && level.qty >= 0;
+        if let Some(bad) = levels.all().iter().find(|level| !sound(level)) {
+            let (field, value) = match bad.price {
+                1.. => ("quantity of a level", number(bad.qty, from_qty)),
+                _ => ("price of a level", number(bad.price, from_price)),
+            };
+            return Err(negative(rules, field, value));
+        }
         let all = if (from_price, from_qty) == (rules.price_scale, rules.qty_scale) {
             levels.all()
         } else {
             self.scratch.clear();
             for level in levels.all() {
-                let number = |mantissa, scale| Number { mantissa, scale };
+                let (at, of) = (number(level.price, from_price), number(level.qty, from_qty));
                 self.scratch.push(Level {
-                    price: price(rules, "price of a level", number(level.price, from_price))?,
-                    qty: qty(rules, "quantity of a level", number(level.qty, from_qty))?,
+                    price: price(rules, "price of a level", at)?,
+                    qty: qty(rules, "quantity of a level", of)?,
                 });
             }
             &self.scratch
@@ -320,11 +363,23 @@ impl MarketReader {
 }
 
 fn price(rules: &Instrument, field: &'static str, number: Number) -> Result<i64, MarketError> {
-    at(rules, field, number, rules.price_scale)
+    positive(rules, field, number, rules.price_scale)
 }
 
 fn qty(rules: &Instrument, field: &'static str, number: Number) -> Result<i64, MarketError> {
-    at(rules, field, number, rules.qty_scale)
+    positive(rules, field, number, rules.qty_scale)
+}
+
+fn positive(
+    rules: &Instrument,
+    field: &'static str,
+    number: Number,
+    scale: u8,
+) -> Result<i64, MarketError> {
+    if number.mantissa < 0 {
+        return Err(negative(rules, field, number));
+    }
+    at(rules, field, number, scale)
 }
 
 fn at(
@@ -333,9 +388,17 @@ fn at(
     number: Number,
     scale: u8,
 ) -> Result<i64, MarketError> {
-    number.at(scale).map_err(|error| MarketError {
+    number.at(scale).map_err(|error| MarketError::Figure {
         instrument: rules.name(),
         field,
         error,
     })
+}
+
+fn negative(rules: &Instrument, field: &'static str, value: Number) -> MarketError {
+    MarketError::Negative {
+        instrument: rules.name(),
+        field,
+        value,
+    }
 }
