@@ -84,6 +84,10 @@ pub(crate) fn decode<'a>(
     levels: &mut BookLevels,
 ) -> Result<Decoded<'a>, FrameError> {
     let text = std::str::from_utf8(text).map_err(|error| FrameError::Json(error.to_string()))?;
+    // The bare payload of `/ws/!markPrice@arr`.
+    if text.trim_start().starts_with('[') {
+        return array(text, None);
+    }
     let outer: Fields<'a> = parse(text)?;
     let Some(data) = outer.data else {
         return payload(text, &outer, outer.stream, levels);

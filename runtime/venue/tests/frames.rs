@@ -114,6 +114,7 @@ fn snapshots_partial_depth_and_marks_are_told_apart() {
         "r":"-0.0001","T":9}"#;
     for text in [
         mark.to_owned(),
+        format!("[{mark}]"),
         format!(r#"{{"stream":"!markPrice@arr","data":[{mark}]}}"#),
     ] {
         let decoded = decode(text.as_bytes(), &mut levels).unwrap();

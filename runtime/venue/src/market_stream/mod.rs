@@ -100,6 +100,9 @@ struct Outer<'a> {
 }
 
 fn second_look(text: &str) -> Result<MarketStreamEvent<'_>, FrameError> {
+    if text.trim_start().starts_with('[') {
+        return Ok(MarketStreamEvent::Other(text));
+    }
     let mut outer: Outer<'_> = typed("frame", text)?;
     let mut payload = text;
     if let (Some(data), true) = (outer.data, outer.stream.is_some()) {
