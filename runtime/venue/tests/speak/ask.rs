@@ -1,5 +1,7 @@
 //! What is sent.
 
+use std::fmt::Write;
+
 use insta::assert_snapshot;
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::truth::Subject;
@@ -22,12 +24,12 @@ fn said_by(speaker: &Speaker, request: &Request) -> String {
             assert!(known.contains(&name), "{name}");
             let sent = format!(" {name}={value}");
             if line.len() + sent.len() > 90 {
-                text += &format!("{line}\n");
-                line = " ".to_owned();
+                writeln!(text, "{line}").unwrap();
+                line = String::from(" ");
             }
             line += &sent;
         }
-        text += &format!("{line}\n");
+        writeln!(text, "{line}").unwrap();
     }
     text.trim_end().to_owned()
 }
@@ -294,9 +296,10 @@ fn with_documents_alone_nothing_else_is_said() {
 
 #[test]
 fn what_has_no_place_on_spot_is_an_error_that_names_it() {
-    let changes: [(&str, fn(&mut OrderTerms)); 6] = [
+    type Change = (&'static str, fn(&mut OrderTerms));
+    let changes: [Change; 6] = [
         ("positionSide", |terms| {
-            terms.position_side = PositionSide::Long
+            terms.position_side = PositionSide::Long;
         }),
         ("reduceOnly", |terms| terms.reduce_only = true),
         ("closePosition", |terms| terms.close_position = true),

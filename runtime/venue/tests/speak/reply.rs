@@ -313,7 +313,7 @@ fn a_batch_of_several_calls_takes_the_outcome_of_each() {
     };
     assert_eq!(
         words(&spot, &[refused, Heard::Unknown, refused]),
-        "rurUuuu".to_lowercase()
+        "ruruuuu"
     );
     let canceled = Request::CancelBatch {
         instrument: FUTURES,
@@ -401,7 +401,7 @@ fn the_info_endpoint_lags_and_a_private_account_is_no_evidence() {
     let error = answer.replace("\"result\"", "\"nothing\"");
     let other = answer.replace(ADDRESS, "0x21cF8Ae13Bb72632562c6Fff438652Ba1a151bb0");
     for body in [hidden, error, other] {
-        let heard = [Heard::Done(&*body), HEDGE, SINGLE];
+        let heard = [Heard::Done(&body), HEDGE, SINGLE];
         let (outcome, notes) = read_by(&documented(), subject, &heard);
         assert_eq!(outcome, Outcome::Unknown, "{notes:?}");
         assert_eq!(notes.len(), 1, "{notes:?}");
@@ -596,7 +596,7 @@ proptest! {
                 body.replace_range(at..end, &text);
             }
         }
-        let heard = [Heard::Done(&*body); 3];
+        let heard = [Heard::Done(&body); 3];
         for request in requests() {
             for speaker in [speaker(), documented()] {
                 let orders = match &request {
