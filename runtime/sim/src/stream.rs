@@ -214,8 +214,13 @@ impl Venue {
     ) {
         let time = self.now;
         if self.stream.is_none() {
+            // Spot events do not tell the change (spec 1, Events).
+            let told = |change| match surface {
+                Surface::Spot => Amount::ZERO,
+                Surface::Futures => change,
+            };
             let of = |(asset, change): &(AssetId, Amount)| BalanceUpdate {
-                change: *change,
+                change: told(*change),
                 ..self.balance(surface, *asset)
             };
             let held = positions.iter().map(|(i, side)| self.position(*i, *side));

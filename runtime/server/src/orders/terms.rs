@@ -192,3 +192,6 @@ pub(super) fn client_order_id(text: &str) -> Result<ClientOrderId, Refusal> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,14 +95,7 @@ impl Account {
         instruments: &[Instrument],
         assets: &Assets,
     ) -> Result<Self, VenueConfigError> {
-        let mut venue = Venue::new(config(instruments, assets), instruments.to_vec())?;
-        venue.order_ids_after(VenueOrderId(i64::from(place) * ORDER_IDS));
-        venue.remember_finished(TRADED_MAX, UNTRADED_MAX);
-        for (n, instrument) in instruments.iter().enumerate() {
-            if instrument.surface == Surface::Futures {
-                venue.set_brackets(InstrumentId(n as u16), &brackets())?;
-            }
-        }
+        let venue = venue(place, instruments, assets)?;
         Ok(Self {
             user: made.user,
             api_keys: vec![ApiKey {
@@ -128,6 +121,23 @@ impl Account {
             untold: VecDeque::new(),
         })
     }
+}
+
+/// The matching engine of the account at a place.
+pub(crate) fn venue(
+    place: u16,
+    instruments: &[Instrument],
+    assets: &Assets,
+) -> Result<Venue, VenueConfigError> {
+    let mut venue = Venue::new(config(instruments, assets), instruments.to_vec())?;
+    venue.order_ids_after(VenueOrderId(i64::from(place) * ORDER_IDS));
+    venue.remember_finished(TRADED_MAX, UNTRADED_MAX);
+    for (n, instrument) in instruments.iter().enumerate() {
+        if instrument.surface == Surface::Futures {
+            venue.set_brackets(InstrumentId(n as u16), &brackets())?;
+        }
+    }
+    Ok(venue)
 }
 
 fn config(instruments: &[Instrument], assets: &Assets) -> VenueConfig {

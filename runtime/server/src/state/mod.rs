@@ -14,6 +14,8 @@ use windvane_engine::{Instrument, InstrumentId, Surface, Time};
 use windvane_sim::VenueConfigError;
 use windvane_venue::Assets;
 
+#[cfg(test)]
+pub(crate) use account::venue;
 pub(crate) use account::{Account, Agent, ApiKey, Grants, MAKER_FEE, TAKER_FEE};
 pub(crate) use history::{Income, MarginChange, TradeRecord};
 pub use keys::AccountKeys;

@@ -22,8 +22,13 @@ pub(crate) fn tell(state: &mut State, id: AccountId, event: &StreamEvent) {
         return;
     };
     let listen_key = key.key.clone();
-    let now_ms = state.clock_ms(state.now);
-    let record = match event {
+    let record = record(state, event, state.clock_ms(state.now));
+    send(state, surface, listen_key, &record);
+}
+
+/// An event in the venue's own form.
+fn record(state: &State, event: &StreamEvent, now_ms: i64) -> Value {
+    match event {
         StreamEvent::Order(order) if order.order.surface == Surface::Spot => {
             spot::order(state, order, now_ms)
         }
@@ -60,8 +65,7 @@ pub(crate) fn tell(state: &mut State, id: AccountId, event: &StreamEvent) {
             "e": "ACCOUNT_CONFIG_UPDATE", "E": now_ms, "T": time.millis(),
             "ai": { "j": multi_assets, "f": false, "d": hedge },
         }),
-    };
-    send(state, surface, listen_key, &record);
+    }
 }
 
 /// The end of a listen key: futures connections are told, spot connections are closed (spec 1,
@@ -157,3 +161,6 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
 fn average(order: &windvane_sim::OrderView) -> String {
     figures::fine_price(order.average_price)
 }
+
+#[cfg(test)]
+mod tests;
