@@ -31,12 +31,25 @@ pub struct Block {
     pub number: u64,
     /// Sequence of its first record.
     pub first_record: u64,
+    /// Sequence of its last record.
+    pub last_record: u64,
     /// Hash of the block before it.
     pub previous: Hash,
     /// Its own hash.
     pub hash: Hash,
     /// Its records.
     pub bytes: Vec<u8>,
+}
+
+/// Where a chain of blocks stands: what its next block must continue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// Number of the next block.
+    pub next_block: u64,
+    /// Sequence of the last record in the blocks so far; 0 before the first.
+    pub last_record: u64,
+    /// Hash of the last block; zeros before the first.
+    pub hash: Hash,
 }
 
 /// Writes records into chained blocks.
@@ -56,25 +69,28 @@ impl Recorder {
     /// An empty chain. With `keep`, sealed blocks wait for [`Recorder::poll_block`]; without,
     /// they are hashed and forgotten.
     pub fn new(keep: bool) -> Self {
+        Self::continuing(Chain::default(), keep)
+    }
+
+    /// A recorder that goes on where a chain stands: after a restart on a journal.
+    pub fn continuing(chain: Chain, keep: bool) -> Self {
         Self {
             bytes: Vec::with_capacity(BLOCK_BYTES + 4096),
-            chain: [0; 32],
-            blocks: 0,
-            records: 0,
-            first_record: 0,
+            chain: chain.hash,
+            blocks: chain.next_block,
+            records: chain.last_record,
+            first_record: chain.last_record,
             keep,
             sealed: VecDeque::new(),
         }
     }
 
-    /// Goes on where another recorder ended: one chain over all processes of a journal.
-    pub fn continuing(other: &Self, keep: bool) -> Self {
-        Self {
-            chain: other.chain,
-            blocks: other.blocks,
-            records: other.records,
-            first_record: other.records,
-            ..Self::new(keep)
+    /// Where the chain of sealed blocks stands.
+    pub const fn chain(&self) -> Chain {
+        Chain {
+            next_block: self.blocks,
+            last_record: self.first_record,
+            hash: self.chain,
         }
     }
 
@@ -108,6 +124,7 @@ impl Recorder {
             self.sealed.push_back(Block {
                 number: self.blocks,
                 first_record: self.first_record + 1,
+                last_record: self.records,
                 previous,
                 hash: self.chain,
                 bytes: self.bytes.clone(),
@@ -175,6 +192,16 @@ pub enum ChainError {
         /// The sequence found.
         found: u64,
     },
+    /// It does not hold as many records as it says.
+    #[error("block {block} says that it ends with record {found}, but it ends with {expected}")]
+    LastRecord {
+        /// Its number.
+        block: u64,
+        /// The sequence of the last record that it holds.
+        expected: u64,
+        /// The sequence that it says.
+        found: u64,
+    },
     /// Its records cannot be read, although they are those that were hashed.
     #[error("block {block}: {error}")]
     Records {
@@ -185,44 +212,77 @@ pub enum ChainError {
     },
 }
 
-/// Verifies a whole chain from block 0 and answers its last hash: the fingerprint.
-///
-/// # Errors
-/// The first bad block and what is wrong with it.
-pub fn verify<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Result<Hash, ChainError> {
-    let mut chain = [0; 32];
-    let mut first_record = 1;
-    for (expected, block) in (0..).zip(blocks) {
-        if block.number != expected {
+impl Chain {
+    /// Where the chain stands after a block, if number, record and previous hash continue it. The
+    /// records themselves are not looked at.
+    ///
+    /// # Errors
+    /// What does not continue.
+    pub fn follow(&self, block: &Block) -> Result<Self, ChainError> {
+        if block.number != self.next_block {
             return Err(ChainError::Number {
-                expected,
+                expected: self.next_block,
                 found: block.number,
             });
         }
-        let number = block.number;
-        if block.previous != chain {
-            return Err(ChainError::Previous { block: number });
+        if block.previous != self.hash {
+            return Err(ChainError::Previous {
+                block: block.number,
+            });
         }
-        if block.hash != block_hash(number, &chain, &block.bytes) {
-            return Err(ChainError::Hash { block: number });
-        }
-        if block.first_record != first_record {
+        if block.first_record != self.last_record + 1 {
             return Err(ChainError::FirstRecord {
-                block: number,
-                expected: first_record,
+                block: block.number,
+                expected: self.last_record + 1,
                 found: block.first_record,
             });
         }
+        Ok(Self {
+            next_block: block.number + 1,
+            last_record: block.last_record,
+            hash: block.hash,
+        })
+    }
+
+    /// [`follow`](Self::follow), the block's hash and each of its records.
+    ///
+    /// # Errors
+    /// What is wrong with the block.
+    pub fn verify(&self, block: &Block) -> Result<Self, ChainError> {
+        let number = block.number;
+        let next = self.follow(block)?;
+        if block.hash != block_hash(number, &self.hash, &block.bytes) {
+            return Err(ChainError::Hash { block: number });
+        }
+        let mut last = self.last_record;
         for record in codec::decode(&block.bytes) {
             record.map_err(|error| ChainError::Records {
                 block: number,
                 error,
             })?;
-            first_record += 1;
+            last += 1;
         }
-        chain = block.hash;
+        if block.last_record != last {
+            return Err(ChainError::LastRecord {
+                block: number,
+                expected: last,
+                found: block.last_record,
+            });
+        }
+        Ok(next)
     }
-    Ok(chain)
+}
+
+/// Verifies a whole chain from block 0 and answers its last hash: the fingerprint.
+///
+/// # Errors
+/// The first bad block and what is wrong with it.
+pub fn verify<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Result<Hash, ChainError> {
+    let mut chain = Chain::default();
+    for block in blocks {
+        chain = chain.verify(block)?;
+    }
+    Ok(chain.hash)
 }
 
 #[cfg(test)]
@@ -246,6 +306,21 @@ mod tests {
         assert_ne!(whole, run(&[2, 1, 3], 9));
         assert_ne!(whole, run(&[1, 2], 9));
         assert_ne!(whole, run(&[1, 2, 3], 0));
+    }
+
+    #[test]
+    fn a_recorder_that_goes_on_makes_the_same_chain() {
+        let mut whole = Recorder::new(true);
+        let mut part = Recorder::new(true);
+        for i in 0..10 {
+            for recorder in [&mut whole, &mut part] {
+                recorder.begin(1, i);
+                recorder.seal();
+            }
+            part = Recorder::continuing(part.chain(), true);
+        }
+        assert_eq!(whole.chain(), part.chain());
+        assert_eq!(whole.last_record(), part.last_record());
     }
 
     #[test]
