@@ -1,0 +1,202 @@
+//! The data directory: one instance at a time, and the small files that outlive a journal.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use crate::epoch::{self, EpochError};
+use crate::latch::Latch;
+use crate::small_file::SmallFileError;
+use crate::watch::lock;
+
+/// A data directory that is ours until this is dropped.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// Held open: closing it unlocks.
+    _lock: File,
+    /// One writer of small files at a time.
+    writing: Mutex<()>,
+}
+
+/// The directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else uses it.
+    #[error(
+        "another instance, pid {pid}, uses {}: stop it or use another data_dir",
+        path.display()
+    )]
+    Held {
+        /// The directory.
+        path: PathBuf,
+        /// The process, or `unknown`.
+        pid: String,
+    },
+    /// It cannot be made or locked.
+    #[error("{} cannot be used as data_dir: {error}", path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl Directory {
+    /// Makes the directory if need be and takes its lock.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] names the process that has it.
+    pub fn lock(path: &Path) -> Result<Self, LockError> {
+        let io = |error| LockError::Io {
+            path: path.to_owned(),
+            error,
+        };
+        fs::create_dir_all(path.join("journal")).map_err(io)?;
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path.join("lock"))
+            .map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                // Only for the message.
+                let _ = file.read_to_string(&mut pid);
+                let pid = pid.trim();
+                let pid = if pid.is_empty() { "unknown" } else { pid };
+                return Err(LockError::Held {
+                    path: path.to_owned(),
+                    pid: pid.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(io)?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: file,
+            writing: Mutex::new(()),
+        })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+
+    pub(crate) fn mark(&self) -> PathBuf {
+        mark(&self.path)
+    }
+
+    /// Reserves an epoch for client order ids: max(last + 1, `now_seconds`), durable before it
+    /// returns (promise 1).
+    ///
+    /// # Errors
+    /// No epoch could be made durable: no order may be numbered.
+    pub fn reserve_epoch(&self, now_seconds: u64) -> Result<u64, EpochError> {
+        let _writing = lock(&self.writing);
+        epoch::reserve(&self.path.join("epoch"), now_seconds)
+    }
+
+    /// What is latched. A latch that cannot be read is a halt.
+    pub fn latch(&self) -> Latch {
+        Latch::read(&self.path.join("latch"))
+    }
+
+    /// Latches, durably before it returns.
+    ///
+    /// # Errors
+    /// The latch is not durable; the old one may still hold at the next start.
+    pub fn set_latch(&self, latch: &Latch) -> Result<(), SmallFileError> {
+        let _writing = lock(&self.writing);
+        latch.write(&self.path.join("latch"))
+    }
+}
+
+/// The mark of a data directory. Not in the journal's folder: a folder that is rolled back as a
+/// whole must not take its mark along.
+pub fn mark(data_dir: &Path) -> PathBuf {
+    data_dir.join("mark")
+}
+
+/// Numbers of the segments of a journal, oldest first.
+pub fn segments(journal: &Path) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(journal)? {
+        let entry = entry?;
+        if let Some((number, "")) = split_name(&entry.file_name().to_string_lossy())
+            && entry.file_type()?.is_dir()
+        {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The highest number that a segment ever had, those put aside included.
+pub fn highest(journal: &Path) -> io::Result<Option<u32>> {
+    let mut highest = None;
+    for entry in fs::read_dir(journal)? {
+        let name = entry?.file_name();
+        highest = highest.max(split_name(&name.to_string_lossy()).map(|(number, _)| number));
+    }
+    Ok(highest)
+}
+
+/// `0000000a.damaged-1` is 10 and `.damaged-1`.
+fn split_name(name: &str) -> Option<(u32, &str)> {
+    let (number, rest) = name.split_at_checked(8)?;
+    let digits = number
+        .bytes()
+        .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let whole = rest.is_empty() || rest.starts_with('.');
+    (digits && whole).then(|| u32::from_str_radix(number, 16).ok().map(|n| (n, rest)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_instance_is_refused_with_the_pid_of_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Directory::lock(folder.path()).unwrap();
+        let error = Directory::lock(folder.path()).unwrap_err().to_string();
+        let pid = std::process::id();
+        assert!(
+            error.starts_with(&format!("another instance, pid {pid}, uses ")),
+            "{error}"
+        );
+        drop(first);
+        Directory::lock(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn names_of_segments_are_eight_digits_and_nothing_else() {
+        assert_eq!(split_name("0000000a"), Some((10, "")));
+        assert_eq!(split_name("0000000a.damaged-1"), Some((10, ".damaged-1")));
+        for name in [
+            "0000000",
+            "0000000A",
+            "000000001",
+            "scratch-ab",
+            "0000000\u{e4}",
+        ] {
+            assert_eq!(split_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Segments and records of a journal, for replay and for people.
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use windvane_engine::codec::{self, DecodeError, Record};
+
+use crate::directory::segments;
+use crate::packed::Blocks;
+use crate::reading::{self, Contents, ReadError};
+
+/// A record with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Number of its segment.
+    pub segment: u32,
+    /// Its sequence.
+    pub sequence: u64,
+    /// The record.
+    pub record: Record,
+}
+
+/// A journal cannot be exported further.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The journal's folder cannot be read.
+    #[error("{}: {error}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A segment cannot be read.
+    #[error("segment {segment:08x}: {problem}; `windvane journal verify` tells more")]
+    Segment {
+        /// Its number.
+        segment: u32,
+        /// Why.
+        problem: String,
+    },
+    /// A record cannot be read.
+    #[error("segment {segment:08x}: {error}")]
+    Record {
+        /// Number of its segment.
+        segment: u32,
+        /// Why.
+        error: DecodeError,
+    },
+}
+
+/// The records with these sequences, segment by segment, of a journal that nobody writes. After
+/// an error the next segment is tried.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn export(data_dir: &Path, sequences: Range<u64>) -> Result<Export, ExportError> {
+    let journal = data_dir.join("journal");
+    let numbers = segments(&journal).map_err(|error| ExportError::Folder {
+        path: journal.clone(),
+        error,
+    })?;
+    Ok(Export {
+        journal,
+        numbers: numbers.into_iter(),
+        sequences,
+        segment: 0,
+        blocks: None,
+        records: Vec::new().into_iter(),
+        tear: None,
+    })
+}
+
+/// Records of a journal; made by [`export`].
+#[derive(Debug)]
+pub struct Export {
+    journal: PathBuf,
+    numbers: std::vec::IntoIter<u32>,
+    sequences: Range<u64>,
+    segment: u32,
+    blocks: Option<Blocks>,
+    records: std::vec::IntoIter<Result<Exported, ExportError>>,
+    tear: Option<String>,
+}
+
+impl Export {
+    fn fill(&mut self) -> Option<Result<(), ExportError>> {
+        let segment = self.segment;
+        let problem = |problem| ExportError::Segment { segment, problem };
+        if let Some(block) = self.blocks.as_mut().and_then(Iterator::next) {
+            let inside = block.last_record >= self.sequences.start
+                && block.first_record < self.sequences.end;
+            if inside {
+                let records = (block.first_record..)
+                    .zip(codec::decode(&block.bytes))
+                    .filter(|(sequence, _)| self.sequences.contains(sequence))
+                    .map(|(sequence, record)| match record {
+                        Ok(record) => Ok(Exported {
+                            segment,
+                            sequence,
+                            record,
+                        }),
+                        Err(error) => Err(ExportError::Record { segment, error }),
+                    });
+                self.records = records.collect::<Vec<_>>().into_iter();
+            }
+            return Some(Ok(()));
+        }
+        if let Some(tear) = self.tear.take() {
+            return Some(Err(problem(tear)));
+        }
+        self.segment = self.numbers.next()?;
+        Some(match stored(&self.journal, self.segment) {
+            Ok(contents) => {
+                self.tear = contents.tear;
+                self.blocks = Some(contents.blocks);
+                Ok(())
+            }
+            Err(error) => Err(ExportError::Segment {
+                segment: self.segment,
+                problem: error.to_string(),
+            }),
+        })
+    }
+}
+
+fn stored(journal: &Path, number: u32) -> Result<Contents, ReadError> {
+    reading::read(journal, number, |_| true)
+}
+
+impl Iterator for Export {
+    type Item = Result<Exported, ExportError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(record) = self.records.next() {
+                return Some(record);
+            }
+            if let Err(error) = self.fill()? {
+                return Some(Err(error));
+            }
+        }
+    }
+}

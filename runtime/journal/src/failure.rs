@@ -1,0 +1,92 @@
+//! Why something could not be made durable, classed by what the operator must do.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::small_file::SmallFileError;
+
+/// A write that failed. Nothing that it carried was acknowledged.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    /// No space, or a quota or file size limit.
+    #[error("the disk of the journal is full ({0}); free space or prune, then roll the journal")]
+    DiskFull(Arc<io::Error>),
+    /// The file system does not take writes.
+    #[error("the journal cannot be written ({0}); make its folder writable, then roll the journal")]
+    ReadOnly(Arc<io::Error>),
+    /// Any other error of the disk.
+    #[error("the journal failed ({0}); check the disk, then roll the journal")]
+    Io(Arc<io::Error>),
+    /// The storage engine failed or panicked.
+    #[error("the journal's storage failed ({0}); roll the journal, or restart if that fails too")]
+    Storage(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem};
+        match error.kind() {
+            io::ErrorKind::StorageFull | QuotaExceeded | FileTooLarge => {
+                Self::DiskFull(Arc::new(error))
+            }
+            ReadOnlyFilesystem | PermissionDenied => Self::ReadOnly(Arc::new(error)),
+            _ => Self::Io(Arc::new(error)),
+        }
+    }
+}
+
+impl From<SmallFileError> for Failure {
+    fn from(error: SmallFileError) -> Self {
+        match error {
+            SmallFileError::Io { error, .. } => Self::from(error),
+            SmallFileError::Damaged { .. } => Self::Storage(error.to_string()),
+        }
+    }
+}
+
+impl From<sled::Error> for Failure {
+    fn from(error: sled::Error) -> Self {
+        match error {
+            sled::Error::Io(error) => Self::from(error),
+            other => Self::Storage(other.to_string()),
+        }
+    }
+}
+
+/// Runs what calls into sled: where it panics, that is a failure like any other.
+///
+/// # Errors
+/// That of the call, or its panic as [`Failure::Storage`].
+pub fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // Unwind safety: after a failure the store that was called is dropped and never asked again.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("panic without words");
+        Err(Failure::Storage(format!("panic: {text}")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_classed_by_what_must_be_done() {
+        let class = |code| Failure::from(io::Error::from_raw_os_error(code));
+        assert!(matches!(class(28), Failure::DiskFull(_)), "ENOSPC");
+        assert!(matches!(class(122), Failure::DiskFull(_)), "EDQUOT");
+        assert!(matches!(class(27), Failure::DiskFull(_)), "EFBIG");
+        assert!(matches!(class(30), Failure::ReadOnly(_)), "EROFS");
+        assert!(matches!(class(13), Failure::ReadOnly(_)), "EACCES");
+        assert!(matches!(class(5), Failure::Io(_)), "EIO");
+    }
+
+    #[test]
+    fn a_panic_becomes_a_failure_with_its_words() {
+        let failure = guarded::<()>(|| panic!("torn {}", 7)).unwrap_err();
+        assert!(failure.to_string().contains("panic: torn 7"), "{failure}");
+    }
+}

@@ -1,0 +1,87 @@
+//! The mark: what was durable last, in a file beside the segments. A journal that ends before it
+//! was rolled back, whatever its storage says.
+
+use std::path::Path;
+
+use windvane_engine::record::{Chain, Hash};
+
+use crate::small_file::{self, SmallFileError, hex};
+
+/// What was durable when the mark was written. It may be older than the journal, never younger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The segment that was written.
+    pub segment: u32,
+    /// Where the chain stood.
+    pub chain: Chain,
+}
+
+const KIND: &str = "mark";
+
+impl Mark {
+    pub(crate) fn write(&self, path: &Path) -> Result<(), SmallFileError> {
+        let Chain {
+            next_block,
+            last_record,
+            hash,
+        } = self.chain;
+        let lines = format!(
+            "segment {:08x}\nnext_block {next_block}\nlast_record {last_record}\nhash {}",
+            self.segment,
+            hex(&hash)
+        );
+        small_file::write(path, KIND, &lines)
+    }
+
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, SmallFileError> {
+        small_file::read(path, KIND)?
+            .map(|lines| parse(&lines).ok_or_else(|| small_file::damaged(path)))
+            .transpose()
+    }
+}
+
+fn parse(lines: &str) -> Option<Mark> {
+    let mut lines = lines.lines();
+    let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+    Some(Mark {
+        segment: u32::from_str_radix(field("segment")?, 16).ok()?,
+        chain: Chain {
+            next_block: field("next_block")?.parse().ok()?,
+            last_record: field("last_record")?.parse().ok()?,
+            hash: parse_hash(field("hash")?)?,
+        },
+    })
+}
+
+fn parse_hash(text: &str) -> Option<Hash> {
+    let mut hash = Hash::default();
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (i, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[i * 2..i * 2 + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_comes_back_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mark");
+        assert_eq!(Mark::read(&path).unwrap(), None);
+        let mark = Mark {
+            segment: 0x0000_abcd,
+            chain: Chain {
+                next_block: 7,
+                last_record: u64::MAX,
+                hash: std::array::from_fn(|i| i as u8 * 8),
+            },
+        };
+        mark.write(&path).unwrap();
+        assert_eq!(Mark::read(&path).unwrap(), Some(mark));
+    }
+}

@@ -1,0 +1,276 @@
+//! Reading a segment that is not being written.
+//!
+//! sled repairs what it opens: it zeroes what it takes for torn and deletes blobs, so that a look
+//! may destroy. Therefore a segment is read from a copy and its own files are never touched again.
+//! The copy is made without `snap.*` and `conf`: a cut snapshot makes sled refuse a sound log for
+//! ever, and both can be made again from the log. Only where that falls short, a second copy with
+//! them is read, and the longer reading counts. sled also panics on some damage: hence `guarded`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use windvane_engine::record::Chain;
+
+use crate::failure::{Failure, guarded};
+use crate::packed::{Blocks, unpack_head};
+use crate::segment::{self, FORMAT_VERSION, Meta, key};
+
+/// No head is larger: damage must not make us allocate without end.
+const HEAD_BYTES_MAX: u64 = 4 << 30;
+/// Folders of copies begin with it; what a killed process left is removed at the next open.
+pub const SCRATCH: &str = "scratch-";
+
+/// A segment as it was read.
+#[derive(Debug)]
+pub struct Contents {
+    /// Its number.
+    pub number: u32,
+    /// The head, as the caller gave it.
+    pub head: Vec<u8>,
+    /// Its blocks, as far as they verify.
+    pub blocks: Blocks,
+    /// Where the chain stands after each block, its base first.
+    pub chains: Vec<Chain>,
+    /// Whether it was ended in order, at the last of these blocks.
+    pub sealed: bool,
+    /// What is wrong behind the last block that verifies, or with the copy that sled preferred.
+    pub tear: Option<String>,
+}
+
+impl Contents {
+    /// What its first block continues.
+    pub fn base(&self) -> Chain {
+        self.chains.first().copied().unwrap_or_default()
+    }
+
+    /// Where the chain stands after its last block.
+    pub fn end(&self) -> Chain {
+        self.chains.last().copied().unwrap_or_default()
+    }
+}
+
+/// Why a segment gives nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It has no head and no blocks: its making was interrupted, or all of it is lost.
+    #[error("the segment is empty")]
+    Empty,
+    /// It is damaged.
+    #[error("{0}")]
+    Damaged(String),
+    /// It could not be looked at; that says nothing about it.
+    #[error("the segment could not be copied and read: {0}")]
+    Failed(Failure),
+}
+
+impl From<Failure> for ReadError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::DiskFull(_) | Failure::ReadOnly(_) => Self::Failed(failure),
+            // An error of the disk is damage: trying again later would not mend it.
+            Failure::Io(error) => Self::Damaged(error.to_string()),
+            Failure::Storage(what) => Self::Damaged(what),
+        }
+    }
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::from(Failure::from(error))
+    }
+}
+
+type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Reads segment `number` of a journal. `enough` says whether a chain's end reaches as far as is
+/// known to have been durable.
+pub fn read(
+    journal: &Path,
+    number: u32,
+    enough: impl Fn(&Chain) -> bool,
+) -> Result<Contents, ReadError> {
+    let folder = segment::folder(journal, number);
+    let plain = rows(journal, &folder, false).and_then(|rows| contents(number, rows));
+    match &plain {
+        Ok(contents) if contents.tear.is_none() && enough(&contents.end()) => return plain,
+        Err(ReadError::Failed(_)) => return plain,
+        _ => {}
+    }
+    let whole = rows(journal, &folder, true).and_then(|rows| contents(number, rows));
+    let (Ok(first), Ok(second)) = (&plain, &whole) else {
+        return if plain.is_ok() {
+            plain
+        } else {
+            whole.or(plain)
+        };
+    };
+    if second.end().next_block > first.end().next_block {
+        return whole;
+    }
+    plain
+}
+
+/// Everything that a copy of a segment holds, in order.
+fn rows(journal: &Path, folder: &Path, whole: bool) -> Result<Rows, ReadError> {
+    let scratch = scratch(journal)?;
+    let copy = scratch.path().join("segment");
+    copy_folder(folder, &copy, whole)?;
+    let rows = guarded(|| {
+        let db = segment::sled_config(&copy).open()?;
+        let rows: Result<Rows, sled::Error> = db
+            .iter()
+            .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())))
+            .collect();
+        Ok(rows?)
+    })?;
+    Ok(rows)
+}
+
+/// A folder for a copy: beside the segments, where copying is cheapest, or else, on a disk that
+/// takes no writes, where the system keeps such things.
+fn scratch(journal: &Path) -> io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(SCRATCH);
+    builder.tempdir_in(journal).or_else(|_| builder.tempdir())
+}
+
+fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
+    fs::create_dir(to)?;
+    fs::create_dir(to.join("blobs"))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let can_be_made_again = name == "conf" || name.to_string_lossy().starts_with("snap.");
+        if entry.file_type()?.is_file() && (whole || !can_be_made_again) {
+            fs::copy(entry.path(), to.join(name))?;
+        }
+    }
+    let blobs: PathBuf = from.join("blobs");
+    if blobs.is_dir() {
+        for entry in fs::read_dir(blobs)? {
+            let entry = entry?;
+            fs::copy(entry.path(), to.join("blobs").join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes sense of what a segment holds.
+fn contents(number: u32, rows: Rows) -> Result<Contents, ReadError> {
+    if rows.is_empty() {
+        return Err(ReadError::Empty);
+    }
+    let mut meta = None;
+    let mut head = Vec::new();
+    let mut seal = None;
+    let mut stored = Vec::new();
+    for (key, value) in rows {
+        match key.as_slice() {
+            [key::BLOCK, rest @ ..] => stored.push((rest.to_vec(), value)),
+            [key::HEAD, ..] => head.extend_from_slice(&value),
+            key if key == key::META => meta = Some(value),
+            key if key == key::SEAL => seal = Some(value),
+            _ => return Err(ReadError::Damaged(format!("unknown key {key:02x?}"))),
+        }
+    }
+    let Some(meta) = meta else {
+        return Err(match stored.first() {
+            None => ReadError::Empty,
+            Some(_) => ReadError::Damaged("it has blocks, but no head".to_owned()),
+        });
+    };
+    let meta = parse_meta(number, &meta)?;
+    let head = unpacked_head(&meta, &head)?;
+    let (packed, gap) = join_parts(meta.base.next_block, stored);
+    let verified = Blocks::verify(meta.base, packed)?;
+    let end = verified.chains.last().copied().unwrap_or_default();
+    let tear = verified.problem.map(|error| error.to_string()).or(gap);
+    let sealed = seal.as_deref() == Some(&segment::chain_bytes(&end)[..]);
+    let cut = seal.is_some() && !sealed && tear.is_none();
+    Ok(Contents {
+        number,
+        head,
+        blocks: verified.blocks,
+        chains: verified.chains,
+        sealed,
+        tear: tear.or_else(|| cut.then(|| "it does not end where its seal says".to_owned())),
+    })
+}
+
+fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
+    let damaged = |what: String| ReadError::Damaged(what);
+    let bytes: &[u8; 96] = bytes
+        .try_into()
+        .map_err(|_| damaged("its description has another length".to_owned()))?;
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
+    let version = word(0) as u32;
+    if version != FORMAT_VERSION {
+        return Err(damaged(format!(
+            "its format is {version}, this program reads {FORMAT_VERSION}: use the newer program"
+        )));
+    }
+    let mut base = Chain {
+        next_block: word(8),
+        last_record: word(16),
+        hash: [0; 32],
+    };
+    base.hash.copy_from_slice(&bytes[24..56]);
+    let mut head_hash = [0; 32];
+    head_hash.copy_from_slice(&bytes[64..]);
+    let meta = Meta {
+        number: (word(0) >> 32) as u32,
+        base,
+        head_len: word(56),
+        head_hash,
+    };
+    if meta.number != number {
+        return Err(damaged(format!(
+            "it says that it is segment {:08x}: was a folder renamed or copied?",
+            meta.number
+        )));
+    }
+    Ok(meta)
+}
+
+fn unpacked_head(meta: &Meta, packed: &[u8]) -> Result<Vec<u8>, ReadError> {
+    if meta.head_len > HEAD_BYTES_MAX {
+        return Err(ReadError::Damaged("its head has no sane length".to_owned()));
+    }
+    let head = unpack_head(packed, meta.head_len as usize)
+        .map_err(|error| ReadError::Damaged(format!("its head cannot be unpacked: {error}")))?;
+    if head.len() as u64 != meta.head_len || Sha256::digest(&head)[..] != meta.head_hash {
+        return Err(ReadError::Damaged(
+            "its head is not the one written".to_owned(),
+        ));
+    }
+    Ok(head)
+}
+
+/// Joins the parts of blocks that follow one another from `first`, and says where one is missing.
+fn join_parts(first: u64, stored: Rows) -> (Vec<Vec<u8>>, Option<String>) {
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
+    let mut next_part = 0;
+    for (key, value) in stored {
+        let next = first + blocks.len() as u64;
+        let last = next.saturating_sub(1);
+        if key == key::block(next, 0)[1..] {
+            blocks.push(value);
+            next_part = 1;
+        } else if let Some(block) = blocks.last_mut()
+            && key == key::block(last, next_part)[1..]
+        {
+            block.extend_from_slice(&value);
+            next_part += 1;
+        } else {
+            let gap = format!("block {next} or a part of block {last} is missing");
+            return (blocks, Some(gap));
+        }
+    }
+    (blocks, None)
+}

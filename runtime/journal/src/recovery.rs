@@ -1,0 +1,327 @@
+//! What a start finds: the last segment, verified and held against the mark.
+//!
+//! Nothing is deleted. What cannot be read is renamed aside, and the caller is told how far the
+//! journal can be believed.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windvane_engine::record::Chain;
+
+use crate::directory::{Directory, highest, segments};
+use crate::failure::Failure;
+use crate::journal::{BeginError, Journal};
+use crate::mark::Mark;
+use crate::owner::{Listener, Options};
+use crate::packed::Blocks;
+use crate::reading::{self, Contents, ReadError, SCRATCH};
+use crate::segment;
+use crate::small_file::{SmallFileError, put_aside};
+
+/// How far the journal can be believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is none, and no sign that there ever was.
+    Fresh,
+    /// Whole, and at or beyond the mark.
+    Clean,
+    /// At or beyond the mark, but something behind what is given back could not be read: records
+    /// of the last moments may be missing.
+    Torn {
+        /// What could not be read.
+        problem: String,
+    },
+    /// Whole to look at, but it ends before what is known to have been durable: the venue is the
+    /// authority.
+    RolledBack {
+        /// What was durable.
+        mark: Mark,
+        /// Where it ends.
+        found: Chain,
+    },
+    /// Something could not be read, and what was known to be durable is missing or unknown: the
+    /// venue is the authority.
+    Damaged {
+        /// Where it ends.
+        found: Chain,
+        /// What could not be read.
+        problem: String,
+    },
+}
+
+impl Verdict {
+    /// Whether state may be restored from the journal. If not, it is only a hint.
+    pub const fn is_authority(&self) -> bool {
+        matches!(self, Self::Fresh | Self::Clean | Self::Torn { .. })
+    }
+}
+
+/// Something that was put aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// Where it is now.
+    pub aside: PathBuf,
+    /// What was wrong with it.
+    pub problem: String,
+}
+
+/// What a start finds.
+#[derive(Debug)]
+pub struct Recovered {
+    /// How far it can be believed.
+    pub verdict: Verdict,
+    /// Number of the segment that is given back.
+    pub segment: Option<u32>,
+    /// Its head; empty if there is none.
+    pub head: Vec<u8>,
+    /// The blocks after the head, verified.
+    pub blocks: Blocks,
+    /// What the first of them continues.
+    pub base: Chain,
+    /// Where they end.
+    pub found: Chain,
+    /// Where the next segment goes on: where the blocks end, or at the mark if that is further, so
+    /// that no sequence is used twice.
+    pub next: Chain,
+    /// Whether the segment was ended in order.
+    pub sealed: bool,
+    /// The mark.
+    pub mark: Option<Mark>,
+    /// What was put aside.
+    pub repairs: Vec<Repair>,
+}
+
+/// The journal cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The disk failed, and that says nothing about the journal.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// A journal that was recovered and waits for the head of its next segment.
+#[derive(Debug)]
+pub struct Ready {
+    directory: Arc<Directory>,
+    number: u32,
+    next: Chain,
+}
+
+impl Ready {
+    /// Begins the segment of this start; its head is durable on return. `at` must be
+    /// [`Recovered::next`].
+    ///
+    /// # Errors
+    /// The segment could not be made.
+    pub fn begin(
+        self,
+        head: &[u8],
+        at: Chain,
+        options: &Options,
+        listener: Listener,
+    ) -> Result<Journal, BeginError> {
+        if at != self.next {
+            return Err(BeginError::OutOfPlace {
+                at: at.next_block,
+                next: self.next.next_block,
+            });
+        }
+        let (directory, number) = (self.directory, self.number);
+        Ok(Journal::begin(
+            directory, number, head, at, options, listener,
+        )?)
+    }
+}
+
+/// Finds and verifies the last segment of a data directory.
+///
+/// # Errors
+/// The disk failed. Damage is no error but a [`Verdict`].
+pub fn open(directory: Arc<Directory>) -> Result<(Ready, Recovered), OpenError> {
+    let mut search = Search::new(directory)?;
+    let contents = search.last_segment()?;
+    search.recovered(contents)
+}
+
+struct Search {
+    directory: Arc<Directory>,
+    journal: PathBuf,
+    mark: Option<Mark>,
+    repairs: Vec<Repair>,
+    /// What was wrong with things that were found, those that are no loss left out.
+    problems: Vec<String>,
+    /// The mark cannot be compared: it is damaged, or missing although blocks are there.
+    mark_lost: bool,
+}
+
+impl Search {
+    fn new(directory: Arc<Directory>) -> Result<Self, OpenError> {
+        let journal = directory.journal();
+        for entry in fs::read_dir(&journal)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        let mut search = Self {
+            directory,
+            journal,
+            mark: None,
+            repairs: Vec::new(),
+            problems: Vec::new(),
+            mark_lost: false,
+        };
+        match Mark::read(&search.directory.mark()) {
+            Ok(mark) => search.mark = mark,
+            Err(error @ SmallFileError::Damaged { .. }) => {
+                let path = search.directory.mark();
+                search.put_aside(&path, "damaged", error.to_string())?;
+                search.problems.push(error.to_string());
+                search.mark_lost = true;
+            }
+            Err(error) => return Err(Failure::from(error).into()),
+        }
+        Ok(search)
+    }
+
+    fn put_aside(
+        &mut self,
+        path: &std::path::Path,
+        why: &str,
+        problem: String,
+    ) -> Result<(), OpenError> {
+        let aside = put_aside(path, why)?;
+        tracing::warn!(aside = %aside.display(), problem, "a part of the journal was put aside");
+        self.repairs.push(Repair { aside, problem });
+        Ok(())
+    }
+
+    /// The newest segment that can be read. Those after it are put aside.
+    fn last_segment(&mut self) -> Result<Option<Contents>, OpenError> {
+        for number in segments(&self.journal)?.into_iter().rev() {
+            let mark = self.mark;
+            let read = reading::read(&self.journal, number, |end| {
+                mark.is_none_or(|mark| mark.segment != number || reaches(end, &mark.chain))
+            });
+            let problem = match read {
+                Ok(contents) => return Ok(Some(contents)),
+                Err(ReadError::Failed(failure)) => return Err(failure.into()),
+                Err(problem) => problem,
+            };
+            let path = segment::folder(&self.journal, number);
+            // The mark names a segment before it takes a block: this one never took any.
+            let unused = !self.mark_lost && mark.is_none_or(|mark| mark.segment < number);
+            if unused && matches!(problem, ReadError::Empty) {
+                self.put_aside(&path, "unfinished", problem.to_string())?;
+            } else {
+                let problem = format!("segment {number:08x}: {problem}");
+                self.problems.push(problem.clone());
+                self.put_aside(&path, "damaged", problem)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn recovered(mut self, contents: Option<Contents>) -> Result<(Ready, Recovered), OpenError> {
+        let highest = highest(&self.journal)?.max(self.mark.map(|mark| mark.segment));
+        let some = contents.is_some();
+        let contents = match contents {
+            Some(contents) => contents,
+            None => empty()?,
+        };
+        let found = contents.end();
+        if let Some(tear) = &contents.tear {
+            self.problems.push(tear.clone());
+        }
+        if self.mark.is_none() && found.next_block > 0 && !self.mark_lost {
+            self.mark_lost = true;
+            self.problems.push("the mark is missing".to_owned());
+        }
+        let verdict = self.verdict(some, &contents);
+        let next = match self.mark {
+            Some(mark) if !reaches(&found, &mark.chain) => mark.chain,
+            _ => found,
+        };
+        if !matches!(verdict, Verdict::Fresh | Verdict::Clean) {
+            tracing::warn!(?verdict, "the journal was recovered, but not whole");
+        }
+        let ready = Ready {
+            directory: self.directory,
+            number: highest.unwrap_or(0),
+            next,
+        };
+        let recovered = Recovered {
+            verdict,
+            segment: some.then_some(contents.number),
+            base: contents.base(),
+            found,
+            next,
+            sealed: contents.sealed,
+            head: contents.head,
+            blocks: contents.blocks,
+            mark: self.mark,
+            repairs: self.repairs,
+        };
+        Ok((ready, recovered))
+    }
+
+    fn verdict(&self, some: bool, contents: &Contents) -> Verdict {
+        let found = contents.end();
+        let problem = self.problems.join("; ");
+        if self.mark_lost {
+            return Verdict::Damaged { found, problem };
+        }
+        if let Some(mark) = self.mark {
+            let behind = !some || mark.segment > contents.number || !reaches(&found, &mark.chain);
+            if behind && problem.is_empty() {
+                return Verdict::RolledBack { mark, found };
+            }
+            if behind {
+                return Verdict::Damaged { found, problem };
+            }
+            let there = |chain: &&Chain| chain.next_block == mark.chain.next_block;
+            if contents
+                .chains
+                .iter()
+                .find(there)
+                .is_some_and(|chain| *chain != mark.chain)
+            {
+                let problem = format!(
+                    "block {} is another one than was durable",
+                    mark.chain.next_block.saturating_sub(1)
+                );
+                return Verdict::Damaged { found, problem };
+            }
+        }
+        match (problem.is_empty(), some) {
+            (false, _) => Verdict::Torn { problem },
+            (true, true) => Verdict::Clean,
+            (true, false) => Verdict::Fresh,
+        }
+    }
+}
+
+fn reaches(end: &Chain, mark: &Chain) -> bool {
+    end.next_block >= mark.next_block && end.last_record >= mark.last_record
+}
+
+/// What is found where nothing is.
+fn empty() -> io::Result<Contents> {
+    let verified = Blocks::verify(Chain::default(), Vec::new())?;
+    Ok(Contents {
+        number: 0,
+        head: Vec::new(),
+        blocks: verified.blocks,
+        chains: verified.chains,
+        sealed: false,
+        tear: None,
+    })
+}

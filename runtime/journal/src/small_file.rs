@@ -1,0 +1,151 @@
+//! Small files that are whole or absent: written aside, synced, renamed, their folder synced.
+//!
+//! They are text with a checksum, so that a person can read them and damage is told from content.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// A small file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SmallFileError {
+    /// The disk said no.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+    /// Its content is not what was written.
+    #[error("{} is damaged: its checksum or form is wrong", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+fn checksum(kind: &str, text: &str) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(kind.as_bytes());
+    hasher.update(b"\n");
+    hasher.update(text.as_bytes());
+    hex(&hasher.finalize()[..8])
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Makes a folder's entries durable.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Writes `lines` so that after any end of the process or machine the file is the old one or the
+/// new one.
+pub fn write(path: &Path, kind: &str, lines: &str) -> Result<(), SmallFileError> {
+    let aside = path.with_extension("new");
+    let text = format!(
+        "windvane {kind} 1\n{lines}\ncheck {}\n",
+        checksum(kind, lines)
+    );
+    let result = File::create(&aside)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&aside, path))
+        .and_then(|()| path.parent().map_or(Ok(()), sync_folder));
+    result.map_err(|error| SmallFileError::Io {
+        path: path.to_owned(),
+        error,
+    })
+}
+
+/// The lines that were written, or `None` where there is no file.
+pub fn read(path: &Path, kind: &str) -> Result<Option<String>, SmallFileError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(SmallFileError::Io {
+                path: path.to_owned(),
+                error,
+            });
+        }
+    };
+    let lines = String::from_utf8(bytes).ok().and_then(|text| {
+        let rest = text.strip_prefix(&format!("windvane {kind} 1\n"))?;
+        let (lines, check) = rest.rsplit_once("\ncheck ")?;
+        (check.strip_suffix('\n')? == checksum(kind, lines)).then(|| lines.to_owned())
+    });
+    lines.map(Some).ok_or_else(|| damaged(path))
+}
+
+/// The error for content of the wrong form.
+pub fn damaged(path: &Path) -> SmallFileError {
+    SmallFileError::Damaged {
+        path: path.to_owned(),
+    }
+}
+
+/// Renames a damaged thing aside, `<name>.<why>-<n>`, where it stays for people to look at.
+pub fn put_aside(path: &Path, why: &str) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut n = 1;
+    loop {
+        let aside = path.with_file_name(format!("{name}.{why}-{n}"));
+        if !aside.try_exists()? {
+            fs::rename(path, &aside)?;
+            path.parent().map_or(Ok(()), sync_folder)?;
+            return Ok(aside);
+        }
+        n += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_comes_back_and_each_damaged_byte_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        assert_eq!(read(&path, "test").unwrap(), None);
+        write(&path, "test", "a 1\nb 2").unwrap();
+        write(&path, "test", "a 1\nb 3").unwrap();
+        assert_eq!(read(&path, "test").unwrap().as_deref(), Some("a 1\nb 3"));
+        assert!(read(&path, "other").is_err(), "of another kind");
+
+        let whole = fs::read(&path).unwrap();
+        for i in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[i] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            assert!(read(&path, "test").is_err(), "byte {i}");
+            fs::write(&path, &whole[..i]).unwrap();
+            assert!(read(&path, "test").is_err(), "cut at {i}");
+        }
+    }
+
+    #[test]
+    fn what_is_put_aside_never_takes_the_place_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        for n in 1..4 {
+            fs::write(&path, "y").unwrap();
+            let aside = put_aside(&path, "damaged").unwrap();
+            assert_eq!(aside, folder.path().join(format!("x.damaged-{n}")));
+        }
+    }
+}
