@@ -14,8 +14,7 @@ use crate::watch::lock;
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// Held open: closing it unlocks.
-    _lock: File,
+    lock: File,
     /// One writer of small files at a time.
     writing: Mutex<()>,
 }
@@ -83,7 +82,7 @@ impl Directory {
             .map_err(io)?;
         Ok(Self {
             path: path.to_owned(),
-            _lock: file,
+            lock: file,
             writing: Mutex::new(()),
         })
     }
@@ -123,6 +122,14 @@ impl Directory {
     pub fn set_latch(&self, latch: &Latch) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
         latch.write(&self.path.join("latch"))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock to a child that is just being started. What cannot
+        // be unlocked is unlocked by the end of the process.
+        let _ = self.lock.unlock();
     }
 }
 

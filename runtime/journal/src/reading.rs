@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use windvane_engine::record::Chain;
@@ -112,9 +112,23 @@ pub fn read(
     plain
 }
 
-/// Everything that a copy of a segment holds, in order.
+/// Everything that a copy of a segment holds, in order. The copy lies beside the segments, where
+/// copying is cheapest, or else, on a disk that takes no more, where the system keeps such things.
 fn rows(journal: &Path, folder: &Path, whole: bool) -> Result<Rows, ReadError> {
-    let scratch = scratch(journal)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(SCRATCH);
+    match rows_in(builder.tempdir_in(journal), folder, whole) {
+        Err(ReadError::Failed(_)) => rows_in(builder.tempdir(), folder, whole),
+        read => read,
+    }
+}
+
+fn rows_in(
+    scratch: io::Result<tempfile::TempDir>,
+    folder: &Path,
+    whole: bool,
+) -> Result<Rows, ReadError> {
+    let scratch = scratch?;
     let copy = scratch.path().join("segment");
     copy_folder(folder, &copy, whole)?;
     let rows = guarded(|| {
@@ -128,14 +142,6 @@ fn rows(journal: &Path, folder: &Path, whole: bool) -> Result<Rows, ReadError> {
     Ok(rows)
 }
 
-/// A folder for a copy: beside the segments, where copying is cheapest, or else, on a disk that
-/// takes no writes, where the system keeps such things.
-fn scratch(journal: &Path) -> io::Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(SCRATCH);
-    builder.tempdir_in(journal).or_else(|_| builder.tempdir())
-}
-
 fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
     fs::create_dir(to)?;
     fs::create_dir(to.join("blobs"))?;
@@ -147,7 +153,7 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
             fs::copy(entry.path(), to.join(name))?;
         }
     }
-    let blobs: PathBuf = from.join("blobs");
+    let blobs = from.join("blobs");
     if blobs.is_dir() {
         for entry in fs::read_dir(blobs)? {
             let entry = entry?;

@@ -1,0 +1,258 @@
+//! Damaged, torn and rolled-back journals: told as such, and never believed beyond what verifies.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use windvane_engine::record::Block;
+use windvane_journal::{Mark, Options, Recovered, Verdict, open, verify};
+
+use super::support::{Rig, Rng, copy, locked};
+
+/// A journal of two segments as a crash leaves it, with its mark, and the blocks of the second.
+fn crashed(folder: &Path) -> (PathBuf, Vec<Block>) {
+    let (live, left) = (folder.join("live"), folder.join("left"));
+    let (mut rig, _) = Rig::start(&live, &Options::default());
+    rig.append_durably(10);
+    rig.roll();
+    rig.append_durably(120);
+    drop(rig.journal); // writes the mark
+    copy(&live, &left);
+    (left, rig.appended.split_off(10))
+}
+
+fn reopened(path: &Path) -> Recovered {
+    open(locked(path)).unwrap().1
+}
+
+/// Where the verdict is clean, the mark is reached; whatever is given back was appended.
+fn assert_sound(mut recovered: Recovered, appended: &[Block], mark: &Mark, case: &str) {
+    let verdict = recovered.verdict.clone();
+    let found = recovered.found;
+    if verdict.is_authority() {
+        assert!(
+            found.next_block >= mark.chain.next_block,
+            "{case}: {verdict:?}"
+        );
+        assert_eq!(recovered.segment, Some(mark.segment), "{case}: {verdict:?}");
+    }
+    assert_ne!(verdict, Verdict::Fresh, "{case}");
+    assert!(
+        recovered.next.last_record >= mark.chain.last_record,
+        "{case}"
+    );
+    if recovered.segment == Some(mark.segment) {
+        let blocks = recovered.blocks.by_ref().zip(appended);
+        assert!(
+            blocks.into_iter().all(|(a, b)| a == *b),
+            "{case}: other blocks"
+        );
+    }
+}
+
+#[test]
+fn random_damage_never_panics_and_is_never_called_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, appended) = crashed(folder.path());
+    let mark = reopened(&left).mark.unwrap();
+    let mut rng = Rng(0x9e37_79b9);
+    let mut verdicts = [0; 5];
+    for case in 0..120 {
+        let path = folder.path().join("case");
+        copy(&left, &path);
+        let what = damage(&path.join("journal/00000002"), &mut rng);
+        let case = format!("case {case}: {what}");
+        let recovered = catch_unwind(|| reopened(&path)).unwrap_or_else(|_| panic!("{case}"));
+        verdicts[match recovered.verdict {
+            Verdict::Fresh => 0,
+            Verdict::Clean => 1,
+            Verdict::Torn { .. } => 2,
+            Verdict::RolledBack { .. } => 3,
+            Verdict::Damaged { .. } => 4,
+        }] += 1;
+        assert_sound(recovered, &appended, &mark, &case);
+        // What is left is a journal that goes on.
+        let (mut rig, _) = Rig::start(&path, &Options::default());
+        rig.append_durably(1);
+        drop(rig.journal);
+        assert_eq!(reopened(&path).verdict, Verdict::Clean, "{case}");
+        fs::remove_dir_all(path).unwrap();
+    }
+    println!("fresh, clean, torn, rolled back, damaged: {verdicts:?}");
+    assert!(
+        verdicts[1] > 0 && verdicts[3] + verdicts[4] > 0,
+        "{verdicts:?}"
+    );
+}
+
+/// Damages one file of a segment in one random way, and says how.
+fn damage(segment: &Path, rng: &mut Rng) -> String {
+    let mut files: Vec<PathBuf> = [segment.to_owned(), segment.join("blobs")]
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    // The log is by far the largest: half of the damage is for it.
+    let db = segment.join("db");
+    let file = if rng.below(2) == 0 {
+        &db
+    } else {
+        &files[rng.below(files.len())]
+    };
+    let mut bytes = fs::read(file).unwrap();
+    let at = rng.below(bytes.len() + 1);
+    let what = match rng.below(4) {
+        0 => {
+            bytes.truncate(at);
+            "cut"
+        }
+        1 => {
+            let end = (at + rng.below(100_000)).min(bytes.len());
+            bytes[at..end].fill(0);
+            "zeroed"
+        }
+        2 => {
+            for _ in 0..20 {
+                let at = rng.below(bytes.len());
+                bytes[at] ^= 1 << rng.below(8);
+            }
+            "bits flipped"
+        }
+        _ => {
+            let end = (at + rng.below(20_000)).min(bytes.len());
+            bytes[at..end].fill_with(|| rng.below(256) as u8);
+            "garbled"
+        }
+    };
+    fs::write(file, bytes).unwrap();
+    format!("{} {what} at {at}", file.display())
+}
+
+#[test]
+fn a_cut_snapshot_or_settings_file_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, appended) = crashed(folder.path());
+    let segment = left.join("journal/00000002");
+    fs::write(segment.join("conf"), "").unwrap();
+    fs::write(segment.join("snap.0000000000001000"), "").unwrap();
+    let recovered = reopened(&left);
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert!(recovered.blocks.eq(appended));
+}
+
+#[test]
+fn a_look_changes_nothing_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, _) = crashed(folder.path());
+    let db = left.join("journal/00000002/db");
+    let mut bytes = fs::read(&db).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 5_000].fill(7);
+    fs::write(&db, &bytes).unwrap();
+    verify(&left).unwrap();
+    reopened(&left);
+    let stands = [
+        left.join("journal/00000002/db"),
+        left.join("journal/00000002.damaged-1/db"),
+    ];
+    let after = stands.iter().find_map(|path| fs::read(path).ok()).unwrap();
+    assert!(after == bytes, "the damaged log was changed");
+}
+
+#[test]
+fn a_journal_that_was_rolled_back_is_found_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let live = folder.path().join("live");
+    let old = folder.path().join("old");
+    let (mut rig, _) = Rig::start(&live, &Options::default());
+    rig.append_durably(10);
+    let then = rig.source.chain();
+    copy(&live.join("journal"), &old);
+    rig.append_durably(10);
+    let now = rig.journal.close().unwrap();
+    fs::remove_dir_all(live.join("journal")).unwrap();
+    copy(&old, &live.join("journal"));
+
+    let recovered = reopened(&live);
+    let mark = recovered.mark.unwrap();
+    assert_eq!(mark.chain, now);
+    let expected = Verdict::RolledBack { mark, found: then };
+    assert_eq!(recovered.verdict, expected);
+    assert_eq!(recovered.next, now, "no sequence is used twice");
+    let report = verify(&live).unwrap();
+    let problem = &report.first_problem().unwrap().what;
+    assert!(
+        problem.contains("was durable and is not there"),
+        "{problem}"
+    );
+
+    // A whole folder that is gone is no fresh start either.
+    fs::remove_dir_all(live.join("journal")).unwrap();
+    assert!(matches!(
+        reopened(&live).verdict,
+        Verdict::RolledBack { .. }
+    ));
+}
+
+#[test]
+fn records_that_are_missing_between_segments_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..3 {
+        let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+        rig.append_durably(4);
+    }
+    fs::remove_dir_all(folder.path().join("journal/00000002")).unwrap();
+    let report = verify(folder.path()).unwrap();
+    let problem = report.first_problem().unwrap();
+    assert_eq!(problem.segment, Some(3));
+    assert!(
+        problem.what.starts_with("blocks 4 to 7 (records "),
+        "{problem:?}"
+    );
+}
+
+#[test]
+fn a_segment_that_cannot_be_read_is_put_aside_and_the_one_before_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, _) = crashed(folder.path());
+    fs::write(left.join("journal/00000002/db"), [7; 4096]).unwrap();
+    let recovered = reopened(&left);
+    assert!(matches!(recovered.verdict, Verdict::Damaged { .. }));
+    assert_eq!(recovered.segment, Some(1));
+    assert_eq!(recovered.repairs.len(), 1);
+    assert!(left.join("journal/00000002.damaged-1/db").is_file());
+    let (rig, _) = Rig::start(&left, &Options::default());
+    drop(rig);
+    assert!(left.join("journal/00000003").is_dir(), "no number twice");
+}
+
+#[test]
+fn a_lost_or_damaged_mark_is_no_clean_bill() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, appended) = crashed(folder.path());
+    for content in [Some("garbage"), None] {
+        match content {
+            Some(content) => fs::write(left.join("mark"), content).unwrap(),
+            None => assert!(!left.join("mark").exists(), "put aside before"),
+        }
+        let recovered = reopened(&left);
+        assert!(matches!(recovered.verdict, Verdict::Damaged { .. }));
+        assert_eq!(recovered.blocks.len(), appended.len());
+    }
+}
+
+#[test]
+fn a_start_that_was_interrupted_leaves_the_segment_before_it_in_charge() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, appended) = crashed(folder.path());
+    for leftover in ["00000003", "scratch-xyz"] {
+        fs::create_dir(left.join("journal").join(leftover)).unwrap();
+    }
+    let recovered = reopened(&left);
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert!(recovered.blocks.eq(appended));
+    assert!(left.join("journal/00000003.unfinished-1").is_dir());
+    assert!(!left.join("journal/scratch-xyz").exists());
+}

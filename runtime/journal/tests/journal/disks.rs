@@ -1,0 +1,261 @@
+//! Disks that fill up, hang, fail or take no writes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use windvane_journal::{
+    AppendError, Directory, Event, Failure, Latch, LockError, Options, Verdict, open, verify,
+};
+
+use super::support::{Rig, child, child_folder, locked};
+
+/// Options whose sync fails with this error of the system while it is not 0.
+fn failing() -> (Options, Arc<AtomicI32>) {
+    let code = Arc::new(AtomicI32::new(0));
+    let hook = Arc::clone(&code);
+    let options = Options {
+        sync_hook: Some(Arc::new(move || match hook.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        })),
+        ..Options::default()
+    };
+    (options, code)
+}
+
+#[test]
+fn a_failed_sync_acknowledges_nothing_and_a_new_segment_heals() {
+    let folder = tempfile::tempdir().unwrap();
+    let (options, code) = failing();
+    let (mut rig, _) = Rig::start(folder.path(), &options);
+    rig.append_durably(5);
+    code.store(28, Ordering::SeqCst);
+    rig.append().unwrap();
+    assert!(matches!(rig.wait_failed(), Failure::DiskFull(_)));
+    let refused = rig.append();
+    assert!(matches!(
+        refused,
+        Err(AppendError::Failed(Failure::DiskFull(_)))
+    ));
+
+    // Still full: the way back is tried and fails, as typed as before.
+    rig.roll();
+    assert!(matches!(rig.wait_failed(), Failure::DiskFull(_)));
+    code.store(0, Ordering::SeqCst);
+    for _ in 0..3 {
+        rig.source.block(); // what the engine did meanwhile; the head covers it
+    }
+    rig.roll();
+    let healed = rig.source.chain();
+    rig.append_durably(5);
+    let end = rig.source.chain();
+    assert_eq!(rig.journal.close().unwrap(), end);
+
+    let problems = verify(folder.path()).unwrap().problems;
+    let missing = problems
+        .iter()
+        .any(|p| p.what.contains("are missing before it"));
+    assert!(missing, "the gap is told: {problems:?}");
+    let (_, recovered) = open(locked(folder.path())).unwrap();
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert_eq!((recovered.base, recovered.found), (healed, end));
+}
+
+#[test]
+fn a_journal_that_failed_says_so_when_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (options, code) = failing();
+    let (mut rig, _) = Rig::start(folder.path(), &options);
+    code.store(30, Ordering::SeqCst);
+    rig.append().unwrap();
+    assert!(matches!(rig.wait_failed(), Failure::ReadOnly(_)));
+    assert!(matches!(rig.journal.close(), Err(Failure::ReadOnly(_))));
+}
+
+#[test]
+fn a_hanging_sync_is_told_while_it_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hang, hangs) = mpsc::channel::<mpsc::Receiver<()>>();
+    let hangs = Mutex::new(hangs);
+    let options = Options {
+        stall_after: Duration::from_millis(20),
+        sync_hook: Some(Arc::new(move || {
+            if let Ok(gate) = hangs.lock().unwrap().try_recv() {
+                let _ = gate.recv();
+            }
+            Ok(())
+        })),
+        ..Options::default()
+    };
+    let (mut rig, _) = Rig::start(folder.path(), &options);
+    for _ in 0..2 {
+        let (gate, opened) = mpsc::channel();
+        hang.send(opened).unwrap();
+        rig.append().unwrap();
+        // Slow, but not hung, is possible before: only the report counts.
+        let waiting = loop {
+            match rig.event() {
+                Event::Stalled { waiting } if rig.journal.stalled() => break waiting,
+                Event::Durable { .. } => panic!("durable while its sync hangs"),
+                _ => {}
+            }
+        };
+        assert!(waiting >= Duration::from_millis(20));
+        assert!(rig.events.try_recv().is_err(), "nothing while it hangs");
+        drop(gate);
+        let Event::Healthy { stalled } = rig.event() else {
+            panic!("healthy comes first");
+        };
+        assert!(stalled >= waiting);
+        rig.wait_durable(rig.source.chain());
+        assert!(!rig.journal.stalled());
+    }
+}
+
+/// Fills its disk, and heals when there is space again. The script around it made the disk small.
+#[test]
+fn filler() {
+    let Some(folder) = child_folder() else {
+        return; // the child of the tests below
+    };
+    let ballast = folder.join("ballast");
+    std::fs::write(&ballast, vec![1; 2_000_000]).unwrap();
+    let (mut rig, _) = Rig::start(&folder, &Options::default());
+    let mut durable = rig.source.chain();
+    let failure = loop {
+        match rig.append() {
+            Ok(()) | Err(AppendError::Full { .. }) => {}
+            Err(AppendError::Failed(failure)) => break failure,
+            Err(error) => panic!("{error}"),
+        }
+        match rig.event() {
+            Event::Durable { chain, .. } => durable = chain,
+            Event::Failed(failure) => break failure,
+            _ => {}
+        }
+    };
+    assert!(matches!(failure, Failure::DiskFull(_)), "{failure}");
+    assert!(durable.last_record > 10, "{durable:?}");
+    rig.journal.directory().latch();
+    std::fs::remove_file(ballast).unwrap();
+    rig.roll();
+    rig.wait_durable(rig.source.chain());
+    rig.append_durably(2);
+    let end = rig.journal.close().unwrap();
+
+    let problems = verify(&folder).unwrap().problems;
+    assert!(
+        problems
+            .iter()
+            .all(|p| p.what.contains("are missing before it")),
+        "{problems:?}"
+    );
+    let first = verify(&folder).unwrap().segments[0].end;
+    assert!(
+        first.last_record >= durable.last_record,
+        "{first:?} {durable:?}"
+    );
+    let (_, recovered) = open(locked(&folder)).unwrap();
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert_eq!(recovered.found, end);
+    println!("filled and healed");
+}
+
+/// Runs a child in a script; false where this machine does not permit the script.
+fn run(test: &str, folder: &Path, script: &str) -> bool {
+    let output = child(test, folder, script).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(77) {
+        return false;
+    }
+    assert!(output.status.success(), "{text}\n{errors}");
+    assert!(
+        text.contains("filled and healed") || text.contains("read and refused"),
+        "{text}"
+    );
+    true
+}
+
+#[test]
+fn a_full_disk_fails_typed_and_heals() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        "mount -t tmpfs -o size=5m tmpfs \"$WINDVANE_JOURNAL_CHILD\" || exit 77; exec \"$@\"";
+    if !in_own_mounts("disks::filler", folder.path(), script) {
+        println!("SKIPPED: this machine lets nobody mount a small disk; a file limit is tested");
+    }
+}
+
+#[test]
+fn a_limit_of_file_size_fails_typed_and_heals() {
+    let folder = tempfile::tempdir().unwrap();
+    // In blocks of 512 bytes: sound for the ballast, too small for many blocks.
+    let script = "trap '' XFSZ; ulimit -f 4000 || exit 77; exec \"$@\"";
+    assert!(run("disks::filler", folder.path(), script));
+}
+
+/// Runs a script with mounts of its own; false where that is not permitted.
+fn in_own_mounts(test: &str, folder: &Path, script: &str) -> bool {
+    let may = Command::new("unshare").args(["-rm", "true"]).status();
+    if !may.is_ok_and(|status| status.success()) {
+        return false;
+    }
+    run(
+        test,
+        folder,
+        &format!(
+            "exec unshare -rm sh -c '{}' sh \"$@\"",
+            script.replace('\'', "'\\''")
+        ),
+    )
+}
+
+/// Works on a disk that takes no writes. The script around it made it so.
+#[test]
+fn reader() {
+    let Some(folder) = child_folder() else {
+        return; // the child of the test below
+    };
+    let error = Directory::lock(&folder).unwrap_err();
+    assert!(matches!(error, LockError::Io { .. }), "{error}");
+    assert!(
+        error.to_string().contains("cannot be used as data_dir"),
+        "{error}"
+    );
+    let report = verify(&folder).unwrap();
+    assert_eq!(report.problems, []);
+    assert_eq!(report.segments.len(), 1);
+    println!("read and refused");
+}
+
+#[test]
+fn a_disk_that_takes_no_writes_can_be_verified_and_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    rig.append_durably(5);
+    drop(rig);
+    let script = "mount --bind \"$WINDVANE_JOURNAL_CHILD\" \"$WINDVANE_JOURNAL_CHILD\" && \
+                  mount -o remount,bind,ro \"$WINDVANE_JOURNAL_CHILD\" || exit 77; exec \"$@\"";
+    if !in_own_mounts("disks::reader", folder.path(), script) {
+        println!("SKIPPED: this machine lets nobody mount a disk without writes");
+    }
+}
+
+#[test]
+fn a_latch_outlives_a_lost_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rig, _) = Rig::start(folder.path(), &Options::default());
+    let halted = Latch::Halted {
+        reason: "max_drawdown".to_owned(),
+    };
+    rig.journal.directory().set_latch(&halted).unwrap();
+    drop(rig);
+    let journal: PathBuf = folder.path().join("journal");
+    std::fs::remove_dir_all(journal).unwrap();
+    assert_eq!(locked(folder.path()).latch(), halted);
+}

@@ -1,0 +1,256 @@
+//! A journal's life where nothing fails: what goes in comes back, in order, across segments.
+
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+use windvane_engine::record::{Block, Chain, Recorder};
+use windvane_journal::{
+    AppendError, Event, Keep, Options, RollError, SegmentState, Verdict, export, open, verify,
+};
+
+use super::support::{Rig, Source, copy, listener, locked};
+
+#[test]
+fn a_new_directory_is_fresh_and_goes_on_after_each_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut all: Vec<Block> = Vec::new();
+    for start in 0..4 {
+        let (mut rig, mut recovered) = Rig::start(folder.path(), &Options::default());
+        let expected = if start == 0 {
+            Verdict::Fresh
+        } else {
+            Verdict::Clean
+        };
+        assert_eq!(recovered.verdict, expected);
+        assert_eq!(recovered.sealed, start != 0);
+        assert_eq!(recovered.segment, (start > 0).then_some(start));
+        let last = all.len().saturating_sub(20);
+        assert_eq!(recovered.blocks.len(), all.len() - last);
+        assert!(recovered.blocks.by_ref().eq(all[last..].iter().cloned()));
+        rig.append_durably(20);
+        all.append(&mut rig.appended);
+        assert_eq!(rig.journal.close().unwrap(), rig.source.chain());
+    }
+    let report = verify(folder.path()).unwrap();
+    assert_eq!(report.problems, []);
+    let states: Vec<_> = report.segments.iter().map(|s| s.state).collect();
+    assert_eq!(states, [SegmentState::Sealed; 4]);
+}
+
+#[test]
+fn a_segment_ends_when_asked_and_the_chain_runs_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    for _ in 0..3 {
+        rig.append_durably(5);
+        rig.roll();
+        // Not waiting for the new segment: these belong to it.
+        rig.append_durably(5);
+    }
+    let misplaced = rig.journal.roll(Vec::new(), Chain::default());
+    assert!(matches!(misplaced, Err(RollError::OutOfPlace { .. })));
+    drop(rig.journal);
+    let report = verify(folder.path()).unwrap();
+    assert_eq!(report.problems, []);
+    assert_eq!(report.segments.len(), 4);
+    let (_, recovered) = open(locked(folder.path())).unwrap();
+    assert_eq!(recovered.head, b"next head");
+    assert!(recovered.blocks.eq(rig.appended[25..].iter().cloned()));
+}
+
+#[test]
+fn heads_of_megabytes_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seed = 9_u64;
+    let mut head = vec![0; 5_000_000];
+    for byte in &mut head {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        *byte = (seed >> 33) as u8;
+    }
+    for head in [head, Vec::new()] {
+        let (ready, recovered) = open(locked(folder.path())).unwrap();
+        let (listener, _events) = listener();
+        let journal = ready.begin(&head, recovered.next, &Options::default(), listener);
+        drop(journal.unwrap());
+        let (_, recovered) = open(locked(folder.path())).unwrap();
+        assert!(recovered.head == head);
+        assert_eq!(recovered.verdict, Verdict::Clean);
+    }
+}
+
+#[test]
+fn blocks_that_do_not_continue_the_chain_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    let (first, second) = (rig.source.block(), rig.source.block());
+    let refused = rig.journal.append(second);
+    assert!(matches!(refused, Err(AppendError::OutOfOrder(_))));
+    rig.journal.append(first).unwrap();
+}
+
+#[test]
+fn a_full_queue_gives_the_block_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gate, opened) = std::sync::mpsc::channel::<()>();
+    let opened = std::sync::Mutex::new(opened);
+    let options = Options {
+        queue_blocks: 1,
+        // The head passes; then each sync waits until the gate is gone.
+        sync_hook: Some(std::sync::Arc::new({
+            let head = std::sync::atomic::AtomicBool::new(true);
+            move || {
+                if !head.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                    let _ = opened.lock().unwrap().recv();
+                }
+                Ok(())
+            }
+        })),
+        ..Options::default()
+    };
+    let (mut rig, _) = Rig::start(folder.path(), &options);
+    let mut block = rig.source.block();
+    loop {
+        match rig.journal.append(block.clone()) {
+            Ok(()) => block = rig.source.block(),
+            Err(AppendError::Full { block: back }) => {
+                assert_eq!(*back, block);
+                break;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(rig.journal.chain().next_block, block.number);
+    drop(gate);
+    rig.wait_durable(rig.journal.chain());
+    rig.journal.append(block).unwrap();
+    rig.wait_durable(rig.source.chain());
+}
+
+#[test]
+fn records_are_exported_by_sequence_across_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    rig.append_durably(10);
+    rig.roll();
+    rig.append_durably(10);
+    let last = rig.source.chain().last_record;
+    drop(rig.journal);
+    let all: Vec<_> = export(folder.path(), 0..u64::MAX)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(all.len() as u64, last);
+    assert!(
+        all.iter()
+            .zip(1..)
+            .all(|(r, sequence)| r.sequence == sequence)
+    );
+    assert_eq!((all[0].segment, all[all.len() - 1].segment), (1, 2));
+    let some: Vec<_> = export(folder.path(), 5..9)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(some, all[4..8]);
+}
+
+#[test]
+fn pruning_drops_the_oldest_segments_and_keeps_the_last_two() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..6 {
+        let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+        rig.append_durably(3);
+    }
+    let directory = locked(folder.path());
+    let now = SystemTime::now();
+    let all = Keep {
+        bytes: u64::MAX,
+        age: Duration::MAX,
+    };
+    assert_eq!(directory.prune(all, now).unwrap().segments, []);
+    let bytes = {
+        let sizes = std::fs::read_dir(folder.path().join("journal/00000001")).unwrap();
+        sizes
+            .map(|e| e.unwrap().metadata().unwrap().len())
+            .sum::<u64>()
+            * 5
+    };
+    let pruned = directory
+        .prune(Keep { bytes, ..all }, now)
+        .unwrap()
+        .segments;
+    assert!(!pruned.is_empty() && pruned.len() < 4, "{pruned:?}");
+    assert_eq!(pruned[0], 1);
+    let age = Duration::from_secs(3600);
+    let young = directory.prune(Keep { age, ..all }, now).unwrap().segments;
+    assert_eq!(young, []);
+    let later = now + age * 2;
+    let old = directory
+        .prune(Keep { age, ..all }, later)
+        .unwrap()
+        .segments;
+    assert_eq!(old.last(), Some(&4));
+    drop(directory);
+    let report = verify(folder.path()).unwrap();
+    assert_eq!(report.problems, []);
+    let left: Vec<_> = report.segments.iter().map(|s| s.number).collect();
+    assert_eq!(left, [5, 6]);
+    let (_, recovered) = open(locked(folder.path())).unwrap();
+    assert_eq!(recovered.verdict, Verdict::Clean);
+}
+
+#[test]
+fn the_segment_of_a_running_instance_is_left_out_of_a_verification() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    rig.append_durably(3);
+    rig.roll();
+    rig.append_durably(3);
+    let report = verify(folder.path()).unwrap();
+    assert_eq!(report.problems, []);
+    let states: Vec<_> = report.segments.iter().map(|s| s.state).collect();
+    assert_eq!(states, [SegmentState::Sealed, SegmentState::InUse]);
+}
+
+#[test]
+fn acknowledgements_say_how_long_and_how_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    rig.append().unwrap();
+    let Event::Durable {
+        chain,
+        blocks,
+        took,
+    } = rig.event()
+    else {
+        panic!("not durable");
+    };
+    assert_eq!((chain, blocks), (rig.source.chain(), 1));
+    assert!(took > Duration::ZERO);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn what_was_appended_comes_back_byte_for_byte(
+        seed in 1_u64..,
+        blocks in 0_usize..60,
+        sealed: bool,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut rig, _) = Rig::start(&folder.path().join("a"), &Options::default());
+        rig.source = Source::new(Recorder::new(true).chain(), seed);
+        rig.append_durably(blocks.max(1));
+        let path = folder.path().join(if sealed { "a" } else { "b" });
+        if !sealed {
+            copy(&folder.path().join("a"), &path);
+        }
+        drop(rig.journal);
+        let (_, recovered) = open(locked(&path)).unwrap();
+        prop_assert_eq!(recovered.verdict, Verdict::Clean);
+        prop_assert_eq!(recovered.sealed, sealed);
+        prop_assert_eq!(recovered.head, b"head");
+        prop_assert_eq!(recovered.found, rig.source.chain());
+        prop_assert!(recovered.blocks.eq(rig.appended));
+    }
+}

@@ -1,0 +1,7 @@
+//! The journal as a whole, with real files and real processes.
+
+mod damage;
+mod disks;
+mod kills;
+mod life;
+mod support;
