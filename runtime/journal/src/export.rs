@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use windvane_engine::codec::{self, DecodeError, Record};
 
-use crate::directory::segments;
+use crate::directory;
 use crate::packed::Blocks;
-use crate::reading::{self, Contents, ReadError};
+use crate::reading::{self, StoredSegment};
 
 /// A record with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,20 +50,39 @@ pub enum ExportError {
     },
 }
 
+/// Numbers of the segments of a data directory, oldest first.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn segments(data_dir: &Path) -> Result<Vec<u32>, ExportError> {
+    let journal = data_dir.join("journal");
+    directory::segments(&journal).map_err(|error| ExportError::Folder {
+        path: journal,
+        error,
+    })
+}
+
+/// A whole segment, head and blocks, as far as it verifies. Nobody may be writing it.
+///
+/// # Errors
+/// It gives nothing.
+pub fn segment(data_dir: &Path, number: u32) -> Result<StoredSegment, ExportError> {
+    let read = reading::read(&data_dir.join("journal"), number, |_| true);
+    read.map_err(|error| ExportError::Segment {
+        segment: number,
+        problem: error.to_string(),
+    })
+}
+
 /// The records with these sequences, segment by segment, of a journal that nobody writes. After
 /// an error the next segment is tried.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn export(data_dir: &Path, sequences: Range<u64>) -> Result<Export, ExportError> {
-    let journal = data_dir.join("journal");
-    let numbers = segments(&journal).map_err(|error| ExportError::Folder {
-        path: journal.clone(),
-        error,
-    })?;
     Ok(Export {
-        journal,
-        numbers: numbers.into_iter(),
+        data_dir: data_dir.to_owned(),
+        numbers: segments(data_dir)?.into_iter(),
         sequences,
         segment: 0,
         blocks: None,
@@ -75,7 +94,7 @@ pub fn export(data_dir: &Path, sequences: Range<u64>) -> Result<Export, ExportEr
 /// Records of a journal; made by [`export`].
 #[derive(Debug)]
 pub struct Export {
-    journal: PathBuf,
+    data_dir: PathBuf,
     numbers: std::vec::IntoIter<u32>,
     sequences: Range<u64>,
     segment: u32,
@@ -111,22 +130,12 @@ impl Export {
             return Some(Err(problem(tear)));
         }
         self.segment = self.numbers.next()?;
-        Some(match stored(&self.journal, self.segment) {
-            Ok(contents) => {
-                self.tear = contents.tear;
-                self.blocks = Some(contents.blocks);
-                Ok(())
-            }
-            Err(error) => Err(ExportError::Segment {
-                segment: self.segment,
-                problem: error.to_string(),
-            }),
-        })
+        let read = crate::export::segment(&self.data_dir, self.segment);
+        Some(read.map(|stored| {
+            self.tear = stored.tear;
+            self.blocks = Some(stored.blocks);
+        }))
     }
-}
-
-fn stored(journal: &Path, number: u32) -> Result<Contents, ReadError> {
-    reading::read(journal, number, |_| true)
 }
 
 impl Iterator for Export {

@@ -31,13 +31,14 @@ mod watch;
 
 pub use directory::{Directory, LockError};
 pub use epoch::EpochError;
-pub use export::{Export, ExportError, Exported, export};
+pub use export::{Export, ExportError, Exported, export, segment, segments};
 pub use failure::Failure;
 pub use journal::{AppendError, BeginError, Journal, RollError};
 pub use latch::Latch;
 pub use mark::Mark;
 pub use owner::{Event, Listener, Options, SyncHook};
 pub use packed::Blocks;
+pub use reading::StoredSegment;
 pub use recovery::{OpenError, Ready, Recovered, Repair, Verdict, open};
 pub use retention::{Keep, Pruned};
 pub use small_file::SmallFileError;

@@ -22,9 +22,9 @@ const HEAD_BYTES_MAX: u64 = 4 << 30;
 /// Folders of copies begin with it; what a killed process left is removed at the next open.
 pub const SCRATCH: &str = "scratch-";
 
-/// A segment as it was read.
+/// A segment as it was read, with the head that its blocks follow.
 #[derive(Debug)]
-pub struct Contents {
+pub struct StoredSegment {
     /// Its number.
     pub number: u32,
     /// The head, as the caller gave it.
@@ -32,14 +32,14 @@ pub struct Contents {
     /// Its blocks, as far as they verify.
     pub blocks: Blocks,
     /// Where the chain stands after each block, its base first.
-    pub chains: Vec<Chain>,
+    pub(crate) chains: Vec<Chain>,
     /// Whether it was ended in order, at the last of these blocks.
     pub sealed: bool,
     /// What is wrong behind the last block that verifies, or with the copy that sled preferred.
     pub tear: Option<String>,
 }
 
-impl Contents {
+impl StoredSegment {
     /// What its first block continues.
     pub fn base(&self) -> Chain {
         self.chains.first().copied().unwrap_or_default()
@@ -90,7 +90,7 @@ pub fn read(
     journal: &Path,
     number: u32,
     enough: impl Fn(&Chain) -> bool,
-) -> Result<Contents, ReadError> {
+) -> Result<StoredSegment, ReadError> {
     let folder = segment::folder(journal, number);
     let plain = rows(journal, &folder, false).and_then(|rows| contents(number, rows));
     match &plain {
@@ -164,7 +164,7 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
 }
 
 /// Makes sense of what a segment holds.
-fn contents(number: u32, rows: Rows) -> Result<Contents, ReadError> {
+fn contents(number: u32, rows: Rows) -> Result<StoredSegment, ReadError> {
     if rows.is_empty() {
         return Err(ReadError::Empty);
     }
@@ -195,7 +195,7 @@ fn contents(number: u32, rows: Rows) -> Result<Contents, ReadError> {
     let tear = verified.problem.map(|error| error.to_string()).or(gap);
     let sealed = seal.as_deref() == Some(&segment::chain_bytes(&end)[..]);
     let cut = seal.is_some() && !sealed && tear.is_none();
-    Ok(Contents {
+    Ok(StoredSegment {
         number,
         head,
         blocks: verified.blocks,

@@ -16,7 +16,7 @@ use crate::journal::{BeginError, Journal};
 use crate::mark::Mark;
 use crate::owner::{Listener, Options};
 use crate::packed::Blocks;
-use crate::reading::{self, Contents, ReadError, SCRATCH};
+use crate::reading::{self, ReadError, SCRATCH, StoredSegment};
 use crate::segment;
 use crate::small_file::{SmallFileError, put_aside};
 
@@ -205,7 +205,7 @@ impl Search {
     }
 
     /// The newest segment that can be read. Those after it are put aside.
-    fn last_segment(&mut self) -> Result<Option<Contents>, OpenError> {
+    fn last_segment(&mut self) -> Result<Option<StoredSegment>, OpenError> {
         for number in segments(&self.journal)?.into_iter().rev() {
             let mark = self.mark;
             let read = reading::read(&self.journal, number, |end| {
@@ -230,7 +230,10 @@ impl Search {
         Ok(None)
     }
 
-    fn recovered(mut self, contents: Option<Contents>) -> Result<(Ready, Recovered), OpenError> {
+    fn recovered(
+        mut self,
+        contents: Option<StoredSegment>,
+    ) -> Result<(Ready, Recovered), OpenError> {
         let highest = highest(&self.journal)?.max(self.mark.map(|mark| mark.segment));
         let some = contents.is_some();
         let contents = match contents {
@@ -273,7 +276,7 @@ impl Search {
         Ok((ready, recovered))
     }
 
-    fn verdict(&self, some: bool, contents: &Contents) -> Verdict {
+    fn verdict(&self, some: bool, contents: &StoredSegment) -> Verdict {
         let found = contents.end();
         let problem = self.problems.join("; ");
         if self.mark_lost {
@@ -314,9 +317,9 @@ fn reaches(end: &Chain, mark: &Chain) -> bool {
 }
 
 /// What is found where nothing is.
-fn empty() -> io::Result<Contents> {
+fn empty() -> io::Result<StoredSegment> {
     let verified = Blocks::verify(Chain::default(), Vec::new())?;
-    Ok(Contents {
+    Ok(StoredSegment {
         number: 0,
         head: Vec::new(),
         blocks: verified.blocks,

@@ -1,9 +1,9 @@
 //! One segment being written: a sled directory, its head and its blocks, made durable in groups.
 //!
 //! Guards: one thread owns it; `flush` alone leaves the data in the page cache on Linux, so that a
-//! sync of the `db` file follows; sled's own timer and subscribers are not used. A page of sled holds up to 17
-//! values and becomes a file of its own above 128 KiB, which is slow and needs syncs that sled
-//! does not do: parts are small enough for a page of 17 to stay below.
+//! sync of the `db` file follows; sled's own timer and subscribers are not used. A page of sled
+//! holds up to 17 values and becomes a file of its own above 128 KiB, which is slow and needs
+//! syncs that sled does not do: parts are small enough for a page of 17 to stay below.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

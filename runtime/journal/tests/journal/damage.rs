@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windvane_engine::record::Block;
 use windvane_journal::{Mark, Options, Recovered, Verdict, open, verify};
 
-use super::support::{Rig, Rng, copy, locked};
+use super::support::{Rig, Rng, copy, locked, times};
 
 /// A journal of two segments as a crash leaves it, with its mark, and the blocks of the second.
 fn crashed(folder: &Path) -> (PathBuf, Vec<Block>) {
@@ -57,7 +57,7 @@ fn random_damage_never_panics_and_is_never_called_clean() {
     let mark = reopened(&left).mark.unwrap();
     let mut rng = Rng(0x9e37_79b9);
     let mut verdicts = [0; 5];
-    for case in 0..120 {
+    for case in 0..times("WINDVANE_DAMAGES", 120) {
         let path = folder.path().join("case");
         copy(&left, &path);
         let what = damage(&path.join("journal/00000002"), &mut rng);

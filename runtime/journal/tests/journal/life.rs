@@ -145,6 +145,12 @@ fn records_are_exported_by_sequence_across_segments() {
             .zip(1..)
             .all(|(r, sequence)| r.sequence == sequence)
     );
+    assert_eq!(windvane_journal::segments(folder.path()).unwrap(), [1, 2]);
+    let second = windvane_journal::segment(folder.path(), 2).unwrap();
+    assert_eq!(
+        (second.head.as_slice(), second.blocks.len()),
+        (&b"next head"[..], 10)
+    );
     assert_eq!((all[0].segment, all[all.len() - 1].segment), (1, 2));
     let some: Vec<_> = export(folder.path(), 5..9)
         .unwrap()
@@ -180,7 +186,7 @@ fn pruning_drops_the_oldest_segments_and_keeps_the_last_two() {
         .segments;
     assert!(!pruned.is_empty() && pruned.len() < 4, "{pruned:?}");
     assert_eq!(pruned[0], 1);
-    let age = Duration::from_secs(3600);
+    let age = Duration::from_hours(1);
     let young = directory.prune(Keep { age, ..all }, now).unwrap().segments;
     assert_eq!(young, []);
     let later = now + age * 2;

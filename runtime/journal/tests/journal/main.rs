@@ -1,4 +1,12 @@
 //! The journal as a whole, with real files and real processes.
+//!
+//! `WINDVANE_KILLS` and `WINDVANE_DAMAGES` set how often a process is killed and a file damaged.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests: a panic is how a test fails"
+)]
 
 mod damage;
 mod disks;

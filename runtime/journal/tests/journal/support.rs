@@ -72,6 +72,11 @@ impl Source {
     }
 }
 
+/// How often something is done: as the environment says, or else `usual`.
+pub fn times(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).map_or(usual, |text| text.parse().expect("a number"))
+}
+
 pub fn locked(path: &Path) -> Arc<Directory> {
     Arc::new(Directory::lock(path).unwrap())
 }
