@@ -7,17 +7,21 @@ use std::path::{Path, PathBuf};
 use windvane_engine::record::Block;
 use windvane_journal::{Mark, Options, Recovered, Verdict, open, verify};
 
-use super::support::{Rig, Rng, copy, locked, times};
+use super::support::{Rig, Rng, Source, copy, locked, times};
 
-/// A journal of two segments as a crash leaves it, with its mark, and the blocks of the second.
+/// A journal of two segments as a crash leaves it, but with the youngest mark, and the blocks of
+/// the second; `early-mark` is the one with which that began.
 fn crashed(folder: &Path) -> (PathBuf, Vec<Block>) {
     let (live, left) = (folder.join("live"), folder.join("left"));
     let (mut rig, _) = Rig::start(&live, &Options::default());
     rig.append_durably(10);
     rig.roll();
+    rig.wait_durable(rig.source.chain());
+    fs::copy(live.join("mark"), live.join("early-mark")).unwrap();
     rig.append_durably(120);
-    drop(rig.journal); // writes the mark
     copy(&live, &left);
+    drop(rig.journal); // writes the mark
+    fs::copy(live.join("mark"), left.join("mark")).unwrap();
     (left, rig.appended.split_off(10))
 }
 
@@ -128,6 +132,74 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
     };
     fs::write(file, bytes).unwrap();
     format!("{} {what} at {at}", file.display())
+}
+
+/// Changes what the storage holds, so that it has nothing to complain of.
+fn tamper(left: &Path, change: impl Fn(&sled::Db)) {
+    let db = sled::open(left.join("journal/00000002")).unwrap();
+    change(&db);
+    db.flush().unwrap();
+}
+
+fn key(block: u64) -> Vec<u8> {
+    [&b"b"[..], &block.to_be_bytes(), &[0, 0]].concat()
+}
+
+#[test]
+fn a_block_that_is_not_the_one_written_ends_the_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, appended) = crashed(folder.path());
+    let changes: [(&str, &dyn Fn(&sled::Db)); 3] = [
+        ("block 50", &|db| {
+            let mut value = db.get(key(50)).unwrap().unwrap().to_vec();
+            let last = value.len() - 1;
+            value[last] ^= 1;
+            db.insert(key(50), value).unwrap();
+        }),
+        ("block 50", &|db| {
+            let other = db.get(key(49)).unwrap().unwrap();
+            db.insert(key(50), other).unwrap();
+        }),
+        ("is missing", &|db| drop(db.remove(key(50)).unwrap())),
+    ];
+    for (i, (words, change)) in changes.into_iter().enumerate() {
+        let path = folder.path().join(format!("case-{i}"));
+        copy(&left, &path);
+        tamper(&path, change);
+        // Below the mark, that is a loss; beyond it, one that nobody was promised.
+        for mark in ["mark", "early-mark"] {
+            fs::copy(left.join(mark), path.join("mark")).unwrap();
+            let recovered = reopened(&path);
+            let (Verdict::Torn { problem } | Verdict::Damaged { problem, .. }) = &recovered.verdict
+            else {
+                panic!("{:?}", recovered.verdict);
+            };
+            assert!(problem.contains(words), "{problem}");
+            assert_eq!(recovered.verdict.is_authority(), mark == "early-mark");
+            assert_eq!(recovered.found.next_block, 50);
+            assert!(recovered.blocks.eq(appended[..40].iter().cloned()));
+        }
+        let problem = verify(&path).unwrap().problems.swap_remove(0);
+        assert_eq!(problem.segment, Some(2));
+        assert!(problem.what.contains(words), "{problem:?}");
+    }
+}
+
+#[test]
+fn another_history_than_the_marked_one_is_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, _) = crashed(folder.path());
+    let other = folder.path().join("other");
+    let (mut rig, _) = Rig::start(&other, &Options::default());
+    rig.append_durably(1);
+    rig.source = Source::new(rig.source.chain(), 999);
+    rig.append_durably(9);
+    rig.roll();
+    rig.append_durably(130);
+    drop(rig);
+    fs::copy(left.join("early-mark"), other.join("mark")).unwrap();
+    let verdict = reopened(&other).verdict;
+    assert!(matches!(&verdict, Verdict::Damaged { .. }), "{verdict:?}");
 }
 
 #[test]
