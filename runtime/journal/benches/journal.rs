@@ -170,6 +170,17 @@ fn percentiles(c: &mut Criterion) {
         times[times.len() * 99 / 100],
         times[times.len() - 1]
     );
+    println!(
+        "{} bytes on disk per block of 200 bytes that is flushed alone",
+        folder_bytes(&folder.path().join("journal")) / times.len() as u64
+    );
+    let start = Instant::now();
+    let chain = rig.journal.chain();
+    rig.journal
+        .roll(vec![7; 1_000_000], chain)
+        .expect("a short queue");
+    while !matches!(rig.events.recv(), Ok(Event::Rolled { .. })) {}
+    println!("a new segment with a head of 1 MB: {:?}", start.elapsed());
     c.bench_function("append to durable, one block of 200 bytes", |b| {
         b.iter(|| rig.append_durably());
     });
