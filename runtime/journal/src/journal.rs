@@ -16,7 +16,9 @@ use crate::watch::{MarkKeeper, Watch, lock};
 pub struct Journal {
     directory: Arc<Directory>,
     inbox: Option<SyncSender<Message>>,
+    base: Chain,
     next: Chain,
+    bytes: u64,
     failure: Arc<Mutex<Option<Failure>>>,
     watch: Arc<Watch>,
     mark_alive: Option<Sender<()>>,
@@ -91,7 +93,9 @@ impl Journal {
         let mut journal = Self {
             directory,
             inbox: Some(inbox),
+            base,
             next: base,
+            bytes: 0,
             failure: Arc::clone(&failure),
             watch: Arc::clone(&watch),
             mark_alive: Some(mark_alive),
@@ -126,6 +130,16 @@ impl Journal {
         self.next
     }
 
+    /// Records appended since the segment was begun or last asked for: one reason to roll.
+    pub const fn segment_records(&self) -> u64 {
+        self.next.last_record - self.base.last_record
+    }
+
+    /// Bytes of the blocks appended since then, before compression: another.
+    pub const fn segment_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Whether a write takes too long right now.
     pub fn stalled(&self) -> bool {
         self.watch.stalled()
@@ -140,10 +154,11 @@ impl Journal {
             return Err(failure.into());
         }
         let next = self.next.follow(&block)?;
-        let at = Instant::now();
+        let (at, bytes) = (Instant::now(), block.bytes.len() as u64);
         match self.send(Message::Block { block, at }) {
             Ok(()) => {
                 self.next = next;
+                self.bytes += bytes;
                 Ok(())
             }
             Err(TrySendError::Full(Message::Block { block, .. })) => Err(AppendError::Full {
@@ -184,7 +199,7 @@ impl Journal {
             *lock(&self.failure) = failure;
             return Err(RollError::Full);
         }
-        self.next = at;
+        (self.base, self.next, self.bytes) = (at, at, 0);
         Ok(())
     }
 

@@ -134,8 +134,10 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
     format!("{} {what} at {at}", file.display())
 }
 
+type Change = fn(&sled::Db);
+
 /// Changes what the storage holds, so that it has nothing to complain of.
-fn tamper(left: &Path, change: impl Fn(&sled::Db)) {
+fn tamper(left: &Path, change: Change) {
     let db = sled::open(left.join("journal/00000002")).unwrap();
     change(&db);
     db.flush().unwrap();
@@ -149,18 +151,18 @@ fn key(block: u64) -> Vec<u8> {
 fn a_block_that_is_not_the_one_written_ends_the_chain() {
     let folder = tempfile::tempdir().unwrap();
     let (left, appended) = crashed(folder.path());
-    let changes: [(&str, &dyn Fn(&sled::Db)); 3] = [
-        ("block 50", &|db| {
+    let changes: [(&str, Change); 3] = [
+        ("block 50", |db| {
             let mut value = db.get(key(50)).unwrap().unwrap().to_vec();
             let last = value.len() - 1;
             value[last] ^= 1;
             db.insert(key(50), value).unwrap();
         }),
-        ("block 50", &|db| {
+        ("block 50", |db| {
             let other = db.get(key(49)).unwrap().unwrap();
             db.insert(key(50), other).unwrap();
         }),
-        ("is missing", &|db| drop(db.remove(key(50)).unwrap())),
+        ("is missing", |db| drop(db.remove(key(50)).unwrap())),
     ];
     for (i, (words, change)) in changes.into_iter().enumerate() {
         let path = folder.path().join(format!("case-{i}"));

@@ -43,7 +43,11 @@ fn a_segment_ends_when_asked_and_the_chain_runs_on() {
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     for _ in 0..3 {
         rig.append_durably(5);
+        assert!(rig.journal.segment_records() > 5);
+        assert!(rig.journal.segment_bytes() > 50);
         rig.roll();
+        let begun = (rig.journal.segment_records(), rig.journal.segment_bytes());
+        assert_eq!(begun, (0, 0));
         // Not waiting for the new segment: these belong to it.
         rig.append_durably(5);
     }
