@@ -44,6 +44,7 @@ fn a_segment_ends_when_asked_and_the_chain_runs_on() {
     for _ in 0..3 {
         rig.append_durably(5);
         assert!(rig.journal.segment_records() > 5);
+        assert!(rig.journal.segment_blocks() >= 5);
         assert!(rig.journal.segment_bytes() > 50);
         rig.roll();
         let begun = (rig.journal.segment_records(), rig.journal.segment_bytes());
