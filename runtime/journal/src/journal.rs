@@ -135,7 +135,7 @@ impl Journal {
         self.next.last_record - self.base.last_record
     }
 
-    /// Blocks appended since then. A start reads 200,000 small ones in a second, and has five.
+    /// Blocks appended since then. A start reads some 150,000 small ones in a second.
     pub const fn segment_blocks(&self) -> u64 {
         self.next.next_block - self.base.next_block
     }
