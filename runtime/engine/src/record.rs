@@ -69,11 +69,11 @@ impl Recorder {
     /// An empty chain. With `keep`, sealed blocks wait for [`Recorder::poll_block`]; without,
     /// they are hashed and forgotten.
     pub fn new(keep: bool) -> Self {
-        Self::continuing(Chain::default(), keep)
+        Self::from_chain(Chain::default(), keep)
     }
 
     /// A recorder that goes on where a chain stands: after a restart on a journal.
-    pub fn continuing(chain: Chain, keep: bool) -> Self {
+    pub fn from_chain(chain: Chain, keep: bool) -> Self {
         Self {
             bytes: Vec::with_capacity(BLOCK_BYTES + 4096),
             chain: chain.hash,
@@ -317,7 +317,7 @@ mod tests {
                 recorder.begin(1, i);
                 recorder.seal();
             }
-            part = Recorder::continuing(part.chain(), true);
+            part = Recorder::from_chain(part.chain(), true);
         }
         assert_eq!(whole.chain(), part.chain());
         assert_eq!(whole.last_record(), part.last_record());

@@ -104,7 +104,7 @@ fn rig(folder: &Path) -> Rig {
         .expect("writable");
     Rig {
         journal,
-        market: Market::new(Recorder::continuing(recovered.next, true)),
+        market: Market::new(Recorder::from_chain(recovered.next, true)),
         events,
     }
 }

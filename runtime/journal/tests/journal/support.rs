@@ -38,7 +38,7 @@ pub struct Source {
 impl Source {
     pub fn new(chain: Chain, seed: u64) -> Self {
         Self {
-            recorder: Recorder::continuing(chain, true),
+            recorder: Recorder::from_chain(chain, true),
             rng: Rng(seed | 1),
         }
     }
