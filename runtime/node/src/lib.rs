@@ -1,11 +1,14 @@
 //! The drivers, recordings, configuration and command line of the binary `windvane`.
 
+pub mod assembly;
 pub mod backtest;
 pub mod build;
 pub mod cli;
 pub mod config;
 pub mod connection;
+pub mod live;
 pub mod playback;
 pub mod recording;
 pub mod report;
 pub mod results;
+pub mod strategies;

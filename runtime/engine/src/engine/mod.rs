@@ -34,7 +34,7 @@ use crate::instrument::Instrument;
 use crate::ledger::Balance;
 use crate::order::Surface;
 use crate::orders::Orders;
-use crate::record::{Block, Hash, Recorder};
+use crate::record::{Block, Chain, Hash, Recorder};
 use crate::risk::{LossWatch, RateWindow, RiskLimits};
 use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
@@ -316,6 +316,11 @@ impl Engine {
     /// The next sealed block of records, if the journal is kept.
     pub fn poll_block(&mut self) -> Option<Block> {
         self.recorder.poll_block()
+    }
+
+    /// Where the chain of sealed blocks stands.
+    pub const fn chain(&self) -> Chain {
+        self.recorder.chain()
     }
 
     /// Ends the running block of records.

@@ -87,7 +87,7 @@ impl Engine {
     /// What the configuration names no more belongs to nobody.
     pub fn succeed(self, config: EngineConfig) -> Result<Self, SuccessionError> {
         let keep = config.keep_journal;
-        let mut heir = Self::with_recorder(config, Recorder::continuing(&self.recorder, keep))?;
+        let mut heir = Self::with_recorder(config, Recorder::from_chain(self.recorder.chain(), keep))?;
         let names = Names::new(&self, &heir);
         heir.now = self.now;
         heir.sequence = self.sequence;

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use windvane_engine::rules::InstrumentError;
-use windvane_host::{HostError, LoadError};
 use windvane_sim::VenueConfigError;
 
-use crate::build::BuildError;
 use crate::recording::{RecordingError, ResolveError};
 use crate::results::ResultError;
+use crate::strategies::ModuleError;
 
 /// Why a run did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -35,41 +34,9 @@ pub enum BacktestError {
          `windvane data generate --out FILE`"
     )]
     EmptyData(String),
-    /// A strategy's module is not there.
-    #[error("strategy {strategy}: module {} does not exist; name a folder with Cargo.toml or a \
-             .wasm file", module.display())]
-    MissingModule {
-        /// Its id.
-        strategy: String,
-        /// The path.
-        module: PathBuf,
-    },
-    /// A module that cannot be read.
-    #[error("strategy {strategy}: cannot read {}: {source}", module.display())]
-    ReadModule {
-        /// Its id.
-        strategy: String,
-        /// The path.
-        module: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A strategy that does not build.
-    #[error("strategy {strategy}: {source}")]
-    Build {
-        /// Its id.
-        strategy: String,
-        /// Why.
-        source: BuildError,
-    },
-    /// A module that is no strategy.
-    #[error("strategy {strategy}: {source}")]
-    Load {
-        /// Its id.
-        strategy: String,
-        /// Why.
-        source: LoadError,
-    },
+    /// A strategy's module cannot be had.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
     /// `init` refused.
     #[error("strategy {strategy} cannot start: {reason}; mend its params")]
     Refused {
@@ -93,14 +60,14 @@ pub enum BacktestError {
     /// The results could not be written.
     #[error(transparent)]
     Results(#[from] ResultError),
-    /// No WebAssembly here.
-    #[error(transparent)]
-    Host(#[from] HostError),
 }
 
 impl BacktestError {
     /// Whether the user's configuration or files are at fault, and not the machine.
     pub const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Results(_) | Self::Host(_))
+        match self {
+            Self::Module(error) => error.is_usage(),
+            error => !matches!(error, Self::Results(_)),
+        }
     }
 }

@@ -1,24 +1,14 @@
 //! The strategies of a run as WebAssembly modules in the host.
 
+use windvane_driver::InitResult;
 use windvane_engine::event::Event;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Intent, StrategyId, Time};
-use windvane_host::{FaultKind as HostFault, LogLevel, Strategy};
+use windvane_host::FaultKind as HostFault;
 
-use super::session::{Guests, InitResult};
+use super::session::Guests;
 use super::tally::Tally;
-
-/// One loaded module and what its `init` is given.
-pub struct Guest {
-    /// The module.
-    pub strategy: Strategy,
-    /// Its id.
-    pub name: String,
-    /// `params` as JSON.
-    pub params: Vec<u8>,
-    /// Its instruments and the assets as JSON.
-    pub instruments: Vec<u8>,
-}
+use crate::strategies::{Guest, engine_fault, show_lines};
 
 /// All strategies of a run, in the order of the configuration.
 pub struct HostedGuests {
@@ -90,30 +80,8 @@ impl Guests for HostedGuests {
 fn show_output(guest: &mut Guest, strategy: StrategyId, now: Time, tally: &mut Tally) {
     let output = guest.strategy.take_output();
     let name = &guest.name;
-    for line in output.logs {
-        let (time_ns, message) = (now.0, &line.message);
-        match line.level {
-            LogLevel::Error => tracing::error!(target: "strategy", %name, time_ns, "{message}"),
-            LogLevel::Warn => tracing::warn!(target: "strategy", %name, time_ns, "{message}"),
-            LogLevel::Info => tracing::info!(target: "strategy", %name, time_ns, "{message}"),
-            LogLevel::Debug => tracing::debug!(target: "strategy", %name, time_ns, "{message}"),
-        }
-    }
+    show_lines(name, now, &output.logs);
     for point in output.plots {
         tally.plot(now, strategy, &point.series, point.value, point.scale);
-    }
-}
-
-/// The host's classes of faults in the words of the journal.
-const fn engine_fault(kind: HostFault) -> FaultKind {
-    match kind {
-        HostFault::Trap => FaultKind::Trap,
-        HostFault::Fuel => FaultKind::Fuel,
-        HostFault::Memory => FaultKind::Memory,
-        HostFault::Stack => FaultKind::Stack,
-        HostFault::Intents => FaultKind::Intents,
-        HostFault::Output => FaultKind::Output,
-        HostFault::Contract | HostFault::Refused => FaultKind::Contract,
-        HostFault::HostPanic | HostFault::Dead => FaultKind::Host,
     }
 }

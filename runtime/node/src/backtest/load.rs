@@ -1,18 +1,11 @@
-//! What a run is made of, from the files that its configuration names: recordings, instruments,
-//! modules.
-
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::path::Path;
+//! What a backtest is made of, from the files that its configuration names: recordings and
+//! instruments.
 
 use windvane_engine::Instrument;
-use windvane_host::{Capabilities, Host, HostOptions, Limits};
 use windvane_venue::Assets;
 
 use super::feed::{Feed, FeedLatency};
-use super::guests::Guest;
-use super::{BacktestError, Options, Progress};
-use crate::build;
+use super::{BacktestError, Progress};
 use crate::config::{self, Config, InstrumentName, OnDamage};
 use crate::recording::{
     self, InstrumentSurvey, Recording, RecordingError, ResolveError, RulesSource, Survey, Tape,
@@ -106,81 +99,6 @@ fn recorded(name: &InstrumentName, surveys: &[&Survey]) -> Result<(), ResolveErr
         name: name.clone(),
         recorded: live.iter().map(|survey| survey.name()).collect(),
     })
-}
-
-pub(super) fn load_guests(
-    config: &Config,
-    options: &mut Options<'_>,
-) -> Result<Vec<Guest>, BacktestError> {
-    let host = Host::new(HostOptions {
-        compile_cache: build::cache_folder().ok().map(|dir| dir.join("compiled")),
-        ..HostOptions::default()
-    })?;
-    let mut guests = Vec::new();
-    // Strategies of one module share its build.
-    let mut modules: BTreeMap<&Path, Vec<u8>> = BTreeMap::new();
-    for strategy in &config.strategies {
-        let id = strategy.id.as_str().to_owned();
-        let bytes = match modules.entry(&strategy.module) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(module_bytes(strategy, &mut *options.progress)?),
-        };
-        let limits = Limits {
-            fuel_per_event: strategy.limits.fuel_per_event,
-            memory_bytes: strategy.limits.memory_mb as usize * 1024 * 1024,
-            ..Limits::default()
-        };
-        let granted = granted(strategy);
-        let loaded = host
-            .load(bytes, limits, granted)
-            .map_err(|source| BacktestError::Load {
-                strategy: id.clone(),
-                source,
-            })?;
-        guests.push(Guest {
-            strategy: loaded,
-            name: id,
-            params: strategy.params.to_string().into_bytes(),
-            instruments: Vec::new(),
-        });
-    }
-    Ok(guests)
-}
-
-/// The module of a strategy: built, if it is a folder, else read.
-fn module_bytes(
-    strategy: &config::Strategy,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Vec<u8>, BacktestError> {
-    let id = || strategy.id.as_str().to_owned();
-    let module = strategy.module.clone();
-    if module.is_dir() {
-        let built = build::build(&module, &mut |step| progress(Progress::Building { step }));
-        let built = built.map_err(|source| BacktestError::Build {
-            strategy: id(),
-            source,
-        })?;
-        return Ok(built.component);
-    }
-    if !module.exists() {
-        return Err(BacktestError::MissingModule {
-            strategy: id(),
-            module,
-        });
-    }
-    std::fs::read(&module).map_err(|source| BacktestError::ReadModule {
-        strategy: id(),
-        module,
-        source,
-    })
-}
-
-fn granted(strategy: &config::Strategy) -> Capabilities {
-    strategy
-        .capabilities
-        .iter()
-        .filter_map(|capability| windvane_host::Capability::from_name(capability.as_str()))
-        .collect()
 }
 
 pub(super) fn open_feed(

@@ -6,7 +6,6 @@ mod feed;
 mod guests;
 mod load;
 mod session;
-mod setup;
 mod summary;
 mod tally;
 mod transit;
@@ -18,8 +17,10 @@ use windvane_engine::{Engine, StrategyId, Time};
 use windvane_sim::{Latency, LatencyModel, Venue};
 use windvane_venue::Assets;
 
+use crate::assembly;
 use crate::config::{self, Config, InstrumentName};
 use crate::results::{ResultWriter, Summary};
+use crate::strategies;
 
 pub use error::BacktestError;
 use guests::HostedGuests;
@@ -67,25 +68,26 @@ pub enum Progress<'a> {
 /// # Errors
 /// See [`BacktestError`].
 pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, BacktestError> {
-    let names = setup::instrument_names(config);
+    let names = assembly::instrument_names(config);
     if config.strategies.is_empty() {
         return Err(BacktestError::NoStrategy);
     }
     let recordings = load::open_recordings(config, &mut *options.progress)?;
     let mut assets = Assets::default();
     let market = load::resolve_instruments(config, &names, &recordings, &mut assets)?;
-    let mut guests = load::load_guests(config, options)?;
+    let progress = &mut *options.progress;
+    let mut guests = strategies::load(config, &mut |step| progress(Progress::Building { step }))?;
 
-    let balances = setup::balances(&config.sim, &mut assets);
-    let venue_config = setup::venue_config(config, &balances);
+    let balances = assembly::balances(&config.sim, &mut assets);
+    let venue_config = assembly::venue_config(config, &balances);
     let venue = Venue::new(venue_config, market.instruments.clone())?;
     for (guest, strategy) in guests.iter_mut().zip(&config.strategies) {
         guest.instruments =
-            setup::instruments_json(strategy, &names, &market.instruments, assets.names());
+            assembly::instruments_json(strategy, &names, &market.instruments, assets.names());
     }
     let first = recordings.iter().map(|r| r.survey().first_recv_ns).min();
     let epoch = first.unwrap_or(0).div_euclid(1_000_000_000).max(1) as u64;
-    let engine = Engine::new(setup::engine_config(
+    let engine = Engine::new(assembly::engine_config(
         config,
         &names,
         market.instruments.clone(),

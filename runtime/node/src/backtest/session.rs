@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use windvane_driver::InitResult;
 use windvane_engine::event::Event;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Effect, Engine, Input, Request, StrategyId, Time};
@@ -35,17 +36,6 @@ pub trait Guests {
 
     /// Hands over the log lines and points of a strategy since the last time.
     fn drain_output(&mut self, strategy: StrategyId, now: Time, tally: &mut Tally);
-}
-
-/// How `init` of a strategy went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InitResult {
-    /// It is ready.
-    Ready,
-    /// It cannot work with its parameters or instruments, for this reason.
-    Refused(String),
-    /// It failed.
-    Fault(FaultKind),
 }
 
 /// One run.
@@ -331,6 +321,8 @@ impl<G: Guests> Session<G> {
                     self.tally.request_latency(latency_ns);
                     self.requests.send(now, latency_ns, *request);
                 }
+                // A backtest has no streams.
+                Effect::Reconnect { .. } => {}
             }
         }
         if let Some(engine) = &mut self.engine {

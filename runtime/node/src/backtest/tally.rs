@@ -218,7 +218,13 @@ impl Tally {
                 rejection,
             } => self.rejected(engine, *time, *strategy, terms, rejection),
             // The ledger has the total.
-            Notice::Funding { .. } => {}
+            Notice::Funding { .. }
+            // Only a live run has these.
+            | Notice::State { .. }
+            | Notice::Heartbeat { .. }
+            | Notice::Recovered { .. }
+            | Notice::Adopted { .. }
+            | Notice::Stray { .. } => {}
             Notice::Adjusted { time, adjustment } => {
                 tracing::warn!(time_ns = time.0, ?adjustment, "the venue's word differs");
             }

@@ -74,6 +74,7 @@ pub fn engine_config(
         epoch,
         balances,
         circumstances: circumstances(config),
+        live: None,
         keep_journal: false,
     }
 }

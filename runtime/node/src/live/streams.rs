@@ -1,0 +1,153 @@
+//! The streams of a run, each on a task of its own: what they say goes to the engine as it came.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use windvane_client::Client;
+use windvane_client::budget::Lane;
+use windvane_client::streams::{FeedItem, MarketFeed, StreamItem, UserStream};
+use windvane_engine::live::LiveInput;
+use windvane_engine::{Instrument, InstrumentId, Surface};
+use windvane_venue::market_stream::Topic;
+use windvane_venue::route;
+use windvane_venue::wire::Parameters;
+
+use super::mailbox::{Happened, Mailbox};
+use super::venue_surface;
+
+/// How often the venue's clock is read.
+const CLOCK_EVERY: Duration = Duration::from_secs(60);
+/// After a reading that failed.
+const CLOCK_AGAIN: Duration = Duration::from_secs(2);
+/// Readings of which the best counts.
+const CLOCK_SAMPLES: u8 = 3;
+/// Levels of a depth snapshot (spec 4, section 5: the local book).
+const DEPTH_LIMIT: &str = "1000";
+
+/// Brings a user stream to the engine; `reconnect` asks for a new connection.
+pub async fn user(
+    surface: Surface,
+    mut stream: UserStream,
+    reconnect: Arc<Notify>,
+    mailbox: Mailbox,
+) {
+    let live = |input| Happened::Live(input);
+    loop {
+        let item = tokio::select! {
+            item = stream.next_text() => item,
+            () = reconnect.notified() => {
+                stream.restart();
+                continue;
+            }
+        };
+        let Some(item) = item else { return };
+        mailbox.tell(match item {
+            StreamItem::Event(text) => Happened::User { surface, text },
+            StreamItem::Connected { .. } => live(LiveInput::StreamUp { surface }),
+            StreamItem::Gap { reason, .. } => {
+                tracing::warn!(%surface, %reason, "the user stream may miss events");
+                live(LiveInput::StreamDown { surface })
+            }
+            StreamItem::Failed { why, .. } => {
+                tracing::warn!(%surface, %why, "no user stream");
+                continue;
+            }
+            StreamItem::Unreadable { text, error, .. } => {
+                // What it told is missed: as good as a gap.
+                tracing::error!(%surface, error, text, "a user event cannot be read");
+                stream.restart();
+                live(LiveInput::StreamDown { surface })
+            }
+            StreamItem::Alive { .. } => live(LiveInput::StreamAlive { surface }),
+        });
+    }
+}
+
+/// Brings public frames to the engine.
+pub async fn market(surface: Surface, mut feed: MarketFeed, mailbox: Mailbox) {
+    loop {
+        match feed.next().await {
+            FeedItem::Frame(frame) => mailbox.tell(Happened::Frame {
+                surface,
+                frame,
+                at: Instant::now(),
+            }),
+            FeedItem::Source { topic, source, why } => {
+                tracing::info!(%surface, %topic, ?source, %why, "market data");
+            }
+            FeedItem::Connected { .. } => {}
+            FeedItem::Gap { topics, reason } => {
+                tracing::warn!(%surface, %reason, "public events may be missed");
+                let symbols = symbols(&topics);
+                mailbox.tell(Happened::Interrupted { surface, symbols });
+            }
+            FeedItem::Failed { why, .. } => tracing::warn!(%surface, %why, "no public stream"),
+            FeedItem::NotPolled { why, .. } => tracing::warn!(%surface, why, "not polled"),
+        }
+    }
+}
+
+fn symbols(topics: &[Topic]) -> Vec<String> {
+    let named = topics.iter().filter_map(|topic| match topic {
+        Topic::Of { symbol, .. } => Some(symbol.to_ascii_uppercase()),
+        _ => None,
+    });
+    let mut symbols: Vec<_> = named.collect();
+    symbols.dedup();
+    symbols
+}
+
+/// Reads the venue's clock again and again.
+pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
+    loop {
+        let read = client.sync_clock(venue_surface(surface), CLOCK_SAMPLES).await;
+        let pause = match read {
+            Ok(offset) => {
+                mailbox.tell(Happened::Live(LiveInput::Clock {
+                    surface,
+                    offset_ns: offset.offset_ms.saturating_mul(1_000_000),
+                    error_ns: 0,
+                }));
+                CLOCK_EVERY
+            }
+            Err(error) => {
+                tracing::warn!(%surface, %error, "the venue's clock was not read");
+                CLOCK_AGAIN
+            }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Fetches the depth that the differences of an instrument wait for.
+pub fn fetch_depth(
+    client: &Client,
+    id: InstrumentId,
+    instrument: &Instrument,
+    mailbox: &Mailbox,
+) {
+    let name = format!("{}.depth", instrument.surface);
+    let Some(route) = route::named(&name) else {
+        return;
+    };
+    let (client, mailbox) = (client.in_lane(Lane::Query), mailbox.clone());
+    let mut parameters = Parameters::new();
+    parameters.push("symbol", instrument.symbol.as_str());
+    parameters.push("limit", DEPTH_LIMIT);
+    tokio::spawn(async move {
+        let answer = client.call(route, None, &parameters).await;
+        let text = match answer.into_result() {
+            Ok(answer) => Some(answer.text),
+            Err(not_done) => {
+                tracing::warn!(%not_done, "no depth");
+                tokio::time::sleep(CLOCK_AGAIN).await;
+                None
+            }
+        };
+        mailbox.tell(Happened::Depth {
+            instrument: id,
+            text,
+        });
+    });
+}
