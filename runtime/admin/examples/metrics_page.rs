@@ -1,0 +1,5 @@
+//! Prints the page of all metrics.
+
+fn main() {
+    print!("{}", windvane_admin::metrics::page());
+}

@@ -1,0 +1,86 @@
+//! `<data_dir>/admin.addr`: where a running instance listens, so that verbs find it. It is there
+//! while the server runs; after a crash it stays behind, and whoever reads it must expect that
+//! nobody, or somebody else, is at that address.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use crate::write_aside::write_aside;
+
+const NAME: &str = "admin.addr";
+
+/// The file of this process; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct AddressFile {
+    path: PathBuf,
+    address: SocketAddr,
+}
+
+impl AddressFile {
+    /// Where the file of a data folder is.
+    pub(crate) fn path(data_dir: &Path) -> PathBuf {
+        data_dir.join(NAME)
+    }
+
+    /// Tells everybody who can see the data folder.
+    pub(crate) fn write(data_dir: &Path, address: SocketAddr) -> io::Result<Self> {
+        let path = Self::path(data_dir);
+        write_aside(&path, format!("{address}\n").as_bytes(), 0o644)?;
+        Ok(Self { path, address })
+    }
+
+    /// The address in the file; `None` without a file.
+    pub(crate) fn read(data_dir: &Path) -> io::Result<Option<SocketAddr>> {
+        let text = match fs::read_to_string(Self::path(data_dir)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let address = text.trim().parse();
+        address
+            .map(Some)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it holds no address"))
+    }
+}
+
+impl Drop for AddressFile {
+    fn drop(&mut self) {
+        let path = &self.path;
+        // A successor may have written its own by now.
+        let ours = path
+            .parent()
+            .is_some_and(|folder| matches!(Self::read(folder), Ok(Some(a)) if a == self.address));
+        if ours && let Err(error) = fs::remove_file(path) {
+            tracing::warn!(path = %path.display(), %error, "admin.addr stays behind");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_there_until_dropped_and_a_successors_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = ("127.0.0.1:1000", "[::1]:2000");
+        assert!(AddressFile::read(folder.path()).unwrap().is_none());
+        let first = AddressFile::write(folder.path(), one.parse().unwrap()).unwrap();
+        let read = || AddressFile::read(folder.path()).unwrap();
+        assert_eq!(read(), Some(one.parse().unwrap()));
+        let second = AddressFile::write(folder.path(), two.parse().unwrap()).unwrap();
+        drop(first);
+        assert_eq!(read(), Some(two.parse().unwrap()));
+        drop(second);
+        assert_eq!(read(), None);
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_not_a_missing_one() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(AddressFile::path(folder.path()), "nowhere").unwrap();
+        assert!(AddressFile::read(folder.path()).is_err());
+    }
+}

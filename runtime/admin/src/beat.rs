@@ -1,0 +1,74 @@
+//! The sign of life of the engine's loop: marked by the loop, read by `/health`, by the metrics
+//! and by the service manager's watchdog.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+/// When the engine's loop last made progress, by a clock that never jumps.
+#[derive(Clone, Debug)]
+pub struct Beat {
+    start: Instant,
+    /// Milliseconds after `start`.
+    marked_ms: Arc<AtomicI64>,
+}
+
+impl Beat {
+    /// A beat that was marked just now.
+    pub fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            marked_ms: Arc::new(AtomicI64::new(0)),
+        }
+    }
+
+    /// The loop made a turn. Costs a clock reading and a store.
+    pub fn mark(&self) {
+        self.mark_at(Instant::now());
+    }
+
+    /// The same for a loop that has read the clock anyway.
+    pub fn mark_at(&self, now: Instant) {
+        let after = now.saturating_duration_since(self.start);
+        let after_ms = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
+        self.marked_ms.store(after_ms, Ordering::Relaxed);
+    }
+
+    /// Time since the last mark.
+    pub fn age(&self) -> Duration {
+        let marked_ms = u64::try_from(self.marked_ms.load(Ordering::Relaxed)).unwrap_or(0);
+        let marked = Duration::from_millis(marked_ms);
+        self.start.elapsed().saturating_sub(marked)
+    }
+}
+
+#[cfg(test)]
+impl Beat {
+    /// A beat that was last marked so long ago.
+    pub(crate) fn aged(age: Duration) -> Self {
+        let now = Instant::now();
+        Self {
+            start: now.checked_sub(age).unwrap_or(now),
+            marked_ms: Arc::new(AtomicI64::new(0)),
+        }
+    }
+}
+
+impl Default for Beat {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_marks_the_same_beat_and_age_counts_from_the_mark() {
+        let beat = Beat::aged(Duration::from_secs(60));
+        assert!(beat.age() >= Duration::from_secs(60));
+        beat.clone().mark();
+        assert!(beat.age() < Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,268 @@
+//! The half of the command line: asks and commands a running instance, and tells *not running*
+//! apart from everything else that can go wrong.
+//!
+//! The token is shown only to a server that answered as Windvane does: a stale `admin.addr` may
+//! name a port that another program has taken since.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, SERVER};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::address_file::AddressFile;
+use crate::server;
+use crate::steer::{Applied, Command, Refused};
+use crate::token::{Token, TokenError};
+
+/// Longer than the server waits for its engine.
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+/// Far more than all orders of an account.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Where the token of a running instance comes from.
+#[derive(Clone, Debug)]
+pub enum TokenSource {
+    /// A file, usually `<data_dir>/admin.token`.
+    File(PathBuf),
+    /// It is at hand, such as from an environment variable.
+    Token(Token),
+}
+
+/// What can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// [`crate::view::Status`].
+    Status,
+    /// A list of [`crate::view::Order`].
+    Orders,
+    /// A list of [`crate::view::Position`].
+    Positions,
+    /// A list of [`crate::view::Balance`].
+    Balances,
+    /// A list of [`crate::view::Strategy`].
+    Strategies,
+}
+
+impl Question {
+    /// All questions.
+    pub const ALL: [Self; 5] = [
+        Self::Status,
+        Self::Orders,
+        Self::Positions,
+        Self::Balances,
+        Self::Strategies,
+    ];
+
+    /// The verb, which is also the last part of the route.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Orders => "orders",
+            Self::Positions => "positions",
+            Self::Balances => "balances",
+            Self::Strategies => "strategies",
+        }
+    }
+}
+
+/// A question or a command that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nobody is there.
+    #[error("no instance is running: {0}; start it with windvane run")]
+    NotRunning(String),
+    /// The token cannot be had.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The instance said no.
+    #[error("{}; {}", .1.error, .1.what_to_do)]
+    Refused(StatusCode, Refused),
+    /// It is not known what became of it.
+    #[error("the instance at {address} {what}; ask windvane status, and look at its log")]
+    Failed {
+        /// Its address.
+        address: SocketAddr,
+        /// What went wrong.
+        what: String,
+    },
+}
+
+impl AskError {
+    /// What the command line exits with: 3 when nobody runs, 1 otherwise.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotRunning(_) => 3,
+            Self::Token(_) | Self::Refused(..) | Self::Failed { .. } => 1,
+        }
+    }
+}
+
+/// A running instance.
+#[derive(Debug)]
+pub struct Admin {
+    address: SocketAddr,
+    token: Token,
+}
+
+impl Admin {
+    /// Finds the instance of a data folder by its `admin.addr`.
+    pub async fn in_data_dir(data_dir: &Path, token: TokenSource) -> Result<Self, AskError> {
+        let path = AddressFile::path(data_dir);
+        match AddressFile::read(data_dir) {
+            Ok(Some(address)) => Self::connect(address, token).await,
+            Ok(None) => Err(AskError::NotRunning(format!(
+                "there is no {}",
+                path.display()
+            ))),
+            Err(error) => {
+                let text = format!("{} cannot be used: {error}", path.display());
+                Err(AskError::NotRunning(text))
+            }
+        }
+    }
+
+    /// Finds the instance at an address, and makes sure that it is one before it reads the token.
+    pub async fn connect(address: SocketAddr, token: TokenSource) -> Result<Self, AskError> {
+        let asked = request(address, Method::GET, "/health").body(Full::default());
+        let answer = exchange(address, asked).await?;
+        let server = answer.headers().get(SERVER);
+        if server.is_none_or(|name| name != server::SERVER) {
+            return Err(somebody_else(address));
+        }
+        let token = match token {
+            TokenSource::File(path) => Token::read(&path)?,
+            TokenSource::Token(token) => token,
+        };
+        Ok(Self { address, token })
+    }
+
+    /// Its address.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Asks; `T` is what [`Question`] says, or `serde_json::Value`.
+    pub async fn get<T: DeserializeOwned>(&self, question: Question) -> Result<T, AskError> {
+        let path = format!("/api/{}", question.as_str());
+        self.ask(Method::GET, &path, Full::default()).await
+    }
+
+    /// Commands, one strategy or all; answers what is now the state.
+    pub async fn post(
+        &self,
+        command: Command,
+        strategy: Option<&str>,
+    ) -> Result<Applied, AskError> {
+        #[derive(Serialize)]
+        struct Order<'a> {
+            strategy: &'a str,
+        }
+        let body = match strategy.map(|strategy| serde_json::to_vec(&Order { strategy })) {
+            None => Bytes::new(),
+            Some(Ok(body)) => body.into(),
+            Some(Err(error)) => return Err(self.failed(&format!("cannot be asked: {error}"))),
+        };
+        let path = format!("/api/{}", command.as_str());
+        self.ask(Method::POST, &path, Full::new(body)).await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Full<Bytes>,
+    ) -> Result<T, AskError> {
+        let asked = request(self.address, method, path)
+            .header(AUTHORIZATION, self.token.authorization())
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
+        let answer = exchange(self.address, asked).await?;
+        let (head, body) = answer.into_parts();
+        if head.status.is_success() {
+            let read = serde_json::from_slice(&body);
+            return read.map_err(|error| self.failed(&format!("answered no JSON: {error}")));
+        }
+        match serde_json::from_slice(&body) {
+            Ok(refused) => Err(AskError::Refused(head.status, refused)),
+            Err(_) => Err(self.failed(&format!("answered {} without a reason", head.status))),
+        }
+    }
+
+    fn failed(&self, what: &str) -> AskError {
+        failed(self.address, what)
+    }
+}
+
+fn failed(address: SocketAddr, what: &str) -> AskError {
+    let what = what.to_owned();
+    AskError::Failed { address, what }
+}
+
+fn somebody_else(address: SocketAddr) -> AskError {
+    AskError::NotRunning(format!("what listens at {address} is another program"))
+}
+
+fn request(address: SocketAddr, method: Method, path: &str) -> http::request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, address.to_string())
+}
+
+async fn exchange(
+    address: SocketAddr,
+    request: http::Result<Request<Full<Bytes>>>,
+) -> Result<Response<Bytes>, AskError> {
+    let request = request.map_err(|error| failed(address, &format!("cannot be asked: {error}")))?;
+    let late = |_| failed(address, "does not answer");
+    timeout(ANSWER_WITHIN, exchange_once(address, request))
+        .await
+        .map_err(late)?
+}
+
+async fn exchange_once(
+    address: SocketAddr,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Bytes>, AskError> {
+    let cut = |error: hyper::Error| {
+        // What is no HTTP at all is no instance of ours.
+        if error.is_parse() {
+            return somebody_else(address);
+        }
+        failed(address, &format!("broke the connection: {error}"))
+    };
+    let stream = TcpStream::connect(address).await.map_err(|error| {
+        if error.kind() == io::ErrorKind::ConnectionRefused {
+            return AskError::NotRunning(format!("nobody listens at {address}"));
+        }
+        failed(address, &format!("cannot be reached: {error}"))
+    })?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(cut)?;
+    let answered = async {
+        let (head, body) = sender
+            .send_request(request)
+            .await
+            .map_err(cut)?
+            .into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| failed(address, &format!("answered badly: {error}")))?;
+        Ok(Response::from_parts(head, body.to_bytes()))
+    };
+    tokio::pin!(answered);
+    tokio::select! {
+        answer = &mut answered => answer,
+        // How it ended, the answer says.
+        _ = connection => answered.await,
+    }
+}

@@ -1,0 +1,108 @@
+//! Every metric: name, unit, labels, meaning. The page `METRICS.md` is made from it.
+//!
+//! Nothing else in the program names a metric.
+
+use super::family::{Counters, Gauges, Line, Summaries};
+
+/// A static of each line, and [`LINES`] of all of them, so that none can be left out.
+macro_rules! table {
+    ($($id:ident: $family:ident<$labels:literal>, $kind:ident, $name:literal, $unit:literal,
+        $label:expr, $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub static $id: $family<$labels> = $family::$kind($name, $unit, &$label, $meaning);
+        )*
+
+        /// All of them.
+        pub static LINES: &[Line] = &[$($family::<$labels>::$kind($name, $unit, &$label, $meaning).line()),*];
+    };
+}
+
+table! {
+    INFO: Gauges<2>, gauge, "windvane_info", "1", ["version", "mode"],
+        "Always 1; the version of the program and the mode of the run (paper, live).";
+    STATE: Gauges<1>, gauge, "windvane_state", "0 or 1", ["state"],
+        "1 for the state of the run (booting, syncing, ready, degraded, paused, halted), 0 for the others.";
+    STATE_SINCE: Gauges<0>, gauge, "windvane_state_since_seconds", "Unix seconds", [],
+        "When the run entered its state.";
+    STATE_MOVES: Counters<2>, counter, "windvane_state_moves_total", "moves", ["from", "to"],
+        "Moves from one state of the run to another.";
+    DOUBTS: Gauges<0>, gauge, "windvane_doubts", "doubts", [],
+        "How many things are in doubt; the run is degraded while it is not 0.";
+    UPTIME: Gauges<0>, gauge, "windvane_uptime_seconds", "seconds", [],
+        "Time since the process started.";
+    LOOP_AGE: Gauges<0>, gauge, "windvane_loop_age_seconds", "seconds", [],
+        "Time since the engine's loop last made a turn.";
+    MEMORY: Gauges<0>, gauge, "windvane_memory_bytes", "bytes", [],
+        "Resident memory of the process.";
+
+    MARKET_EVENTS: Counters<1>, counter, "windvane_market_events_total", "events", ["surface"],
+        "Market events that entered the engine.";
+    ORDERS: Counters<2>, counter, "windvane_orders_total", "orders", ["strategy", "outcome"],
+        "Orders by what became of them: sent, rejected (by a local rule, nothing was sent), refused (by the venue), unknown (its outcome was lost and is asked for), filled, canceled, expired.";
+    OPEN_ORDERS: Gauges<1>, gauge, "windvane_open_orders", "orders", ["strategy"],
+        "Own orders that may be live at the venue, those of unknown outcome included.";
+    FILLS: Counters<1>, counter, "windvane_fills_total", "fills", ["strategy"],
+        "Fills of own orders, recovered ones included.";
+    FILLS_RECOVERED: Counters<1>, counter, "windvane_fills_recovered_total", "fills", ["strategy"],
+        "Fills that the user stream missed and REST told of.";
+    EXTERNAL: Counters<1>, counter, "windvane_external_total", "events", ["surface"],
+        "Orders and fills of others on the account, liquidation included.";
+    REALIZED_PNL: Gauges<1>, gauge, "windvane_realized_pnl", "quote asset", ["strategy"],
+        "Realized profit before fees.";
+    UNREALIZED_PNL: Gauges<1>, gauge, "windvane_unrealized_pnl", "quote asset", ["strategy"],
+        "Unrealized profit; NaN while an open position has no price.";
+    FEES: Gauges<1>, gauge, "windvane_fees", "quote asset", ["strategy"],
+        "Fees, positive when paid.";
+    FUNDING: Gauges<1>, gauge, "windvane_funding", "quote asset", ["strategy"],
+        "Funding, positive when received.";
+
+    ORDER_LATENCY: Summaries<0>, summary, "windvane_order_latency_seconds", "seconds", [],
+        "From a market event received to the signed order request handed to the socket, the durable record of the intent included.";
+    JOURNAL_DURABLE: Summaries<0>, summary, "windvane_journal_durable_seconds", "seconds", [],
+        "From a block of records handed to the journal to its being durable.";
+    JOURNAL_BEHIND_RECORDS: Gauges<0>, gauge, "windvane_journal_behind_records", "records", [],
+        "Records of the engine that are not durable yet.";
+    JOURNAL_BEHIND_SECONDS: Gauges<0>, gauge, "windvane_journal_behind_seconds", "seconds", [],
+        "Age of the oldest record that is not durable yet.";
+    JOURNAL_BYTES: Gauges<0>, gauge, "windvane_journal_bytes", "bytes", [],
+        "What the journal takes on disk.";
+
+    HEARTBEATS: Counters<2>, counter, "windvane_heartbeats_total", "countdowns", ["instrument", "outcome"],
+        "Dead man's switches: renewed, failed (not confirmed by the venue), withheld (the run is not healthy), lapsed (not renewed in time).";
+    RECONCILIATIONS: Counters<2>, counter, "windvane_reconciliations_total", "rounds", ["surface", "outcome"],
+        "Rounds of reconciliation: clean, or unexplained (a difference was left).";
+    ADJUSTMENTS: Counters<1>, counter, "windvane_adjustments_total", "adjustments", ["kind"],
+        "Corrections by the venue's word: balance, position, absent (an order that it does not know).";
+    STREAM_UP: Gauges<2>, gauge, "windvane_stream_up", "0 or 1", ["surface", "stream"],
+        "1 while the stream (user, market) is connected.";
+    STREAM_GAPS: Counters<2>, counter, "windvane_stream_gaps_total", "gaps", ["surface", "stream"],
+        "Times that a stream was cut, fell silent or skipped, and was caught up with over REST.";
+    CLOCK_OFFSET: Gauges<1>, gauge, "windvane_clock_offset_seconds", "seconds", ["surface"],
+        "The venue's clock minus ours.";
+
+    REQUESTS: Counters<2>, counter, "windvane_requests_total", "requests", ["surface", "outcome"],
+        "Requests to the venue: done, refused, unknown, wait (told to come back later).";
+    REQUEST_SECONDS: Summaries<1>, summary, "windvane_request_seconds", "seconds", ["surface"],
+        "From a request handed to the socket to its answer.";
+    WEIGHT_USED: Gauges<1>, gauge, "windvane_weight_used", "weight", ["surface"],
+        "Weight used of the current minute, as the venue counts it.";
+    WEIGHT_LIMIT: Gauges<1>, gauge, "windvane_weight_limit", "weight", ["surface"],
+        "Weight that the venue allows in a minute.";
+    BUDGET_WAIT: Summaries<1>, summary, "windvane_budget_wait_seconds", "seconds", ["lane"],
+        "Time that a request waited for its share of the weight.";
+    BANS: Counters<1>, counter, "windvane_bans_total", "bans", ["surface"],
+        "Times that the venue answered 418.";
+
+    QUARANTINES: Counters<2>, counter, "windvane_quarantines_total", "quarantines", ["strategy", "fault"],
+        "Quarantines by their fault (trap, fuel, memory, stack, intents, output, contract, host, loss).";
+    QUARANTINED: Gauges<1>, gauge, "windvane_quarantined", "0 or 1", ["strategy"],
+        "1 while the strategy is quarantined.";
+    CALLBACK_SECONDS: Summaries<1>, summary, "windvane_callback_seconds", "seconds", ["strategy"],
+        "Time of a callback of the strategy.";
+
+    COMMANDS: Counters<2>, counter, "windvane_commands_total", "commands", ["command", "outcome"],
+        "Commands of the operator: applied, refused, unanswered.";
+    ADMIN_REQUESTS: Counters<1>, counter, "windvane_admin_requests_total", "requests", ["status"],
+        "Requests to the admin server by the status of the answer.";
+}

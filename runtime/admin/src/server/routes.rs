@@ -1,0 +1,269 @@
+//! The routes, and what each of them does. GET shows and never changes; POST commands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::metrics::table;
+use crate::steer::{Applied, Command, Refused, Steer};
+use crate::view::{self, Published};
+
+use super::answer::{json, refuse};
+use super::gate::{Gate, admit_host, admit_token};
+use super::{Served, Settings};
+
+/// A command's body is the id of a strategy at most.
+const BODY_BYTES_MAX: usize = 4 * 1024;
+/// A body is there within this.
+const BODY_WITHIN: Duration = Duration::from_secs(5);
+
+/// What handlers share.
+#[derive(Debug)]
+struct Desk {
+    settings: Settings,
+    served: Served,
+}
+
+impl Desk {
+    fn published(&self) -> Arc<Published> {
+        Arc::clone(&self.served.published.borrow())
+    }
+}
+
+type Shared = State<Arc<Desk>>;
+
+/// All routes.
+pub(super) fn router(settings: Settings, served: Served, gate: Gate) -> Router {
+    let gate = Arc::new(gate);
+    let metrics = served.metrics.clone();
+    let desk = Arc::new(Desk { settings, served });
+    let mut api = Router::new()
+        .route("/status", show(|now| &now.status))
+        .route("/orders", show(|now| &now.orders))
+        .route("/positions", show(|now| &now.positions))
+        .route("/balances", show(|now| &now.balances))
+        .route("/strategies", show(|now| &now.strategies));
+    for command in Command::ALL {
+        api = api.route(&format!("/{}", command.as_str()), take(command));
+    }
+    let api = api
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::clone(&gate), admit_token));
+    Router::new()
+        .nest("/api", api)
+        .route("/metrics", get(show_metrics))
+        .route("/health", get(show_health))
+        .route("/ready", get(show_ready))
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state((gate, metrics), admit_host))
+        .with_state(desk)
+}
+
+async fn unknown_route() -> Response {
+    refuse(
+        StatusCode::NOT_FOUND,
+        "there is no such route",
+        "GET /api/status, orders, positions, balances, strategies; POST /api/pause, resume, \
+         halt, flatten, reload; GET /metrics, /health, /ready",
+    )
+}
+
+async fn wrong_method() -> Response {
+    refuse(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "the route does not take this method",
+        "use the method in the Allow header: GET shows, POST commands",
+    )
+}
+
+/// A route that shows a part of what was published last.
+fn show<T: Serialize>(part: fn(&Published) -> &T) -> MethodRouter<Arc<Desk>>
+where
+    T: 'static,
+{
+    get(move |State(desk): Shared| async move { json(StatusCode::OK, part(&desk.published())) })
+}
+
+/// A route that takes a command.
+fn take(command: Command) -> MethodRouter<Arc<Desk>> {
+    post(
+        move |State(desk): Shared, request: axum::extract::Request| async move {
+            let to = match read_order(request.into_body()).await {
+                Ok(to) => to,
+                Err(refused) => return refused,
+            };
+            let (outcome, response) = match steer(&desk, command, to.strategy.clone()).await {
+                Ok(Ok(applied)) => ("applied", json(StatusCode::OK, &applied)),
+                Ok(Err(refused)) => ("refused", json(StatusCode::CONFLICT, &refused)),
+                Err(Unanswered::Late) => ("unanswered", late(desk.settings.answer_within)),
+                Err(Unanswered::Gone) => ("unanswered", gone()),
+            };
+            let (verb, status) = (command.as_str(), response.status().as_u16());
+            tracing::info!(
+                command = verb,
+                strategy = to.strategy,
+                outcome,
+                status,
+                "operator"
+            );
+            let metrics = &desk.served.metrics;
+            metrics.within(|| table::COMMANDS.of([verb, outcome]).increment(1));
+            response
+        },
+    )
+}
+
+/// To whom a command is given; no body is the same as an empty object.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    /// One strategy; all when absent.
+    strategy: Option<String>,
+}
+
+async fn read_order(body: Body) -> Result<Order, Response> {
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    let bytes = match timeout(BODY_WITHIN, body).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            return Err(refuse(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                &format!("the body is over {BODY_BYTES_MAX} bytes"),
+                "send no body, or {\"strategy\": \"ID\"}",
+            ));
+        }
+        Ok(Err(_)) => {
+            return Err(refuse(
+                StatusCode::BAD_REQUEST,
+                "the body was cut",
+                "send it again; nothing was done",
+            ));
+        }
+        Err(_) => {
+            return Err(refuse(
+                StatusCode::REQUEST_TIMEOUT,
+                "the body did not come in time",
+                "send it again, at once; nothing was done",
+            ));
+        }
+    };
+    if bytes.is_empty() {
+        return Ok(Order::default());
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        refuse(
+            StatusCode::BAD_REQUEST,
+            &format!("the body is not a command: {error}"),
+            "send no body, or {\"strategy\": \"ID\"}",
+        )
+    })
+}
+
+/// A command without an answer.
+enum Unanswered {
+    /// Not in time.
+    Late,
+    /// The engine's loop has ended.
+    Gone,
+}
+
+async fn steer(
+    desk: &Desk,
+    command: Command,
+    strategy: Option<String>,
+) -> Result<Result<Applied, Refused>, Unanswered> {
+    let (answer, answered) = oneshot::channel();
+    let steer = Steer {
+        command,
+        strategy,
+        answer,
+    };
+    let asked = async {
+        let sent = desk.served.steer.send(steer).await;
+        sent.map_err(|_| Unanswered::Gone)?;
+        answered.await.map_err(|_| Unanswered::Gone)
+    };
+    let in_time = timeout(desk.settings.answer_within, asked).await;
+    in_time.unwrap_or(Err(Unanswered::Late))
+}
+
+fn late(within: Duration) -> Response {
+    refuse(
+        StatusCode::GATEWAY_TIMEOUT,
+        &format!(
+            "the engine did not answer within {} s",
+            within.as_secs_f32()
+        ),
+        "it may still carry the command out: look at status; if it hangs, end the process, and \
+         the dead man's switches cancel its orders",
+    )
+}
+
+fn gone() -> Response {
+    refuse(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the engine's loop has ended; the command may not have been carried out",
+        "look at the log, and start it again",
+    )
+}
+
+async fn show_metrics(State(desk): Shared) -> Response {
+    let text = desk
+        .served
+        .metrics
+        .text(&desk.published(), &desk.served.beat);
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    ([(CONTENT_TYPE, kind)], text).into_response()
+}
+
+#[derive(Serialize)]
+struct Health {
+    healthy: bool,
+    /// Since the engine's loop last made progress.
+    loop_age_ms: u64,
+}
+
+async fn show_health(State(desk): Shared) -> Response {
+    let age = desk.served.beat.age();
+    let healthy = age <= desk.settings.stalled_after;
+    let status = match healthy {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let loop_age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    let health = Health {
+        healthy,
+        loop_age_ms,
+    };
+    json(status, &health)
+}
+
+#[derive(Serialize)]
+struct Ready {
+    ready: bool,
+    state: view::State,
+}
+
+async fn show_ready(State(desk): Shared) -> Response {
+    let state = desk.published().status.state;
+    let ready = state == view::State::Ready;
+    let status = match ready {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    json(status, &Ready { ready, state })
+}

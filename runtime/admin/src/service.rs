@@ -1,0 +1,224 @@
+//! What a service manager is told: ready, status, sign of life, stopping. The protocol of
+//! `sd_notify(3)`: datagrams to the socket in `NOTIFY_SOCKET`, silently nothing without it.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::beat::Beat;
+use crate::view::{Published, Status};
+
+/// How often the status is told when there is no watchdog to feed.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// The way to the service manager.
+#[derive(Debug)]
+pub struct Notifier {
+    socket: Option<UnixDatagram>,
+    watchdog: Option<Duration>,
+}
+
+/// The environment names a service manager that cannot be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("NOTIFY_SOCKET {socket}: {error}; start it by the service manager, or unset the variable")]
+pub struct NotifyError {
+    socket: String,
+    error: io::Error,
+}
+
+impl Notifier {
+    /// The service manager that started this process; nobody, when none did.
+    pub fn from_env() -> Result<Self, NotifyError> {
+        let Some(name) = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
+            return Ok(Self::nobody());
+        };
+        let number = |name| env::var(name).ok()?.parse::<u64>().ok();
+        // The variables are inherited: a watchdog that is another process's is not ours to feed.
+        let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(process::id()));
+        let watchdog = number("WATCHDOG_USEC").filter(|usec| ours && *usec > 0);
+        Self::to(&name, watchdog.map(Duration::from_micros))
+    }
+
+    /// Tells nobody.
+    pub const fn nobody() -> Self {
+        Self {
+            socket: None,
+            watchdog: None,
+        }
+    }
+
+    /// The service manager at a socket; a name that starts with `@` is in the abstract namespace.
+    pub fn to(name: &OsStr, watchdog: Option<Duration>) -> Result<Self, NotifyError> {
+        let connected = connect(name).map_err(|error| NotifyError {
+            socket: name.to_string_lossy().into_owned(),
+            error,
+        })?;
+        Ok(Self {
+            socket: Some(connected),
+            watchdog,
+        })
+    }
+
+    /// Start-up is done: the admin server listens, and the run makes its own way to `ready`. To
+    /// wait for the venue here would have a venue's outage end the service.
+    pub fn ready(&self) {
+        self.send("READY=1");
+    }
+
+    /// One line for people.
+    pub fn status(&self, text: &str) {
+        // A line end would begin another assignment.
+        self.send(&format!("STATUS={}", text.replace(['\n', '\r'], " ")));
+    }
+
+    /// The process lives and works.
+    pub fn watchdog(&self) {
+        self.send("WATCHDOG=1");
+    }
+
+    /// The process is about to end in order.
+    pub fn stopping(&self) {
+        self.send("STOPPING=1");
+    }
+
+    /// Feeds the watchdog while the engine's loop makes progress, and tells of the state. Runs
+    /// until nobody publishes any more; to be raced against the end of the run.
+    pub async fn keep(&self, beat: Beat, mut published: watch::Receiver<Arc<Published>>) {
+        // Half of what is allowed, as the protocol asks for.
+        let every = self.watchdog.map_or(TOLD_EVERY, |allowed| allowed / 2);
+        let mut turns = tokio::time::interval(every.max(Duration::from_millis(1)));
+        turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut told = String::new();
+        loop {
+            tokio::select! {
+                _ = turns.tick() => {}
+                changed = published.changed() => if changed.is_err() { return },
+            }
+            // One turn missed is not yet a hang; a beat as old as the whole time allowed is.
+            if self.watchdog.is_some_and(|allowed| beat.age() < allowed) {
+                self.watchdog();
+            }
+            let line = line(&published.borrow_and_update().status);
+            if line != told {
+                self.status(&line);
+                told = line;
+            }
+        }
+    }
+
+    fn send(&self, text: &str) {
+        let Some(socket) = &self.socket else { return };
+        if let Err(error) = socket.send(text.as_bytes()) {
+            tracing::warn!(text, %error, "the service manager was not told");
+        }
+    }
+}
+
+fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
+    let address = match name.as_bytes().strip_prefix(b"@") {
+        Some(abstract_name) => SocketAddr::from_abstract_name(abstract_name)?,
+        None => SocketAddr::from_pathname(Path::new(name))?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.connect_addr(&address)?;
+    // A manager that does not read must never hold the run up.
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+fn line(status: &Status) -> String {
+    let (mode, state) = (status.mode.as_str(), status.state);
+    if status.reason.is_empty() {
+        return format!("{mode}, {state}");
+    }
+    format!("{mode}, {state}: {}", status.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::State;
+
+    fn manager() -> (tempfile::TempDir, UnixDatagram, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        (folder, socket, path)
+    }
+
+    fn heard(socket: &UnixDatagram) -> String {
+        let mut buffer = [0; 512];
+        let length = socket.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    }
+
+    #[test]
+    fn a_manager_hears_each_message_as_one_datagram() {
+        let (_folder, socket, path) = manager();
+        let notifier = Notifier::to(path.as_os_str(), None).unwrap();
+        notifier.ready();
+        notifier.status("two\nlines");
+        notifier.watchdog();
+        notifier.stopping();
+        let all: Vec<_> = (0..4).map(|_| heard(&socket)).collect();
+        assert_eq!(
+            all,
+            ["READY=1", "STATUS=two lines", "WATCHDOG=1", "STOPPING=1"]
+        );
+    }
+
+    #[test]
+    fn an_abstract_socket_is_reached_and_a_missing_one_is_named() {
+        let name = format!("windvane-notify-test-{}", process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let socket = UnixDatagram::bind_addr(&address).unwrap();
+        let notifier = Notifier::to(OsStr::new(&format!("@{name}")), None).unwrap();
+        notifier.ready();
+        assert_eq!(heard(&socket), "READY=1");
+        let missing = Notifier::to(OsStr::new("/nowhere/notify"), None).unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/notify"));
+        Notifier::nobody().ready();
+    }
+
+    #[tokio::test]
+    async fn the_watchdog_is_fed_while_the_loop_lives_and_starves_when_it_hangs() {
+        let (_folder, socket, path) = manager();
+        let notifier = Notifier::to(path.as_os_str(), Some(Duration::from_secs(60))).unwrap();
+        let beat = Beat::aged(Duration::from_secs(120));
+        let (publish, published) = watch::channel(Arc::new(Published::default()));
+        let keeping = tokio::spawn({
+            let beat = beat.clone();
+            async move { notifier.keep(beat, published).await }
+        });
+        // The beat is too old: the status comes, and no sign of life before it.
+        let hear = move || {
+            let text = heard(&socket);
+            (text, socket)
+        };
+        let (first, socket) = tokio::task::spawn_blocking(hear).await.unwrap();
+        assert_eq!(first, "STATUS=paper, booting");
+
+        beat.mark();
+        let mut next = Published::default();
+        next.status.state = State::Degraded;
+        next.status.reason = "the journal does not write in time".into();
+        publish.send(Arc::new(next)).unwrap();
+        let after = tokio::task::spawn_blocking(move || [heard(&socket), heard(&socket)]);
+        let status = "STATUS=paper, degraded: the journal does not write in time";
+        assert_eq!(after.await.unwrap(), ["WATCHDOG=1", status]);
+        drop(publish);
+        keeping.await.unwrap();
+    }
+}

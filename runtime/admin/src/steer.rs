@@ -1,0 +1,80 @@
+//! What an operator may tell a running instance, and what comes back.
+//!
+//! Nothing that moves money to another account is here, and never will be (promise 9).
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use crate::view::State;
+
+/// A command of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Command {
+    /// No new exposure; cancels and reducing orders pass.
+    Pause,
+    /// Ends a pause or a halt.
+    Resume,
+    /// Cancel own orders; latched across restarts.
+    Halt,
+    /// Halt, then close own positions.
+    Flatten,
+    /// Load changed modules, and what of the configuration may change while running.
+    Reload,
+}
+
+impl Command {
+    /// All commands.
+    pub const ALL: [Self; 5] = [
+        Self::Pause,
+        Self::Resume,
+        Self::Halt,
+        Self::Flatten,
+        Self::Reload,
+    ];
+
+    /// The verb, which is also the last part of the route.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Halt => "halt",
+            Self::Flatten => "flatten",
+            Self::Reload => "reload",
+        }
+    }
+}
+
+/// A command on its way to the engine's loop.
+#[derive(Debug)]
+pub struct Steer {
+    /// What.
+    pub command: Command,
+    /// For one strategy; for all when absent.
+    pub strategy: Option<String>,
+    /// Where the answer goes. A command whose asker is gone is carried out all the same: who
+    /// asked for a halt and lost patience still wants it.
+    pub answer: oneshot::Sender<Result<Applied, Refused>>,
+}
+
+/// A command that was taken, and what is now the state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// State after it.
+    pub state: State,
+    /// Why it is in this state.
+    pub reason: String,
+    /// When it entered the state, Unix milliseconds.
+    pub since_ms: i64,
+    /// What is still under way, such as positions that are being closed; empty when nothing is.
+    pub pending: String,
+}
+
+/// A command that was not taken; nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// What is wrong, and by which rule.
+    pub error: String,
+    /// What to do next.
+    pub what_to_do: String,
+}

@@ -1,0 +1,226 @@
+//! What a running instance shows of itself: the JSON of `/api` and of the verbs' `--json`.
+//!
+//! Amounts, prices and quantities are decimal strings, times Unix milliseconds, instruments as the
+//! configuration spells them (`futures:BTCUSDT`). No type of the engine, and no computing.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// The journal is restored: no order.
+    #[default]
+    Booting,
+    /// The state is compared with the venue: no order.
+    Syncing,
+    /// Trading.
+    Ready,
+    /// Something is in doubt: nothing that adds exposure.
+    Degraded,
+    /// Paused by the operator: nothing that adds exposure.
+    Paused,
+    /// Halted: own orders are cancelled, no new ones, until resumed.
+    Halted,
+}
+
+impl State {
+    /// All states, in the order of a run.
+    pub const ALL: [Self; 6] = [
+        Self::Booting,
+        Self::Syncing,
+        Self::Ready,
+        Self::Degraded,
+        Self::Paused,
+        Self::Halted,
+    ];
+
+    /// The word in JSON and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Booting => "booting",
+            Self::Syncing => "syncing",
+            Self::Ready => "ready",
+            Self::Degraded => "degraded",
+            Self::Paused => "paused",
+            Self::Halted => "halted",
+        }
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// With whose money a run trades.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Real public data, simulated fills.
+    #[default]
+    Paper,
+    /// The account of the configuration.
+    Live,
+}
+
+impl Mode {
+    /// The word in JSON and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Live => "live",
+        }
+    }
+}
+
+/// `GET /api/status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// State.
+    pub state: State,
+    /// Why it is in this state, one sentence for people.
+    pub reason: String,
+    /// Mode.
+    pub mode: Mode,
+    /// When it entered the state, Unix milliseconds.
+    pub since_ms: i64,
+    /// When this was written down, Unix milliseconds.
+    pub as_of_ms: i64,
+    /// Version of the program.
+    pub version: String,
+    /// The epoch in the client order ids of this process.
+    pub epoch: u64,
+    /// Milliseconds since the process started.
+    pub uptime_ms: u64,
+    /// What is in doubt, one sentence each; empty while nothing is.
+    pub doubts: Vec<String>,
+    /// Strategies by state.
+    pub strategies: StrategyCounts,
+    /// Own orders that may be live at the venue, those of unknown outcome included.
+    pub open_orders: u64,
+    /// How far the journal is.
+    pub journal: JournalLag,
+}
+
+/// How many strategies are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrategyCounts {
+    /// Running.
+    pub running: u64,
+    /// Quarantined.
+    pub quarantined: u64,
+}
+
+/// How far the journal on disk is behind the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalLag {
+    /// Records written by the engine.
+    pub written: u64,
+    /// Records that survive a loss of power.
+    pub durable: u64,
+    /// Age of the oldest record that is not durable, milliseconds; 0 when all are.
+    pub behind_ms: u64,
+}
+
+/// One of `GET /api/orders`: an order that may be live at the venue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Instrument.
+    pub instrument: String,
+    /// Whose it is; `null` for an order of others on the account.
+    pub strategy: Option<String>,
+    /// Its id as we chose it.
+    pub client_order_id: String,
+    /// `orderId` of the venue, once known.
+    pub order_id: Option<u64>,
+    /// `BUY` or `SELL`.
+    pub side: String,
+    /// Limit price; `null` for orders without one.
+    pub price: Option<String>,
+    /// Quantity; `null` for orders without one.
+    pub qty: Option<String>,
+    /// Quantity that was executed.
+    pub executed_qty: String,
+    /// Status in the venue's words, or `UNKNOWN`.
+    pub status: String,
+}
+
+/// One of `GET /api/positions`; flat ones are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Instrument.
+    pub instrument: String,
+    /// Whose part of it; `null` for the account's own, which is the sum of all.
+    pub strategy: Option<String>,
+    /// `BOTH`, `LONG` or `SHORT`.
+    pub position_side: String,
+    /// Quantity, negative when short.
+    pub qty: String,
+    /// Average price; `null` while it is not known.
+    pub entry_price: Option<String>,
+}
+
+/// One of `GET /api/balances`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Balance {
+    /// `spot` or `futures`.
+    pub surface: String,
+    /// Asset.
+    pub asset: String,
+    /// Wallet balance.
+    pub total: String,
+    /// What of it is free for new orders.
+    pub available: String,
+}
+
+/// One of `GET /api/strategies`. Amounts are in the quote asset of the first instrument.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Strategy {
+    /// Its id as configured.
+    pub id: String,
+    /// SHA-256 of its module, hex.
+    pub module_sha256: String,
+    /// State.
+    pub state: StrategyState,
+    /// Why it is quarantined; `null` while it runs.
+    pub fault: Option<String>,
+    /// Orders that may be live at the venue.
+    pub open_orders: u64,
+    /// Realized profit before fees.
+    pub realized_pnl: String,
+    /// Unrealized profit; `null` while an open position has no price.
+    pub unrealized_pnl: Option<String>,
+    /// Fees, positive when paid.
+    pub fees: String,
+    /// Funding, positive when received.
+    pub funding: String,
+}
+
+/// Whether a strategy is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StrategyState {
+    /// It is called.
+    #[default]
+    Running,
+    /// It is not, since its fault.
+    Quarantined,
+}
+
+/// All that is shown, of one moment. Whoever steers publishes anew before it answers a command,
+/// so that a question after the answer shows what the command did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Published {
+    /// Status.
+    pub status: Status,
+    /// Orders, oldest first.
+    pub orders: Vec<Order>,
+    /// Positions.
+    pub positions: Vec<Position>,
+    /// Balances.
+    pub balances: Vec<Balance>,
+    /// Strategies, as configured.
+    pub strategies: Vec<Strategy>,
+}
