@@ -1,0 +1,172 @@
+//! A running instance without an engine, and a client that writes exactly the bytes it is told.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use windvane_admin::view::{Balance, Mode, Order, Position, State, Status, Strategy};
+use windvane_admin::{Beat, Metrics, Published, Served, Server, Settings, Steer, Token};
+
+pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// The server, and the binary's side of it.
+pub struct Instance {
+    pub server: Server,
+    pub data_dir: TempDir,
+    pub publish: watch::Sender<Arc<Published>>,
+    pub steered: mpsc::Receiver<Steer>,
+    pub beat: Beat,
+    pub metrics: Metrics,
+}
+
+pub fn token() -> Token {
+    Token::from_text(TOKEN, "the test").unwrap()
+}
+
+pub async fn start() -> Instance {
+    start_with(|_| {}).await
+}
+
+pub async fn start_with(change: impl FnOnce(&mut Settings)) -> Instance {
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut settings = Settings::new(data_dir.path());
+    change(&mut settings);
+    let (publish, published) = watch::channel(Arc::new(published()));
+    let (steer, steered) = mpsc::channel(8);
+    let (beat, metrics) = (Beat::new(), Metrics::detached());
+    let served = Served {
+        published,
+        steer,
+        beat: beat.clone(),
+        metrics: metrics.clone(),
+    };
+    let server = Server::start(settings, token(), served).await.unwrap();
+    Instance {
+        server,
+        data_dir,
+        publish,
+        steered,
+        beat,
+        metrics,
+    }
+}
+
+pub fn published() -> Published {
+    Published {
+        status: Status {
+            state: State::Ready,
+            reason: "everything is known".into(),
+            mode: Mode::Live,
+            since_ms: 1_700_000_000_000,
+            ..Status::default()
+        },
+        orders: vec![Order {
+            instrument: "futures:BTCUSDT".into(),
+            strategy: Some("mm".into()),
+            client_order_id: "mm.a.1".into(),
+            order_id: Some(7),
+            side: "BUY".into(),
+            price: Some("59000.1".into()),
+            qty: Some("0.010".into()),
+            executed_qty: "0".into(),
+            status: "NEW".into(),
+        }],
+        positions: vec![Position {
+            instrument: "futures:BTCUSDT".into(),
+            position_side: "BOTH".into(),
+            qty: "-0.5".into(),
+            entry_price: Some("60000".into()),
+            ..Position::default()
+        }],
+        balances: vec![Balance {
+            surface: "futures".into(),
+            asset: "USDT".into(),
+            total: "10000".into(),
+            available: "9000.5".into(),
+        }],
+        strategies: vec![Strategy {
+            id: "mm".into(),
+            realized_pnl: "1.5".into(),
+            ..Strategy::default()
+        }],
+    }
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn parse(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).expect("a status");
+        Self {
+            status: status.parse().unwrap(),
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().skip(1);
+        let mut pairs = lines.filter_map(|line| line.split_once(": "));
+        let found = pairs.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        Some(found.1)
+    }
+
+    /// Every error says what is wrong and what to do.
+    pub fn assert_refused(&self, status: u16) {
+        assert_eq!(self.status, status, "{self:?}");
+        let json = self.json();
+        for field in ["error", "what_to_do"] {
+            assert!(!json[field].as_str().unwrap().is_empty(), "{json}");
+        }
+        assert!(!self.body.contains(TOKEN));
+    }
+}
+
+impl Instance {
+    pub async fn send(&self, bytes: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.server.address()).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        Answer::parse(&answer)
+    }
+
+    /// With exactly these header lines, and the length of the body.
+    pub async fn ask_with(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+        let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let length = body.len();
+        let text =
+            format!("{method} {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
+        self.send(text.as_bytes()).await
+    }
+
+    /// As a client should ask.
+    pub async fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+        let headers = [self.host(), authorization()];
+        self.ask_with(method, path, &[&headers[0], &headers[1]], body)
+            .await
+    }
+
+    pub fn host(&self) -> String {
+        format!("Host: {}", self.server.address())
+    }
+}
+
+pub fn authorization() -> String {
+    format!("Authorization: Bearer {TOKEN}")
+}

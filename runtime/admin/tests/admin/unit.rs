@@ -1,0 +1,67 @@
+//! The systemd unit in `configs/`: what the runtime's promises need of it.
+
+use std::process::Command;
+
+const UNIT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../configs/windvane.service"
+);
+
+fn settings() -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(UNIT).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_unit_gives_the_runtime_what_it_needs() {
+    let settings = settings();
+    let value = |name: &str| {
+        let mut values = settings.iter().filter(|(n, _)| n == name);
+        let found = values.next().unwrap_or_else(|| panic!("{name} is missing"));
+        found.1.as_str()
+    };
+    for (name, expected) in [
+        ("Type", "notify"),
+        ("NotifyAccess", "main"),
+        ("Restart", "on-failure"),
+        ("KillSignal", "SIGTERM"),
+        // SIGTERM for the main process alone, which applies on_stop.
+        ("KillMode", "mixed"),
+        ("NoNewPrivileges", "yes"),
+        ("ProtectSystem", "strict"),
+        // Compiled strategies are machine code made at run time.
+        ("MemoryDenyWriteExecute", "no"),
+        ("StateDirectory", "windvane"),
+        ("UMask", "0077"),
+    ] {
+        assert_eq!(value(name), expected, "{name}");
+    }
+    let stop: u32 = value("TimeoutStopSec").parse().unwrap();
+    assert!(stop > 10, "on_stop has ten seconds");
+    assert!(value("WatchdogSec").parse::<u32>().unwrap() > 0);
+    assert!(value("RestartPreventExitStatus").contains('2'));
+}
+
+/// systemd's own opinion, where it is installed.
+#[test]
+fn systemd_knows_every_setting_of_the_unit() {
+    let Ok(out) = Command::new("systemd-analyze")
+        .args(["verify", UNIT])
+        .output()
+    else {
+        println!("skipped: there is no systemd-analyze on this machine");
+        return;
+    };
+    let said = String::from_utf8_lossy(&out.stderr);
+    for line in said
+        .lines()
+        .filter(|line| line.contains("windvane.service"))
+    {
+        // The program is not installed where tests run.
+        assert!(line.contains("is not executable"), "{line}");
+    }
+}
