@@ -135,7 +135,12 @@ impl Admin {
     /// Finds the instance at an address, and makes sure that it is one before it reads the token.
     pub async fn connect(address: SocketAddr, token: TokenSource) -> Result<Self, AskError> {
         let asked = request(address, Method::GET, "/health").body(Full::default());
-        let answer = exchange(address, asked).await?;
+        let answer = exchange(address, asked)
+            .await
+            .map_err(|broken| match broken {
+                Broken::Cut(_) => somebody_else(address),
+                broken => broken.at(address),
+            })?;
         let server = answer.headers().get(SERVER);
         if server.is_none_or(|name| name != server::SERVER) {
             return Err(somebody_else(address));
@@ -187,7 +192,8 @@ impl Admin {
             .header(AUTHORIZATION, self.token.authorization())
             .header(CONTENT_TYPE, "application/json")
             .body(body);
-        let answer = exchange(self.address, asked).await?;
+        let answer = exchange(self.address, asked).await;
+        let answer = answer.map_err(|broken| broken.at(self.address))?;
         let (head, body) = answer.into_parts();
         if head.status.is_success() {
             let read = serde_json::from_slice(&body);
@@ -200,17 +206,38 @@ impl Admin {
     }
 
     fn failed(&self, what: &str) -> AskError {
-        failed(self.address, what)
+        Broken::Other(what.to_owned()).at(self.address)
     }
 }
 
-fn failed(address: SocketAddr, what: &str) -> AskError {
-    let what = what.to_owned();
-    AskError::Failed { address, what }
+/// An exchange without an answer.
+enum Broken {
+    /// Nobody listens.
+    Nobody,
+    /// Whoever listens does not answer in time, as a stopped process.
+    Late,
+    /// What came is no answer.
+    Cut(String),
+    /// The rest.
+    Other(String),
+}
+
+impl Broken {
+    fn at(self, address: SocketAddr) -> AskError {
+        let what = match self {
+            Self::Nobody => return AskError::NotRunning(format!("nobody listens at {address}")),
+            Self::Late => "does not answer".to_owned(),
+            Self::Cut(error) => format!("broke the connection: {error}"),
+            Self::Other(error) => error,
+        };
+        AskError::Failed { address, what }
+    }
 }
 
 fn somebody_else(address: SocketAddr) -> AskError {
-    AskError::NotRunning(format!("what listens at {address} is another program"))
+    AskError::NotRunning(format!(
+        "what listens at {address} does not answer as Windvane does"
+    ))
 }
 
 fn request(address: SocketAddr, method: Method, path: &str) -> http::request::Builder {
@@ -223,31 +250,23 @@ fn request(address: SocketAddr, method: Method, path: &str) -> http::request::Bu
 async fn exchange(
     address: SocketAddr,
     request: http::Result<Request<Full<Bytes>>>,
-) -> Result<Response<Bytes>, AskError> {
-    let request = request.map_err(|error| failed(address, &format!("cannot be asked: {error}")))?;
-    let late = |_| failed(address, "does not answer");
-    timeout(ANSWER_WITHIN, exchange_once(address, request))
-        .await
-        .map_err(late)?
+) -> Result<Response<Bytes>, Broken> {
+    let request = request.map_err(|error| Broken::Other(format!("cannot be asked: {error}")))?;
+    let exchanged = timeout(ANSWER_WITHIN, exchange_once(address, request)).await;
+    exchanged.unwrap_or(Err(Broken::Late))
 }
 
 async fn exchange_once(
     address: SocketAddr,
     request: Request<Full<Bytes>>,
-) -> Result<Response<Bytes>, AskError> {
-    let cut = |error: hyper::Error| {
-        // What is no HTTP at all is no instance of ours.
-        if error.is_parse() {
-            return somebody_else(address);
-        }
-        failed(address, &format!("broke the connection: {error}"))
-    };
-    let stream = TcpStream::connect(address).await.map_err(|error| {
-        if error.kind() == io::ErrorKind::ConnectionRefused {
-            return AskError::NotRunning(format!("nobody listens at {address}"));
-        }
-        failed(address, &format!("cannot be reached: {error}"))
-    })?;
+) -> Result<Response<Bytes>, Broken> {
+    let cut = |error: hyper::Error| Broken::Cut(error.to_string());
+    let stream = TcpStream::connect(address)
+        .await
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused => Broken::Nobody,
+            _ => Broken::Other(format!("cannot be reached: {error}")),
+        })?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(cut)?;
     let answered = async {
         let (head, body) = sender
@@ -256,7 +275,7 @@ async fn exchange_once(
             .map_err(cut)?
             .into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| failed(address, &format!("answered badly: {error}")))?;
+        let body = body.map_err(|error| Broken::Cut(error.to_string()))?;
         Ok(Response::from_parts(head, body.to_bytes()))
     };
     tokio::pin!(answered);

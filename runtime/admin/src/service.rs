@@ -195,8 +195,8 @@ mod tests {
     #[tokio::test]
     async fn the_watchdog_is_fed_while_the_loop_lives_and_starves_when_it_hangs() {
         let (_folder, socket, path) = manager();
-        let notifier = Notifier::to(path.as_os_str(), Some(Duration::from_secs(60))).unwrap();
-        let beat = Beat::aged(Duration::from_secs(120));
+        let notifier = Notifier::to(path.as_os_str(), Some(Duration::from_mins(1))).unwrap();
+        let beat = Beat::aged(Duration::from_mins(2));
         let (publish, published) = watch::channel(Arc::new(Published::default()));
         let keeping = tokio::spawn({
             let beat = beat.clone();

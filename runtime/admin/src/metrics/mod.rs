@@ -63,8 +63,9 @@ impl Metrics {
         metrics::with_local_recorder(&*self.recorder, write)
     }
 
-    /// Moves samples of summaries out of their buffers, which grow without it. The server does it
-    /// every few seconds.
+    /// Moves samples of summaries out of their buffers, which grow without it; the server does it
+    /// every second. Seldom would not do: of the samples that come at once after a minute without
+    /// any, the exporter's quantiles take only the newest block of 64 (sum and count take all).
     pub fn upkeep(&self) {
         self.handle.run_upkeep();
     }

@@ -27,8 +27,8 @@ use crate::view::Published;
 
 pub(crate) use answer::SERVER;
 
-/// How often samples of metrics are moved out of their buffers.
-const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+/// How often samples of metrics are moved out of their buffers: see [`Metrics::upkeep`].
+const UPKEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Where and how the server listens.
 #[derive(Clone, Debug)]

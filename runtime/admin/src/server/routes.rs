@@ -91,10 +91,7 @@ async fn wrong_method() -> Response {
 }
 
 /// A route that shows a part of what was published last.
-fn show<T: Serialize>(part: fn(&Published) -> &T) -> MethodRouter<Arc<Desk>>
-where
-    T: 'static,
-{
+fn show<T: Serialize + 'static>(part: fn(&Published) -> &T) -> MethodRouter<Arc<Desk>> {
     get(move |State(desk): Shared| async move { json(StatusCode::OK, part(&desk.published())) })
 }
 
@@ -240,16 +237,12 @@ struct Health {
 async fn show_health(State(desk): Shared) -> Response {
     let age = desk.served.beat.age();
     let healthy = age <= desk.settings.stalled_after;
-    let status = match healthy {
-        true => StatusCode::OK,
-        false => StatusCode::SERVICE_UNAVAILABLE,
-    };
     let loop_age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     let health = Health {
         healthy,
         loop_age_ms,
     };
-    json(status, &health)
+    json(ok_if(healthy), &health)
 }
 
 #[derive(Serialize)]
@@ -261,9 +254,14 @@ struct Ready {
 async fn show_ready(State(desk): Shared) -> Response {
     let state = desk.published().status.state;
     let ready = state == view::State::Ready;
-    let status = match ready {
-        true => StatusCode::OK,
-        false => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    json(status, &Ready { ready, state })
+    json(ok_if(ready), &Ready { ready, state })
+}
+
+/// What probes look at.
+const fn ok_if(well: bool) -> StatusCode {
+    if well {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    }
 }

@@ -122,6 +122,16 @@ async fn another_program_at_the_address_never_sees_the_token() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_is_stopped_and_does_not_answer_is_not_called_missing() {
+    // Connections are completed by the kernel, and nobody reads: as after SIGSTOP.
+    let stopped = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let error = Admin::connect(stopped.local_addr().unwrap(), source()).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.exit_code(), 1);
+    assert!(error.to_string().contains("does not answer"), "{error}");
+}
+
 #[tokio::test]
 async fn the_token_file_is_made_by_the_server_and_read_by_the_client() {
     let data_dir = tempfile::tempdir().unwrap();

@@ -29,8 +29,8 @@ fn the_unit_gives_the_runtime_what_it_needs() {
         ("NotifyAccess", "main"),
         ("Restart", "on-failure"),
         ("KillSignal", "SIGTERM"),
-        // SIGTERM for the main process alone, which applies on_stop.
-        ("KillMode", "mixed"),
+        // The watchdog process of spot orders must outlive the main process.
+        ("KillMode", "process"),
         ("NoNewPrivileges", "yes"),
         ("ProtectSystem", "strict"),
         // Compiled strategies are machine code made at run time.
