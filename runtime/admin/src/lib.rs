@@ -2,7 +2,48 @@
 //! verbs, the metrics, and the service manager's messages.
 //!
 //! What may never enter this crate: the engine, the venue's wire, keys, and any decision about
-//! orders. The binary fills [`Published`] and answers [`Steer`]; this crate carries them.
+//! orders. The binary fills [`Published`] and answers [`Steer`]; this crate carries them:
+//!
+//! ```no_run
+//! # use std::{path::Path, sync::Arc};
+//! # use tokio::sync::{mpsc, watch};
+//! # use windvane_admin::*;
+//! # async fn run(data_dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
+//! let metrics = Metrics::install()?;
+//! let token = Token::read_or_create(&data_dir.join("admin.token"))?;
+//! let (publish, published) = watch::channel(Arc::new(Published::default()));
+//! let (steer, mut steered) = mpsc::channel(16);
+//! let beat = Beat::new();
+//! let served = Served {
+//!     published: published.clone(),
+//!     steer,
+//!     beat: beat.clone(),
+//!     metrics,
+//! };
+//! let server = Server::start(Settings::new(data_dir), token, served).await?;
+//! let notifier = Notifier::from_env()?;
+//! notifier.ready();
+//! let engine_loop = async {
+//!     // Also every 100 ms or so when something changed, without a command.
+//!     while let Some(steer) = steered.recv().await {
+//!         beat.mark();
+//!         if !steer.is_wanted() {
+//!             continue;
+//!         }
+//!         // Carry it out, publish what is now, and only then answer.
+//!         publish.send_replace(Arc::new(Published::default()));
+//!         let _ = steer.answer.send(Ok(Applied::default()));
+//!     }
+//! };
+//! tokio::select! {
+//!     () = engine_loop => {}
+//!     () = notifier.keep(beat.clone(), published) => {}
+//! }
+//! notifier.stopping();
+//! server.stop().await;
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -52,9 +52,19 @@ pub struct Steer {
     pub command: Command,
     /// For one strategy; for all when absent.
     pub strategy: Option<String>,
-    /// Where the answer goes. A command whose asker is gone is carried out all the same: who
-    /// asked for a halt and lost patience still wants it.
+    /// Where the answer goes, once what it says is published.
     pub answer: oneshot::Sender<Result<Applied, Refused>>,
+}
+
+impl Steer {
+    /// Whether it is still to be carried out. Who asked for less risk and lost patience wants it
+    /// all the same; trading that begins minutes after somebody gave up waiting is nobody's wish.
+    pub fn is_wanted(&self) -> bool {
+        match self.command {
+            Command::Pause | Command::Halt | Command::Flatten => true,
+            Command::Resume | Command::Reload => !self.answer.is_closed(),
+        }
+    }
 }
 
 /// A command that was taken, and what is now the state.
@@ -77,4 +87,26 @@ pub struct Refused {
     pub error: String,
     /// What to do next.
     pub what_to_do: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lessens_risk_outlives_its_asker_and_the_rest_does_not() {
+        for command in Command::ALL {
+            let (answer, asker) = oneshot::channel();
+            let strategy = None;
+            let steer = Steer {
+                command,
+                strategy,
+                answer,
+            };
+            assert!(steer.is_wanted());
+            drop(asker);
+            let lessens = !matches!(command, Command::Resume | Command::Reload);
+            assert_eq!(steer.is_wanted(), lessens, "{command:?}");
+        }
+    }
 }

@@ -14,7 +14,9 @@ macro_rules! table {
         )*
 
         /// All of them.
-        pub static LINES: &[Line] = &[$($family::<$labels>::$kind($name, $unit, &$label, $meaning).line()),*];
+        pub static LINES: &[Line] = &[
+            $($family::<$labels>::$kind($name, $unit, &$label, $meaning).line()),*
+        ];
     };
 }
 
@@ -22,7 +24,8 @@ table! {
     INFO: Gauges<2>, gauge, "windvane_info", "1", ["version", "mode"],
         "Always 1; the version of the program and the mode of the run (paper, live).";
     STATE: Gauges<1>, gauge, "windvane_state", "0 or 1", ["state"],
-        "1 for the state of the run (booting, syncing, ready, degraded, paused, halted), 0 for the others.";
+        "1 for the state of the run (booting, syncing, ready, degraded, paused, halted), 0 for \
+         the others.";
     STATE_SINCE: Gauges<0>, gauge, "windvane_state_since_seconds", "Unix seconds", [],
         "When the run entered its state.";
     STATE_MOVES: Counters<2>, counter, "windvane_state_moves_total", "moves", ["from", "to"],
@@ -39,7 +42,9 @@ table! {
     MARKET_EVENTS: Counters<1>, counter, "windvane_market_events_total", "events", ["surface"],
         "Market events that entered the engine.";
     ORDERS: Counters<2>, counter, "windvane_orders_total", "orders", ["strategy", "outcome"],
-        "Orders by what became of them: sent, rejected (by a local rule, nothing was sent), refused (by the venue), unknown (its outcome was lost and is asked for), filled, canceled, expired.";
+        "Orders by what became of them: sent, rejected (by a local rule, nothing was sent), \
+         refused (by the venue), unknown (its outcome was lost and is asked for), filled, \
+         canceled, expired.";
     OPEN_ORDERS: Gauges<1>, gauge, "windvane_open_orders", "orders", ["strategy"],
         "Own orders that may be live at the venue, those of unknown outcome included.";
     FILLS: Counters<1>, counter, "windvane_fills_total", "fills", ["strategy"],
@@ -58,7 +63,8 @@ table! {
         "Funding, positive when received.";
 
     ORDER_LATENCY: Summaries<0>, summary, "windvane_order_latency_seconds", "seconds", [],
-        "From a market event received to the signed order request handed to the socket, the durable record of the intent included.";
+        "From a market event received to the signed order request handed to the socket, the \
+         durable record of the intent included.";
     JOURNAL_DURABLE: Summaries<0>, summary, "windvane_journal_durable_seconds", "seconds", [],
         "From a block of records handed to the journal to its being durable.";
     JOURNAL_BEHIND_RECORDS: Gauges<0>, gauge, "windvane_journal_behind_records", "records", [],
@@ -68,12 +74,16 @@ table! {
     JOURNAL_BYTES: Gauges<0>, gauge, "windvane_journal_bytes", "bytes", [],
         "What the journal takes on disk.";
 
-    HEARTBEATS: Counters<2>, counter, "windvane_heartbeats_total", "countdowns", ["instrument", "outcome"],
-        "Dead man's switches: renewed, failed (not confirmed by the venue), withheld (the run is not healthy), lapsed (not renewed in time).";
-    RECONCILIATIONS: Counters<2>, counter, "windvane_reconciliations_total", "rounds", ["surface", "outcome"],
+    HEARTBEATS: Counters<2>, counter, "windvane_heartbeats_total", "countdowns",
+        ["instrument", "outcome"],
+        "Dead man's switches: renewed, failed (not confirmed by the venue), withheld (the run \
+         is not healthy), lapsed (not renewed in time).";
+    RECONCILIATIONS: Counters<2>, counter, "windvane_reconciliations_total", "rounds",
+        ["surface", "outcome"],
         "Rounds of reconciliation: clean, or unexplained (a difference was left).";
     ADJUSTMENTS: Counters<1>, counter, "windvane_adjustments_total", "adjustments", ["kind"],
-        "Corrections by the venue's word: balance, position, absent (an order that it does not know).";
+        "Corrections by the venue's word: balance, position, absent (an order that it does not \
+         know).";
     STREAM_UP: Gauges<2>, gauge, "windvane_stream_up", "0 or 1", ["surface", "stream"],
         "1 while the stream (user, market) is connected.";
     STREAM_GAPS: Counters<2>, counter, "windvane_stream_gaps_total", "gaps", ["surface", "stream"],
@@ -94,8 +104,10 @@ table! {
     BANS: Counters<1>, counter, "windvane_bans_total", "bans", ["surface"],
         "Times that the venue answered 418.";
 
-    QUARANTINES: Counters<2>, counter, "windvane_quarantines_total", "quarantines", ["strategy", "fault"],
-        "Quarantines by their fault (trap, fuel, memory, stack, intents, output, contract, host, loss).";
+    QUARANTINES: Counters<2>, counter, "windvane_quarantines_total", "quarantines",
+        ["strategy", "fault"],
+        "Quarantines by their fault (trap, fuel, memory, stack, intents, output, contract, \
+         host, loss).";
     QUARANTINED: Gauges<1>, gauge, "windvane_quarantined", "0 or 1", ["strategy"],
         "1 while the strategy is quarantined.";
     CALLBACK_SECONDS: Summaries<1>, summary, "windvane_callback_seconds", "seconds", ["strategy"],

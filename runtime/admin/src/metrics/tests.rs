@@ -100,6 +100,15 @@ fn a_summary_shows_its_median_and_its_99th_percentile() {
 }
 
 #[test]
+fn the_process_has_one_recorder_and_lines_write_to_it() {
+    let metrics = Metrics::install().unwrap();
+    assert_eq!(Metrics::install().unwrap_err(), AlreadyInstalled);
+    table::BANS.of(["spot"]).increment(1);
+    let text = metrics.text(&published(), &Beat::new());
+    assert!(text.contains("windvane_bans_total{surface=\"spot\"} 1"));
+}
+
+#[test]
 fn every_line_can_be_written_and_only_lines_are_rendered() {
     let metrics = Metrics::detached();
     metrics.within(|| {

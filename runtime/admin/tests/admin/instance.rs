@@ -148,10 +148,11 @@ impl Instance {
 
     /// With exactly these header lines, and the length of the body.
     pub async fn ask_with(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
-        let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let lines = headers.join("\r\n");
         let length = body.len();
-        let text =
-            format!("{method} {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\n\r\n{body}");
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\n{lines}\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
         self.send(text.as_bytes()).await
     }
 

@@ -1,5 +1,11 @@
 //! The admin server and its client over real sockets on 127.0.0.1.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test fails"
+)]
+
 mod access;
 mod asking;
 mod commands;
