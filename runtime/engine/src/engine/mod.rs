@@ -175,6 +175,16 @@ impl Engine {
         Self::with_recorder(config, recorder)
     }
 
+    /// The same, with a journal that goes on where another one stands, of which nothing but that
+    /// can be believed.
+    ///
+    /// # Errors
+    /// An instrument whose rules the engine's integers cannot carry.
+    pub fn continuing(config: EngineConfig, chain: Chain) -> Result<Self, InstrumentError> {
+        let recorder = Recorder::from_chain(chain, config.keep_journal);
+        Self::with_recorder(config, recorder)
+    }
+
     fn with_recorder(
         config: EngineConfig,
         mut recorder: Recorder,
@@ -185,7 +195,10 @@ impl Engine {
             .iter()
             .map(CompiledRules::new)
             .collect::<Result<_, _>>()?;
-        codec::record_config(&mut recorder, &config);
+        // The head of a live run's segment holds it, in the snapshot that stands before any record.
+        if config.live.is_none() {
+            codec::record_config(&mut recorder, &config);
+        }
         let balances = config
             .balances
             .iter()

@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    fn state(&self, latch: Latch) -> RunState {
+    pub(super) fn state(&self, latch: Latch) -> RunState {
         match (latch, self.stage) {
             _ if self.stopping => RunState::Halted,
             (Latch::Halted, _) => RunState::Halted,

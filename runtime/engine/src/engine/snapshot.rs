@@ -10,7 +10,7 @@ use crate::instrument::Instrument;
 use crate::ledger::Position;
 use crate::order_state::OrderMove;
 use crate::orders::Order;
-use crate::record::{FORMAT_VERSION, Recorder};
+use crate::record::{Chain, FORMAT_VERSION, Recorder};
 use crate::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
@@ -84,10 +84,11 @@ impl Engine {
 
     /// An engine of a new process that takes over what this one knew: ledgers, balances, limits'
     /// memory, latch, and every live order, whose outcome is unknown until the venue is asked.
-    /// What the configuration names no more belongs to nobody.
-    pub fn succeed(self, config: EngineConfig) -> Result<Self, SuccessionError> {
-        let keep = config.keep_journal;
-        let mut heir = Self::with_recorder(config, Recorder::from_chain(self.recorder.chain(), keep))?;
+    /// What the configuration names no more belongs to nobody. The journal goes on at `chain`,
+    /// which is where this one's ends, or further where a part of it was lost.
+    pub fn succeed(self, config: EngineConfig, chain: Chain) -> Result<Self, SuccessionError> {
+        let recorder = Recorder::from_chain(chain, config.keep_journal);
+        let mut heir = Self::with_recorder(config, recorder)?;
         let names = Names::new(&self, &heir);
         heir.now = self.now;
         heir.sequence = self.sequence;
@@ -119,7 +120,10 @@ impl Engine {
             }
         }
         heir.inherit_orders(&self, &names);
-        heir.update_state();
+        // Nobody is told: the strategies have not begun.
+        if let Some(live) = &heir.live {
+            heir.state = live.state(heir.latch);
+        }
         Ok(heir)
     }
 

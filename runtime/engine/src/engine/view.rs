@@ -14,7 +14,7 @@ use crate::orders::{Order, Orders};
 use crate::record::Recorder;
 use crate::risk::LossWatch;
 
-use super::{Engine, RunState};
+use super::{Engine, Latch, RunState};
 
 /// Mark price and funding terms. Prices and rate at scale 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +58,16 @@ impl Engine {
     /// Whether new orders may be sent.
     pub const fn run_state(&self) -> RunState {
         self.state
+    }
+
+    /// What is latched; a halt or a pause holds across restarts.
+    pub const fn latch(&self) -> Latch {
+        self.latch
+    }
+
+    /// The epoch of client order ids.
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Hedge mode; one-way otherwise.

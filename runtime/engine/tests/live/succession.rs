@@ -20,7 +20,9 @@ fn next_config() -> EngineConfig {
 /// The account in a new process, which reads the snapshot that the old one left.
 fn killed(mut account: Account, config: EngineConfig) -> Account {
     let bytes = account.engine.snapshot();
-    account.engine = Engine::restore(&bytes).unwrap().succeed(config).unwrap();
+    let old = Engine::restore(&bytes).unwrap();
+    let chain = old.chain();
+    account.engine = old.succeed(config, chain).unwrap();
     account.sent.clear();
     account.notices.clear();
     account
@@ -142,17 +144,17 @@ fn a_position_that_the_step_cannot_express_is_not_rounded() {
     let bytes = account.engine.snapshot();
     let mut config = next_config();
     config.instruments[0].qty_scale = 2;
-    let refused = Engine::restore(&bytes)
-        .unwrap()
-        .succeed(config)
-        .unwrap_err();
+    let old = Engine::restore(&bytes).unwrap();
+    let chain = old.chain();
+    let refused = old.succeed(config, chain).unwrap_err();
     assert!(
         matches!(refused, SuccessionError::Scale { .. }),
         "{refused}"
     );
     let mut config = next_config();
     config.instruments[0].qty_scale = 5;
-    let heir = Engine::restore(&bytes).unwrap().succeed(config).unwrap();
+    let old = Engine::restore(&bytes).unwrap();
+    let heir = old.succeed(config, chain).unwrap();
     let own = heir.ledgers().strategies[0].at(BTC, PositionSide::Both);
     assert_eq!(own.position.qty, 400);
 }

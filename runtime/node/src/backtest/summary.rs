@@ -103,12 +103,12 @@ fn state(engine: &Engine, tally: &Tally) -> String {
         }
         (RunState::Halted, None) => "halted".to_owned(),
         (RunState::Paused, _) => "paused".to_owned(),
-        (RunState::Ready, _) => "ready".to_owned(),
+        (state, _) => state.as_str().to_owned(),
     }
 }
 
 fn module_hashes(guests: &HostedGuests) -> std::collections::BTreeMap<String, String> {
-    let hash = |guest: &super::guests::Guest| (guest.name.clone(), hex(&guest.strategy.sha256()));
+    let hash = |guest: &crate::strategies::Guest| (guest.name.clone(), hex(&guest.strategy.sha256()));
     guests.guests().iter().map(hash).collect()
 }
 
@@ -147,7 +147,7 @@ fn instruments(engine: &Engine, sources: &[RulesSource]) -> Vec<InstrumentSummar
 }
 
 fn strategies(engine: &Engine, guests: &HostedGuests, tally: &Tally) -> Vec<StrategySummary> {
-    let summary = |(index, guest): (usize, &super::guests::Guest)| {
+    let summary = |(index, guest): (usize, &crate::strategies::Guest)| {
         let counts = &tally.strategies[index];
         let ledger = &engine.ledgers().strategies[index];
         let described = guest.strategy.describe();

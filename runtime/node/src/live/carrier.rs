@@ -1,17 +1,25 @@
 //! Carries the engine's requests to the venue and brings the answers back. Each request travels on
 //! its own, in the lane of the budget that belongs to it; nothing is sent twice.
 
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use windvane_admin::metrics::table;
 use windvane_client::budget::Lane;
 use windvane_client::{Client, NotDone};
-use windvane_engine::Request;
-use windvane_venue::speak::{Heard, Speaker};
+use windvane_engine::{Request, Surface};
+use windvane_venue::speak::{Heard, Note, Speaker};
 
-use super::Happened;
-use super::mailbox::Mailbox;
+use super::mailbox::{Happened, Mailbox};
+
+/// What takes risk away, or finds out about it, waits so long for its share of the budget before
+/// the engine is told to try again.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Carries requests.
 #[derive(Clone, Debug)]
 pub struct Carrier {
+    handle: Handle,
     client: Client,
     speaker: Speaker,
     mailbox: Mailbox,
@@ -24,22 +32,24 @@ enum Became {
 }
 
 impl Carrier {
-    /// A carrier whose answers go to this mailbox.
-    pub const fn new(client: Client, speaker: Speaker, mailbox: Mailbox) -> Self {
+    /// A carrier whose answers go to this mailbox; its requests travel on this runtime.
+    pub const fn new(handle: Handle, client: Client, speaker: Speaker, mailbox: Mailbox) -> Self {
         Self {
+            handle,
             client,
             speaker,
             mailbox,
         }
     }
 
-    /// Sends a request on its way. Must be called within a tokio runtime.
-    pub fn carry(&self, request: Request) {
+    /// Sends a request on its way; `since` is when the market event came that it follows from.
+    pub fn carry(&self, request: Request, since: Option<Instant>) {
         let carrier = self.clone();
-        tokio::spawn(async move { carrier.run(&request).await });
+        self.handle
+            .spawn(async move { carrier.run(&request, since).await });
     }
 
-    async fn run(&self, request: &Request) {
+    async fn run(&self, request: &Request, since: Option<Instant>) {
         let asked = match self.speaker.ask(request) {
             Ok(asked) => asked,
             Err(error) => {
@@ -49,18 +59,36 @@ impl Carrier {
                 return;
             }
         };
-        let client = self.client.in_lane(lane(request));
+        let lane = lane(request);
+        let patience = if lane == Lane::Place {
+            Duration::ZERO
+        } else {
+            PATIENCE
+        };
+        let client = self.client.in_lane(lane).with_patience(patience);
         let mut became = Vec::with_capacity(asked.len());
         for call in &asked {
+            let left = Instant::now();
+            if let Some(since) = since.filter(|_| lane == Lane::Place) {
+                let latency = left.saturating_duration_since(since);
+                table::ORDER_LATENCY.of([]).record(latency.as_secs_f64());
+            }
             let outcome = client.call(call.route, None, &call.parameters).await;
-            became.push(match outcome.into_result() {
+            let outcome = outcome.into_result();
+            let surface = call.route.surface.to_string();
+            count(&surface, left.elapsed(), outcome.as_ref().err());
+            became.push(match outcome {
                 Ok(answer) => Became::Done(answer.text),
                 Err(not_done) => {
-                    tracing::info!(route = call.route.name, %not_done, "not done");
+                    tracing::info!(route = call.route.name, %not_done, ?request, "not done");
                     Became::Not(not_done)
                 }
             });
         }
+        self.bring_back(request, &became);
+    }
+
+    fn bring_back(&self, request: &Request, became: &[Became]) {
         let words: Vec<String> = became.iter().map(words).collect();
         let heard: Vec<Heard<'_>> = became
             .iter()
@@ -69,10 +97,34 @@ impl Carrier {
             .collect();
         let said = self.speaker.reply(request, &heard);
         for note in &said.notes {
-            tracing::warn!(%note, "in an answer");
+            log(note, "in an answer");
         }
         self.mailbox.tell(Happened::Replies(said.said));
     }
+}
+
+/// What is of no configured instrument is usual on an account; the rest is not.
+pub fn log(note: &Note, place: &str) {
+    match note {
+        Note::Symbol { .. } | Note::Asset { .. } | Note::Event(_) => {
+            tracing::debug!(%note, "{place}");
+        }
+        Note::Unreadable { .. } | Note::Unanswered { .. } | Note::Part { .. } => {
+            tracing::warn!(%note, "{place}");
+        }
+    }
+}
+
+fn count(surface: &str, took: Duration, not_done: Option<&NotDone>) {
+    let outcome = match not_done {
+        None => "done",
+        Some(NotDone::Refused(_)) => "refused",
+        Some(NotDone::Unknown(_)) => "unknown",
+        Some(NotDone::Wait(_)) => "wait",
+    };
+    table::REQUESTS.of([surface, outcome]).increment(1);
+    let seconds = took.as_secs_f64();
+    table::REQUEST_SECONDS.of([surface]).record(seconds);
 }
 
 fn words(became: &Became) -> String {
@@ -97,7 +149,6 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
     }
 }
 
-
 const fn lane(request: &Request) -> Lane {
     match request {
         Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. } => {
@@ -109,5 +160,13 @@ const fn lane(request: &Request) -> Lane {
         | Request::PlaceBatch(_)
         | Request::SetPositionMode { .. }
         | Request::SetLeverage { .. } => Lane::Place,
+    }
+}
+
+/// The venue's word for a surface of the engine.
+pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
+    match surface {
+        Surface::Spot => windvane_venue::route::Surface::Spot,
+        Surface::Futures => windvane_venue::route::Surface::Futures,
     }
 }

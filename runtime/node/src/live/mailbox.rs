@@ -1,6 +1,9 @@
 //! The one way into the engine's thread: everything that happens, in the order in which it came.
+//! The journal alone has a way of its own beside it, for it must neither wait nor be lost.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel,
+};
 use std::time::{Duration, Instant};
 
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -49,17 +52,23 @@ pub enum Happened {
     Replies(Vec<Reply>),
     /// What is to be trusted.
     Live(LiveInput),
-    /// A word of the journal.
-    Journal(JournalEvent),
+    /// Something is to be looked at beside the mailbox: the journal, a command, the end.
+    Nudge,
 }
 
 /// Where things that happened are told.
 #[derive(Clone, Debug)]
-pub struct Mailbox(SyncSender<Happened>);
+pub struct Mailbox {
+    happened: SyncSender<Happened>,
+    journal: Sender<JournalEvent>,
+}
 
 /// The engine's end of it.
 #[derive(Debug)]
-pub struct Inbox(Receiver<Happened>);
+pub struct Inbox {
+    happened: Receiver<Happened>,
+    journal: Receiver<JournalEvent>,
+}
 
 /// What waiting for something brought.
 #[derive(Debug)]
@@ -74,36 +83,53 @@ pub enum Waited {
 
 /// A mailbox and its inbox.
 pub fn mailbox() -> (Mailbox, Inbox) {
-    let (sender, receiver) = sync_channel(CAPACITY);
-    (Mailbox(sender), Inbox(receiver))
+    let (happened, receiver) = sync_channel(CAPACITY);
+    let (journal, journal_events) = channel();
+    let mailbox = Mailbox { happened, journal };
+    let inbox = Inbox {
+        happened: receiver,
+        journal: journal_events,
+    };
+    (mailbox, inbox)
 }
 
 impl Mailbox {
     /// Tells the engine. Where too much waits, it waits: nothing is lost, and the venue's streams
-    /// hold back or are cut, which is told as a gap.
+    /// hold back or are cut, which is told as a gap. To be called on a worker of the runtime.
     pub fn tell(&self, happened: Happened) {
-        match self.0.try_send(happened) {
+        match self.happened.try_send(happened) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             Err(TrySendError::Full(happened)) => {
                 // An engine that has ended hears nothing, which is no loss.
-                tokio::task::block_in_place(|| drop(self.0.send(happened)));
+                tokio::task::block_in_place(|| drop(self.happened.send(happened)));
             }
         }
     }
 
-    /// Tells the engine from a thread that must not wait; `false` when too much waits already.
-    pub fn try_tell(&self, happened: Happened) -> bool {
-        self.0.try_send(happened).is_ok()
+    /// Passes a word of the journal on, without ever waiting.
+    pub fn journal(&self, event: JournalEvent) {
+        let _ = self.journal.send(event);
+        self.nudge();
+    }
+
+    /// Has the engine's thread look around. One that has things to do does so anyway.
+    pub fn nudge(&self) {
+        let _ = self.happened.try_send(Happened::Nudge);
     }
 }
 
 impl Inbox {
     /// Waits for the next thing, at most so long.
     pub fn wait(&self, at_most: Duration) -> Waited {
-        match self.0.recv_timeout(at_most) {
+        match self.happened.recv_timeout(at_most) {
             Ok(happened) => Waited::Happened(happened),
             Err(RecvTimeoutError::Timeout) => Waited::TimeOver,
             Err(RecvTimeoutError::Disconnected) => Waited::Closed,
         }
+    }
+
+    /// The next word of the journal, if there is one.
+    pub fn journal(&self) -> Option<JournalEvent> {
+        self.journal.try_recv().ok()
     }
 }

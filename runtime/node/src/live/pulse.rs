@@ -1,20 +1,22 @@
 //! The one thread that owns the engine: it takes what happened, in order, and does what follows.
 //! It waits for nothing but the next thing that happens.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use windvane_admin::Steer;
+use windvane_admin::view::JournalLag;
 use windvane_driver::{Action, Driver};
-use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{Engine, Input, InstrumentId, Notice, Surface, Time};
+use windvane_engine::record::Block;
+use windvane_engine::{Input, InstrumentId, Surface, Time};
 use windvane_journal::{AppendError, Event as JournalEvent, Journal, RollError};
 use windvane_venue::market_stream;
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
-use windvane_venue::{BookLevels, user_stream};
+use windvane_venue::{BookLevels, Frame, user_stream};
 
+use super::carrier;
 use super::guests::LiveGuests;
 use super::head::{Head, SavedStrategy};
 use super::mailbox::{Happened, Inbox, Waited};
@@ -26,6 +28,10 @@ const SEAL_EVERY: Duration = Duration::from_millis(100);
 const SEGMENT_RECORDS: u64 = 1_000_000;
 /// Or at this many blocks.
 const SEGMENT_BLOCKS: u64 = 100_000;
+/// Or after so long: what strategies saved is in its head.
+const SEGMENT_AGE: Duration = Duration::from_secs(300);
+/// After a disk failed, this often a new segment is tried.
+const ROLL_AGAIN: Duration = Duration::from_secs(1);
 /// How long `on_stop` may take.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -69,7 +75,6 @@ pub struct Pulse {
     pub inbox: Inbox,
     /// Asked to stop: the run ends once `on_stop` is done.
     pub stop: Receiver<()>,
-    pub modules: Vec<Module>,
 }
 
 /// Why the thread ended.
@@ -87,29 +92,70 @@ struct State {
     sealed: Instant,
     stopping: Option<Instant>,
     /// Blocks that the journal had no room for.
-    behind: Vec<windvane_engine::record::Block>,
+    behind: VecDeque<Block>,
+    /// Blocks that are not durable yet.
+    appended: VecDeque<Appended>,
+    durable: u64,
+    /// When the public frame came that is being handled, or that led to what is released.
+    event_at: Option<Instant>,
+    rolled: Instant,
     rolling: bool,
     failed: bool,
+}
+
+/// A block on its way to the disk.
+struct Appended {
+    last_record: u64,
+    at: Instant,
+    /// When the public frame came that it follows from.
+    event_at: Option<Instant>,
+}
+
+impl State {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            levels: BookLevels::default(),
+            fetching: BTreeSet::new(),
+            sealed: now,
+            stopping: None,
+            behind: VecDeque::new(),
+            appended: VecDeque::new(),
+            durable: 0,
+            event_at: None,
+            rolled: now,
+            rolling: false,
+            failed: false,
+        }
+    }
+
+    /// Everything up to a record is durable; answers when the first frame came that waited for it.
+    fn settle(&mut self, record: u64) -> Option<Instant> {
+        let mut first = None;
+        self.durable = self.durable.max(record);
+        while let Some(block) = self.appended.front()
+            && block.last_record <= record
+        {
+            first = first.or(block.event_at);
+            self.appended.pop_front();
+        }
+        first
+    }
 }
 
 impl Pulse {
     /// Runs until it is asked to stop.
     pub fn run(mut self) -> Ended {
-        let mut state = State {
-            levels: BookLevels::default(),
-            fetching: BTreeSet::new(),
-            sealed: Instant::now(),
-            stopping: None,
-            behind: Vec::new(),
-            rolling: false,
-            failed: false,
-        };
+        let mut state = State::new();
         self.act(&mut state);
         let ended = loop {
             match self.inbox.wait(self.pause()) {
                 Waited::Happened(happened) => self.take(happened, &mut state),
                 Waited::TimeOver => {}
                 Waited::Closed => break Ended::Hurried,
+            }
+            while let Some(event) = self.inbox.journal() {
+                self.take_journal(event, &mut state);
             }
             self.keep_time(&mut state);
             if let Some(ended) = self.ending(&mut state) {
@@ -139,8 +185,10 @@ impl Pulse {
     fn take(&mut self, happened: Happened, state: &mut State) {
         match happened {
             Happened::Frame { surface, frame, at } => {
-                self.outside.market_event(at);
+                self.outside.count_frame(surface);
+                state.event_at = Some(at);
                 self.take_frame(surface, frame.text(), state);
+                state.event_at = None;
             }
             Happened::Interrupted { surface, symbols } => {
                 self.interrupted(surface, &symbols, state);
@@ -155,7 +203,7 @@ impl Pulse {
                 }
             }
             Happened::Live(input) => self.handle(Input::Live(&input), state),
-            Happened::Journal(event) => self.take_journal(event, state),
+            Happened::Nudge => {}
         }
     }
 
@@ -202,16 +250,19 @@ impl Pulse {
         let Some(instrument) = self.driver.engine().instrument(id) else {
             return;
         };
-        let symbol = instrument.symbol.clone();
-        let snapshot = market_stream::polling::book(&symbol, text, &mut state.levels);
-        let mut snapshot = match snapshot {
-            Ok(snapshot) => snapshot,
+        let symbol = instrument.symbol.as_str();
+        let decoded = windvane_venue::decode(text.as_bytes(), &mut state.levels);
+        let snapshot = match decoded.map(|decoded| decoded.frame) {
+            Ok(Frame::Snapshot(snapshot)) => snapshot,
+            Ok(_) => {
+                tracing::warn!(symbol, text, "a depth answer is none");
+                return;
+            }
             Err(error) => {
                 tracing::warn!(symbol, %error, "a depth answer cannot be read");
                 return;
             }
         };
-        snapshot.partial = false;
         let (driver, clock) = (&mut self.driver, self.clock);
         let mut emit = |instrument: InstrumentId, event: windvane_engine::MarketEvent<'_>| {
             driver.handle(clock.now(), Input::Market { instrument, event });
@@ -244,7 +295,7 @@ impl Pulse {
         match said {
             Ok(said) => {
                 for note in &said.notes {
-                    tracing::info!(%surface, %note, "in a user event");
+                    carrier::log(note, "in a user event");
                 }
                 for event in &said.said {
                     self.handle(Input::User(event), state);
@@ -263,12 +314,15 @@ impl Pulse {
         match event {
             JournalEvent::Durable { chain, took, .. } => {
                 self.outside.durable(took);
+                state.event_at = state.settle(chain.last_record);
                 self.driver.durable(chain.last_record);
                 self.act(state);
+                state.event_at = None;
             }
             JournalEvent::Rolled { chain, segment, .. } => {
                 tracing::info!(segment, "a new segment of the journal");
-                state.rolling = false;
+                (state.rolling, state.rolled) = (false, Instant::now());
+                state.settle(chain.last_record);
                 self.driver.durable(chain.last_record);
                 if std::mem::take(&mut state.failed) {
                     self.handle(Input::Live(&LiveInput::Journal { healthy: true }), state);
@@ -285,7 +339,7 @@ impl Pulse {
             }
             JournalEvent::Failed(failure) => {
                 tracing::error!(%failure, "the journal failed: no new exposure until it writes");
-                state.failed = true;
+                (state.failed, state.rolling) = (true, false);
                 self.handle(Input::Live(&LiveInput::Journal { healthy: false }), state);
             }
         }
@@ -295,25 +349,29 @@ impl Pulse {
     fn act(&mut self, state: &mut State) {
         while let Some(action) = self.driver.poll() {
             match action {
-                Action::Append(block) => state.behind.push(block),
-                Action::Request(request) => self.outside.carry(request),
+                Action::Append(block) => {
+                    state.appended.push_back(Appended {
+                        last_record: block.last_record,
+                        at: Instant::now(),
+                        event_at: state.event_at,
+                    });
+                    state.behind.push_back(block);
+                    self.append(state);
+                }
+                Action::Request(request) => self.outside.carry(request, state.event_at),
                 Action::Reconnect(surface) => self.outside.reconnect(surface),
-                Action::Notice(notice) => self.notice(&notice),
+                Action::Notice(notice) => self.outside.notice(self.driver.engine(), &notice),
             }
-            self.append(state);
         }
-        self.outside.acted();
     }
 
     /// Gives blocks to the journal as far as it takes them.
     fn append(&mut self, state: &mut State) {
-        let mut waiting = std::mem::take(&mut state.behind).into_iter();
-        while let Some(block) = waiting.next() {
+        while let Some(block) = state.behind.pop_front() {
             match self.journal.append(block) {
                 Ok(()) => {}
                 Err(AppendError::Full { block }) => {
-                    state.behind.push(*block);
-                    state.behind.extend(waiting);
+                    state.behind.push_front(*block);
                     return;
                 }
                 // A failed journal is begun anew with a head that holds everything.
@@ -323,14 +381,6 @@ impl Pulse {
                     state.failed = true;
                 }
             }
-        }
-    }
-
-    fn notice(&mut self, notice: &Notice) {
-        self.outside.notice(self.driver.engine(), notice);
-        if let Notice::State { to, doubts, .. } = notice {
-            let doubts: Vec<String> = doubts.iter().map(ToString::to_string).collect();
-            tracing::info!(state = to.as_str(), ?doubts, "the state changed");
         }
     }
 
@@ -347,29 +397,66 @@ impl Pulse {
             self.append(state);
             self.roll_if_due(state);
         }
-        while let Some(command) = self.outside.next_command() {
-            self.command(command, state);
+        while let Some(steer) = self.outside.next_command() {
+            self.command(steer, state);
         }
-        self.outside.publish(&self.driver);
+        // A limit latches too; what cannot be written is tried again.
+        let _ = self.outside.keep_latch(self.driver.engine());
+        let lag = self.lag(state);
+        self.outside.publish(self.driver.engine(), lag, false);
     }
 
-    fn command(&mut self, command: Command, state: &mut State) {
+    fn lag(&self, state: &State) -> JournalLag {
+        let oldest = state.appended.front();
+        let behind = oldest.map_or(Duration::ZERO, |block| block.at.elapsed());
+        JournalLag {
+            written: self.driver.engine().records(),
+            durable: state.durable,
+            behind_ms: u64::try_from(behind.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Carries a command out; it is answered once its latch is durable and people can see what it
+    /// did.
+    fn command(&mut self, steer: Steer, state: &mut State) {
+        let command = match Outside::understood(&steer) {
+            Ok(command) => command,
+            Err(refused) => {
+                drop(steer.answer.send(Err(refused)));
+                return;
+            }
+        };
         tracing::warn!(?command, "a command of the operator");
+        self.outside.commanded(command);
         self.handle(Input::Command(command), state);
+        let latch = self.outside.keep_latch(self.driver.engine());
+        let lag = self.lag(state);
+        self.outside.publish(self.driver.engine(), lag, true);
+        let applied = self.outside.applied(self.driver.engine(), latch);
+        drop(steer.answer.send(Ok(applied)));
     }
 
     /// Ends a segment that is long enough, or one whose disk failed.
     fn roll_if_due(&mut self, state: &mut State) {
         let long = self.journal.segment_records() >= SEGMENT_RECORDS
-            || self.journal.segment_blocks() >= SEGMENT_BLOCKS;
-        if state.rolling || !(long || state.failed) || (!state.behind.is_empty() && !state.failed) {
+            || self.journal.segment_blocks() >= SEGMENT_BLOCKS
+            || state.rolled.elapsed() >= SEGMENT_AGE;
+        let due = if state.failed {
+            state.rolled.elapsed() >= ROLL_AGAIN
+        } else {
+            long && state.behind.is_empty()
+        };
+        if state.rolling || !due {
             return;
         }
-        let (head, chain) = {
-            let (engine, states) = self.driver.snapshot();
-            (head(engine, states, &self.modules), self.driver.engine().chain())
-        };
+        let (engine, states) = self.driver.snapshot();
         self.act(state);
+        if !state.failed && !state.behind.is_empty() {
+            return;
+        }
+        state.rolled = Instant::now();
+        let head = head(engine, states, &self.outside.modules);
+        let chain = self.driver.engine().chain();
         match self.journal.roll(head.to_bytes(), chain) {
             Ok(()) => state.rolling = true,
             Err(RollError::Full) => {}

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use windvane_admin::metrics::table;
 use windvane_client::Client;
 use windvane_client::budget::Lane;
-use windvane_client::streams::{FeedItem, MarketFeed, StreamItem, UserStream};
+use windvane_client::streams::{FeedItem, GapReason, MarketFeed, StreamItem, UserStream};
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Instrument, InstrumentId, Surface};
 use windvane_venue::market_stream::Topic;
@@ -14,7 +16,7 @@ use windvane_venue::route;
 use windvane_venue::wire::Parameters;
 
 use super::mailbox::{Happened, Mailbox};
-use super::venue_surface;
+use super::carrier::venue_surface;
 
 /// How often the venue's clock is read.
 const CLOCK_EVERY: Duration = Duration::from_secs(60);
@@ -33,6 +35,7 @@ pub async fn user(
     mailbox: Mailbox,
 ) {
     let live = |input| Happened::Live(input);
+    let name = [surface.as_str(), "user"];
     loop {
         let item = tokio::select! {
             item = stream.next_text() => item,
@@ -44,9 +47,19 @@ pub async fn user(
         let Some(item) = item else { return };
         mailbox.tell(match item {
             StreamItem::Event(text) => Happened::User { surface, text },
-            StreamItem::Connected { .. } => live(LiveInput::StreamUp { surface }),
+            StreamItem::Connected { .. } => {
+                tracing::info!(%surface, "the user stream stands");
+                table::STREAM_UP.of(name).set(1.0);
+                live(LiveInput::StreamUp { surface })
+            }
             StreamItem::Gap { reason, .. } => {
                 tracing::warn!(%surface, %reason, "the user stream may miss events");
+                table::STREAM_UP.of(name).set(0.0);
+                table::STREAM_GAPS.of(name).increment(1);
+                if reason == GapReason::Overflow {
+                    // It still stands, so that no `Connected` would follow.
+                    stream.restart();
+                }
                 live(LiveInput::StreamDown { surface })
             }
             StreamItem::Failed { why, .. } => {
@@ -66,6 +79,7 @@ pub async fn user(
 
 /// Brings public frames to the engine.
 pub async fn market(surface: Surface, mut feed: MarketFeed, mailbox: Mailbox) {
+    let name = [surface.as_str(), "market"];
     loop {
         match feed.next().await {
             FeedItem::Frame(frame) => mailbox.tell(Happened::Frame {
@@ -76,9 +90,11 @@ pub async fn market(surface: Surface, mut feed: MarketFeed, mailbox: Mailbox) {
             FeedItem::Source { topic, source, why } => {
                 tracing::info!(%surface, %topic, ?source, %why, "market data");
             }
-            FeedItem::Connected { .. } => {}
+            FeedItem::Connected { .. } => table::STREAM_UP.of(name).set(1.0),
             FeedItem::Gap { topics, reason } => {
                 tracing::warn!(%surface, %reason, "public events may be missed");
+                table::STREAM_UP.of(name).set(0.0);
+                table::STREAM_GAPS.of(name).increment(1);
                 let symbols = symbols(&topics);
                 mailbox.tell(Happened::Interrupted { surface, symbols });
             }
@@ -104,10 +120,12 @@ pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
         let read = client.sync_clock(venue_surface(surface), CLOCK_SAMPLES).await;
         let pause = match read {
             Ok(offset) => {
+                let seconds = offset.offset_us as f64 / 1e6;
+                table::CLOCK_OFFSET.of([surface.as_str()]).set(seconds);
                 mailbox.tell(Happened::Live(LiveInput::Clock {
                     surface,
-                    offset_ns: offset.offset_ms.saturating_mul(1_000_000),
-                    error_ns: 0,
+                    offset_ns: offset.offset_us.saturating_mul(1_000),
+                    error_ns: offset.error_us.saturating_mul(1_000),
                 }));
                 CLOCK_EVERY
             }
@@ -122,6 +140,7 @@ pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
 
 /// Fetches the depth that the differences of an instrument wait for.
 pub fn fetch_depth(
+    handle: &Handle,
     client: &Client,
     id: InstrumentId,
     instrument: &Instrument,
@@ -135,7 +154,7 @@ pub fn fetch_depth(
     let mut parameters = Parameters::new();
     parameters.push("symbol", instrument.symbol.as_str());
     parameters.push("limit", DEPTH_LIMIT);
-    tokio::spawn(async move {
+    handle.spawn(async move {
         let answer = client.call(route, None, &parameters).await;
         let text = match answer.into_result() {
             Ok(answer) => Some(answer.text),

@@ -1,0 +1,212 @@
+//! A live run: one thread that owns engine, strategies and journal (`pulse`), and tasks around it
+//! that carry requests, hear streams, read clocks and serve people. What happened reaches the
+//! thread through its mailbox, in order.
+//!
+//! What may never enter here: decisions about orders. The engine makes them.
+
+mod begin;
+mod carrier;
+mod desk;
+mod guests;
+mod head;
+mod mailbox;
+mod outside;
+mod pulse;
+mod recover;
+mod show;
+mod start;
+mod streams;
+mod tell;
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use windvane_admin::Notifier;
+use windvane_journal::Directory;
+
+use crate::config::Config;
+use crate::strategies::ModuleError;
+
+use desk::Desk;
+use mailbox::Mailbox;
+use pulse::Ended;
+use start::StartError;
+
+/// After the second signal the process ends within this, whatever hangs.
+const HURRY: Duration = Duration::from_secs(2);
+
+/// Why a run did not come about, or ended badly.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// Nothing is configured to run.
+    #[error("no strategy is configured: add a [[strategy]]")]
+    NoStrategy,
+    /// A module cannot be had.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// A strategy refuses its parameters or instruments.
+    #[error("strategy {strategy} refuses: {reason}")]
+    Refused {
+        /// Its id.
+        strategy: String,
+        /// Its words.
+        reason: String,
+    },
+    /// The data directory is somebody else's.
+    #[error(transparent)]
+    Lock(#[from] windvane_journal::LockError),
+    /// The journal cannot be opened.
+    #[error(transparent)]
+    Open(#[from] windvane_journal::OpenError),
+    /// No segment could be begun.
+    #[error(transparent)]
+    Begin(#[from] windvane_journal::BeginError),
+    /// No epoch.
+    #[error(transparent)]
+    Epoch(#[from] windvane_journal::EpochError),
+    /// The engine cannot go on.
+    #[error(transparent)]
+    Recover(#[from] recover::RecoverError),
+    /// The venue's words cannot be used.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// No client.
+    #[error(transparent)]
+    Client(#[from] windvane_client::TransportError),
+    /// A stream cannot begin.
+    #[error(transparent)]
+    Stream(#[from] windvane_client::streams::StreamStartError),
+    /// The admin server cannot start.
+    #[error(transparent)]
+    Admin(#[from] windvane_admin::StartError),
+    /// No token for it.
+    #[error(transparent)]
+    Token(#[from] windvane_admin::TokenError),
+    /// The secret of the token cannot be read.
+    #[error("admin.token: {0}")]
+    Secret(#[from] crate::config::SecretError),
+    /// Metrics.
+    #[error(transparent)]
+    Metrics(#[from] windvane_admin::metrics::AlreadyInstalled),
+    /// The service manager cannot be told.
+    #[error(transparent)]
+    Notify(#[from] windvane_admin::service::NotifyError),
+    /// The operating system refuses something.
+    #[error("the operating system refuses: {0}")]
+    System(#[from] std::io::Error),
+    /// The engine's thread broke.
+    #[error("the engine's thread broke, which is a bug; orders are left to the dead man's switch")]
+    Broken,
+    /// It did not end in order.
+    #[error("stopped in a hurry: orders are left to the dead man's switch")]
+    Hurried,
+}
+
+impl LiveError {
+    /// Whether the configuration is at fault.
+    pub const fn is_usage(&self) -> bool {
+        match self {
+            Self::NoStrategy
+            | Self::Refused { .. }
+            | Self::Stream(_)
+            | Self::Secret(_)
+            | Self::Start(StartError::NotListed(_)) => true,
+            Self::Module(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+}
+
+/// Runs until it is asked to end.
+///
+/// # Errors
+/// It did not come about, or did not end in order.
+pub async fn run(config: &Config, settings: windvane_client::Settings) -> Result<(), LiveError> {
+    if config.strategies.is_empty() {
+        return Err(LiveError::NoStrategy);
+    }
+    let directory = Arc::new(Directory::lock(&config.run.data_dir)?);
+    let mut signals = Signals::new()?;
+    let notifier = Notifier::from_env()?;
+    let (desk, counter) = Desk::open(config).await?;
+    notifier.ready();
+    let began = tokio::select! {
+        began = begin::begin(config, settings, directory, counter) => Some(began?),
+        () = signals.next() => None,
+        () = desk.keep_alive() => None,
+    };
+    let ended = match began {
+        Some(mut running) => tokio::select! {
+            ended = running.wait(&mut signals) => ended,
+            () = notifier.keep(desk.beat.clone(), desk.published.clone()) => running.ended().await,
+        },
+        None => Ok(()),
+    };
+    notifier.stopping();
+    desk.server.stop().await;
+    ended
+}
+
+/// A run that began.
+struct Running {
+    stop: Sender<()>,
+    mailbox: Mailbox,
+    ended: oneshot::Receiver<Ended>,
+}
+
+impl Running {
+    /// Waits for its end; the first signal asks for it, the second forces it.
+    async fn wait(&mut self, signals: &mut Signals) -> Result<(), LiveError> {
+        let asked = tokio::select! {
+            ended = self.ended() => return ended,
+            () = signals.next() => self.ask_to_stop(),
+        };
+        tracing::info!(asked, "stopping; a second signal ends at once");
+        tokio::select! {
+            ended = self.ended() => return ended,
+            () = signals.next() => self.ask_to_stop(),
+        };
+        // A disk that hangs must not hold the end up.
+        let ended = tokio::time::timeout(HURRY, self.ended()).await;
+        ended.unwrap_or(Err(LiveError::Hurried))
+    }
+
+    fn ask_to_stop(&self) -> bool {
+        let asked = self.stop.send(()).is_ok();
+        self.mailbox.nudge();
+        asked
+    }
+
+    async fn ended(&mut self) -> Result<(), LiveError> {
+        match (&mut self.ended).await {
+            Ok(Ended::Stopped) => Ok(()),
+            Ok(Ended::Hurried) => Err(LiveError::Hurried),
+            Err(_) => Err(LiveError::Broken),
+        }
+    }
+}
+
+/// The signals that ask for the end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

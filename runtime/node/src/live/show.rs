@@ -1,0 +1,150 @@
+//! The engine's state as people are shown it: orders, positions, balances, strategies. Reads the
+//! engine and changes nothing.
+
+use rust_decimal::Decimal;
+use windvane_admin::view::{
+    Balance, Order, Position, State, Strategy, StrategyCounts, StrategyState,
+};
+use windvane_engine::decimal::{AMOUNT_SCALE, decimal};
+use windvane_engine::engine::RunState;
+use windvane_engine::holding::Ledger;
+use windvane_engine::ledger::Position as Held;
+use windvane_engine::order_state::OrderState;
+use windvane_engine::orders::Order as OwnOrder;
+use windvane_engine::{Amount, Engine, StrategyId};
+
+use super::pulse::Module;
+
+/// The state in the words of the admin server.
+pub const fn state(state: RunState) -> State {
+    match state {
+        RunState::Ready => State::Ready,
+        RunState::Degraded => State::Degraded,
+        RunState::Halted => State::Halted,
+        RunState::Paused => State::Paused,
+        RunState::Syncing => State::Syncing,
+        RunState::Booting => State::Booting,
+    }
+}
+
+/// Own orders that may be live at the venue, oldest first.
+pub fn orders(engine: &Engine) -> Vec<Order> {
+    let sent = engine.orders().iter().filter(|order| !order.held);
+    sent.filter_map(|order| order_row(engine, order)).collect()
+}
+
+fn order_row(engine: &Engine, order: &OwnOrder) -> Option<Order> {
+    let instrument = engine.instrument(order.instrument())?;
+    let terms = &order.terms;
+    Some(Order {
+        instrument: instrument.name(),
+        strategy: engine.strategy_name(order.strategy).map(str::to_owned),
+        client_order_id: order.client_order_id.as_str().to_owned(),
+        order_id: order
+            .venue_order_id
+            .and_then(|id| u64::try_from(id.0).ok()),
+        side: terms.side.as_str().to_owned(),
+        price: terms.price.map(|price| text(instrument.price(price.0))),
+        qty: terms.qty.map(|qty| text(instrument.qty(qty.0))),
+        executed_qty: text(instrument.qty(order.executed_qty)),
+        status: status(order).to_owned(),
+    })
+}
+
+/// The venue's word where it has one; a cancel on its way is ours alone.
+const fn status(order: &OwnOrder) -> &'static str {
+    match order.state {
+        OrderState::CancelRequested if order.executed_qty > 0 => "PARTIALLY_FILLED",
+        OrderState::CancelRequested => "NEW",
+        state => state.as_str(),
+    }
+}
+
+/// Positions that are not flat: the account's, then each strategy's part.
+pub fn positions(engine: &Engine) -> Vec<Position> {
+    let ledgers = engine.ledgers();
+    let mut rows = rows_of(engine, &ledgers.account, None);
+    for (place, ledger) in ledgers.strategies.iter().enumerate() {
+        let name = engine.strategy_name(StrategyId(place as u16));
+        rows.extend(rows_of(engine, ledger, name));
+    }
+    rows
+}
+
+fn rows_of(engine: &Engine, ledger: &Ledger, strategy: Option<&str>) -> Vec<Position> {
+    let open = ledger.iter().filter(|(_, _, held)| held.position.qty != 0);
+    open.filter_map(|(id, side, held)| {
+        let instrument = engine.instrument(id)?;
+        let held = &held.position;
+        let entry = held.entry_price(instrument);
+        Some(Position {
+            instrument: instrument.name(),
+            strategy: strategy.map(str::to_owned),
+            position_side: side.as_str().to_owned(),
+            qty: text(instrument.qty(held.qty)),
+            entry_price: (entry != 0).then(|| text(decimal(i128::from(entry), AMOUNT_SCALE))),
+        })
+    })
+    .collect()
+}
+
+/// Balances of all assets that are known.
+pub fn balances(engine: &Engine) -> Vec<Balance> {
+    let name = |index: usize| engine.assets().get(index).cloned().unwrap_or_default();
+    engine
+        .balances()
+        .map(|(surface, asset, balance)| Balance {
+            surface: surface.to_string(),
+            asset: name(usize::from(asset.0)),
+            total: amount(balance.total),
+            available: amount(balance.total - balance.locked),
+        })
+        .collect()
+}
+
+/// Strategies as configured.
+pub fn strategies(engine: &Engine, modules: &[Module]) -> Vec<Strategy> {
+    let of = |(place, (id, sha256)): (usize, &Module)| {
+        let strategy = StrategyId(place as u16);
+        let ledger = engine.ledgers().strategies.get(place)?;
+        let total = |field: fn(&Held) -> Amount| amount(ledger.total(field));
+        let fault = engine.fault(strategy);
+        Some(Strategy {
+            id: id.clone(),
+            module_sha256: hex(sha256),
+            state: match fault {
+                None => StrategyState::Running,
+                Some(_) => StrategyState::Quarantined,
+            },
+            fault: fault.map(|fault| fault.as_str().to_owned()),
+            open_orders: engine.orders().of(strategy, None).count() as u64,
+            realized_pnl: total(|position| position.realized_pnl),
+            unrealized_pnl: engine.unrealized(ledger).map(amount),
+            fees: total(|position| position.fees),
+            funding: total(|position| position.funding),
+        })
+    };
+    modules.iter().enumerate().filter_map(of).collect()
+}
+
+/// How many strategies run.
+pub fn counts(strategies: &[Strategy]) -> StrategyCounts {
+    let running = |one: &&Strategy| one.state == StrategyState::Running;
+    let running = strategies.iter().filter(running).count() as u64;
+    StrategyCounts {
+        running,
+        quarantined: strategies.len() as u64 - running,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn amount(amount: Amount) -> String {
+    text(amount.to_decimal())
+}
+
+fn text(value: Decimal) -> String {
+    value.normalize().to_string()
+}

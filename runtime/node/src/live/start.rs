@@ -1,0 +1,238 @@
+//! What a live run is made of, from the configuration and from what the venue says of itself.
+
+use std::time::Duration;
+
+use windvane_client::{Client, NotDone};
+use windvane_engine::config::EngineConfig;
+use windvane_engine::decimal::rescale;
+use windvane_engine::live::{LiveConfig, OnStart, OnStop};
+use windvane_engine::{Instrument, Surface};
+use windvane_venue::market_stream::{Feed, Topic};
+use windvane_venue::route;
+use windvane_venue::speak::{FuturesAccount, Names, Speaker};
+use windvane_venue::symbol_rules::RulesError;
+use windvane_venue::wire::Parameters;
+use windvane_venue::{Assets, exchange_info};
+
+use super::carrier::venue_surface;
+use crate::assembly;
+use crate::config::{self, Config, InstrumentName, Leave, MarketData, Stream};
+
+/// An order may reach the venue so much later than its time allows, by clocks and by networks.
+const ABSENCE_MARGIN_MS: i64 = 5_000;
+/// The widest window of nonces that spec 4, section 1, names.
+const NONCE_WINDOW_MS: i64 = 60_000;
+/// While the venue is away it is asked again, with pauses that grow from the first to the second.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+/// Readings of a clock of which the best counts.
+const CLOCK_SAMPLES: u8 = 3;
+
+/// Why a run cannot be made of what the venue says.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The venue refuses to say what it trades.
+    #[error("{surface} exchange information: {not_done}")]
+    Refused {
+        /// Surface.
+        surface: Surface,
+        /// Why.
+        not_done: NotDone,
+    },
+    /// What it says cannot be read.
+    #[error("{surface}: {error}")]
+    Unreadable {
+        /// Surface.
+        surface: Surface,
+        /// Why.
+        error: exchange_info::ExchangeInfoError,
+    },
+    /// It does not trade an instrument.
+    #[error("the venue does not list {0}: correct instruments of the strategy that names it")]
+    NotListed(InstrumentName),
+    /// An instrument's rules cannot be used.
+    #[error("{name}: {error}")]
+    Rules {
+        /// The instrument.
+        name: InstrumentName,
+        /// Why.
+        error: RulesError,
+    },
+}
+
+/// The surfaces of these instruments.
+pub fn surfaces(names: &[InstrumentName]) -> Vec<Surface> {
+    let all = Surface::ALL.iter().copied();
+    all.filter(|surface| names.iter().any(|name| name.surface == *surface))
+        .collect()
+}
+
+/// Reads a surface's clock, and answers once it was read: what is signed carries its time.
+pub async fn clock(surface: Surface, client: &Client) {
+    let mut pause = RETRY.0;
+    while let Err(error) = client
+        .sync_clock(venue_surface(surface), CLOCK_SAMPLES)
+        .await
+    {
+        tracing::warn!(%surface, %error, "the venue's clock was not read; it is asked again");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// The instruments as the venue lists them, asked for until it answers.
+pub async fn instruments(
+    client: &Client,
+    names: &[InstrumentName],
+    assets: &mut Assets,
+) -> Result<Vec<Instrument>, StartError> {
+    let mut texts = Vec::new();
+    for surface in surfaces(names) {
+        texts.push((surface, exchange_information(surface, client).await?));
+    }
+    let mut instruments = Vec::with_capacity(names.len());
+    for name in names {
+        let text = texts.iter().find(|(surface, _)| *surface == name.surface);
+        let text = text.map_or("", |(_, text)| text.as_str());
+        instruments.push(instrument(name, text, assets)?);
+    }
+    Ok(instruments)
+}
+
+async fn exchange_information(surface: Surface, client: &Client) -> Result<String, StartError> {
+    let name = format!("{surface}.exchange_info");
+    let mut pause = RETRY.0;
+    loop {
+        let Some(route) = route::named(&name) else {
+            // Both surfaces have this route (spec 1 and 2).
+            return Ok(String::new());
+        };
+        let answer = client.call(route, None, &Parameters::new()).await;
+        match answer.into_result() {
+            Ok(answer) => return Ok(answer.text),
+            Err(not_done @ NotDone::Refused(_)) => {
+                return Err(StartError::Refused { surface, not_done });
+            }
+            Err(not_done) => {
+                tracing::warn!(%surface, %not_done, "the venue is away; it is asked again");
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+fn instrument(
+    name: &InstrumentName,
+    text: &str,
+    assets: &mut Assets,
+) -> Result<Instrument, StartError> {
+    let surface = name.surface;
+    let unreadable = |error| StartError::Unreadable { surface, error };
+    let entries = exchange_info::entries(text).map_err(unreadable)?;
+    let entry = entries.iter().find(|(symbol, _)| *symbol == name.symbol);
+    let (_, entry) = entry.ok_or_else(|| StartError::NotListed(name.clone()))?;
+    let mut rules = exchange_info::symbol_rules(entry).map_err(unreadable)?;
+    // An entry does not say its surface where it has no `contractType`; the route does.
+    rules.surface = surface;
+    rules.instrument(assets).map_err(|error| StartError::Rules {
+        name: name.clone(),
+        error,
+    })
+}
+
+/// The engine's configuration of a live run.
+pub fn engine_config(
+    config: &Config,
+    names: &[InstrumentName],
+    instruments: Vec<Instrument>,
+    assets: &Assets,
+    epoch: u64,
+) -> EngineConfig {
+    let made = assembly::engine_config(config, names, instruments, assets, Vec::new(), epoch);
+    EngineConfig {
+        live: Some(live_config(config, surfaces(names))),
+        keep_journal: true,
+        ..made
+    }
+}
+
+fn live_config(config: &Config, surfaces: Vec<Surface>) -> LiveConfig {
+    let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    let fee = rescale(config.sim.fees.taker, 6).and_then(|ppm| i64::try_from(ppm).ok());
+    LiveConfig {
+        surfaces,
+        countdown_ms: ms(config.heartbeat.countdown_ms),
+        renew_ms: ms(config.heartbeat.interval_ms),
+        reconcile_ms: ms(config.reconcile.interval_ms),
+        absence_ms: absence_ms(config),
+        on_start: match config.run.on_start {
+            config::OnStart::Adopt => OnStart::Adopt,
+            config::OnStart::Cancel => OnStart::Cancel,
+        },
+        on_stop: match config.run.on_stop {
+            Leave::Cancel => OnStop::Cancel,
+            Leave::Keep => OnStop::Keep,
+            Leave::Flatten => OnStop::Flatten,
+        },
+        multi_assets: config.account.multi_assets,
+        fee_estimate_ppm: fee.unwrap_or_default(),
+    }
+}
+
+/// When a request that was lost can no longer arrive (promise 2).
+fn absence_ms(config: &Config) -> i64 {
+    let venue = &config.venue;
+    let apis = [venue.spot.api, venue.futures.api].map(|api| api.unwrap_or(venue.api));
+    let window_ms = if apis.contains(&config::Api::V3) {
+        NONCE_WINDOW_MS
+    } else {
+        i64::from(venue.recv_window_ms)
+    };
+    window_ms + ABSENCE_MARGIN_MS
+}
+
+/// Who says the engine's requests.
+pub fn speaker(config: &Config, instruments: &[Instrument], assets: &Assets) -> Speaker {
+    let documented = config.venue.market_data == MarketData::Documented;
+    let address = config.account.user.clone();
+    Speaker {
+        names: Names::new(instruments, assets.names()),
+        futures_account: match address.filter(|_| documented) {
+            Some(address) => FuturesAccount::Info { address },
+            None => FuturesAccount::Routes,
+        },
+        documented,
+    }
+}
+
+/// The public topics of a surface: what strategies are told, and what risk and equity need.
+pub fn topics(config: &Config, surface: Surface) -> Vec<Topic> {
+    let documented = config.venue.market_data == MarketData::Documented;
+    let mut topics = Vec::new();
+    for strategy in &config.strategies {
+        for name in strategy
+            .instruments
+            .iter()
+            .filter(|name| name.surface == surface)
+        {
+            let mut add = |feed| topics.push(Topic::of(&name.symbol, feed));
+            // Collars and equity are measured from mid.
+            add(Feed::BookTicker);
+            if surface == Surface::Futures {
+                add(Feed::MarkPrice { every_second: true });
+            }
+            let bars = |stream: &Stream| matches!(stream, Stream::Bar { .. });
+            if strategy.streams.contains(&Stream::Trade) || strategy.streams.iter().any(bars) {
+                add(if documented {
+                    Feed::TradePro
+                } else {
+                    Feed::Trade
+                });
+            }
+            if strategy.streams.contains(&Stream::Book) {
+                add(Feed::Depth { fast: true });
+            }
+        }
+    }
+    topics
+}

@@ -1,0 +1,167 @@
+//! What the engine tells people, as log lines with the ids of orders and strategies, and as
+//! metrics. Decides nothing.
+
+use windvane_admin::metrics::table;
+use windvane_engine::effect::{Adjustment, HeartbeatNotice};
+use windvane_engine::order_state::OrderState;
+use windvane_engine::orders::Order;
+use windvane_engine::{Engine, InstrumentId, Notice, StrategyId};
+
+/// Tells of one notice.
+pub fn tell(engine: &Engine, notice: &Notice) {
+    match notice {
+        Notice::Filled { .. } | Notice::Recovered { .. } => fill(engine, notice),
+        Notice::Ended { order, .. } => ended(engine, order),
+        Notice::Rejected {
+            strategy,
+            rejection,
+            ..
+        } => {
+            let strategy = name(engine, *strategy);
+            tracing::debug!(strategy, %rejection, "an intent broke a rule");
+            table::ORDERS.of([strategy, "rejected"]).increment(1);
+        }
+        Notice::Funding { amount, .. } => {
+            tracing::info!(amount = %amount.to_decimal(), "funding");
+        }
+        Notice::Quarantined { strategy, kind, .. } => {
+            let (strategy, fault) = (name(engine, *strategy), kind.as_str());
+            tracing::error!(strategy, fault, "a strategy is quarantined");
+            table::QUARANTINES.of([strategy, fault]).increment(1);
+        }
+        Notice::Halted { limit, .. } => {
+            let limit = limit.map(windvane_engine::risk::LossLimit::key);
+            tracing::error!(limit, "halted: own orders are cancelled, none is sent");
+        }
+        Notice::Adjusted { adjustment, .. } => adjusted(engine, adjustment),
+        Notice::State {
+            from, to, doubts, ..
+        } => {
+            let doubts: Vec<String> = doubts.iter().map(ToString::to_string).collect();
+            let (from, to) = (from.as_str(), to.as_str());
+            tracing::info!(from, to, ?doubts, "the state changed");
+            table::STATE_MOVES.of([from, to]).increment(1);
+        }
+        Notice::Heartbeat {
+            instrument, what, ..
+        } => heartbeat(engine, *instrument, *what),
+        Notice::Adopted { order, .. } => {
+            let strategy = name(engine, order.strategy);
+            let id = order.client_order_id.as_str();
+            tracing::info!(strategy, id, "an order of an earlier process is taken over");
+        }
+        Notice::Stray { report, .. } => {
+            let id = report.client_order_id.as_str();
+            tracing::warn!(id, "an order of a strategy that is not configured: cancelled");
+        }
+        Notice::External { update, .. } => {
+            let surface = engine.instrument(update.instrument);
+            let surface = surface.map_or_else(String::new, |one| one.surface.to_string());
+            let id = update.client_order_id.as_str();
+            tracing::info!(%surface, id, "an order or a fill of others on the account");
+            table::EXTERNAL.of([surface.as_str()]).increment(1);
+        }
+    }
+}
+
+fn fill(engine: &Engine, notice: &Notice) {
+    match notice {
+        Notice::Filled {
+            strategy,
+            order,
+            fill,
+            ..
+        } => {
+            let strategy = name(engine, *strategy);
+            let Some(instrument) = engine.instrument(order.instrument()) else {
+                return;
+            };
+            tracing::info!(
+                strategy,
+                id = order.client_order_id.as_str(),
+                side = order.terms.side.as_str(),
+                price = %instrument.price(fill.price.0),
+                qty = %instrument.qty(fill.qty.0),
+                trade = fill.trade_id.0,
+                "filled"
+            );
+            table::FILLS.of([strategy]).increment(1);
+        }
+        Notice::Recovered { order, fill, .. } => {
+            let owner = engine.order(*order).map(|order| order.strategy);
+            let strategy = owner.map_or("", |owner| name(engine, owner));
+            let trade = fill.trade_id.0;
+            tracing::warn!(strategy, trade, "a fill that the stream missed was recovered");
+            table::FILLS_RECOVERED.of([strategy]).increment(1);
+        }
+        _ => {}
+    }
+}
+
+fn ended(engine: &Engine, order: &Order) {
+    let strategy = name(engine, order.strategy);
+    let (id, state) = (order.client_order_id.as_str(), order.state.as_str());
+    tracing::debug!(strategy, id, state, code = order.refusal_code, "an order ended");
+    let outcome = match order.state {
+        OrderState::Filled => "filled",
+        OrderState::Canceled => "canceled",
+        OrderState::Rejected => {
+            let code = order.refusal_code;
+            tracing::warn!(strategy, id, code, "the venue refused an order");
+            "refused"
+        }
+        _ => "expired",
+    };
+    table::ORDERS.of([strategy, outcome]).increment(1);
+}
+
+fn adjusted(engine: &Engine, adjustment: &Adjustment) {
+    match adjustment {
+        Adjustment::Balance {
+            surface,
+            asset,
+            from,
+            to,
+        } => {
+            let asset = engine.assets().get(usize::from(asset.0));
+            let (from, to) = (from.to_decimal(), to.to_decimal());
+            tracing::warn!(%surface, asset, %from, %to, "a balance is the venue's");
+            table::ADJUSTMENTS.of(["balance"]).increment(1);
+        }
+        Adjustment::Position {
+            instrument,
+            side,
+            from,
+            to,
+        } => {
+            if let Some(rules) = engine.instrument(*instrument) {
+                let (instrument, side) = (rules.name(), side.as_str());
+                let (from, to) = (rules.qty(*from), rules.qty(*to));
+                tracing::warn!(instrument, side, %from, %to, "a position is the venue's");
+            }
+            table::ADJUSTMENTS.of(["position"]).increment(1);
+        }
+        Adjustment::Absent { order } => {
+            tracing::warn!(order = order.0, "the venue knows no such order: it never arrived");
+            table::ADJUSTMENTS.of(["absent"]).increment(1);
+        }
+    }
+}
+
+fn heartbeat(engine: &Engine, instrument: InstrumentId, what: HeartbeatNotice) {
+    let instrument = engine.instrument(instrument);
+    let instrument = instrument.map_or_else(String::new, windvane_engine::Instrument::name);
+    let outcome = match what {
+        HeartbeatNotice::Failed => "failed",
+        HeartbeatNotice::Withheld => "withheld",
+        HeartbeatNotice::Lapsed => "lapsed",
+    };
+    tracing::warn!(instrument, outcome, "the dead man's switch");
+    table::HEARTBEATS
+        .of([instrument.as_str(), outcome])
+        .increment(1);
+}
+
+fn name(engine: &Engine, strategy: StrategyId) -> &str {
+    engine.strategy_name(strategy).unwrap_or_default()
+}
