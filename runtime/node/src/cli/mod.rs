@@ -2,7 +2,7 @@
 //! about trading; every verb is a call into the room that does the work.
 //!
 //! Results go to stdout; logs, progress and errors to stderr. Exit codes: 0 done, 1 failed,
-//! 2 usage or configuration.
+//! 2 usage or configuration, 3 not running.
 
 mod backtest;
 mod build;
@@ -13,7 +13,9 @@ mod deposit;
 mod place;
 mod progress;
 mod routes;
+mod run;
 mod show;
+mod steer;
 mod venue;
 mod watch;
 
@@ -34,8 +36,8 @@ const LOG_VARIABLE: &str = "WINDVANE_LOG";
     name = "windvane",
     version,
     about = "Runs automated trading strategies, unattended",
-    after_help = "Exit codes: 0 done, 1 failed, 2 usage or configuration. \
-                  WINDVANE_LOG=debug logs more."
+    after_help = "Exit codes: 0 done, 1 failed, 2 usage or configuration, \
+                  3 not running. WINDVANE_LOG=debug logs more."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -64,6 +66,26 @@ enum Verb {
     Deposit(deposit::Deposit),
     /// Run the simulated venue as a server on loopback
     Venue(venue::Venue),
+    /// Run strategies on an account, unattended, until a signal ends it
+    Run(run::Run),
+    /// Ask a running instance how it is
+    Status(steer::Instance),
+    /// Ask a running instance for its own orders that may be live
+    Orders(steer::Instance),
+    /// Ask a running instance for positions
+    Positions(steer::Instance),
+    /// Ask a running instance for balances
+    Balances(steer::Instance),
+    /// Ask a running instance for its strategies
+    Strategies(steer::Instance),
+    /// No new exposure; cancels and reducing orders pass
+    Pause(steer::Instance),
+    /// End a pause or a halt
+    Resume(steer::Instance),
+    /// Cancel own orders and send none, across restarts, until resumed
+    Halt(steer::Instance),
+    /// Halt, then close own positions
+    Flatten(steer::Instance),
 }
 
 /// Why a verb did not do its work: one sentence.
@@ -73,6 +95,8 @@ enum Failure {
     Usage(String),
     /// Anything else: exit code 1.
     Failed(String),
+    /// Nobody is there to be asked: exit code 3.
+    NotRunning(String),
 }
 
 impl Failure {
@@ -94,18 +118,8 @@ impl From<ConfigError> for Failure {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    log_to_stderr();
-    let result = match arguments.verb {
-        Verb::Demo(demo) => demo.run(),
-        Verb::Backtest(backtest) => backtest.run(),
-        Verb::Build(build) => build.run(),
-        Verb::Data(data) => data.run(),
-        Verb::Routes(routes) => routes.run(),
-        Verb::Call(call) => call.run(),
-        Verb::Watch(watch) => watch.run(),
-        Verb::Deposit(deposit) => deposit.run(),
-        Verb::Venue(venue) => venue.run(),
-    };
+    log_to_stderr(&arguments.verb);
+    let result = arguments.verb.run();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(sentence)) => {
@@ -116,12 +130,48 @@ pub fn main() -> ExitCode {
             eprintln!("error: {sentence}");
             ExitCode::FAILURE
         }
+        Err(Failure::NotRunning(sentence)) => {
+            eprintln!("error: {sentence}");
+            ExitCode::from(3)
+        }
     }
 }
 
-fn log_to_stderr() {
+impl Verb {
+    fn run(self) -> Result<(), Failure> {
+        use windvane_admin::{Command, Question};
+        match self {
+            Self::Demo(demo) => demo.run(),
+            Self::Backtest(backtest) => backtest.run(),
+            Self::Build(build) => build.run(),
+            Self::Data(data) => data.run(),
+            Self::Routes(routes) => routes.run(),
+            Self::Call(call) => call.run(),
+            Self::Watch(watch) => watch.run(),
+            Self::Deposit(deposit) => deposit.run(),
+            Self::Venue(venue) => venue.run(),
+            Self::Run(run) => run.run(),
+            Self::Status(instance) => instance.ask(Question::Status),
+            Self::Orders(instance) => instance.ask(Question::Orders),
+            Self::Positions(instance) => instance.ask(Question::Positions),
+            Self::Balances(instance) => instance.ask(Question::Balances),
+            Self::Strategies(instance) => instance.ask(Question::Strategies),
+            Self::Pause(instance) => instance.command(Command::Pause),
+            Self::Resume(instance) => instance.command(Command::Resume),
+            Self::Halt(instance) => instance.command(Command::Halt),
+            Self::Flatten(instance) => instance.command(Command::Flatten),
+        }
+    }
+}
+
+/// What runs unattended says more of itself than what somebody waits for.
+fn log_to_stderr(verb: &Verb) {
     use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new("warn"));
+    let usual = match verb {
+        Verb::Run(_) => "info",
+        _ => "warn",
+    };
+    let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(usual));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

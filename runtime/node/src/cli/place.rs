@@ -7,6 +7,7 @@ use windvane_client::Settings;
 use windvane_venue::route::Surface;
 
 use super::Failure;
+use crate::config::Config;
 use crate::connection::{self, ConnectionError, Needs, VenueLine};
 
 /// Where the venue is and who asks: arguments that verbs share.
@@ -75,11 +76,25 @@ impl Place {
         &self,
         needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
     ) -> Result<Settings, Failure> {
+        let config = self.config()?;
+        self.settings_of(&config, needs)
+    }
+
+    /// The configuration.
+    pub(super) fn config(&self) -> Result<Config, Failure> {
+        super::configuration(self.config.as_deref(), &self.set)
+    }
+
+    /// The same with a configuration that was read before.
+    pub(super) fn settings_of(
+        &self,
+        config: &Config,
+        needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
+    ) -> Result<Settings, Failure> {
         self.refuse_addresses()?;
-        let config = super::configuration(self.config.as_deref(), &self.set)?;
         let mut settings = match &self.venue {
-            Some(file) => VenueLine::read(file)?.settings(&config, self.account)?,
-            None => connection::settings(&config)?,
+            Some(file) => VenueLine::read(file)?.settings(config, self.account)?,
+            None => connection::settings(config)?,
         };
         if let Some(api) = self.api {
             settings.spot_api = api.into();

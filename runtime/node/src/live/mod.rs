@@ -31,6 +31,7 @@ use crate::config::Config;
 use crate::strategies::ModuleError;
 
 use desk::Desk;
+pub use desk::TOKEN_FILE;
 use mailbox::Mailbox;
 use pulse::Ended;
 use start::StartError;

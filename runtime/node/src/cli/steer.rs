@@ -1,0 +1,128 @@
+//! Verbs that ask or command a running instance.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+use windvane_admin::{Admin, AskError, Command, Question, Token, TokenSource};
+
+use super::{Failure, print_line};
+use crate::config::Config;
+use crate::live::TOKEN_FILE;
+
+/// Which instance, and how its answer is shown.
+#[derive(Debug, Args)]
+pub(super) struct Instance {
+    /// Configuration file of the instance, for its run.data_dir and [admin]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as run.data_dir=var/live; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Print JSON and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+impl Instance {
+    /// Asks, and prints the answer.
+    pub(super) fn ask(&self, question: Question) -> Result<(), Failure> {
+        let answer = self.with_admin(async |admin| admin.get::<Value>(question).await)?;
+        self.show(&answer)
+    }
+
+    /// Commands, and prints what is now the state.
+    pub(super) fn command(&self, command: Command) -> Result<(), Failure> {
+        let applied = self.with_admin(async |admin| admin.post(command, None).await)?;
+        self.show(&json!(applied))
+    }
+
+    fn with_admin<T>(
+        &self,
+        work: impl AsyncFnOnce(Admin) -> Result<T, AskError>,
+    ) -> Result<T, Failure> {
+        let config = super::configuration(self.config.as_deref(), &self.set)?;
+        let token = token(&config)?;
+        let answered = super::block_on(async {
+            let admin = Admin::in_data_dir(&config.run.data_dir, token).await?;
+            work(admin).await
+        })?;
+        answered.map_err(|error| match error {
+            AskError::NotRunning(_) => Failure::NotRunning(error.to_string()),
+            _ => Failure::failed(error),
+        })
+    }
+
+    fn show<T: Serialize>(&self, answer: &T) -> Result<(), Failure> {
+        let value = json!(answer);
+        if self.json {
+            return print_line(&value.to_string());
+        }
+        print_line(&spoken(&value))
+    }
+}
+
+fn token(config: &Config) -> Result<TokenSource, Failure> {
+    let Some(secret) = &config.admin.token else {
+        return Ok(TokenSource::File(config.run.data_dir.join(TOKEN_FILE)));
+    };
+    let text = secret.read().map_err(Failure::usage)?;
+    let token = Token::from_text(text.expose(), "admin.token").map_err(Failure::usage)?;
+    Ok(TokenSource::Token(token))
+}
+
+/// For people: a line for each member of an object, or a table of a list.
+fn spoken(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let lines = members
+                .iter()
+                .map(|(name, value)| format!("{name:<12} {}", word(value)));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        Value::Array(rows) => table(rows),
+        other => word(other),
+    }
+}
+
+fn table(rows: &[Value]) -> String {
+    let Some(names) = rows.first().and_then(Value::as_object) else {
+        return "none".to_owned();
+    };
+    let mut lines = vec![names.keys().cloned().collect::<Vec<_>>()];
+    for row in rows {
+        lines.push(names.keys().map(|name| word(&row[name])).collect());
+    }
+    let widths: Vec<usize> = (0..names.len())
+        .map(|at| lines.iter().map(|line| line[at].len()).max().unwrap_or(0))
+        .collect();
+    let text = lines.iter().map(|line| {
+        let cells = line.iter().zip(&widths);
+        let cells: Vec<_> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    });
+    text.collect::<Vec<_>>().join("\n")
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_a_table_and_an_empty_one_says_so() {
+        let rows = json!([{"id": "a", "qty": "0.10"}, {"id": "long", "qty": null}]);
+        assert_eq!(spoken(&rows), "id    qty\na     0.10\nlong  -");
+        assert_eq!(spoken(&json!([])), "none");
+    }
+}
