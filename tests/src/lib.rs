@@ -8,6 +8,7 @@ pub mod checker;
 pub mod csv;
 pub mod fixed;
 pub mod guest;
+pub mod instance;
 pub mod recording;
 pub mod results;
 pub mod venue;

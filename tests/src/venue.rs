@@ -129,8 +129,20 @@ impl Venue {
         self.ask_control("DELETE", path, "");
     }
 
+    /// Everything that it knows of its first account.
+    ///
+    /// # Panics
+    /// It does not say.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
-    fn ask_control(&self, method: &str, path: &str, body: &str) {
+    pub fn account(&self) -> Value {
+        let answer = self.ask_control("GET", "/state?account=0", "");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("it has a body");
+        let mut state: Value = serde_json::from_str(body).expect("the state is JSON");
+        state["accounts"][0].take()
+    }
+
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    fn ask_control(&self, method: &str, path: &str, body: &str) -> String {
         let address = self.line["control"].as_str().expect("the line has it");
         let address = address.strip_prefix("http://").unwrap_or(address);
         let mut stream = TcpStream::connect(address).expect("the control port listens");
@@ -143,6 +155,7 @@ impl Venue {
             answer.starts_with("HTTP/1.1 200"),
             "{path} {body}: {answer}"
         );
+        answer
     }
 }
 

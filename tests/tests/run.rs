@@ -1,0 +1,119 @@
+//! `windvane run` against the simulated venue, with real processes: what rests at the venue is what
+//! it says, a kill loses nothing, and an end in order leaves nothing behind.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+use windvane_tests::instance::{Instance, verb_in};
+use windvane_tests::venue::Venue;
+
+/// Open orders of the venue's account.
+fn venue_orders(account: &Value) -> Vec<&Value> {
+    let orders = account["orders"].as_array().unwrap().iter();
+    orders
+        .filter(|order| order["open"] == json!(true))
+        .collect()
+}
+
+fn decimal(value: &Value) -> Decimal {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+/// The account's own positions, by instrument.
+fn own_positions(positions: &Value) -> BTreeMap<String, Decimal> {
+    let positions = positions.as_array().unwrap().iter();
+    let accounts = positions.filter(|position| position["strategy"].is_null());
+    accounts
+        .map(|row| {
+            let name = row["instrument"].as_str().unwrap().to_owned();
+            (name, decimal(&row["qty"]))
+        })
+        .collect()
+}
+
+fn venue_positions(account: &Value) -> BTreeMap<String, Decimal> {
+    let positions = account["positions"].as_array().unwrap().iter();
+    positions
+        .map(|row| {
+            let name = format!("futures:{}", row["symbol"].as_str().unwrap());
+            (name, decimal(&row["qty"]))
+        })
+        .collect()
+}
+
+/// The futures wallet in USDT, as the instance has it.
+fn own_wallet(balances: &Value) -> Option<Decimal> {
+    let mut rows = balances.as_array().unwrap().iter();
+    let row = rows.find(|row| row["surface"] == "futures" && row["asset"] == "USDT");
+    row.map(|row| decimal(&row["total"]))
+}
+
+fn wallet_of(account: &Value) -> Decimal {
+    let mut rows = account["balances"]["futures"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["asset"] == "USDT").unwrap();
+    decimal(&row["wallet"])
+}
+
+#[test]
+fn a_kill_loses_nothing_and_an_end_in_order_leaves_nothing() {
+    let venue = Venue::start(&["--seed", "7"]);
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start(&venue, &data);
+    instance.ready();
+    instance.until("orders", &|orders| {
+        orders
+            .as_array()
+            .is_some_and(|orders| orders.iter().any(|order| order["status"] == "NEW"))
+    });
+    assert!(!venue_orders(&venue.account()).is_empty());
+
+    let second = Instance::refused(&venue, &data);
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("another instance, pid "), "{said}");
+
+    let epoch = instance.answer("status")["epoch"].as_u64().unwrap();
+    instance.kill();
+    assert_eq!(verb_in(&data, "status").status.code(), Some(3));
+
+    let mut instance = Instance::start(&venue, &data);
+    instance.ready();
+    assert!(instance.answer("status")["epoch"].as_u64().unwrap() > epoch);
+    instance.answer("halt");
+    instance.until("orders", &|orders| *orders == json!([]));
+    let account = venue.account();
+    assert!(venue_orders(&account).is_empty(), "{}", account["orders"]);
+    assert_eq!(account["accepted"]["repeated"], json!({}));
+    let positions = instance.answer("positions");
+    assert_eq!(own_positions(&positions), venue_positions(&account));
+    let wallet = wallet_of(&account);
+    instance.until("balances", &|balances| own_wallet(balances) == Some(wallet));
+    let ended = instance.terminate();
+    assert_eq!(ended.code(), Some(0));
+}
+
+#[test]
+fn a_halt_holds_across_a_kill_until_it_is_taken_back() {
+    let venue = Venue::start(&["--seed", "8"]);
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start(&venue, &data);
+    instance.ready();
+    let halted = instance.answer("halt");
+    assert_eq!(halted["state"], "halted", "{halted}");
+    instance.kill();
+
+    let mut instance = Instance::start(&venue, &data);
+    let begun = instance.until("status", &|status| {
+        status["state"] == "halted" && status["doubts"] == json!([])
+    });
+    assert_eq!(begun["open_orders"], 0);
+    instance.answer("resume");
+    instance.ready();
+    instance.until("orders", &|orders| *orders != json!([]));
+    let ended = instance.terminate();
+    assert_eq!(ended.code(), Some(0));
+    assert!(venue_orders(&venue.account()).is_empty());
+}
