@@ -1,13 +1,16 @@
 //! Carries the engine's requests to the venue and brings the answers back. Each request travels on
 //! its own, in the lane of the budget that belongs to it; nothing is sent twice.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use windvane_admin::metrics::table;
 use windvane_client::budget::Lane;
 use windvane_client::{Client, NotDone};
-use windvane_engine::{Request, Surface};
+use windvane_engine::{ClientOrderId, Request, Surface};
 use windvane_venue::speak::{Heard, Note, Speaker};
 
 use super::mailbox::{Happened, Mailbox};
@@ -15,6 +18,8 @@ use super::mailbox::{Happened, Mailbox};
 /// What takes risk away, or finds out about it, waits so long for its share of the budget before
 /// the engine is told to try again.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A cancel follows its order after its answer, or after so long without one.
+const FOLLOW: Duration = Duration::from_secs(1);
 
 /// Carries requests.
 #[derive(Clone, Debug)]
@@ -23,6 +28,38 @@ pub struct Carrier {
     client: Client,
     speaker: Speaker,
     mailbox: Mailbox,
+    placing: Placing,
+}
+
+/// Orders on their way, so that no cancel overtakes one on another connection.
+#[derive(Clone, Debug, Default)]
+struct Placing(Arc<Mutex<BTreeMap<ClientOrderId, watch::Receiver<()>>>>);
+
+impl Placing {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ClientOrderId, watch::Receiver<()>>> {
+        // A map is whole after every operation on it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of an order that leaves; whoever holds the answer says that it came.
+    fn begin(&self, request: &Request) -> Option<(ClientOrderId, watch::Sender<()>)> {
+        let Request::Place(order) = request else {
+            return None;
+        };
+        let (sender, receiver) = watch::channel(());
+        self.lock().insert(order.client_order_id, receiver);
+        Some((order.client_order_id, sender))
+    }
+
+    /// The order that a cancel has to follow.
+    fn before(&self, request: &Request) -> Option<watch::Receiver<()>> {
+        match request {
+            Request::Cancel {
+                client_order_id, ..
+            } => self.lock().get(client_order_id).cloned(),
+            _ => None,
+        }
+    }
 }
 
 /// What became of one call.
@@ -33,20 +70,30 @@ enum Became {
 
 impl Carrier {
     /// A carrier whose answers go to this mailbox; its requests travel on this runtime.
-    pub const fn new(handle: Handle, client: Client, speaker: Speaker, mailbox: Mailbox) -> Self {
+    pub fn new(handle: Handle, client: Client, speaker: Speaker, mailbox: Mailbox) -> Self {
         Self {
             handle,
             client,
             speaker,
             mailbox,
+            placing: Placing::default(),
         }
     }
 
     /// Sends a request on its way; `since` is when the market event came that it follows from.
     pub fn carry(&self, request: Request, since: Option<Instant>) {
         let carrier = self.clone();
-        self.handle
-            .spawn(async move { carrier.run(&request, since).await });
+        let (begun, before) = (self.placing.begin(&request), self.placing.before(&request));
+        self.handle.spawn(async move {
+            if let Some(mut before) = before {
+                // It ends with an error once the sender is gone, which is what is waited for.
+                let _ = tokio::time::timeout(FOLLOW, before.changed()).await;
+            }
+            carrier.run(&request, since).await;
+            if let Some((id, _sender)) = begun {
+                carrier.placing.lock().remove(&id);
+            }
+        });
     }
 
     async fn run(&self, request: &Request, since: Option<Instant>) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, watch};
@@ -14,7 +14,7 @@ use windvane_client::Client;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Request, Surface};
-use windvane_journal::{Directory, Latch as Latched};
+use windvane_journal::{Directory, Keep, Latch as Latched};
 
 use super::carrier::Carrier;
 use super::mailbox::Mailbox;
@@ -23,6 +23,11 @@ use super::{show, streams, tell};
 
 /// People are shown a new state this often at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
+/// What the journal keeps.
+const KEEP: Keep = Keep {
+    bytes: 4 << 30,
+    age: Duration::from_hours(24 * 30),
+};
 
 /// What the thread reaches.
 pub struct Outside {
@@ -105,6 +110,21 @@ impl Outside {
     /// Blocks became durable.
     pub fn durable(&self, took: Duration) {
         table::JOURNAL_DURABLE.of([]).record(took.as_secs_f64());
+    }
+
+    /// Drops old segments, beside the engine's thread.
+    pub fn prune(&self) {
+        let directory = Arc::clone(&self.directory);
+        self.handle.spawn_blocking(move || {
+            match directory.prune(KEEP, SystemTime::now()) {
+                Ok(pruned) if pruned.segments.is_empty() => {}
+                Ok(pruned) => {
+                    let segments = pruned.segments.len();
+                    tracing::info!(segments, bytes = pruned.bytes, "old segments were dropped");
+                }
+                Err(error) => tracing::warn!(%error, "old segments cannot be dropped"),
+            }
+        });
     }
 
     /// Tells people.

@@ -321,6 +321,7 @@ impl Pulse {
             }
             JournalEvent::Rolled { chain, segment, .. } => {
                 tracing::info!(segment, "a new segment of the journal");
+                self.outside.prune();
                 (state.rolling, state.rolled) = (false, Instant::now());
                 state.settle(chain.last_record);
                 self.driver.durable(chain.last_record);
