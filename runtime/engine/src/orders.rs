@@ -46,6 +46,8 @@ pub struct Order {
     pub held: bool,
     /// A cancel was asked for; one that is lost is sent again as long as the order rests.
     pub cancel_wanted: bool,
+    /// When the venue refused to cancel it. Live only.
+    pub cancel_refused: Option<Time>,
     /// When REST confirmed it first.
     pub confirmed: Option<Time>,
     /// The user stream told of it.
@@ -87,6 +89,7 @@ impl Order {
             refusal_code: 0,
             held: false,
             cancel_wanted: false,
+            cancel_refused: None,
             confirmed: None,
             on_stream: false,
             lost: None,

@@ -2,13 +2,14 @@
 
 use crate::effect::{Effect, Notice};
 use crate::event::Intent;
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::order::OrderTerms;
 use crate::order_state::OrderMove;
 use crate::orders::Order;
 use crate::protocol::Request;
 use crate::timer::Timer;
 
+use super::replies::ASK_AFTER_MS;
 use super::{Engine, Latch};
 
 /// The soonest that a strategy's timer fires. Without it, a strategy that sets a timer in each
@@ -107,6 +108,7 @@ impl Engine {
     }
 
     pub(super) fn request_cancel(&mut self, strategy: StrategyId, seq: OrderSeq) {
+        let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -115,6 +117,13 @@ impl Engine {
         }
         if order.held {
             self.take_back(seq, OrderMove::Cancel);
+            return;
+        }
+        // The same cancel would be refused again, as fast as a strategy asks for it: the order is
+        // asked for first, and cancelled after that where it still rests.
+        let asked_for = |refused: Time| now < refused.plus_ms(ASK_AFTER_MS);
+        if !order.state.is_final() && order.cancel_refused.is_some_and(asked_for) {
+            order.cancel_wanted = true;
             return;
         }
         if !order.apply(OrderMove::RequestCancel) {

@@ -12,7 +12,7 @@ use crate::timer::Timer;
 use super::{Engine, narrow};
 
 /// How long to wait before an order of unknown outcome is asked for (again).
-const ASK_AFTER_MS: i64 = 1_000;
+pub(super) const ASK_AFTER_MS: i64 = 1_000;
 /// A fill that the venue's totals tell of and that no event brought within this was missed.
 const MISSED_MS: i64 = 3_000;
 /// `NO_SUCH_ORDER` (spec 1, Errors).
@@ -83,6 +83,7 @@ impl Engine {
 
     fn handle_canceled(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {
         let Some(seq) = self.known(id) else { return };
+        let refused = self.live.as_ref().map(|_| self.now);
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -90,6 +91,7 @@ impl Engine {
         match outcome {
             Outcome::Done(report) => self.take_report(seq, report),
             Outcome::Refused(_) | Outcome::Unknown => {
+                order.cancel_refused = refused;
                 // -2011: most often it just filled. Its end is learned from the stream or asked
                 // for; until then it may rest on, and can be cancelled again.
                 if !before.is_final() {

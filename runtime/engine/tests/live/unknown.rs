@@ -98,3 +98,27 @@ fn a_cancel_that_was_lost_is_sent_again_while_the_order_rests() {
         cancels.filter(|request| matches!(request, windvane_engine::Request::Cancel { .. }));
     assert_eq!(cancels.count(), 1);
 }
+
+#[test]
+fn a_cancel_that_was_refused_is_not_sent_again_before_the_order_was_asked_for() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.cancel(MM, order);
+    account.canceled(id, super::support::refused(-2011));
+    account.sent.clear();
+    let cancels = |account: &Account| {
+        let is_cancel =
+            |request: &&_| matches!(request, windvane_engine::Request::Cancel { .. });
+        account.sent.iter().filter(is_cancel).count()
+    };
+    for _ in 0..20 {
+        account.pass(10);
+        account.cancel(MM, order);
+    }
+    assert_eq!((cancels(&account), account.queries()), (0, 0));
+    account.pass(1_000);
+    assert_eq!(account.queries(), 1);
+    queried(&mut account, Outcome::Done(report(id, OrderStatus::New, 0)));
+    assert_eq!(cancels(&account), 1);
+}

@@ -88,8 +88,9 @@ fn fill(engine: &Engine, notice: &Notice) {
             table::FILLS.of([strategy]).increment(1);
         }
         Notice::Recovered { order, fill, .. } => {
-            let owner = engine.order(*order).map(|order| order.strategy);
-            let strategy = owner.map_or("", |owner| name(engine, owner));
+            let (live, ended) = engine.orders().all();
+            let owner = live.chain(ended).find(|known| known.seq == *order);
+            let strategy = owner.map_or("", |owner| name(engine, owner.strategy));
             let trade = fill.trade_id.0;
             tracing::warn!(strategy, trade, "a fill that the stream missed was recovered");
             table::FILLS_RECOVERED.of([strategy]).increment(1);
