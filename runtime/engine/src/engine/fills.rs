@@ -24,7 +24,12 @@ struct Realized {
 impl Engine {
     pub(super) fn handle_user_event(&mut self, event: &UserEvent) {
         match event {
-            UserEvent::Order(update) => self.handle_order_update(update),
+            UserEvent::Order(update) => {
+                self.handle_order_update(update);
+                if usize::from(update.instrument.0) < self.instruments.len() {
+                    self.explain_what_was_told(self.surface_of(update.instrument));
+                }
+            }
             UserEvent::Account(update) => {
                 self.note_user_event(update.surface);
                 self.handle_account_update(update);
@@ -241,6 +246,9 @@ impl Engine {
     }
 
     fn handle_account_update(&mut self, update: &AccountUpdate) {
+        if self.waits_for_fill(update) {
+            return;
+        }
         for balance in &update.balances {
             if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
                 self.book_funding(balance);

@@ -13,7 +13,7 @@ use crate::effect::{Adjustment, Effect, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use crate::order::{OrderStatus, Surface};
 use crate::order_state::OrderMove;
-use crate::protocol::{OrderUpdate, Outcome, Request};
+use crate::protocol::{AccountReason, AccountUpdate, OrderUpdate, Outcome, Request};
 use crate::timer::Timer;
 use crate::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 
@@ -30,6 +30,8 @@ const RETRY_MS: (i64, i64) = (500, 8_000);
 const READS_MAX: u32 = 8;
 /// A question without an answer for so long is asked again.
 const ANSWER_MS: i64 = 30_000;
+/// The fill that an account event is about comes within this, or is looked for.
+const FILL_MS: i64 = 1_000;
 
 /// Where a round stands.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -396,6 +398,54 @@ impl Engine {
             self.set_doubt(Doubt::AssetMode, multi != configured);
         }
         self.update_state();
+    }
+
+    /// Whether an account event has to wait: the venue tells of a fill twice, by order and by
+    /// account, and says nowhere which comes first. Taken before its fill, it would count twice.
+    pub(super) fn waits_for_fill(&mut self, update: &AccountUpdate) -> bool {
+        let surface = update.surface;
+        let of_fill = update.reason == AccountReason::Order && surface == Surface::Futures;
+        if self.live.is_none() || !of_fill {
+            return false;
+        }
+        let truth = AccountTruth {
+            balances: update.balances.clone(),
+            positions: update.positions.clone(),
+            ..AccountTruth::default()
+        };
+        let now = self.now;
+        let differs = !self.differences(surface, &truth).is_empty();
+        if let Some(line) = self.line_mut(surface) {
+            line.told = differs.then_some((truth, now));
+        }
+        differs
+    }
+
+    /// A fill may explain what was told before it.
+    pub(super) fn explain_what_was_told(&mut self, surface: Surface) {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some((truth, _)) = line.and_then(|line| line.told.as_ref()) else {
+            return;
+        };
+        if self.differences(surface, truth).is_empty()
+            && let Some(line) = self.line_mut(surface)
+        {
+            line.told = None;
+        }
+    }
+
+    /// What was told and no fill explained in time is looked into.
+    pub(super) fn look_into_what_was_told(&mut self, surface: Surface) {
+        let now = self.now;
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let idle = matches!(line.round.step, Step::Idle);
+        let overdue = |(_, at): &(AccountTruth, Time)| now > at.plus_ms(FILL_MS);
+        if idle && line.stream_up && line.told.as_ref().is_some_and(overdue) {
+            line.told = None;
+            self.begin_round(surface);
+        }
     }
 
     /// Where the account differs from ours. What is not listed is not compared.

@@ -14,6 +14,7 @@ use crate::live::{LiveConfig, LiveInput, OnStop};
 use crate::order::Surface;
 use crate::order_state::OrderState;
 use crate::timer::Timer;
+use crate::truth::AccountTruth;
 
 use super::deadman::Countdown;
 use super::reconcile::Round;
@@ -90,7 +91,7 @@ pub(super) struct Session {
 /// What is known of one surface's connection.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Line {
-    stream_up: bool,
+    pub(super) stream_up: bool,
     /// The last evidence that the stream lives.
     alive: Time,
     clock: Option<ClockReading>,
@@ -101,6 +102,8 @@ pub(super) struct Line {
     pub(super) clean: Option<Time>,
     /// The venue answers account trades here.
     pub(super) no_trades: bool,
+    /// What an account event after a fill told that our fills do not explain yet, since when.
+    pub(super) told: Option<(AccountTruth, Time)>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -313,6 +316,7 @@ impl Engine {
                 self.emit(Effect::Reconnect { surface });
             }
             self.retry_round(surface);
+            self.look_into_what_was_told(surface);
         }
         self.watch_countdowns();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);

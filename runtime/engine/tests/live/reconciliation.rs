@@ -4,11 +4,11 @@ use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::RunState;
 use windvane_engine::live::{LiveInput, OnStart};
 use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::{Fill, Refusal};
+use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill, Refusal};
 use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
 use windvane_engine::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply,
-    Request, Side, Surface, Time, TradeId, VenueOrderId,
+    Request, Side, Surface, Time, TradeId, UserEvent, VenueOrderId,
 };
 
 use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, report, update};
@@ -392,4 +392,57 @@ fn an_answer_to_an_older_question_says_nothing() {
     );
     account.tell(subject, Truth::OpenOrders(Vec::new()));
     assert!(account.take_question().is_some());
+}
+
+/// What the venue tells of the account after a fill of 10 at 100.0 with a fee of 0.01.
+fn told_after_fill(account: &Account) -> UserEvent {
+    let mut told = account.own_account();
+    told.balances[0].total -= Amount(1_000_000);
+    UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions: vec![position(10)],
+        transaction_time: Time(0),
+    })
+}
+
+#[test]
+fn an_account_event_that_comes_before_its_fill_does_not_count_it_twice() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    let told = told_after_fill(&account);
+    account.handle(Input::User(&told));
+    let qty = |account: &Account| {
+        let own = account.engine.ledgers().account.at(BTC, PositionSide::Both);
+        own.position.qty
+    };
+    assert_eq!(qty(&account), 0);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    assert_eq!(qty(&account), 10);
+    assert_eq!(account.engine.ledgers().first_difference(), None);
+    assert!(
+        !account
+            .notices
+            .iter()
+            .any(|notice| matches!(notice, Notice::Adjusted { .. }))
+    );
+    account.sent.clear();
+    account.wait(3);
+    assert_eq!(account.take_question(), None, "nothing is left to explain");
+}
+
+#[test]
+fn an_account_event_whose_fill_does_not_come_is_looked_into() {
+    let mut account = ready();
+    account.rest();
+    let told = told_after_fill(&account);
+    account.handle(Input::User(&told));
+    account.sent.clear();
+    account.wait(3);
+    assert!(matches!(
+        account.take_question(),
+        Some(Subject::OpenOrders { surface: FUTURES })
+    ));
 }
