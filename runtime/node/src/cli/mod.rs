@@ -2,7 +2,7 @@
 //! about trading; every verb is a call into the room that does the work.
 //!
 //! Results go to stdout; logs, progress and errors to stderr. Exit codes: 0 done, 1 failed,
-//! 2 usage or configuration, 3 not running.
+//! 2 usage or configuration, 3 not running, 4 verification differs.
 
 mod backtest;
 mod build;
@@ -12,6 +12,7 @@ mod demo;
 mod deposit;
 mod place;
 mod progress;
+mod replay;
 mod routes;
 mod run;
 mod show;
@@ -37,7 +38,7 @@ const LOG_VARIABLE: &str = "WINDVANE_LOG";
     version,
     about = "Runs automated trading strategies, unattended",
     after_help = "Exit codes: 0 done, 1 failed, 2 usage or configuration, \
-                  3 not running. WINDVANE_LOG=debug logs more."
+                  3 not running, 4 verification differs. WINDVANE_LOG=debug logs more."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -68,6 +69,8 @@ enum Verb {
     Venue(venue::Venue),
     /// Run strategies on an account, unattended, until a signal ends it
     Run(run::Run),
+    /// Play the journal of an instance again, and compare
+    Replay(replay::Replay),
     /// Ask a running instance how it is
     Status(steer::Instance),
     /// Ask a running instance for its own orders that may be live
@@ -97,6 +100,8 @@ enum Failure {
     Failed(String),
     /// Nobody is there to be asked: exit code 3.
     NotRunning(String),
+    /// A verification found a difference: exit code 4.
+    Differs(String),
 }
 
 impl Failure {
@@ -134,6 +139,10 @@ pub fn main() -> ExitCode {
             eprintln!("error: {sentence}");
             ExitCode::from(3)
         }
+        Err(Failure::Differs(sentence)) => {
+            eprintln!("differs: {sentence}");
+            ExitCode::from(4)
+        }
     }
 }
 
@@ -151,6 +160,7 @@ impl Verb {
             Self::Deposit(deposit) => deposit.run(),
             Self::Venue(venue) => venue.run(),
             Self::Run(run) => run.run(),
+            Self::Replay(replay) => replay.run(),
             Self::Status(instance) => instance.ask(Question::Status),
             Self::Orders(instance) => instance.ask(Question::Orders),
             Self::Positions(instance) => instance.ask(Question::Positions),

@@ -13,6 +13,7 @@ mod mailbox;
 mod outside;
 mod pulse;
 mod recover;
+pub mod replay;
 mod show;
 mod start;
 mod streams;

@@ -1,0 +1,255 @@
+//! A journal again: the inputs of each segment, fed to the engine of its head, must make the very
+//! blocks that were recorded. The answers of strategies are inputs too, so that no module is
+//! needed.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::Path;
+
+use windvane_engine::Engine;
+use windvane_engine::codec::{self, RecordBody};
+use windvane_engine::engine::SnapshotError;
+use windvane_engine::record::Block;
+use windvane_journal::{Directory, ExportError, LockError};
+
+use super::head::Head;
+
+/// Why a journal cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// An instance writes it.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// It cannot be read.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// A segment's head is none of ours.
+    #[error("segment {segment:08x}: its head cannot be read: damaged, or of another version?")]
+    Head {
+        /// The segment.
+        segment: u32,
+    },
+    /// A segment's snapshot cannot be used.
+    #[error("segment {segment:08x}: {error}")]
+    Snapshot {
+        /// The segment.
+        segment: u32,
+        /// Why.
+        error: SnapshotError,
+    },
+}
+
+/// What was replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Segments.
+    pub segments: u64,
+    /// Blocks in them.
+    pub blocks: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Where it came out otherwise first: segment and place.
+    pub difference: Option<(u32, Difference)>,
+}
+
+/// The first record that came out otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The block that it is in.
+    pub block: u64,
+    /// Its sequence.
+    pub record: u64,
+    /// As it was recorded; `None` where there is none.
+    pub recorded: Option<String>,
+    /// As it came out; `None` where there is none.
+    pub made: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
+        write!(
+            f,
+            "block {}, record {}: recorded {}, replayed {}",
+            self.block,
+            self.record,
+            word(&self.recorded),
+            word(&self.made)
+        )
+    }
+}
+
+/// Replays every segment of a data folder, up to the first difference.
+///
+/// # Errors
+/// It is in use, or cannot be read.
+pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
+    let _ours = Directory::lock(data_dir)?;
+    let mut verified = Verified::default();
+    for segment in windvane_journal::segments(data_dir)? {
+        let stored = windvane_journal::segment(data_dir, segment)?;
+        let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
+        let engine = Engine::restore(&head.engine);
+        let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        let mut replay = Replay::default();
+        verified.segments += 1;
+        for block in stored.blocks {
+            verified.blocks += 1;
+            verified.records += block.last_record + 1 - block.first_record;
+            replay.block(&mut engine, block);
+            if let Some(difference) = replay.difference {
+                verified.difference = Some((segment, difference));
+                return Ok(verified);
+            }
+        }
+    }
+    Ok(verified)
+}
+
+/// Compares what an engine records with what was recorded.
+#[derive(Debug, Default)]
+pub struct Replay {
+    expected: VecDeque<Block>,
+    /// The first record that came out otherwise.
+    pub difference: Option<Difference>,
+}
+
+impl Replay {
+    /// Feeds the inputs of a block and takes away what follows from them.
+    pub fn block(&mut self, engine: &mut Engine, block: Block) {
+        for record in codec::decode(&block.bytes).flatten() {
+            if let RecordBody::Input(input) = &record.body {
+                engine.handle(record.time, input.as_input());
+                while engine.poll_effect().is_some() {}
+                while engine.poll_notice().is_some() {}
+            }
+        }
+        // A block that its driver ended; others end by themselves, at an intent or when full.
+        if engine.chain().next_block == block.number {
+            engine.seal();
+        }
+        self.expected.push_back(block);
+        while let Some(made) = engine.poll_block() {
+            let Some(recorded) = self.expected.pop_front() else {
+                // Blocks that a kill kept from the disk.
+                break;
+            };
+            if self.difference.is_none() && made.hash != recorded.hash {
+                self.difference = Some(difference(&recorded, &made));
+            }
+        }
+    }
+}
+
+fn difference(recorded: &Block, made: &Block) -> Difference {
+    let read = |block: &Block| -> Vec<String> {
+        let records = codec::decode(&block.bytes).flatten();
+        records.map(|record| format!("{record:?}")).collect()
+    };
+    let (recorded_words, made_words) = (read(recorded), read(made));
+    let most = recorded_words.len().max(made_words.len());
+    let place = (0..most).find(|at| recorded_words.get(*at) != made_words.get(*at));
+    let place = place.unwrap_or_default();
+    Difference {
+        block: recorded.number,
+        record: recorded.first_record + place as u64,
+        recorded: recorded_words.get(place).cloned(),
+        made: made_words.get(place).cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
+    use windvane_engine::record::Chain;
+    use windvane_engine::{Input, Surface, Time};
+
+    use super::*;
+    use windvane_engine::config::EngineConfig;
+
+    fn config() -> EngineConfig {
+        EngineConfig {
+            epoch: 7,
+            keep_journal: true,
+            live: Some(LiveConfig {
+                surfaces: vec![Surface::Futures],
+                countdown_ms: 30_000,
+                renew_ms: 10_000,
+                reconcile_ms: 15_000,
+                absence_ms: 10_000,
+                on_start: OnStart::Adopt,
+                on_stop: OnStop::Cancel,
+                multi_assets: false,
+                fee_estimate_ppm: 400,
+            }),
+            ..EngineConfig::default()
+        }
+    }
+
+    /// A run of some seconds: its head, and its blocks.
+    fn lived() -> (Vec<u8>, Vec<Block>, Chain) {
+        let mut engine = Engine::new(config()).unwrap();
+        let head = engine.snapshot();
+        let surface = Surface::Futures;
+        let mut at = Time::from_millis(1_000);
+        engine.handle(at, Input::Live(&LiveInput::Begin));
+        engine.handle(at, Input::Live(&LiveInput::StreamUp { surface }));
+        for _ in 0..20 {
+            at = at.plus_ms(1_000);
+            engine.handle(at, Input::Timeout);
+            engine.seal();
+        }
+        let blocks = std::iter::from_fn(|| engine.poll_block()).collect();
+        (head, blocks, engine.chain())
+    }
+
+    #[test]
+    fn inputs_of_the_journal_make_the_journal_again() {
+        let (head, blocks, end) = lived();
+        assert_eq!(blocks.len(), 20);
+        let mut engine = Engine::restore(&head).unwrap();
+        let mut replay = Replay::default();
+        for block in blocks {
+            replay.block(&mut engine, block);
+        }
+        assert_eq!(replay.difference, None);
+        assert_eq!(engine.chain(), end);
+    }
+
+    #[test]
+    fn a_journal_of_another_life_is_found_out() {
+        let (head, blocks, _) = lived();
+        let mut engine = Engine::restore(&head).unwrap();
+        let at = Time::from_millis(1_000);
+        engine.handle(at, Input::Live(&LiveInput::Journal { healthy: false }));
+        let mut replay = Replay::default();
+        for block in blocks {
+            replay.block(&mut engine, block);
+        }
+        let difference = replay.difference.unwrap();
+        assert_eq!((difference.block, difference.record), (0, 1));
+        assert!(difference.recorded.unwrap().contains("Begin"));
+        assert!(difference.made.unwrap().contains("healthy: false"));
+    }
+
+    #[test]
+    fn the_next_engine_begins_where_the_journal_goes_on_and_has_recorded_nothing() {
+        let (head, ..) = lived();
+        let chain = Chain {
+            next_block: 30,
+            last_record: 99,
+            hash: [1; 32],
+        };
+        let mut next = config();
+        next.epoch = 8;
+        let old = Engine::restore(&head).unwrap();
+        for mut engine in [
+            old.succeed(next.clone(), chain).unwrap(),
+            Engine::continuing(next, chain).unwrap(),
+        ] {
+            let restored = Engine::restore(&engine.snapshot()).unwrap();
+            assert_eq!((engine.chain(), restored.chain()), (chain, chain));
+            assert_eq!(restored.epoch(), 8);
+        }
+    }
+}
