@@ -8,6 +8,7 @@ use std::sync::mpsc::channel;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use windvane_client::Client;
+use windvane_client::budget::Lane;
 use windvane_driver::Driver;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
@@ -48,11 +49,13 @@ pub async fn begin(
     .await??;
     let client = Client::new(settings)?;
     let names = assembly::instrument_names(config);
+    // A start must not wait for what the process before used up.
+    let urgent = client.in_lane(Lane::Heartbeat);
     for surface in start::surfaces(&names) {
-        start::clock(surface, &client).await;
+        start::clock(surface, &urgent).await;
     }
     let mut assets = Assets::default();
-    let instruments = start::instruments(&client, &names, &mut assets).await?;
+    let instruments = start::instruments(&urgent, &names, &mut assets).await?;
     let speaker = start::speaker(config, &instruments, &assets);
     let prepared = Prepared {
         config,

@@ -20,6 +20,11 @@ use super::mailbox::{Happened, Mailbox};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A cancel follows its order after its answer, or after so long without one.
 const FOLLOW: Duration = Duration::from_secs(1);
+/// The account's modes cost much to ask for, and the user stream tells when they change: an answer
+/// counts for so long.
+const MODES_AGE: Duration = Duration::from_secs(60);
+/// Routes whose answers are kept (spec 2, account).
+const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 
 /// Carries requests.
 #[derive(Clone, Debug)]
@@ -29,6 +34,31 @@ pub struct Carrier {
     speaker: Speaker,
     mailbox: Mailbox,
     placing: Placing,
+    modes: Modes,
+}
+
+/// The last answers of [`MODES`].
+#[derive(Clone, Debug, Default)]
+struct Modes(Arc<Mutex<BTreeMap<&'static str, (Instant, String)>>>);
+
+impl Modes {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, (Instant, String)>> {
+        // A map is whole after every operation on it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self, route: &str) -> Option<String> {
+        let known = self.lock();
+        let (at, text) = known.get(route)?;
+        (at.elapsed() < MODES_AGE).then(|| text.clone())
+    }
+
+    fn keep(&self, route: &'static str, text: &str) {
+        if MODES.contains(&route) {
+            let kept = (Instant::now(), text.to_owned());
+            self.lock().insert(route, kept);
+        }
+    }
 }
 
 /// Orders on their way, so that no cancel overtakes one on another connection.
@@ -77,7 +107,13 @@ impl Carrier {
             speaker,
             mailbox,
             placing: Placing::default(),
+            modes: Modes::default(),
         }
+    }
+
+    /// The account's modes changed: they are asked for anew.
+    pub fn forget_modes(&self) {
+        self.modes.lock().clear();
     }
 
     /// Sends a request on its way; `since` is when the market event came that it follows from.
@@ -115,6 +151,11 @@ impl Carrier {
         let client = self.client.in_lane(lane).with_patience(patience);
         let mut became = Vec::with_capacity(asked.len());
         for call in &asked {
+            // What is changed is sent, what is read may be known.
+            if let (Request::Read(_), Some(known)) = (request, self.modes.known(call.route.name)) {
+                became.push(Became::Done(known));
+                continue;
+            }
             let left = Instant::now();
             if let Some(since) = since.filter(|_| lane == Lane::Place) {
                 let latency = left.saturating_duration_since(since);
@@ -125,7 +166,12 @@ impl Carrier {
             let surface = call.route.surface.to_string();
             count(&surface, left.elapsed(), outcome.as_ref().err());
             became.push(match outcome {
-                Ok(answer) => Became::Done(answer.text),
+                Ok(answer) => {
+                    if matches!(request, Request::Read(_)) {
+                        self.modes.keep(call.route.name, &answer.text);
+                    }
+                    Became::Done(answer.text)
+                }
                 Err(not_done) => {
                     tracing::info!(route = call.route.name, %not_done, ?request, "not done");
                     Became::Not(not_done)

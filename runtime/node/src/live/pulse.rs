@@ -10,7 +10,7 @@ use windvane_admin::view::JournalLag;
 use windvane_driver::{Action, Driver};
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Block;
-use windvane_engine::{Input, InstrumentId, Surface, Time};
+use windvane_engine::{Input, InstrumentId, Surface, Time, UserEvent};
 use windvane_journal::{AppendError, Event as JournalEvent, Journal, RollError};
 use windvane_venue::market_stream;
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
@@ -298,6 +298,15 @@ impl Pulse {
                     carrier::log(note, "in a user event");
                 }
                 for event in &said.said {
+                    let is_mode = |event: &UserEvent| {
+                        matches!(
+                            event,
+                            UserEvent::PositionMode { .. } | UserEvent::AssetMode { .. }
+                        )
+                    };
+                    if is_mode(event) {
+                        self.outside.carrier.forget_modes();
+                    }
                     self.handle(Input::User(event), state);
                 }
             }

@@ -116,6 +116,8 @@ fn symbols(topics: &[Topic]) -> Vec<String> {
 
 /// Reads the venue's clock again and again.
 pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
+    // Without it no heartbeat is renewed.
+    let client = client.in_lane(Lane::Heartbeat);
     loop {
         let read = client.sync_clock(venue_surface(surface), CLOCK_SAMPLES).await;
         let pause = match read {
