@@ -413,24 +413,32 @@ impl Engine {
             positions: update.positions.clone(),
             ..AccountTruth::default()
         };
-        let now = self.now;
-        let differs = !self.differences(surface, &truth).is_empty();
+        let (now, waits) = (self.now, !self.holds_positions(surface, &truth));
         if let Some(line) = self.line_mut(surface) {
-            line.told = differs.then_some((truth, now));
+            line.told = waits.then_some((truth, now));
         }
-        differs
+        waits
     }
 
-    /// A fill may explain what was told before it.
+    /// Every position is as we have it: all fills up to there are booked. Balances alone may
+    /// differ in what the venue rounds.
+    fn holds_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
+        let is_position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
+        !self.differences(surface, account).iter().any(is_position)
+    }
+
+    /// A fill may explain what was told before it, which is then taken.
     pub(super) fn explain_what_was_told(&mut self, surface: Surface) {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some((truth, _)) = line.and_then(|line| line.told.as_ref()) else {
             return;
         };
-        if self.differences(surface, truth).is_empty()
-            && let Some(line) = self.line_mut(surface)
-        {
-            line.told = None;
+        if !self.holds_positions(surface, truth) {
+            return;
+        }
+        let told = self.line_mut(surface).and_then(|line| line.told.take());
+        for balance in told.iter().flat_map(|(truth, _)| &truth.balances) {
+            self.take_balance(surface, balance);
         }
     }
 
