@@ -63,7 +63,11 @@ impl Instance {
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn answer(&self, verb: &str) -> Value {
         let output = self.verb(verb);
-        assert!(output.status.success(), "{verb}: {output:?}\n{}", self.log());
+        assert!(
+            output.status.success(),
+            "{verb}: {output:?}\n{}",
+            self.log()
+        );
         serde_json::from_slice(&output.stdout).expect("an answer is JSON")
     }
 

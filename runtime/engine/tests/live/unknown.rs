@@ -108,8 +108,7 @@ fn a_cancel_that_was_refused_is_not_sent_again_before_the_order_was_asked_for() 
     account.canceled(id, super::support::refused(-2011));
     account.sent.clear();
     let cancels = |account: &Account| {
-        let is_cancel =
-            |request: &&_| matches!(request, windvane_engine::Request::Cancel { .. });
+        let is_cancel = |request: &&_| matches!(request, windvane_engine::Request::Cancel { .. });
         account.sent.iter().filter(is_cancel).count()
     };
     for _ in 0..20 {

@@ -108,7 +108,8 @@ fn state(engine: &Engine, tally: &Tally) -> String {
 }
 
 fn module_hashes(guests: &HostedGuests) -> std::collections::BTreeMap<String, String> {
-    let hash = |guest: &crate::strategies::Guest| (guest.name.clone(), hex(&guest.strategy.sha256()));
+    let hash =
+        |guest: &crate::strategies::Guest| (guest.name.clone(), hex(&guest.strategy.sha256()));
     guests.guests().iter().map(hash).collect()
 }
 

@@ -107,15 +107,13 @@ impl Prepared<'_> {
             .iter()
             .map(|guest| (guest.name.clone(), guest.sha256))
             .collect();
-        let seconds = Clock::starting_after(windvane_engine::Time(0)).now().millis() / 1_000;
+        let seconds = Clock::starting_after(windvane_engine::Time(0))
+            .now()
+            .millis()
+            / 1_000;
         let epoch = self.directory.reserve_epoch(seconds.unsigned_abs())?;
-        let engine = start::engine_config(
-            self.config,
-            &self.names,
-            instruments,
-            &self.assets,
-            epoch,
-        );
+        let engine =
+            start::engine_config(self.config, &self.names, instruments, &self.assets, epoch);
         let restored = recover::restore(recovered, engine)?;
         let (mailbox, inbox) = mailbox::mailbox();
         let (journal, engine, states) = begin_segment(restored, ready, &modules, &mailbox)?;
@@ -137,10 +135,7 @@ impl Prepared<'_> {
     }
 
     /// Begins the streams and the clocks, each on a task of its own.
-    fn open_streams(
-        &self,
-        mailbox: &Mailbox,
-    ) -> Result<BTreeMap<Surface, Arc<Notify>>, LiveError> {
+    fn open_streams(&self, mailbox: &Mailbox) -> Result<BTreeMap<Surface, Arc<Notify>>, LiveError> {
         let mut reconnects = BTreeMap::new();
         for surface in start::surfaces(&self.names) {
             let venue = venue_surface(surface);

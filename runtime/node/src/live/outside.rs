@@ -115,16 +115,15 @@ impl Outside {
     /// Drops old segments, beside the engine's thread.
     pub fn prune(&self) {
         let directory = Arc::clone(&self.directory);
-        self.handle.spawn_blocking(move || {
-            match directory.prune(KEEP, SystemTime::now()) {
+        self.handle
+            .spawn_blocking(move || match directory.prune(KEEP, SystemTime::now()) {
                 Ok(pruned) if pruned.segments.is_empty() => {}
                 Ok(pruned) => {
                     let segments = pruned.segments.len();
                     tracing::info!(segments, bytes = pruned.bytes, "old segments were dropped");
                 }
                 Err(error) => tracing::warn!(%error, "old segments cannot be dropped"),
-            }
-        });
+            });
     }
 
     /// Tells people.
@@ -198,9 +197,8 @@ impl Outside {
 
     fn show_budget(&self) {
         for surface in self.reconnects.keys() {
-            let weights = |budget: &mut windvane_client::budget::Budget, now| {
-                budget.weights(now).next()
-            };
+            let weights =
+                |budget: &mut windvane_client::budget::Budget, now| budget.weights(now).next();
             let venue = super::carrier::venue_surface(*surface);
             if let Some((_, used, limit)) = self.client.with_budget(venue, weights) {
                 let name = [surface.as_str()];

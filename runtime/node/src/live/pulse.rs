@@ -57,7 +57,8 @@ impl Clock {
     /// The time.
     pub fn now(&self) -> Time {
         let elapsed = self.since.elapsed().as_nanos();
-        self.base.plus_ns(i64::try_from(elapsed).unwrap_or(i64::MAX))
+        self.base
+            .plus_ns(i64::try_from(elapsed).unwrap_or(i64::MAX))
     }
 }
 
@@ -267,7 +268,9 @@ impl Pulse {
         let mut emit = |instrument: InstrumentId, event: windvane_engine::MarketEvent<'_>| {
             driver.handle(clock.now(), Input::Market { instrument, event });
         };
-        let missing = self.reader.snapshot(id, &snapshot, &state.levels, &mut emit);
+        let missing = self
+            .reader
+            .snapshot(id, &snapshot, &state.levels, &mut emit);
         self.after_frame(missing, state);
     }
 
@@ -508,4 +511,3 @@ pub fn head(engine: Vec<u8>, states: Vec<Option<Vec<u8>>>, modules: &[Module]) -
             .collect(),
     }
 }
-

@@ -45,7 +45,10 @@ pub fn restore(recovered: Recovered, config: EngineConfig) -> Result<Restored, R
     let old = if verdict.is_authority() {
         head.as_ref().and_then(|head| replayed(head, recovered))
     } else {
-        tracing::error!(?verdict, "the journal is not believed: the venue is the authority");
+        tracing::error!(
+            ?verdict,
+            "the journal is not believed: the venue is the authority"
+        );
         None
     };
     let engine = match old {

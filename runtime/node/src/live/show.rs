@@ -40,9 +40,7 @@ fn order_row(engine: &Engine, order: &OwnOrder) -> Option<Order> {
         instrument: instrument.name(),
         strategy: engine.strategy_name(order.strategy).map(str::to_owned),
         client_order_id: order.client_order_id.as_str().to_owned(),
-        order_id: order
-            .venue_order_id
-            .and_then(|id| u64::try_from(id.0).ok()),
+        order_id: order.venue_order_id.and_then(|id| u64::try_from(id.0).ok()),
         side: terms.side.as_str().to_owned(),
         price: terms.price.map(|price| text(instrument.price(price.0))),
         qty: terms.qty.map(|qty| text(instrument.qty(qty.0))),

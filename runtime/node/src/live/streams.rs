@@ -15,8 +15,8 @@ use windvane_venue::market_stream::Topic;
 use windvane_venue::route;
 use windvane_venue::wire::Parameters;
 
-use super::mailbox::{Happened, Mailbox};
 use super::carrier::venue_surface;
+use super::mailbox::{Happened, Mailbox};
 
 /// How often the venue's clock is read.
 const CLOCK_EVERY: Duration = Duration::from_secs(60);
@@ -119,7 +119,9 @@ pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
     // Without it no heartbeat is renewed.
     let client = client.in_lane(Lane::Heartbeat);
     loop {
-        let read = client.sync_clock(venue_surface(surface), CLOCK_SAMPLES).await;
+        let read = client
+            .sync_clock(venue_surface(surface), CLOCK_SAMPLES)
+            .await;
         let pause = match read {
             Ok(offset) => {
                 let seconds = offset.offset_us as f64 / 1e6;

@@ -52,7 +52,10 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         }
         Notice::Stray { report, .. } => {
             let id = report.client_order_id.as_str();
-            tracing::warn!(id, "an order of a strategy that is not configured: cancelled");
+            tracing::warn!(
+                id,
+                "an order of a strategy that is not configured: cancelled"
+            );
         }
         Notice::External { update, .. } => {
             let surface = engine.instrument(update.instrument);
@@ -92,7 +95,11 @@ fn fill(engine: &Engine, notice: &Notice) {
             let owner = live.chain(ended).find(|known| known.seq == *order);
             let strategy = owner.map_or("", |owner| name(engine, owner.strategy));
             let trade = fill.trade_id.0;
-            tracing::warn!(strategy, trade, "a fill that the stream missed was recovered");
+            tracing::warn!(
+                strategy,
+                trade,
+                "a fill that the stream missed was recovered"
+            );
             table::FILLS_RECOVERED.of([strategy]).increment(1);
         }
         _ => {}
@@ -102,7 +109,13 @@ fn fill(engine: &Engine, notice: &Notice) {
 fn ended(engine: &Engine, order: &Order) {
     let strategy = name(engine, order.strategy);
     let (id, state) = (order.client_order_id.as_str(), order.state.as_str());
-    tracing::debug!(strategy, id, state, code = order.refusal_code, "an order ended");
+    tracing::debug!(
+        strategy,
+        id,
+        state,
+        code = order.refusal_code,
+        "an order ended"
+    );
     let outcome = match order.state {
         OrderState::Filled => "filled",
         OrderState::Canceled => "canceled",
@@ -143,7 +156,10 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment) {
             table::ADJUSTMENTS.of(["position"]).increment(1);
         }
         Adjustment::Absent { order } => {
-            tracing::warn!(order = order.0, "the venue knows no such order: it never arrived");
+            tracing::warn!(
+                order = order.0,
+                "the venue knows no such order: it never arrived"
+            );
             table::ADJUSTMENTS.of(["absent"]).increment(1);
         }
     }

@@ -71,10 +71,7 @@ impl ModuleError {
 ///
 /// # Errors
 /// The first module that cannot be had.
-pub fn load(
-    config: &Config,
-    building: &mut dyn FnMut(&str),
-) -> Result<Vec<Guest>, ModuleError> {
+pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest>, ModuleError> {
     let host = Host::new(HostOptions {
         compile_cache: build::cache_folder().ok().map(|dir| dir.join("compiled")),
         ..HostOptions::default()
@@ -146,4 +143,3 @@ fn granted(strategy: &config::Strategy) -> Capabilities {
         .filter_map(|capability| windvane_host::Capability::from_name(capability.as_str()))
         .collect()
 }
-

@@ -311,10 +311,7 @@ fn a_batch_of_several_calls_takes_the_outcome_of_each() {
         instrument: SPOT,
         client_order_ids: ids,
     };
-    assert_eq!(
-        words(&spot, &[refused, Heard::Unknown, refused]),
-        "ruruuuu"
-    );
+    assert_eq!(words(&spot, &[refused, Heard::Unknown, refused]), "ruruuuu");
     let canceled = Request::CancelBatch {
         instrument: FUTURES,
         client_order_ids: vec![id("mm:1"), id("mm:2")],
