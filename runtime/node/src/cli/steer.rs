@@ -14,10 +14,10 @@ use crate::live::TOKEN_FILE;
 /// Which instance, and how its answer is shown.
 #[derive(Debug, Args)]
 pub(super) struct Instance {
-    /// Configuration file of the instance, for its run.data_dir and [admin]
+    /// Configuration file of the instance, for its data folder and its [admin]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Override a setting, such as run.data_dir=var/live; may be given again
+    /// Override a setting, such as venue.api=v3; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Print JSON and nothing else

@@ -216,6 +216,9 @@ impl Prepared<'_> {
     }
 }
 
+/// What each strategy saved.
+type States = Vec<Option<Vec<u8>>>;
+
 /// Begins the segment of this start: its head is the engine before anything of it was recorded,
 /// and what the strategies saved last.
 fn begin_segment(
@@ -223,7 +226,7 @@ fn begin_segment(
     ready: Ready,
     modules: &[Module],
     mailbox: &Mailbox,
-) -> Result<(Journal, Engine, Vec<Option<Vec<u8>>>), LiveError> {
+) -> Result<(Journal, Engine, States), LiveError> {
     let Restored { mut engine, head } = restored;
     let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
     let states: Vec<_> = modules.iter().map(state_of).collect();

@@ -74,7 +74,7 @@ pub enum LiveError {
     Recover(#[from] recover::RecoverError),
     /// The venue's words cannot be used.
     #[error(transparent)]
-    Start(#[from] StartError),
+    Start(Box<StartError>),
     /// No client.
     #[error(transparent)]
     Client(#[from] windvane_client::TransportError),
@@ -107,15 +107,18 @@ pub enum LiveError {
     Hurried,
 }
 
+impl From<StartError> for LiveError {
+    fn from(error: StartError) -> Self {
+        Self::Start(Box::new(error))
+    }
+}
+
 impl LiveError {
     /// Whether the configuration is at fault.
-    pub const fn is_usage(&self) -> bool {
+    pub fn is_usage(&self) -> bool {
         match self {
-            Self::NoStrategy
-            | Self::Refused { .. }
-            | Self::Stream(_)
-            | Self::Secret(_)
-            | Self::Start(StartError::NotListed(_)) => true,
+            Self::NoStrategy | Self::Refused { .. } | Self::Stream(_) | Self::Secret(_) => true,
+            Self::Start(error) => matches!(**error, StartError::NotListed(_)),
             Self::Module(error) => error.is_usage(),
             _ => false,
         }

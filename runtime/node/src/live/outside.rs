@@ -108,7 +108,7 @@ impl Outside {
     }
 
     /// Blocks became durable.
-    pub fn durable(&self, took: Duration) {
+    pub fn durable(took: Duration) {
         table::JOURNAL_DURABLE.of([]).record(took.as_secs_f64());
     }
 

@@ -29,7 +29,7 @@ const SEGMENT_RECORDS: u64 = 1_000_000;
 /// Or at this many blocks.
 const SEGMENT_BLOCKS: u64 = 100_000;
 /// Or after so long: what strategies saved is in its head.
-const SEGMENT_AGE: Duration = Duration::from_secs(300);
+const SEGMENT_AGE: Duration = Duration::from_mins(5);
 /// After a disk failed, this often a new segment is tried.
 const ROLL_AGAIN: Duration = Duration::from_secs(1);
 /// How long `on_stop` may take.
@@ -325,7 +325,7 @@ impl Pulse {
     fn take_journal(&mut self, event: JournalEvent, state: &mut State) {
         match event {
             JournalEvent::Durable { chain, took, .. } => {
-                self.outside.durable(took);
+                Outside::durable(took);
                 state.event_at = state.settle(chain.last_record);
                 self.driver.durable(chain.last_record);
                 self.act(state);
@@ -382,13 +382,12 @@ impl Pulse {
     fn append(&mut self, state: &mut State) {
         while let Some(block) = state.behind.pop_front() {
             match self.journal.append(block) {
-                Ok(()) => {}
                 Err(AppendError::Full { block }) => {
                     state.behind.push_front(*block);
                     return;
                 }
                 // A failed journal is begun anew with a head that holds everything.
-                Err(AppendError::Failed(_)) => {}
+                Ok(()) | Err(AppendError::Failed(_)) => {}
                 Err(AppendError::OutOfOrder(error)) => {
                     tracing::error!(%error, "a block is out of order: the journal is begun anew");
                     state.failed = true;

@@ -19,7 +19,7 @@ use super::carrier::venue_surface;
 use super::mailbox::{Happened, Mailbox};
 
 /// How often the venue's clock is read.
-const CLOCK_EVERY: Duration = Duration::from_secs(60);
+const CLOCK_EVERY: Duration = Duration::from_mins(1);
 /// After a reading that failed.
 const CLOCK_AGAIN: Duration = Duration::from_secs(2);
 /// Readings of which the best counts.
@@ -107,7 +107,7 @@ pub async fn market(surface: Surface, mut feed: MarketFeed, mailbox: Mailbox) {
 fn symbols(topics: &[Topic]) -> Vec<String> {
     let named = topics.iter().filter_map(|topic| match topic {
         Topic::Of { symbol, .. } => Some(symbol.to_ascii_uppercase()),
-        _ => None,
+        Topic::AllMarkPrices { .. } => None,
     });
     let mut symbols: Vec<_> = named.collect();
     symbols.dedup();
