@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_admin::{Admin, AskError, Command, Question, Token, TokenSource};
@@ -68,7 +69,7 @@ fn token(config: &Config) -> Result<TokenSource, Failure> {
         return Ok(TokenSource::File(config.run.data_dir.join(TOKEN_FILE)));
     };
     let text = secret.read().map_err(Failure::usage)?;
-    let token = Token::from_text(text.expose(), "admin.token").map_err(Failure::usage)?;
+    let token = Token::from_text(text.expose_secret(), "admin.token").map_err(Failure::usage)?;
     Ok(TokenSource::Token(token))
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::view::{Mode, Status};
 use windvane_admin::{Beat, Metrics, Published, Served, Server, Settings, Steer, Token};
@@ -74,7 +75,7 @@ impl Desk {
 
 fn token(secret: Option<&Secret>, data_dir: &std::path::Path) -> Result<Token, LiveError> {
     Ok(match secret {
-        Some(secret) => Token::from_text(secret.read()?.expose(), "admin.token")?,
+        Some(secret) => Token::from_text(secret.read()?.expose_secret(), "admin.token")?,
         None => Token::read_or_create(&data_dir.join(TOKEN_FILE))?,
     })
 }
