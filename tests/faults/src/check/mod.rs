@@ -1,0 +1,31 @@
+//! What must hold in every life. Each checker reads the witness, entry by entry, and the state at
+//! rest; none sees the engine.
+//!
+//! What may never enter here: any crate of ours. A rule is written from the promises and from the
+//! documents, not from the code that keeps it.
+
+use crate::witness::{Entry, Rest, Terms};
+
+/// A rule and what it remembers.
+pub trait Check {
+    /// The rule in few words, as a report names it.
+    fn rule(&self) -> &'static str;
+
+    /// Takes the next entry.
+    ///
+    /// # Errors
+    /// How the rule was broken, with the ids and figures that show it.
+    fn see(&mut self, entry: &Entry) -> Result<(), String>;
+
+    /// Compares at rest: faults have ended, and the runtime had its time to converge.
+    ///
+    /// # Errors
+    /// How the rule was broken.
+    fn at_rest(&mut self, rest: &Rest) -> Result<(), String>;
+}
+
+/// All rules, for a life on these terms.
+pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
+    let _ = terms;
+    Vec::new()
+}

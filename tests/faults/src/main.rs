@@ -1,0 +1,3 @@
+//! `faults`: lives of the runtime under faults, seed after seed.
+
+fn main() {}

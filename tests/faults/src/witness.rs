@@ -1,0 +1,352 @@
+//! What is seen of a life: every request and answer at both ends of the links, every user event,
+//! the process and its states, the venue's truth and the runtime's own view at rest.
+//!
+//! It is append-only and of plain types: text, numbers and JSON. Entries come in the order in which
+//! they happened; times are of the world's one true clock (nanoseconds, Unix), which the clocks of
+//! the process and of the venue may differ from. Amounts, prices and quantities are decimal text,
+//! as on the wire.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a life is held to: drawn by its seed, and all that a checker may know beforehand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The seed.
+    pub seed: u64,
+    /// Ids of the strategies, in their order: each client order id of ours begins with one.
+    pub strategies: Vec<StrategyTerms>,
+    /// Limits of the account as a whole.
+    pub limits: LimitTerms,
+    /// `surface:SYMBOL` of everything that is traded.
+    pub instruments: Vec<String>,
+    /// `countdownTime` of the dead man's switch, milliseconds.
+    pub countdown_ms: u64,
+    /// It is renewed this often, milliseconds.
+    pub renew_ms: u64,
+    /// State is compared with the venue this often, milliseconds.
+    pub reconcile_ms: u64,
+    /// `recvWindow`, milliseconds.
+    pub recv_window_ms: u64,
+    /// Requests carry the wallet signature (v3) rather than HMAC (v1).
+    pub v3: bool,
+    /// What happens to own open orders at a start: `adopt` or `cancel`.
+    pub on_start: String,
+    /// After the faults have ended, everything converges within this, nanoseconds.
+    pub converge_ns: i64,
+}
+
+/// A strategy as configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrategyTerms {
+    /// Its id.
+    pub id: String,
+    /// Its module: `market_maker` or `ema_cross`.
+    pub module: String,
+    /// `surface:SYMBOL` of what it trades.
+    pub instruments: Vec<String>,
+    /// Its own limits.
+    pub limits: LimitTerms,
+}
+
+/// Limits; what is not set does not bind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitTerms {
+    /// Decimal text.
+    pub max_order_notional: Option<String>,
+    /// Decimal text; the sum over instruments, open, in-flight and unknown orders at their worst.
+    pub max_position_notional: Option<String>,
+    /// Orders.
+    pub max_open_orders: Option<u32>,
+    /// Orders.
+    pub max_orders_per_minute: Option<u32>,
+}
+
+/// One thing that was seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place: 0, 1, 2, ...
+    pub number: u64,
+    /// When, true time in nanoseconds since 1970.
+    pub at_ns: i64,
+    /// What.
+    pub seen: Seen,
+}
+
+/// Names one request through its life. A link that doubles a request makes it arrive twice under
+/// one id.
+pub type RequestId = u64;
+
+/// What was seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Seen {
+    /// The runtime handed a request to its socket.
+    Sent(Request),
+    /// The request arrived at the venue, which is about to carry it out, or to refuse it.
+    Arrived {
+        /// Which.
+        request: RequestId,
+        /// 0 for the first arrival, 1 for the second of a doubled one.
+        copy: u32,
+        /// As it arrived: equal to what was sent.
+        what: Request,
+    },
+    /// The venue's own answer, before any fault touched it.
+    Answered {
+        /// To which.
+        request: RequestId,
+        /// To which arrival.
+        copy: u32,
+        /// The answer.
+        answer: Answer,
+    },
+    /// What the runtime got for an answer; after a fault not what the venue said.
+    Heard {
+        /// To which.
+        request: RequestId,
+        /// `None`: nothing will come, the connection was cut or the time is over.
+        answer: Option<Answer>,
+    },
+    /// The venue emitted a user event.
+    Emitted {
+        /// Names it through its life.
+        event: u64,
+        /// `spot` or `futures`.
+        surface: String,
+        /// The connection that it was emitted on.
+        stream: u64,
+        /// The frame.
+        text: String,
+    },
+    /// A user event reached the runtime; one that a link doubles does so twice.
+    Delivered {
+        /// Which.
+        event: u64,
+        /// The connection that it came on.
+        stream: u64,
+    },
+    /// A connection of a stream came about, or ended, as the runtime sees it.
+    Stream {
+        /// Which.
+        stream: u64,
+        /// `spot` or `futures`.
+        surface: String,
+        /// The user stream; else public data.
+        user: bool,
+        /// It stands now.
+        up: bool,
+    },
+    /// The public top of an instrument as the runtime got it: bid and ask.
+    Top {
+        /// `surface:SYMBOL`.
+        instrument: String,
+        /// Best bid.
+        bid: String,
+        /// Best ask.
+        ask: String,
+    },
+    /// The process.
+    Process(ProcessSeen),
+    /// The state of the run changed.
+    State {
+        /// From `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
+        from: String,
+        /// To one of these.
+        to: String,
+        /// What is in doubt now, as people are told.
+        doubts: Vec<String>,
+    },
+    /// Somebody else acted: the body of `POST /act` of the control port, with whether the venue
+    /// took it. Orders so placed are not ours, even on our account.
+    Act {
+        /// What was asked.
+        act: Value,
+        /// Whether it was done.
+        done: bool,
+    },
+    /// The venue's truth, `GET /state?account=0&brief=true`: open orders, positions, balances.
+    Truth(Value),
+    /// The runtime's own view at the same moment as the truth before it, as far as it runs.
+    View(View),
+    /// From here on there are no faults.
+    FaultsEnded,
+    /// A fault that happened, in words, for the context of a report alone.
+    Fault(String),
+}
+
+/// A request of the runtime.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Its id.
+    pub id: RequestId,
+    /// Which life of the process sent it: 1, 2, ...
+    pub process: u32,
+    /// `spot`, `futures`, `chain` or `rpc`.
+    pub surface: String,
+    /// Name of the route, as `windvane routes` prints it: `futures.new_order`.
+    pub route: String,
+    /// `GET`, `POST`, `PUT` or `DELETE`.
+    pub method: String,
+    /// Path, with the version in it.
+    pub path: String,
+    /// Query and body parameters, decoded, in the order of the wire, with what authentication
+    /// adds (`timestamp`, `nonce`, `signature`).
+    pub params: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The first parameter of this name.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        let found = self.params.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body as text; JSON unless a fault spoilt it.
+    pub body: String,
+}
+
+impl Answer {
+    /// The first header of this name, lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> Option<Value> {
+        serde_json::from_str(&self.body).ok()
+    }
+}
+
+/// What became of the process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProcessSeen {
+    /// It began to start.
+    Started {
+        /// Its life: 1, 2, ...
+        process: u32,
+    },
+    /// It recovered and runs.
+    Running {
+        /// Its life.
+        process: u32,
+        /// The epoch of its client order ids.
+        epoch: u64,
+        /// What its journal was found to be: `fresh`, `clean`, `torn`, `rolled back`, `damaged`.
+        journal: String,
+    },
+    /// It was killed.
+    Crashed {
+        /// Its life.
+        process: u32,
+    },
+    /// It was stopped like by SIGSTOP: the venue and the links go on.
+    Paused {
+        /// Its life.
+        process: u32,
+    },
+    /// It goes on.
+    Resumed {
+        /// Its life.
+        process: u32,
+    },
+}
+
+/// What the runtime believes, in plain words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
+    pub state: String,
+    /// What is in doubt.
+    pub doubts: Vec<String>,
+    /// The epoch of client order ids.
+    pub epoch: u64,
+    /// Own orders that may be live, unknown ones included.
+    pub orders: Vec<OrderView>,
+    /// The account's positions that are not flat.
+    pub positions: Vec<PositionView>,
+    /// Balances of the account.
+    pub balances: Vec<BalanceView>,
+    /// Each strategy's own part.
+    pub strategies: Vec<StrategyView>,
+}
+
+/// An own order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderView {
+    /// `surface:SYMBOL`.
+    pub instrument: String,
+    /// The strategy's id.
+    pub strategy: String,
+    /// Its client order id.
+    pub client_order_id: String,
+    /// The venue's id, where it is known.
+    pub order_id: Option<i64>,
+    /// `BUY` or `SELL`.
+    pub side: String,
+    /// Limit price.
+    pub price: Option<String>,
+    /// Quantity.
+    pub qty: Option<String>,
+    /// Executed quantity.
+    pub executed_qty: String,
+    /// The engine's own word for its state: `UNKNOWN` where the outcome is unknown.
+    pub state: String,
+    /// It was not sent yet.
+    pub held: bool,
+}
+
+/// A position.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PositionView {
+    /// `surface:SYMBOL`.
+    pub instrument: String,
+    /// `BOTH`, `LONG` or `SHORT`.
+    pub position_side: String,
+    /// Signed quantity.
+    pub qty: String,
+    /// Signed cost.
+    pub cost: String,
+}
+
+/// A balance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BalanceView {
+    /// `spot` or `futures`.
+    pub surface: String,
+    /// The asset.
+    pub asset: String,
+    /// Wallet balance on futures, free plus locked on spot.
+    pub total: String,
+}
+
+/// A strategy's part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrategyView {
+    /// Its id.
+    pub id: String,
+    /// Why it is quarantined, if it is.
+    pub fault: Option<String>,
+    /// Its positions that are not flat.
+    pub positions: Vec<PositionView>,
+}
+
+/// Truth and view at rest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rest {
+    /// True time, nanoseconds.
+    pub at_ns: i64,
+    /// The venue's whole truth of our account, `GET /state?account=0`: finished orders, trades and
+    /// accepted ids included.
+    pub truth: Value,
+    /// The runtime's view at the same moment.
+    pub view: View,
+}
