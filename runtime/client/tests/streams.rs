@@ -1,7 +1,11 @@
 //! Streams against a WebSocket server that does what each test wants. Nothing waits for time to
 //! pass but the stream itself, whose times are milliseconds here.
 
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test fails"
+)]
 
 mod common;
 
@@ -23,6 +27,12 @@ use windvane_venue::market_stream::{Feed, MarketStreamEvent, Topic};
 use windvane_venue::route::Surface;
 use windvane_venue::user_stream::UserStreamEvent;
 
+/// What would be waited for in vain fails.
+async fn within<F: Future>(future: F) -> F::Output {
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, future).await.expect("in time")
+}
+
 /// One WebSocket that was accepted: it answers PINGs as long as somebody reads it.
 struct Peer {
     path: String,
@@ -36,7 +46,8 @@ impl Peer {
 
     async fn text(&mut self) -> String {
         loop {
-            if let Message::Text(text) = self.socket.next().await.unwrap().unwrap() {
+            let message = within(self.socket.next()).await.unwrap().unwrap();
+            if let Message::Text(text) = message {
                 return text.to_string();
             }
         }
@@ -83,7 +94,7 @@ fn key(key: &str) -> Step {
 /// The next item that says something.
 async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {
     loop {
-        match stream.next().await.unwrap() {
+        match within(stream.next()).await.unwrap() {
             StreamItem::Alive { .. } | StreamItem::Failed { .. } => {}
             item => return item,
         }
@@ -92,7 +103,7 @@ async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {
 
 async fn market(stream: &mut MarketStream) -> StreamItem<String> {
     loop {
-        match stream.next().await.unwrap() {
+        match within(stream.next()).await.unwrap() {
             StreamItem::Alive { .. } | StreamItem::Failed { .. } => {}
             StreamItem::Event(frame) => return StreamItem::Event(frame.text().to_owned()),
             StreamItem::Connected { connection } => return StreamItem::Connected { connection },
@@ -100,6 +111,16 @@ async fn market(stream: &mut MarketStream) -> StreamItem<String> {
                 return StreamItem::Gap { connection, reason };
             }
             StreamItem::Unreadable { text, error, .. } => panic!("{error}: {text}"),
+        }
+    }
+}
+
+/// How long the client's requests stop, as soon as they do.
+async fn stopped(client: &Client) -> Duration {
+    loop {
+        match client.stopped_for(Surface::Spot) {
+            Some(stop) => return stop,
+            None => tokio::task::yield_now().await,
         }
     }
 }
@@ -113,7 +134,7 @@ async fn a_user_stream_comes_back_after_its_connection_broke() {
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let mut stream = client.user_stream(Surface::Spot).unwrap();
     for _ in 0..2 {
-        let mut peer = accepted.recv().await.unwrap();
+        let mut peer = within(accepted.recv()).await.unwrap();
         assert_eq!(peer.path, "/ws/one");
         assert_eq!(
             user(&mut stream).await,
@@ -143,7 +164,7 @@ async fn an_expired_key_is_replaced() {
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let mut stream = client.user_stream(Surface::Futures).unwrap();
-    let mut peer = accepted.recv().await.unwrap();
+    let mut peer = within(accepted.recv()).await.unwrap();
     assert_eq!(
         user(&mut stream).await,
         StreamItem::Connected { connection: 0 }
@@ -158,7 +179,7 @@ async fn an_expired_key_is_replaced() {
         reason,
     };
     assert_eq!(user(&mut stream).await, gap);
-    assert_eq!(accepted.recv().await.unwrap().path, "/ws/two");
+    assert_eq!(within(accepted.recv()).await.unwrap().path, "/ws/two");
     assert_eq!(
         user(&mut stream).await,
         StreamItem::Connected { connection: 0 }
@@ -171,7 +192,7 @@ async fn a_key_may_have_any_characters() {
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let _stream = client.user_stream(Surface::Spot).unwrap();
-    let path = accepted.recv().await.unwrap().path;
+    let path = within(accepted.recv()).await.unwrap().path;
     assert_eq!(path, "/ws/a%2Fb%3Fc%3D%25%2Bd%20%C3%A9");
 }
 
@@ -182,9 +203,9 @@ async fn a_key_that_is_refused_later_is_told_with_the_refusal() {
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let mut stream = client.user_stream(Surface::Spot).unwrap();
-    drop(accepted.recv().await.unwrap());
+    drop(within(accepted.recv()).await.unwrap());
     let why = loop {
-        if let StreamItem::Failed { why, .. } = stream.next().await.unwrap() {
+        if let StreamItem::Failed { why, .. } = within(stream.next()).await.unwrap() {
             break why;
         }
     };
@@ -201,8 +222,8 @@ async fn a_connection_that_ends_at_the_subscription_is_told() {
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
     let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
-    drop(accepted.recv().await.unwrap());
-    let item = stream.next().await.unwrap();
+    drop(within(accepted.recv()).await.unwrap());
+    let item = within(stream.next()).await.unwrap();
     let why = Obstacle::NotSubscribed(GapReason::Closed);
     assert_eq!(item, StreamItem::Failed { connection: 0, why });
 }
@@ -214,14 +235,14 @@ async fn an_expiry_that_is_told_twice_makes_one_new_key() {
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let mut stream = client.user_stream(Surface::Spot).unwrap();
-    let mut peer = accepted.recv().await.unwrap();
+    let mut peer = within(accepted.recv()).await.unwrap();
     user(&mut stream).await;
     let expired = r#"{"e":"listenKeyExpired","E":7}"#;
     for _ in 0..2 {
         peer.socket.feed(Message::text(expired)).await.unwrap();
     }
     peer.socket.flush().await.unwrap();
-    let mut next = accepted.recv().await.unwrap();
+    let mut next = within(accepted.recv()).await.unwrap();
     assert_eq!(next.path, "/ws/two");
     next.send(BALANCES).await;
     let mut gaps = 0;
@@ -244,10 +265,13 @@ async fn a_key_is_renewed_while_the_stream_runs() {
     settings.streams.renew_every = Duration::from_millis(20);
     let client = Client::new(settings).unwrap();
     let _stream = client.user_stream(Surface::Spot).unwrap();
-    let _peer = accepted.recv().await.unwrap();
-    while rest.requests().len() < 3 {
-        tokio::task::yield_now().await;
-    }
+    let _peer = within(accepted.recv()).await.unwrap();
+    let renewed = async {
+        while rest.requests().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(renewed).await;
     let renewal = &rest.requests()[2];
     assert!(
         renewal.starts_with("PUT /api/v1/listenKey HTTP/1.1\r\n"),
@@ -262,7 +286,7 @@ async fn an_unreadable_frame_is_told() {
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let mut stream = client.user_stream(Surface::Spot).unwrap();
-    let mut peer = accepted.recv().await.unwrap();
+    let mut peer = within(accepted.recv()).await.unwrap();
     assert_eq!(
         user(&mut stream).await,
         StreamItem::Connected { connection: 0 }
@@ -286,7 +310,7 @@ async fn a_venue_that_does_not_answer_pings_is_left() {
     let client = Client::new(settings).unwrap();
     let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
     let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
-    let mut peer = accepted.recv().await.unwrap();
+    let mut peer = within(accepted.recv()).await.unwrap();
     assert_eq!(peer.path, "/stream");
     peer.text().await;
     peer.send(r#"{"result":null,"id":1}"#).await;
@@ -316,7 +340,7 @@ async fn topics_are_spread_over_connections_and_subscribed_before_it_stands() {
     assert_eq!(stream.connections(), 2);
     let mut subscribed = 0;
     for _ in 0..2 {
-        let mut peer = accepted.recv().await.unwrap();
+        let mut peer = within(accepted.recv()).await.unwrap();
         let first = peer.text().await;
         subscribed += first.matches("@tradepro").count();
         if first.contains("\"a0usdt@tradepro\"") {
@@ -366,7 +390,7 @@ async fn a_connection_is_replaced_without_loss_or_doubles() {
     });
     let (mut expected, mut connections) = (0, 0);
     numbers.send(0).unwrap();
-    joins.recv().await.unwrap();
+    within(joins.recv()).await.unwrap();
     numbers.send(0).unwrap();
     while connections < 3 {
         match market(&mut stream).await {
@@ -411,13 +435,13 @@ async fn frames_decode_where_they_are_needed() {
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
     let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
-    let mut peer = accepted.recv().await.unwrap();
+    let mut peer = within(accepted.recv()).await.unwrap();
     peer.send(
         r#"{"stream":"btcusdt@tradepro","data":{"e":"tradepro","E":2,"T":1,"s":"BTCUSDT","t":9,
         "p":"60000.1","q":"0.5","h":"0xab","m":["hidden","0x01"]}}"#,
     )
     .await;
-    let StreamItem::Event(frame) = stream.next().await.unwrap() else {
+    let StreamItem::Event(frame) = within(stream.next()).await.unwrap() else {
         panic!("no event")
     };
     let mut levels = BookLevels::default();
@@ -434,12 +458,7 @@ async fn a_handshake_that_meets_a_ban_stops_requests_too() {
     let client = Client::new(settings(&rest, &ws)).unwrap();
     let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
     let _stream = client.market_stream(Surface::Spot, &topics).unwrap();
-    let stop = loop {
-        match client.stopped_for(Surface::Spot) {
-            Some(stop) => break stop,
-            None => tokio::task::yield_now().await,
-        }
-    };
+    let stop = within(stopped(&client)).await;
     assert!(stop > Duration::from_secs(590), "{stop:?}");
     assert_eq!(rest.requests().len(), 1);
 }
@@ -452,12 +471,7 @@ async fn a_limit_at_a_handshake_stops_as_long_as_one_at_a_request() {
         let client = Client::new(settings(&rest, &ws)).unwrap();
         let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
         let _stream = client.market_stream(Surface::Spot, &topics).unwrap();
-        let stop = loop {
-            match client.stopped_for(Surface::Spot) {
-                Some(stop) => break stop,
-                None => tokio::task::yield_now().await,
-            }
-        };
+        let stop = within(stopped(&client)).await;
         let most = Duration::from_secs(seconds);
         assert!(most / 2 < stop && stop <= most, "{status}: {stop:?}");
     }
@@ -473,6 +487,6 @@ async fn an_encrypted_stream_to_a_plain_server_is_tried_again_with_pauses() {
     let _stream = client.market_stream(Surface::Spot, &topics).unwrap();
     for _ in 0..3 {
         // Accepted and dropped before the handshake is over.
-        drop(listener.accept().await.unwrap());
+        drop(within(listener.accept()).await.unwrap());
     }
 }

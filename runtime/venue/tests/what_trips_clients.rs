@@ -44,6 +44,18 @@ const POINTS: [Point; 15] = [
                 "server/tests/client.rs",
                 "a_user_stream_that_replaces_its_connection_tells_every_event_once",
             ),
+            (
+                "engine/tests/live/reconciliation.rs",
+                "a_fill_that_the_stream_missed_comes_with_the_trades",
+            ),
+            (
+                "engine/tests/live/lifecycle.rs",
+                "a_silent_stream_is_reconnected",
+            ),
+            (
+                "engine/tests/live/lifecycle.rs",
+                "a_lost_stream_degrades_until_the_account_was_compared_again",
+            ),
         ],
     ),
     (
@@ -94,6 +106,14 @@ const POINTS: [Point; 15] = [
                 "server/tests/control/requests.rs",
                 "an_unknown_outcome_is_accepted_or_not_as_the_switch_says",
             ),
+            (
+                "engine/tests/live/unknown.rs",
+                "absence_settles_nothing_while_the_request_may_still_arrive",
+            ),
+            (
+                "engine/tests/live/unknown.rs",
+                "a_lost_order_keeps_its_exposure_and_is_never_sent_again",
+            ),
         ],
     ),
     (
@@ -102,6 +122,10 @@ const POINTS: [Point; 15] = [
             (
                 "engine/tests/updates.rs",
                 "ids_of_another_epoch_or_strategy_are_not_ours",
+            ),
+            (
+                "engine/tests/live/succession.rs",
+                "numbers_and_ids_are_never_given_out_again",
             ),
             ("engine/src/ids.rs", "own_ids_round_trip"),
             (
@@ -349,6 +373,18 @@ const POINTS: [Point; 15] = [
             (
                 "server/tests/account/futures.rs",
                 "a_countdown_cancels_what_is_open",
+            ),
+            (
+                "engine/tests/live/deadman.rs",
+                "the_first_order_waits_until_the_timer_is_confirmed",
+            ),
+            (
+                "engine/tests/live/deadman.rs",
+                "renewal_stops_while_the_stream_is_down",
+            ),
+            (
+                "engine/tests/live/deadman.rs",
+                "renewal_stops_while_the_journal_stalls_and_orders_are_in_doubt_when_it_lapses",
             ),
         ],
     ),
