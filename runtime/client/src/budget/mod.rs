@@ -163,6 +163,26 @@ impl Budget {
         }
     }
 
+    /// The limits in force.
+    pub fn limits(&self) -> Vec<RateLimit> {
+        let of = |kind, windows: &[Window]| {
+            let limit = |window: &Window| RateLimit {
+                kind,
+                interval_ms: window.interval_ms(),
+                limit: window.limit(),
+            };
+            windows.iter().map(limit).collect::<Vec<_>>()
+        };
+        let mut limits = of(LimitKind::Weight, &self.weights);
+        limits.extend(of(LimitKind::Orders, &self.orders));
+        limits
+    }
+
+    /// Reserves other parts of every limit from now on.
+    pub const fn set_shares(&mut self, shares: Shares) {
+        self.shares = shares;
+    }
+
     /// Counts a request that is about to be sent, or says until when it has to wait. Nothing is
     /// counted then.
     pub fn acquire(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {

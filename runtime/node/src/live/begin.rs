@@ -25,7 +25,7 @@ use super::mailbox::{self, Inbox, Mailbox};
 use super::outside::{Outside, Showing};
 use super::pulse::{self, Clock, Module, Pulse};
 use super::recover::{self, Restored};
-use super::{LiveError, Running, start, streams};
+use super::{LiveError, Running, plan, start, streams};
 use crate::assembly;
 use crate::config::{Config, InstrumentName};
 use crate::strategies::{self, Guest};
@@ -56,6 +56,7 @@ pub async fn begin(
     }
     let mut assets = Assets::default();
     let instruments = start::instruments(&urgent, &names, &mut assets).await?;
+    keep_plans(config, &names, &client)?;
     let speaker = start::speaker(config, &instruments, &assets);
     let prepared = Prepared {
         config,
@@ -66,6 +67,25 @@ pub async fn begin(
         directory,
     };
     prepared.go(guests, ready, recovered, counter)
+}
+
+/// Gives the budget of each surface the shares that its plan needs; exchange information has told
+/// the limits.
+fn keep_plans(config: &Config, names: &[InstrumentName], client: &Client) -> Result<(), LiveError> {
+    for surface in start::surfaces(names) {
+        let venue = venue_surface(surface);
+        let limits = client.with_budget(venue, |budget, _| budget.limits());
+        let plans = plan::Wants::of(config, surface).plans(&limits);
+        for plan in &plans {
+            plan.check()?;
+            let (weight, limit, polling) = (plan.sum(), plan.limit, plan.polling.to_string());
+            tracing::info!(%surface, weight, limit, polling, "the plan of weights");
+        }
+        if let Ok(shares) = plan::shares(&plans) {
+            client.with_budget(venue, |budget, _| budget.set_shares(shares));
+        }
+    }
+    Ok(())
 }
 
 /// Runs what waits for disks and compilers beside the runtime.

@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const FOLLOW: Duration = Duration::from_secs(1);
 /// The account's modes cost much to ask for, and the user stream tells when they change: an answer
 /// counts for so long.
-const MODES_AGE: Duration = Duration::from_mins(1);
+pub(super) const MODES_AGE: Duration = Duration::from_mins(1);
 /// Routes whose answers are kept (spec 2, account).
-const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
+pub(super) const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 
 /// Carries requests.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ mod guests;
 mod head;
 mod mailbox;
 mod outside;
+pub mod plan;
 mod pulse;
 mod recover;
 pub mod replay;
@@ -75,6 +76,9 @@ pub enum LiveError {
     /// The venue's words cannot be used.
     #[error(transparent)]
     Start(Box<StartError>),
+    /// The venue's limits do not hold what is configured.
+    #[error(transparent)]
+    Overbooked(#[from] plan::Overbooked),
     /// No client.
     #[error(transparent)]
     Client(#[from] windvane_client::TransportError),
@@ -117,7 +121,11 @@ impl LiveError {
     /// Whether the configuration is at fault.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::NoStrategy | Self::Refused { .. } | Self::Stream(_) | Self::Secret(_) => true,
+            Self::NoStrategy
+            | Self::Refused { .. }
+            | Self::Stream(_)
+            | Self::Secret(_)
+            | Self::Overbooked(_) => true,
             Self::Start(error) => matches!(**error, StartError::NotListed(_)),
             Self::Module(error) => error.is_usage(),
             _ => false,

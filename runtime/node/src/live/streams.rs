@@ -19,13 +19,13 @@ use super::carrier::venue_surface;
 use super::mailbox::{Happened, Mailbox};
 
 /// How often the venue's clock is read.
-const CLOCK_EVERY: Duration = Duration::from_mins(1);
+pub(super) const CLOCK_EVERY: Duration = Duration::from_mins(1);
 /// After a reading that failed.
 const CLOCK_AGAIN: Duration = Duration::from_secs(2);
 /// Readings of which the best counts.
-const CLOCK_SAMPLES: u8 = 3;
+pub(super) const CLOCK_SAMPLES: u8 = 3;
 /// Levels of a depth snapshot (spec 4, section 5: the local book).
-const DEPTH_LIMIT: &str = "1000";
+pub(super) const DEPTH_LIMIT: &str = "1000";
 
 /// Brings a user stream to the engine; `reconnect` asks for a new connection.
 pub async fn user(
