@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::{ClientOrderId, Request};
+use windvane_engine::{ClientOrderId, Request, planted};
 
 /// Requests on their way out, in the order of the engine's effects.
 ///
@@ -21,7 +21,9 @@ impl Outbox {
             .waiting
             .iter()
             .any(|(_, first)| follows(&request, first));
-        if record <= self.durable && !must_follow {
+        let is_durable = record <= self.durable || planted!(PlaceBeforeDurable);
+        let must_follow = must_follow && !planted!(CancelOvertakes);
+        if is_durable && !must_follow {
             return Some(request);
         }
         self.waiting.push_back((record, request));

@@ -9,6 +9,8 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
+pub mod planted;
+
 pub mod book;
 pub mod callback;
 pub mod codec;

@@ -9,6 +9,7 @@ use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeI
 use crate::instrument::Instrument;
 use crate::order::{ExecutionType, NewOrder, OrderStatus, OrderTerms, Price, Qty, TimeInForce};
 use crate::order_state::{OrderMove, OrderState};
+use crate::planted;
 use crate::protocol::OrderUpdate;
 
 /// How many ended orders are remembered, so that a late fill still finds its order.
@@ -119,7 +120,11 @@ impl Order {
 
     /// Counts a fill; `false` if its trade id was counted before.
     pub fn count_fill(&mut self, trade_id: TradeId, qty: i64, quote: Amount) -> bool {
-        if self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id) {
+        let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
+        if known && !planted!(FillsNotDeduplicated) {
+            return false;
+        }
+        if self.state.is_final() && planted!(LateFillDropped) {
             return false;
         }
         match self.first_trade {

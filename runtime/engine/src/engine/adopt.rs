@@ -6,6 +6,7 @@ use crate::ids::{ClientOrderId, OrderSeq, StrategyId};
 use crate::live::OnStart;
 use crate::order::OrderTerms;
 use crate::orders::Order;
+use crate::planted;
 use crate::protocol::{OrderReport, OrderUpdate, Request};
 use crate::truth::OpenOrder;
 
@@ -29,7 +30,7 @@ impl Engine {
         let is_own_form = id
             .parse_own()
             .is_some_and(|(_, epoch, _)| epoch < self.epoch);
-        if !is_own_form {
+        if !is_own_form && !planted!(CancelOthers) {
             return;
         }
         match self.strategy_of(&id) {

@@ -4,8 +4,9 @@ use crate::effect::{Effect, Notice};
 use crate::event::Intent;
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::order::OrderTerms;
-use crate::order_state::OrderMove;
+use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
+use crate::planted;
 use crate::protocol::Request;
 use crate::timer::Timer;
 
@@ -138,6 +139,9 @@ impl Engine {
             record: 0,
             request: Box::new(request),
         });
+        if planted!(CancelIsDone) {
+            self.move_order(seq, OrderMove::Cancel, OrderState::CancelRequested, false);
+        }
     }
 
     pub(super) fn request_cancel_all(

@@ -11,6 +11,7 @@ use crate::effect::{Effect, HeartbeatNotice, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time};
 use crate::order::Surface;
 use crate::order_state::OrderMove;
+use crate::planted;
 use crate::protocol::{Outcome, Request};
 use crate::timer::Timer;
 
@@ -45,7 +46,8 @@ impl Countdown {
     }
 
     fn covers(&self, now: Time) -> bool {
-        self.until.is_some_and(|until| now < until)
+        let looked_at = !planted!(LapsedStillCovers);
+        self.until.is_some_and(|until| now < until || !looked_at)
     }
 }
 
@@ -70,6 +72,11 @@ impl Engine {
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
         if countdown.covers(now) && countdown.held.is_empty() {
             self.send_order(seq, record);
+            return;
+        }
+        if planted!(PlaceBeforeArmed) {
+            self.send_order(seq, record);
+            self.arm(instrument);
             return;
         }
         countdown.held.push((seq, record));
@@ -158,10 +165,12 @@ impl Engine {
                 let length_ms = i64::try_from(length_ms).unwrap_or(i64::MAX);
                 countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut countdown.held);
-                self.timers.set(
-                    asked.plus_ms(renew_ms).max(now),
-                    Timer::Renew { instrument },
-                );
+                if !planted!(ForgetToRenew) {
+                    self.timers.set(
+                        asked.plus_ms(renew_ms).max(now),
+                        Timer::Renew { instrument },
+                    );
+                }
                 for (seq, record) in held {
                     self.send_order(seq, record);
                 }
@@ -207,8 +216,9 @@ impl Engine {
             .orders
             .iter()
             .any(|order| order.instrument() == instrument && !order.held);
+        let sent = sent && !planted!(LetGoResting);
         let Some(live) = &mut self.live else { return };
-        let healthy = live.healthy(Surface::Futures);
+        let healthy = live.healthy(Surface::Futures) || planted!(RenewUnhealthy);
         let index = usize::from(instrument.0);
         let Some(countdown) = live.countdowns.get(index) else {
             return;

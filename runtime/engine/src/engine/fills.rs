@@ -8,6 +8,7 @@ use crate::ids::{InstrumentId, OrderSeq, StrategyId, TradeId};
 use crate::ledger::{self};
 use crate::order::{OrderStatus, PositionSide, Side, Surface};
 use crate::order_state::OrderMove;
+use crate::planted;
 use crate::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, PositionUpdate, UserEvent,
 };
@@ -68,7 +69,14 @@ impl Engine {
         let before = order.state;
         let mut filled = false;
         let fill = update.fill.as_ref();
-        if let Some(fill) = fill.filter(|_| update.executed_qty.0 > order.recovered_qty) {
+        let is_new =
+            update.executed_qty.0 > order.recovered_qty || planted!(RecoveredNotDeduplicated);
+        if let Some(fill) = fill.filter(|_| is_new) {
+            let mut fill = *fill;
+            if planted!(CumulativeFill) {
+                fill.qty = update.executed_qty;
+            }
+            let fill = &fill;
             filled = order.count_fill(fill.trade_id, fill.qty.0, fill.quote_qty);
             if filled {
                 let strategy = order.strategy;
@@ -202,6 +210,9 @@ impl Engine {
             }
         }
         self.add_balance(surface, fill.fee_asset, -fill.fee);
+        if planted!(FeeTwice) {
+            self.add_balance(surface, fill.fee_asset, -fill.fee);
+        }
         debug_assert_eq!(
             self.ledgers.first_difference(),
             None,

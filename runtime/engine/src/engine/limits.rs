@@ -7,6 +7,7 @@ use crate::holding::Ledger;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId};
 use crate::ledger::value;
 use crate::order::{OrderTerms, PositionSide, Side};
+use crate::planted;
 use crate::risk::{Exposure, RateWindow, RiskLimits};
 use crate::rules::{self, OrderContext, Rejection, Rule};
 use crate::timer::Timer;
@@ -78,6 +79,7 @@ impl Engine {
             RunState::Halted => return Err(Rule::Halted.plain()),
             // The venue itself keeps such an order from opening anything.
             RunState::Degraded if terms.reduce_only || terms.close_position => {}
+            RunState::Degraded if planted!(ExposureWhileDegraded) => {}
             RunState::Degraded | RunState::Syncing | RunState::Booting => {
                 return Err(Rule::Degraded.plain());
             }

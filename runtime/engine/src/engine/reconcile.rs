@@ -13,6 +13,7 @@ use crate::effect::{Adjustment, Effect, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use crate::order::{OrderStatus, Surface};
 use crate::order_state::OrderMove;
+use crate::planted;
 use crate::protocol::{AccountReason, AccountUpdate, OrderUpdate, Outcome, Request};
 use crate::timer::Timer;
 use crate::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
@@ -204,7 +205,20 @@ impl Engine {
             .map(|order| order.seq)
             .collect();
         for seq in missing {
-            self.ask_for_order(seq);
+            if planted!(WipeOnMissing) {
+                self.wipe(seq);
+            }
+            if !planted!(MissingNotAsked) {
+                self.ask_for_order(seq);
+            }
+        }
+    }
+
+    /// Where it is planted that what is not listed is gone.
+    fn wipe(&mut self, seq: OrderSeq) {
+        if let Some(order) = self.orders.live(seq) {
+            let before = order.state;
+            self.move_order(seq, OrderMove::Cancel, before, false);
         }
     }
 
@@ -258,7 +272,7 @@ impl Engine {
             order.instrument() == instrument && order.venue_order_id.is_none() && !order.held
         });
         let of_nobody = |trade: &AccountTrade| self.orders.of_venue(trade.order_id).is_none();
-        if nameless && trades.iter().any(of_nobody) {
+        if nameless && trades.iter().any(of_nobody) && !planted!(OwnTradeAsExternal) {
             self.later(surface, RETRY_MS.0);
             return;
         }
@@ -308,7 +322,11 @@ impl Engine {
         };
         Some(OrderUpdate {
             order_id: trade.order_id,
-            side: trade.side,
+            side: if planted!(PositionSideMixed) {
+                template.side
+            } else {
+                trade.side
+            },
             position_side: trade.position_side,
             status: OrderStatus::PartiallyFilled,
             transaction_time: trade.time,
@@ -341,7 +359,7 @@ impl Engine {
             return;
         };
         let now_events = line.events;
-        let quiet = now_events == line.round.events_when_asked;
+        let quiet = now_events == line.round.events_when_asked || planted!(OlderAccountRead);
         if differences.is_empty() {
             if quiet {
                 self.verify_trades(surface);
@@ -355,6 +373,7 @@ impl Engine {
                 .seen
                 .as_ref()
                 .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
+        let agreed = agreed || planted!(AdjustAfterOneRead);
         if agreed && !line.round.trades_read && !line.no_trades {
             // What the trades explain needs no adjustment.
             line.round.trades_read = true;
@@ -413,7 +432,8 @@ impl Engine {
             positions: update.positions.clone(),
             ..AccountTruth::default()
         };
-        let (now, waits) = (self.now, !self.holds_positions(surface, &truth));
+        let waits = !self.holds_positions(surface, &truth) && !planted!(AccountBeforeFill);
+        let now = self.now;
         if let Some(line) = self.line_mut(surface) {
             line.told = waits.then_some((truth, now));
         }
@@ -518,7 +538,9 @@ impl Engine {
         if let Some(line) = self.line_mut(surface) {
             line.round = Round::default();
         }
-        self.later(surface, reconcile_ms);
+        if !planted!(ForgetToReconcile) {
+            self.later(surface, reconcile_ms);
+        }
         self.round_is_clean(surface);
     }
 
@@ -533,7 +555,8 @@ impl Engine {
             return;
         };
         let before = order.state;
-        if !order.count_fill(fill.trade_id, fill.qty.0, fill.quote_qty) {
+        let counted = order.count_fill(fill.trade_id, fill.qty.0, fill.quote_qty);
+        if !counted && !planted!(TradesNotDeduplicated) {
             return;
         }
         order.reported_qty = order.reported_qty.max(order.executed_qty);

@@ -4,8 +4,10 @@ use crate::config::OnFault;
 use crate::effect::{Adjustment, Effect, Notice};
 use crate::event::EventKind;
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, TradeId};
-use crate::order::{OrderStatus, Qty};
+use crate::order::{OrderStatus, Qty, Side};
 use crate::order_state::{OrderMove, OrderState};
+use crate::orders::Order;
+use crate::planted;
 use crate::protocol::{Fill, OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
 
@@ -75,9 +77,28 @@ impl Engine {
             }
             Outcome::Unknown => {
                 order.lost = order.lost.or(Some(now));
+                if planted!(ResendOnTimeout) {
+                    let (strategy, terms) = (order.strategy, order.terms);
+                    let record = self.recorder.last_record();
+                    self.submit(strategy, record, self.next_order, terms);
+                }
+                if planted!(TimeoutIsRejected) {
+                    self.move_order(seq, OrderMove::Reject, before, false);
+                    return;
+                }
+                self.forget_exposure(seq);
                 self.ask_later(seq);
                 self.move_order(seq, OrderMove::LoseTrack, before, false);
             }
+        }
+    }
+
+    /// Where it is planted that orders of unknown outcome need no reserve.
+    fn forget_exposure(&mut self, seq: OrderSeq) {
+        let is_sell = |order: &Order| order.terms.side == Side::Sell;
+        let sells = planted!(UnknownCountsBuysOnly) && self.orders.live(seq).is_some_and(is_sell);
+        if sells || planted!(UnknownLeavesExposure) {
+            self.release(seq, i64::MAX);
         }
     }
 
@@ -90,6 +111,9 @@ impl Engine {
         let before = order.state;
         match outcome {
             Outcome::Done(report) => self.take_report(seq, report),
+            Outcome::Refused(_) | Outcome::Unknown if planted!(CancelRefusedIsDone) => {
+                self.move_order(seq, OrderMove::Cancel, before, false);
+            }
             Outcome::Refused(_) | Outcome::Unknown => {
                 order.cancel_refused = refused;
                 // -2011: most often it just filled. Its end is learned from the stream or asked
@@ -242,7 +266,7 @@ impl Engine {
             return;
         };
         let lost = *order.lost.get_or_insert(now);
-        if now < lost.plus_ms(absence_ms) {
+        if now < lost.plus_ms(absence_ms) && !planted!(AbsenceIsRejected) {
             self.ask_later(seq);
             return;
         }

@@ -13,6 +13,7 @@ use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::live::{LiveConfig, LiveInput, OnStop};
 use crate::order::Surface;
 use crate::order_state::OrderState;
+use crate::planted;
 use crate::timer::Timer;
 use crate::truth::AccountTruth;
 
@@ -202,6 +203,7 @@ impl Engine {
             }
             LiveInput::Begin => {}
             LiveInput::StreamUp { surface } => self.stream_up(surface),
+            LiveInput::StreamDown { .. } if planted!(StreamDownIgnored) => {}
             LiveInput::StreamDown { surface } => self.stream_down(surface),
             LiveInput::StreamAlive { surface } => {
                 if let Some(line) = live.lines.get_mut(&surface) {
@@ -299,7 +301,7 @@ impl Engine {
             let Some(line) = self.line_mut(surface) else {
                 continue;
             };
-            let silent = now > line.alive.plus_ms(SILENCE_MS);
+            let silent = now > line.alive.plus_ms(SILENCE_MS) && !planted!(SilenceIgnored);
             let stale = line
                 .clock
                 .is_none_or(|clock| now > clock.read.plus_ms(CLOCK_MS));

@@ -10,6 +10,7 @@ use crate::instrument::Instrument;
 use crate::ledger::Position;
 use crate::order_state::OrderMove;
 use crate::orders::Order;
+use crate::planted;
 use crate::record::{Chain, FORMAT_VERSION, Recorder};
 use crate::rules::{CompiledRules, InstrumentError};
 
@@ -93,6 +94,9 @@ impl Engine {
         heir.now = self.now;
         heir.sequence = self.sequence;
         heir.latch = self.latch;
+        if planted!(EpochReused) {
+            heir.epoch = self.epoch;
+        }
         heir.next_order = self.next_order;
         heir.start_equity = self.start_equity;
         heir.losses = self.losses.clone();
@@ -181,6 +185,9 @@ impl Engine {
             order.terms.instrument = *instrument;
             if !is_live {
                 self.orders.insert_ended(order);
+                continue;
+            }
+            if planted!(ForgetInFlight) && order.venue_order_id.is_none() {
                 continue;
             }
             // Whatever was on its way when the process ended may have arrived, what was held too.

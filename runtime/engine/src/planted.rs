@@ -1,0 +1,179 @@
+//! Bugs that are planted on purpose, so that the simulator of faults can prove that it would see
+//! them. They exist under the feature `planted` alone; without it every `planted!` is the constant
+//! `false`, and nothing of them is compiled into a program.
+//!
+//! What may not enter: a bug that no programmer would write. Each stands where such a mistake would
+//! really be made, in the code that real money runs through.
+
+/// Whether a bug is planted; the constant `false` without the feature `planted`.
+///
+/// A macro and not a function, so that crates which use it need no feature of their own, and the
+/// names need not exist without it.
+#[cfg(feature = "planted")]
+#[macro_export]
+macro_rules! planted {
+    ($bug:ident) => {
+        $crate::planted::is($crate::planted::Planted::$bug)
+    };
+}
+
+/// Whether a bug is planted; the constant `false` without the feature `planted`.
+#[cfg(not(feature = "planted"))]
+#[macro_export]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
+#[cfg(feature = "planted")]
+pub use choice::{Planted, UnknownBug, is, plant};
+
+#[cfg(feature = "planted")]
+mod choice {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// The bug of this process, by its place in [`Planted::ALL`] plus one; 0 is none.
+    ///
+    /// The engine has no other state outside of its own value, and this is none that a run can
+    /// see: it is set before the first engine is made, and a bug is a property of the program, not
+    /// of an engine. A field would have to travel through every snapshot and every type that may
+    /// be wrong.
+    static CHOSEN: AtomicUsize = AtomicUsize::new(0);
+
+    /// Chooses the bug of this process, or none.
+    pub fn plant(bug: Option<Planted>) {
+        CHOSEN.store(bug.map_or(0, |bug| bug as usize + 1), Ordering::Relaxed);
+    }
+
+    /// Whether this bug is the chosen one.
+    pub fn is(bug: Planted) -> bool {
+        CHOSEN.load(Ordering::Relaxed) == bug as usize + 1
+    }
+
+    /// A text that names no bug.
+    #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+    #[error("{0:?} is no planted bug; the list of their names shows those that are")]
+    pub struct UnknownBug(pub String);
+
+    /// The bugs, their names and what is wrong, in one table.
+    macro_rules! bugs {
+        ($($bug:ident $name:literal $about:literal)*) => {
+            /// A bug that can be planted.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+            pub enum Planted {
+                $(#[doc = $about] $bug,)*
+            }
+
+            impl Planted {
+                /// Every bug.
+                pub const ALL: &'static [Self] = &[$(Self::$bug,)*];
+
+                /// Its name on the command line.
+                pub const fn name(self) -> &'static str {
+                    match self { $(Self::$bug => $name,)* }
+                }
+
+                /// What is wrong.
+                pub const fn about(self) -> &'static str {
+                    match self { $(Self::$bug => $about,)* }
+                }
+            }
+        };
+    }
+
+    bugs! {
+        ResendOnTimeout "resend-on-timeout"
+            "an order of unknown outcome is sent again under a new id"
+        TimeoutIsRejected "timeout-is-rejected"
+            "an order of unknown outcome counts as rejected"
+        AbsenceIsRejected "absence-is-rejected"
+            "an order that the venue does not know yet counts as rejected at once"
+        FillsNotDeduplicated "fills-not-deduplicated"
+            "a fill that the stream tells twice counts twice"
+        TradesNotDeduplicated "trades-not-deduplicated"
+            "a fill that was streamed counts again when account trades are read"
+        RecoveredNotDeduplicated "recovered-not-deduplicated"
+            "a fill made up from an order's totals counts again when its event comes late"
+        CumulativeFill "cumulative-fill"
+            "a partial fill counts with the order's cumulative quantity"
+        LateFillDropped "late-fill-dropped"
+            "a fill that is told after the end of its order is dropped"
+        FeeTwice "fee-twice"
+            "the fee of a fill is booked twice"
+        PositionSideMixed "position-side-mixed"
+            "a sale of somebody else that account trades tell counts as a purchase"
+        OwnTradeAsExternal "own-trade-as-external"
+            "a trade of an own order whose number is not known yet counts as somebody else's"
+        AccountBeforeFill "account-before-fill"
+            "an account event that comes before its fill is taken, and the fill after it again"
+        OlderAccountRead "older-account-read"
+            "an account read is believed although user events came while it was on its way"
+        AdjustAfterOneRead "adjust-after-one-read"
+            "a difference of the account is taken after a single read"
+        WipeOnMissing "wipe-on-missing"
+            "orders that are not in the list of open orders end without being asked for"
+        MissingNotAsked "missing-not-asked"
+            "orders that are not in the list of open orders are never asked for"
+        CancelIsDone "cancel-is-done"
+            "an order ends when its cancel is sent"
+        CancelRefusedIsDone "cancel-refused-is-done"
+            "an order ends when its cancel is refused, or its outcome unknown"
+        UnknownLeavesExposure "unknown-leaves-exposure"
+            "an order of unknown outcome reserves nothing"
+        UnknownCountsBuysOnly "unknown-counts-buys-only"
+            "a sell order of unknown outcome reserves nothing"
+        ExposureWhileDegraded "exposure-while-degraded"
+            "orders pass while the run is degraded"
+        StreamDownIgnored "stream-down-ignored"
+            "a user stream that went down is trusted"
+        SilenceIgnored "silence-ignored"
+            "a user stream that is silent is trusted"
+        ForgetToReconcile "forget-to-reconcile"
+            "no round of reconciliation follows the first"
+        PlaceBeforeArmed "place-before-armed"
+            "an order leaves before the venue confirmed the countdown"
+        ForgetToRenew "forget-to-renew"
+            "the countdown is not renewed"
+        RenewUnhealthy "renew-unhealthy"
+            "the countdown is renewed whatever is in doubt"
+        LapsedStillCovers "lapsed-still-covers"
+            "a countdown that ended covers orders until somebody looks"
+        LetGoResting "let-go-resting"
+            "the countdown of a symbol is stopped while orders rest on it"
+        CancelOthers "cancel-others"
+            "orders of others are taken for strays and cancelled"
+        ForgetInFlight "forget-in-flight"
+            "a restart forgets orders that were on their way"
+        EpochReused "epoch-reused"
+            "a restart goes on with the epoch that its journal remembers"
+        PlaceBeforeDurable "place-before-durable"
+            "an order leaves before the record of its intent is durable"
+        CancelOvertakes "cancel-overtakes"
+            "a cancel leaves while its order waits for the journal"
+        BanIgnored "ban-ignored"
+            "requests go on although the venue said stop"
+    }
+
+    impl std::str::FromStr for Planted {
+        type Err = UnknownBug;
+
+        fn from_str(text: &str) -> Result<Self, UnknownBug> {
+            let found = Self::ALL.iter().find(|bug| bug.name() == text);
+            found.copied().ok_or_else(|| UnknownBug(text.to_owned()))
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn every_bug_is_found_by_its_name() {
+            for bug in Planted::ALL {
+                assert_eq!(bug.name().parse(), Ok(*bug));
+            }
+            assert!("no-such-bug".parse::<Planted>().is_err());
+        }
+    }
+}
