@@ -145,6 +145,46 @@ pub enum Seen {
         /// Best ask.
         ask: String,
     },
+    /// A strategy intended an order, which the engine took: the callback has returned.
+    Intended {
+        /// Its life of the process.
+        process: u32,
+        /// The client order id that it will have.
+        client_order_id: String,
+    },
+    /// The disk has made a block durable: nothing but a roll-back takes it away.
+    Durable {
+        /// The life of the process that wrote it.
+        process: u32,
+        /// Client order ids of the orders that were intended in it, read from its records.
+        client_order_ids: Vec<String>,
+    },
+    /// The runtime told people of a fill that it booked for an own order.
+    Booked {
+        /// Its life of the process.
+        process: u32,
+        /// `surface:SYMBOL`.
+        instrument: String,
+        /// Its order.
+        client_order_id: String,
+        /// The trade; negative where it was made up from the order's totals.
+        trade_id: i64,
+        /// Its quantity.
+        qty: String,
+    },
+    /// The runtime told people that it took the venue's word against its own.
+    Adjusted {
+        /// Its life of the process.
+        process: u32,
+        /// `position`, `balance` or `absent`.
+        kind: String,
+        /// `surface:SYMBOL`, `surface:ASSET`, or the client order id.
+        of: String,
+        /// What it had; empty for an order.
+        from: String,
+        /// What it took; empty for an order.
+        to: String,
+    },
     /// The process.
     Process(ProcessSeen),
     /// The state of the run changed.
