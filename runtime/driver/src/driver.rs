@@ -18,6 +18,8 @@ pub enum Action {
     Request(Request),
     /// Connect a user stream anew.
     Reconnect(Surface),
+    /// Give the watchdog process of spot orders a sign of health.
+    Beat(u64),
     /// Tell people.
     Notice(Box<Notice>),
 }
@@ -175,6 +177,7 @@ impl<G: Guests> Driver<G> {
                 Effect::Reconnect { surface } => {
                     self.actions.push_back(Action::Reconnect(surface));
                 }
+                Effect::Beat { number } => self.actions.push_back(Action::Beat(number)),
             }
         }
         while let Some(notice) = self.engine.as_mut().and_then(|engine| engine.poll_notice()) {

@@ -37,6 +37,11 @@ pub enum Effect {
         /// Surface.
         surface: Surface,
     },
+    /// Give the watchdog process of spot orders a sign of health; it cancels them without.
+    Beat {
+        /// One more than the last.
+        number: u64,
+    },
 }
 
 /// What people are told: rows of results, log lines, metrics. Nothing here is read back by the
@@ -127,6 +132,13 @@ pub enum Notice {
         instrument: InstrumentId,
         /// What happened.
         what: HeartbeatNotice,
+    },
+    /// The watchdog process of spot orders can do its work, or is gone.
+    Watchdog {
+        /// When.
+        time: Time,
+        /// It can.
+        armed: bool,
     },
     /// A fill that the user stream missed was learned over REST.
     Recovered {

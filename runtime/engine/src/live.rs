@@ -27,6 +27,9 @@ pub struct LiveConfig {
     pub multi_assets: bool,
     /// What a fill costs that only an order's totals tell of, parts per million of its value.
     pub fee_estimate_ppm: i64,
+    /// Spot orders leave only while a watchdog process has confirmed that it would cancel them
+    /// (promise 4): spot has no `countdownCancelAll`.
+    pub watchdog: bool,
 }
 
 /// Own open orders at the start.
@@ -87,4 +90,14 @@ pub enum LiveInput {
     },
     /// The run shall end: `on_stop` is applied.
     Stop,
+    /// The watchdog process of spot orders can do its work, or it is gone.
+    Watchdog {
+        /// It has shown that the venue takes its key, and knows the venue's time.
+        armed: bool,
+    },
+    /// The watchdog process heard a sign of health.
+    BeatHeard {
+        /// [`Effect::Beat`](crate::Effect::Beat) that it answers.
+        number: u64,
+    },
 }

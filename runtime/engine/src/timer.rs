@@ -41,6 +41,8 @@ pub enum Timer {
         /// The instrument.
         instrument: InstrumentId,
     },
+    /// The watchdog process is due for a sign of health; live only.
+    Beat,
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.

@@ -78,6 +78,8 @@ table! {
         ["instrument", "outcome"],
         "Dead man's switches: renewed, failed (not confirmed by the venue), withheld (the run \
          is not healthy), lapsed (not renewed in time).";
+    WATCHDOG: Gauges<0>, gauge, "windvane_watchdog_armed", "0 or 1", [],
+        "1 while a watchdog process covers spot orders.";
     RECONCILIATIONS: Counters<2>, counter, "windvane_reconciliations_total", "rounds",
         ["surface", "outcome"],
         "Rounds of reconciliation: clean, or unexplained (a difference was left).";

@@ -37,4 +37,5 @@ pub mod kind {
     pub const DELIVER: u8 = 64;
     pub const SEND: u8 = 65;
     pub const RECONNECT: u8 = 66;
+    pub const BEAT: u8 = 67;
 }

@@ -65,6 +65,9 @@ fn record(cursor: &mut Cursor<'_>) -> Read<Record> {
         kind::RECONNECT => RecordBody::Effect(RecordedEffect::Reconnect {
             surface: cursor.code("surface", Surface::from_code)?,
         }),
+        kind::BEAT => RecordBody::Effect(RecordedEffect::Beat {
+            number: cursor.u64("beat")?,
+        }),
         _ => match input(cursor, kind)? {
             Some(input) => RecordBody::Input(input),
             None => return Err(DecodeError::UnknownKind { offset, kind }),

@@ -151,4 +151,9 @@ pub enum RecordedEffect {
         /// Surface.
         surface: Surface,
     },
+    /// The watchdog process was to be given a sign of health.
+    Beat {
+        /// Its number.
+        number: u64,
+    },
 }

@@ -134,6 +134,9 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
         Effect::Reconnect { surface } => {
             put(recorder.begin(kind::RECONNECT, now.0), &[surface.code()]);
         }
+        Effect::Beat { number } => {
+            put(recorder.begin(kind::BEAT, now.0), &number.to_le_bytes());
+        }
     }
 }
 

@@ -52,9 +52,13 @@ impl Countdown {
 }
 
 impl Engine {
-    /// Until when the orders of an instrument are covered; `None` while its timer is not armed.
+    /// Until when the orders of an instrument are covered; `None` while its timer is not armed, or
+    /// on spot while no watchdog process covers it.
     pub fn covered_until(&self, instrument: InstrumentId) -> Option<Time> {
         let live = self.live.as_ref()?;
+        if self.instrument(instrument)?.surface == Surface::Spot {
+            return live.watchdog.until();
+        }
         live.countdowns.get(usize::from(instrument.0))?.until
     }
 
@@ -64,7 +68,12 @@ impl Engine {
             return;
         };
         let (instrument, now) = (order.instrument(), self.now);
-        let futures = self.surface_of(instrument) == Surface::Futures;
+        let surface = self.surface_of(instrument);
+        if self.is_watched(surface) {
+            self.send_or_hold_spot(seq, record);
+            return;
+        }
+        let futures = surface == Surface::Futures;
         let Some(live) = self.live.as_mut().filter(|_| futures) else {
             self.send_order(seq, record);
             return;
@@ -86,7 +95,7 @@ impl Engine {
         self.arm(instrument);
     }
 
-    fn send_order(&mut self, seq: OrderSeq, record: u64) {
+    pub(super) fn send_order(&mut self, seq: OrderSeq, record: u64) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -108,6 +117,7 @@ impl Engine {
         if let Some(live) = &mut self.live {
             let countdown = &mut live.countdowns[usize::from(instrument.0)];
             countdown.held.retain(|(held, _)| *held != seq);
+            live.watchdog.forget_held(seq);
         }
         self.move_order(seq, mv, before, false);
     }
@@ -275,6 +285,7 @@ impl Engine {
 
     /// Covers the orders that rest when a run becomes ready, adopted ones included.
     pub(super) fn arm_what_rests(&mut self) {
+        self.beat();
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
             let futures = self.surface_of(instrument) == Surface::Futures;
@@ -293,7 +304,8 @@ impl Engine {
     pub(super) fn let_all_go(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
-            if self.covered_until(instrument).is_some() {
+            let futures = self.surface_of(instrument) == Surface::Futures;
+            if futures && self.covered_until(instrument).is_some() {
                 self.ask_countdown(instrument, 0);
             }
         }
@@ -301,7 +313,7 @@ impl Engine {
 }
 
 /// What a renewal may be late before its symbol's orders are in doubt, on top of the countdown.
-const fn margin_ms(countdown_ms: i64) -> i64 {
+pub(super) const fn margin_ms(countdown_ms: i64) -> i64 {
     let tenth = countdown_ms / 10;
     if tenth < 2_000 { tenth } else { 2_000 }
 }

@@ -17,6 +17,7 @@ mod safety;
 mod session;
 mod snapshot;
 mod view;
+mod watchdog;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -396,6 +397,7 @@ impl Engine {
                 Timer::Watch => self.watch(),
                 Timer::Reconcile { surface } => self.reconcile(surface),
                 Timer::Renew { instrument } => self.renew(instrument),
+                Timer::Beat => self.beat_due(),
             }
         }
     }

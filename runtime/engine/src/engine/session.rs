@@ -19,6 +19,7 @@ use crate::truth::AccountTruth;
 
 use super::deadman::Countdown;
 use super::reconcile::Round;
+use super::watchdog::Watchdog;
 use super::{Engine, Latch, RunState};
 
 /// How often the age of all evidence is looked at.
@@ -50,6 +51,8 @@ pub enum Doubt {
     PositionMode,
     /// The account's asset mode is not the configured one.
     AssetMode,
+    /// No watchdog process covers spot orders.
+    Watchdog,
 }
 
 impl std::fmt::Display for Doubt {
@@ -65,6 +68,7 @@ impl std::fmt::Display for Doubt {
             Self::CanTrade(surface) => write!(f, "the {surface} account may not trade"),
             Self::PositionMode => f.write_str("the account's position mode is not configured so"),
             Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
+            Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
         }
     }
 }
@@ -86,6 +90,7 @@ pub(super) struct Session {
     pub(super) lines: BTreeMap<Surface, Line>,
     /// One for each instrument; spot ones stay unused.
     pub(super) countdowns: Vec<Countdown>,
+    pub(super) watchdog: Watchdog,
     pub(super) stopping: bool,
 }
 
@@ -125,6 +130,7 @@ impl Session {
             doubts: BTreeSet::new(),
             lines: lines.collect(),
             countdowns: vec![Countdown::default(); instruments],
+            watchdog: Watchdog::default(),
             stopping: false,
             config,
         }
@@ -200,6 +206,7 @@ impl Engine {
                     .flat_map(|surface| [Doubt::Stream(*surface), Doubt::Clock(*surface)]);
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
+                self.begin_watchdog();
             }
             LiveInput::Begin => {}
             LiveInput::StreamUp { surface } => self.stream_up(surface),
@@ -226,6 +233,8 @@ impl Engine {
             }
             LiveInput::Journal { healthy } => self.set_doubt(Doubt::Journal, !healthy),
             LiveInput::Stop => self.stop(),
+            LiveInput::Watchdog { armed } => self.handle_watchdog(armed),
+            LiveInput::BeatHeard { number } => self.handle_beat_heard(number),
         }
         self.update_state();
     }
@@ -321,6 +330,7 @@ impl Engine {
             self.look_into_what_was_told(surface);
         }
         self.watch_countdowns();
+        self.watch_cover();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();
     }

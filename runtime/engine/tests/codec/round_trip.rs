@@ -29,6 +29,7 @@ fn original(effect: &RecordedEffect) -> Effect {
             request: Box::new(request),
         },
         RecordedEffect::Reconnect { surface } => Effect::Reconnect { surface },
+        RecordedEffect::Beat { number } => Effect::Beat { number },
     }
 }
 

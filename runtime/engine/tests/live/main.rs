@@ -10,4 +10,5 @@ mod lifecycle;
 mod reconciliation;
 mod succession;
 mod unknown;
+mod watchdog;
 mod world;

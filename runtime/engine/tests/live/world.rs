@@ -23,6 +23,7 @@ pub(crate) fn live_config() -> LiveConfig {
         on_stop: OnStop::Cancel,
         multi_assets: false,
         fee_estimate_ppm: 400,
+        watchdog: false,
     }
 }
 

@@ -99,6 +99,8 @@ pub struct Account {
     pub events: Vec<(StrategyId, EventKind, [i64; 6])>,
     pub notices: Vec<Notice>,
     pub reconnected: Vec<Surface>,
+    /// Signs of health for the watchdog process.
+    pub beats: Vec<u64>,
 }
 
 impl Account {
@@ -110,6 +112,7 @@ impl Account {
             events: Vec::new(),
             notices: Vec::new(),
             reconnected: Vec::new(),
+            beats: Vec::new(),
         };
         account.top(999, 1001);
         account
@@ -125,6 +128,7 @@ impl Account {
                 }
                 Effect::Send { request, .. } => self.sent.push(*request),
                 Effect::Reconnect { surface } => self.reconnected.push(surface),
+                Effect::Beat { number } => self.beats.push(number),
             }
         }
         while let Some(notice) = self.engine.poll_notice() {

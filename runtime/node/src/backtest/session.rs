@@ -322,7 +322,7 @@ impl<G: Guests> Session<G> {
                     self.requests.send(now, latency_ns, *request);
                 }
                 // A backtest has no streams.
-                Effect::Reconnect { .. } => {}
+                Effect::Reconnect { .. } | Effect::Beat { .. } => {}
             }
         }
         if let Some(engine) = &mut self.engine {

@@ -221,6 +221,7 @@ impl Tally {
             Notice::Funding { .. }
             // Only a live run has these.
             | Notice::State { .. }
+            | Notice::Watchdog { .. }
             | Notice::Heartbeat { .. }
             | Notice::Recovered { .. }
             | Notice::Adopted { .. }

@@ -373,6 +373,7 @@ impl Pulse {
                 }
                 Action::Request(request) => self.outside.carry(request, state.event_at),
                 Action::Reconnect(surface) => self.outside.reconnect(surface),
+                Action::Beat(_) => {}
                 Action::Notice(notice) => self.outside.notice(self.driver.engine(), &notice),
             }
         }

@@ -181,6 +181,7 @@ mod tests {
                 on_stop: OnStop::Cancel,
                 multi_assets: false,
                 fee_estimate_ppm: 400,
+                watchdog: false,
             }),
             ..EngineConfig::default()
         }

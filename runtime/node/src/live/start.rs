@@ -176,6 +176,7 @@ fn live_config(config: &Config, surfaces: Vec<Surface>) -> LiveConfig {
         },
         multi_assets: config.account.multi_assets,
         fee_estimate_ppm: fee.unwrap_or_default(),
+        watchdog: false,
     }
 }
 

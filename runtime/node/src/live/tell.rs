@@ -45,6 +45,14 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         Notice::Heartbeat {
             instrument, what, ..
         } => heartbeat(engine, *instrument, *what),
+        Notice::Watchdog { armed: true, .. } => {
+            tracing::info!("a watchdog process covers spot orders");
+            table::WATCHDOG.of([]).set(1.0);
+        }
+        Notice::Watchdog { armed: false, .. } => {
+            tracing::warn!("no watchdog process covers spot orders: none is sent");
+            table::WATCHDOG.of([]).set(0.0);
+        }
         Notice::Adopted { order, .. } => {
             let strategy = name(engine, order.strategy);
             let id = order.client_order_id.as_str();
