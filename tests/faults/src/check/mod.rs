@@ -4,6 +4,24 @@
 //! What may never enter here: any crate of ours. A rule is written from the promises and from the
 //! documents, not from the code that keeps it.
 
+mod adjustments;
+mod armed;
+mod bans;
+mod blind;
+mod durable;
+mod exposure;
+mod fills;
+mod ids;
+mod intents;
+mod orders;
+mod others;
+mod renewals;
+mod state;
+mod wire;
+
+#[cfg(test)]
+mod log;
+
 use crate::witness::{Entry, Rest, Terms};
 
 /// A rule and what it remembers.
@@ -26,6 +44,18 @@ pub trait Check {
 
 /// All rules, for a life on these terms.
 pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
-    let _ = terms;
-    Vec::new()
+    vec![
+        Box::new(intents::Intents::default()),
+        Box::new(fills::Fills::new(terms)),
+        Box::new(state::State::new(terms)),
+        Box::new(exposure::Exposure::new(terms)),
+        Box::new(armed::Armed::new(terms)),
+        Box::new(renewals::Renewals::new(terms)),
+        Box::new(blind::Blind::default()),
+        Box::new(others::Others::default()),
+        Box::new(bans::Bans::default()),
+        Box::new(ids::Ids::default()),
+        Box::new(durable::Durable::default()),
+        Box::new(adjustments::Adjustments::default()),
+    ]
 }

@@ -1,0 +1,191 @@
+//! No futures order without an armed timer: when it leaves, a countdown of its symbol was
+//! confirmed to this very process and is still running at the venue; and no countdown is stopped
+//! while own orders of its symbol may rest.
+
+use std::collections::BTreeMap;
+
+use super::Check;
+use super::orders::Orders;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+
+/// The rule.
+#[derive(Debug)]
+pub struct Armed {
+    orders: Orders,
+    /// Countdowns that were asked for: instrument, length, and when each arrived.
+    asked: BTreeMap<RequestId, (String, i64, i64)>,
+    /// Until when the venue's timer of an instrument runs.
+    running: BTreeMap<String, i64>,
+    /// Until when this process was told that it does.
+    confirmed: BTreeMap<String, i64>,
+}
+
+impl Armed {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            orders: Orders::new(terms),
+            asked: BTreeMap::new(),
+            running: BTreeMap::new(),
+            confirmed: BTreeMap::new(),
+        }
+    }
+
+    fn covers(&self, instrument: &str, now_ns: i64) -> Result<(), String> {
+        let until = |known: &BTreeMap<String, i64>| known.get(instrument).copied().unwrap_or(0);
+        let (running, confirmed) = (until(&self.running), until(&self.confirmed));
+        let late_ms = |until: i64| (now_ns - until) / 1_000_000;
+        if confirmed == 0 {
+            Err(format!("no countdown of {instrument} was confirmed"))
+        } else if running == 0 {
+            Err(format!("the countdown of {instrument} is stopped"))
+        } else if running <= now_ns {
+            let late_ms = late_ms(running);
+            Err(format!(
+                "the countdown of {instrument} ran out {late_ms} ms ago"
+            ))
+        } else if confirmed <= now_ns {
+            let late_ms = late_ms(confirmed);
+            Err(format!(
+                "the countdown of {instrument} that was confirmed ran out {late_ms} ms ago"
+            ))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn sent(&mut self, asked: Asked, request: RequestId, now_ns: i64) -> Result<(), String> {
+        match asked {
+            Asked::Place(orders) => {
+                let futures = |instrument: &str| instrument.starts_with("futures:");
+                for placed in orders.iter().filter(|order| futures(&order.instrument)) {
+                    self.covers(&placed.instrument, now_ns)
+                        .map_err(|why| format!("{} leaves, but {why}", placed.id))?;
+                }
+            }
+            Asked::Countdown(instrument, length_ms) => {
+                let rests = self
+                    .orders
+                    .live()
+                    .find(|order| order.placed.instrument == instrument);
+                if let (0, Some(order)) = (length_ms, rests) {
+                    return Err(format!(
+                        "the countdown of {instrument} is let go while {} may rest",
+                        order.placed.id
+                    ));
+                }
+                self.asked.insert(request, (instrument, length_ms, now_ns));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Each call replaces the timer (spec 2, Auto-cancel all open orders).
+    fn answered(&mut self, request: RequestId) {
+        if let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request) {
+            let until = arrived_ns.saturating_add(length_ms * 1_000_000);
+            let until = if *length_ms > 0 { until } else { 0 };
+            self.running.insert(instrument.clone(), until);
+        }
+    }
+
+    fn heard(&mut self, request: RequestId) {
+        if let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request)
+            && *length_ms > 0
+        {
+            let until = arrived_ns.saturating_add(length_ms * 1_000_000);
+            let known = self.confirmed.entry(instrument.clone()).or_default();
+            *known = (*known).max(until);
+        }
+    }
+}
+
+impl Check for Armed {
+    fn rule(&self) -> &'static str {
+        "no order without an armed timer"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.confirmed.clear();
+                self.asked.clear();
+            }
+            Seen::Sent(request) => self.sent(wire::asked(request), request.id, entry.at_ns)?,
+            Seen::Arrived { request, .. } => {
+                if let Some((.., arrived_ns)) = self.asked.get_mut(request) {
+                    *arrived_ns = entry.at_ns;
+                }
+            }
+            Seen::Answered {
+                request, answer, ..
+            } if wire::is_done(answer) => self.answered(*request),
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } if wire::is_done(answer) => self.heard(*request),
+            _ => {}
+        }
+        self.orders.see(entry);
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, terms, verdict};
+
+    fn rule() -> Armed {
+        Armed::new(&terms())
+    }
+
+    #[test]
+    fn a_confirmed_timer_covers_orders_while_it_runs() {
+        let sound = Log::new()
+            .arm(30_000)
+            .place("mm.a.1")
+            .later_ms(29_000)
+            .place("mm.a.2");
+        assert_eq!(verdict(rule(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn an_order_before_the_timer_is_found() {
+        assert!(verdict(rule(), &Log::new().place("mm.a.1")).is_err());
+        let unconfirmed = Log::new().countdown(30_000).place("mm.a.1");
+        assert!(verdict(rule(), &unconfirmed).is_err());
+    }
+
+    #[test]
+    fn an_order_after_the_timer_ran_out_is_found() {
+        let broken = Log::new().arm(30_000).later_ms(30_000).place("mm.a.1");
+        assert!(verdict(rule(), &broken).is_err());
+    }
+
+    #[test]
+    fn the_timer_of_the_process_before_counts_for_nothing() {
+        let broken = Log::new().arm(30_000).start().place("mm.a.1");
+        assert!(verdict(rule(), &broken).is_err());
+    }
+
+    #[test]
+    fn letting_go_with_a_resting_order_is_found() {
+        let resting = || Log::new().arm(30_000).place("mm.a.1");
+        let sound = resting().order_event("mm.a.1", "FILLED", "1").arm(0);
+        assert_eq!(verdict(rule(), &sound), Ok(()));
+        assert!(verdict(rule(), &resting().arm(0)).is_err());
+    }
+
+    #[test]
+    fn an_order_after_letting_go_is_found() {
+        let broken = Log::new().arm(30_000).arm(0).place("mm.a.1");
+        assert!(verdict(rule(), &broken).is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! A ban is never prolonged: after a 418, or a 429 that says how long to wait, nothing is sent to
+//! that surface before the time is over. A process that was started meanwhile cannot know.
+
+use std::collections::BTreeMap;
+
+use super::Check;
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Bans {
+    surfaces: BTreeMap<RequestId, String>,
+    /// Until when nothing may be sent, by surface, and the status that said so.
+    until: BTreeMap<String, (i64, u16)>,
+}
+
+impl Check for Bans {
+    fn rule(&self) -> &'static str {
+        "a ban is never prolonged"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => self.until.clear(),
+            Seen::Sent(request) => {
+                if let Some((until_ns, status)) = self.until.get(&request.surface)
+                    && entry.at_ns < *until_ns
+                {
+                    let early_ms = (until_ns - entry.at_ns) / 1_000_000;
+                    return Err(format!(
+                        "{} is sent to {} {early_ms} ms before the wait of a {status} is over",
+                        request.route, request.surface
+                    ));
+                }
+                self.surfaces.insert(request.id, request.surface.clone());
+            }
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } => {
+                let surface = self.surfaces.remove(request);
+                let wait = answer.header("retry-after");
+                let wait_s = wait.and_then(|text| text.parse::<i64>().ok());
+                if let (418 | 429, Some(surface), Some(wait_s)) = (answer.status, surface, wait_s) {
+                    let until_ns = entry.at_ns.saturating_add(wait_s * 1_000_000_000);
+                    let known = self.until.entry(surface).or_default();
+                    *known = (*known).max((until_ns, answer.status));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    fn banned() -> Log {
+        Log::new().ask("GET", "/fapi/v1/openOrders", &[]).heard(
+            418,
+            &[("retry-after", "120")],
+            "{}",
+        )
+    }
+
+    #[test]
+    fn whoever_waits_is_right() {
+        let sound = banned()
+            .later_ms(120_000)
+            .ask("GET", "/fapi/v1/openOrders", &[]);
+        assert_eq!(verdict(Bans::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn a_request_within_a_ban_is_found() {
+        let broken = banned().later_ms(119_000).cancel("mm.a.1");
+        assert!(verdict(Bans::default(), &broken).is_err());
+    }
+
+    #[test]
+    fn a_process_that_knows_of_no_ban_may_ask() {
+        let sound = banned().start().later_ms(1_000).cancel("mm.a.1");
+        assert_eq!(verdict(Bans::default(), &sound), Ok(()));
+    }
+}

@@ -1,0 +1,90 @@
+//! An order leaves only after the record of its intent is durable, and a cancel only after its
+//! order.
+
+use std::collections::BTreeSet;
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, Rest, Seen};
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Durable {
+    recorded: BTreeSet<String>,
+    intended: BTreeSet<String>,
+    sent: BTreeSet<String>,
+}
+
+impl Check for Durable {
+    fn rule(&self) -> &'static str {
+        "an order leaves only after its record is durable"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Durable {
+                client_order_ids, ..
+            } => self.recorded.extend(client_order_ids.iter().cloned()),
+            Seen::Intended {
+                client_order_id, ..
+            } => {
+                self.intended.insert(client_order_id.clone());
+            }
+            Seen::Sent(request) => match wire::asked(request) {
+                Asked::Place(orders) => {
+                    for placed in orders {
+                        if !self.recorded.contains(&placed.id) {
+                            return Err(format!("{} leaves, its record is not durable", placed.id));
+                        }
+                        self.sent.insert(placed.id);
+                    }
+                }
+                Asked::Cancel(ids) => {
+                    let early =
+                        |id: &&String| self.intended.contains(*id) && !self.sent.contains(*id);
+                    if let Some(id) = ids.iter().find(early) {
+                        return Err(format!("the cancel of {id} leaves before the order"));
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    #[test]
+    fn orders_wait_for_the_disk_and_cancels_for_their_orders() {
+        let sound = Log::new()
+            .intend("mm.a.1")
+            .durable("mm.a.1")
+            .place("mm.a.1")
+            .cancel("mm.a.1");
+        assert_eq!(verdict(Durable::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn an_order_that_overtakes_its_record_is_found() {
+        let broken = Log::new()
+            .intend("mm.a.1")
+            .place("mm.a.1")
+            .durable("mm.a.1");
+        assert!(verdict(Durable::default(), &broken).is_err());
+    }
+
+    #[test]
+    fn a_cancel_that_overtakes_its_order_is_found() {
+        let broken = Log::new().intend("mm.a.1").cancel("mm.a.1");
+        assert!(verdict(Durable::default(), &broken).is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! Every fill is counted once: no trade is booked twice by a process, no order is booked for more
+//! than the venue executed, and at rest each strategy holds what the venue's trades of its orders
+//! sum up to.
+//!
+//! Where a journal was lost, what a strategy held before is nobody's: such a life is not compared
+//! at rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Check;
+use super::orders::Orders;
+use super::wire;
+use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms, View};
+
+/// The rule.
+#[derive(Debug)]
+pub struct Fills {
+    orders: Orders,
+    trades: BTreeSet<(String, i64)>,
+    /// What this process booked, by order.
+    booked: BTreeMap<String, Decimal>,
+    lost: bool,
+}
+
+impl Fills {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            orders: Orders::new(terms),
+            trades: BTreeSet::new(),
+            booked: BTreeMap::new(),
+            lost: false,
+        }
+    }
+
+    fn book(&mut self, instrument: &str, trade: i64, id: &str, qty: Decimal) -> Result<(), String> {
+        if !self.trades.insert((instrument.to_owned(), trade)) {
+            return Err(format!(
+                "trade {trade} of {instrument} is booked again, for {id}"
+            ));
+        }
+        let booked = self.booked.entry(id.to_owned()).or_default();
+        *booked += qty;
+        let executed = self.orders.get(id).map(|order| order.executed);
+        match executed {
+            Some(executed) if *booked > executed => Err(format!(
+                "{booked} of {id} is booked with trade {trade}, the venue executed {executed}"
+            )),
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "trade {trade} is booked for {id}, which was never sent"
+            )),
+        }
+    }
+}
+
+impl Check for Fills {
+    fn rule(&self) -> &'static str {
+        "every fill is counted once"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        self.orders.see(entry);
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.trades.clear();
+                self.booked.clear();
+            }
+            Seen::Process(ProcessSeen::Running {
+                process, journal, ..
+            }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            Seen::Booked {
+                instrument,
+                client_order_id,
+                trade_id,
+                qty,
+                ..
+            } => self.book(instrument, *trade_id, client_order_id, wire::decimal(qty))?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, rest: &Rest) -> Result<(), String> {
+        if self.lost {
+            return Ok(());
+        }
+        let venue = self.held(&rest.truth);
+        let own = held_here(&rest.view);
+        let differs = |key: &&(String, String)| venue.get(*key) != own.get(*key);
+        match venue.keys().chain(own.keys()).find(differs) {
+            Some(key) => Err(format!(
+                "{} holds {} of {} by its own account, and {} by the venue's trades",
+                key.0,
+                own.get(key).copied().unwrap_or_default(),
+                key.1,
+                venue.get(key).copied().unwrap_or_default(),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Fills {
+    /// What the venue's trades of each strategy's orders sum up to.
+    fn held(&self, truth: &Value) -> BTreeMap<(String, String), Decimal> {
+        let account = truth.pointer("/accounts/0").unwrap_or(&Value::Null);
+        let list = |field: &str| account.get(field).and_then(Value::as_array);
+        let place = |record: &Value| {
+            let surface = wire::text(record, "surface")?;
+            Some(format!("{surface}:{}", wire::text(record, "symbol")?))
+        };
+        let mut owners = BTreeMap::new();
+        for order in list("orders").into_iter().flatten() {
+            let number = order.get("order_id").and_then(Value::as_i64);
+            let id = wire::text(order, "client_order_id");
+            if let (Some(place), Some(number), Some(id)) = (place(order), number, id)
+                && self.orders.get(&id).is_some()
+            {
+                owners.insert((place, number), wire::strategy(&id).to_owned());
+            }
+        }
+        let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
+        for trade in list("trades").into_iter().flatten() {
+            let number = trade.get("order_id").and_then(Value::as_i64);
+            let (Some(place), Some(number)) = (place(trade), number) else {
+                continue;
+            };
+            if let Some(owner) = owners.get(&(place.clone(), number)) {
+                let qty = wire::number(trade, "qty").unwrap_or_default();
+                let buys = trade.get("side").is_some_and(|side| side == "BUY");
+                *held.entry((owner.clone(), place)).or_default() += if buys { qty } else { -qty };
+            }
+        }
+        held.retain(|_, qty| !qty.is_zero());
+        held
+    }
+}
+
+fn held_here(view: &View) -> BTreeMap<(String, String), Decimal> {
+    let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
+    for strategy in &view.strategies {
+        for position in &strategy.positions {
+            let key = (strategy.id.clone(), position.instrument.clone());
+            *held.entry(key).or_default() += wire::decimal(&position.qty);
+        }
+    }
+    held.retain(|_, qty| !qty.is_zero());
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, at_rest, terms, verdict};
+    use crate::witness::{PositionView, StrategyView};
+
+    fn rule() -> Fills {
+        Fills::new(&terms())
+    }
+
+    fn filled() -> Log {
+        Log::new()
+            .place("mm.a.1")
+            .order_event("mm.a.1", "PARTIALLY_FILLED", "0.4")
+    }
+
+    #[test]
+    fn fills_that_sum_up_to_what_was_executed_are_right() {
+        let more = filled().booked("mm.a.1", 1, "0.4");
+        let sound = more
+            .order_event("mm.a.1", "FILLED", "1")
+            .booked("mm.a.1", 2, "0.6");
+        assert_eq!(verdict(rule(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn a_trade_that_is_booked_twice_is_found() {
+        let broken = filled()
+            .booked("mm.a.1", 1, "0.2")
+            .booked("mm.a.1", 1, "0.2");
+        assert!(verdict(rule(), &broken).is_err());
+    }
+
+    #[test]
+    fn more_than_was_executed_is_found() {
+        let broken = filled()
+            .booked("mm.a.1", -1, "0.4")
+            .booked("mm.a.1", 1, "0.4");
+        assert!(verdict(rule(), &broken).is_err());
+        assert!(verdict(rule(), &filled().booked("mm.a.1", 1, "0.5")).is_err());
+    }
+
+    #[test]
+    fn a_new_process_may_book_what_the_last_one_lost() {
+        let sound = filled()
+            .booked("mm.a.1", 1, "0.4")
+            .start()
+            .booked("mm.a.1", 1, "0.4");
+        assert_eq!(verdict(rule(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn a_strategy_that_holds_other_than_its_trades_is_found() {
+        let truth = json!({"accounts": [{
+            "orders": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7,
+                "client_order_id": "mm.a.1"}],
+            "trades": [
+                {"surface": "futures", "symbol": "BTCUSDT", "order_id": 7, "side": "BUY",
+                    "qty": "0.4"},
+                {"surface": "futures", "symbol": "BTCUSDT", "order_id": 9, "side": "BUY",
+                    "qty": "5"},
+            ],
+        }]});
+        let view = |qty: &str| View {
+            strategies: vec![StrategyView {
+                id: "mm".to_owned(),
+                fault: None,
+                positions: vec![PositionView {
+                    instrument: "futures:BTCUSDT".to_owned(),
+                    qty: qty.to_owned(),
+                    ..PositionView::default()
+                }],
+            }],
+            ..View::default()
+        };
+        assert_eq!(
+            at_rest(rule(), &filled(), truth.clone(), view("0.40")),
+            Ok(())
+        );
+        assert!(at_rest(rule(), &filled(), truth, view("0.8")).is_err());
+    }
+}

@@ -1,0 +1,276 @@
+//! Logs for the tests of the rules, written step by step. What a request asks for is answered at
+//! once unless a test says otherwise.
+
+use serde_json::{Value, json};
+
+use super::Check;
+use crate::witness::{
+    Answer, Entry, LimitTerms, ProcessSeen, Request, Rest, Seen, StrategyTerms, Terms, View,
+};
+
+/// A strategy `mm` on one futures symbol.
+pub fn terms() -> Terms {
+    let instruments = vec!["futures:BTCUSDT".to_owned()];
+    Terms {
+        seed: 1,
+        strategies: vec![StrategyTerms {
+            id: "mm".to_owned(),
+            module: "market_maker".to_owned(),
+            instruments: instruments.clone(),
+            limits: LimitTerms::default(),
+        }],
+        limits: LimitTerms::default(),
+        instruments,
+        countdown_ms: 30_000,
+        renew_ms: 10_000,
+        reconcile_ms: 30_000,
+        recv_window_ms: 5_000,
+        v3: false,
+        on_start: "adopt".to_owned(),
+        converge_ns: 60_000_000_000,
+    }
+}
+
+/// The first word of a rule about a log.
+pub fn verdict(mut rule: impl Check, log: &Log) -> Result<(), String> {
+    log.entries.iter().try_for_each(|entry| rule.see(entry))
+}
+
+/// The word of a rule about a log and the state at rest after it.
+pub fn at_rest(mut rule: impl Check, log: &Log, truth: Value, view: View) -> Result<(), String> {
+    log.entries.iter().try_for_each(|entry| rule.see(entry))?;
+    rule.at_rest(&Rest {
+        at_ns: log.now_ns,
+        truth,
+        view,
+    })
+}
+
+/// A log in the making.
+#[derive(Clone)]
+pub struct Log {
+    entries: Vec<Entry>,
+    now_ns: i64,
+    process: u32,
+    requests: u64,
+}
+
+impl Log {
+    pub fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            now_ns: 1_700_000_000_000_000_000,
+            process: 1,
+            requests: 0,
+        }
+    }
+
+    fn with(mut self, seen: Seen) -> Self {
+        let number = self.entries.len() as u64;
+        let at_ns = self.now_ns;
+        self.entries.push(Entry {
+            number,
+            at_ns,
+            seen,
+        });
+        self
+    }
+
+    pub fn later_ms(mut self, ms: i64) -> Self {
+        self.now_ns += ms * 1_000_000;
+        self
+    }
+
+    /// A new life of the process, with a clean journal unless it is the first.
+    pub fn start(mut self) -> Self {
+        let first = !self
+            .entries
+            .iter()
+            .any(|e| matches!(e.seen, Seen::Process(_)));
+        let first = first && self.requests == 0;
+        self.process += u32::from(!first);
+        let process = self.process;
+        let journal = if first { "fresh" } else { "clean" };
+        let running = ProcessSeen::Running {
+            process,
+            epoch: u64::from(process),
+            journal: journal.to_owned(),
+        };
+        self.with(Seen::Process(ProcessSeen::Started { process }))
+            .with(Seen::Process(running))
+    }
+
+    pub fn state(self, to: &str) -> Self {
+        self.with(Seen::State {
+            from: "syncing".to_owned(),
+            to: to.to_owned(),
+            doubts: Vec::new(),
+        })
+    }
+
+    pub fn faults_ended(self) -> Self {
+        self.with(Seen::FaultsEnded)
+    }
+
+    /// The user stream of futures.
+    pub fn stream(self, up: bool) -> Self {
+        self.with(Seen::Stream {
+            stream: 1,
+            surface: "futures".to_owned(),
+            user: true,
+            up,
+        })
+    }
+
+    pub fn intend(self, id: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Intended {
+            process,
+            client_order_id: id.to_owned(),
+        })
+    }
+
+    pub fn durable(self, id: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Durable {
+            process,
+            client_order_ids: vec![id.to_owned()],
+        })
+    }
+
+    pub fn booked(self, id: &str, trade_id: i64, qty: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Booked {
+            process,
+            instrument: "futures:BTCUSDT".to_owned(),
+            client_order_id: id.to_owned(),
+            trade_id,
+            qty: qty.to_owned(),
+        })
+    }
+
+    pub fn adjusted(self, kind: &str, from: &str, to: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Adjusted {
+            process,
+            kind: kind.to_owned(),
+            of: "futures:BTCUSDT".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        })
+    }
+
+    /// A request to futures, which arrives.
+    pub fn ask(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
+        self.requests += 1;
+        let mut all = vec![("symbol".to_owned(), "BTCUSDT".to_owned())];
+        all.extend(
+            params
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
+        let request = Request {
+            id: self.requests,
+            process: self.process,
+            surface: "futures".to_owned(),
+            route: path.to_owned(),
+            method: method.to_owned(),
+            path: path.to_owned(),
+            params: all,
+        };
+        let id = request.id;
+        self.with(Seen::Sent(request.clone())).with(Seen::Arrived {
+            request: id,
+            copy: 0,
+            what: request,
+        })
+    }
+
+    /// The answer to the last request, which is heard.
+    pub fn heard(self, status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let answer = Answer {
+            status,
+            headers: headers.iter().map(owned).collect(),
+            body: body.to_owned(),
+        };
+        let request = self.requests;
+        self.with(Seen::Answered {
+            request,
+            copy: 0,
+            answer: answer.clone(),
+        })
+        .with(Seen::Heard {
+            request,
+            answer: Some(answer),
+        })
+    }
+
+    /// No answer comes.
+    pub fn unheard(self) -> Self {
+        let request = self.requests;
+        self.with(Seen::Heard {
+            request,
+            answer: None,
+        })
+    }
+
+    /// An order to buy 1 at 100.
+    pub fn place(self, id: &str) -> Self {
+        self.order(id, "BUY", false)
+    }
+
+    /// An order to sell 1 at 100.
+    pub fn place_sell(self, id: &str) -> Self {
+        self.order(id, "SELL", false)
+    }
+
+    /// An order to sell 1 at 100 that only reduces.
+    pub fn place_reducing(self, id: &str) -> Self {
+        self.order(id, "SELL", true)
+    }
+
+    fn order(self, id: &str, side: &str, reduces: bool) -> Self {
+        let params = [
+            ("newClientOrderId", id.to_owned()),
+            ("side", side.to_owned()),
+            ("quantity", "1".to_owned()),
+            ("price", "100".to_owned()),
+            ("reduceOnly", reduces.to_string()),
+        ];
+        self.ask("POST", "/fapi/v1/order", &params)
+    }
+
+    pub fn cancel(self, id: &str) -> Self {
+        let params = [("origClientOrderId", id.to_owned())];
+        self.ask("DELETE", "/fapi/v1/order", &params)
+    }
+
+    pub fn read_open_orders(self) -> Self {
+        self.ask("GET", "/fapi/v1/openOrders", &[])
+            .heard(200, &[], "[]")
+    }
+
+    /// A countdown that is asked for.
+    pub fn countdown(self, ms: i64) -> Self {
+        let params = [("countdownTime", ms.to_string())];
+        self.ask("POST", "/fapi/v1/countdownCancelAll", &params)
+    }
+
+    /// A countdown that is asked for and confirmed.
+    pub fn arm(self, ms: i64) -> Self {
+        let body = json!({"symbol": "BTCUSDT", "countdownTime": ms.to_string()});
+        self.countdown(ms).heard(200, &[], &body.to_string())
+    }
+
+    pub fn order_event(self, id: &str, status: &str, executed: &str) -> Self {
+        let order = json!({"c": id, "X": status, "z": executed});
+        let event = self.entries.len() as u64;
+        self.with(Seen::Emitted {
+            event,
+            surface: "futures".to_owned(),
+            stream: 1,
+            text: json!({"e": "ORDER_TRADE_UPDATE", "o": order}).to_string(),
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! What the venue has said so far, to whomever, of the orders that we sent. No runtime can know
+//! more: an order that is open here may be open, and a runtime that counts it as gone guesses.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+
+use super::wire::{self, Asked, Placed, Report};
+use crate::witness::{Answer, Entry, RequestId, Seen, Terms};
+
+/// `NO_SUCH_ORDER` (spec 1, Errors).
+const NO_SUCH_ORDER: i64 = -2013;
+
+/// An own order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Own {
+    /// As it was sent.
+    pub placed: Placed,
+    /// When, true time in nanoseconds.
+    pub sent_ns: i64,
+    /// The venue said that it has it.
+    pub accepted: bool,
+    /// The most that the venue said was executed.
+    pub executed: Decimal,
+    /// The venue said that it is over, or that it refused it.
+    pub ended: bool,
+}
+
+impl Own {
+    /// What may still be executed.
+    pub fn left(&self) -> Decimal {
+        if self.ended {
+            Decimal::ZERO
+        } else {
+            (self.placed.qty - self.executed).max(Decimal::ZERO)
+        }
+    }
+}
+
+/// Every own order of a life.
+#[derive(Debug, Default)]
+pub struct Orders {
+    window_ns: i64,
+    requests: BTreeMap<RequestId, Asked>,
+    live: BTreeMap<String, Own>,
+    ended: BTreeMap<String, Own>,
+    /// Executed quantities by strategy and instrument, signed.
+    positions: BTreeMap<(String, String), Decimal>,
+}
+
+impl Orders {
+    /// None yet.
+    pub fn new(terms: &Terms) -> Self {
+        let window_ms = i64::try_from(terms.recv_window_ms).unwrap_or(i64::MAX / 1_000_000);
+        Self {
+            window_ns: window_ms * 1_000_000,
+            ..Self::default()
+        }
+    }
+
+    /// Learns what an entry tells.
+    pub fn see(&mut self, entry: &Entry) {
+        match &entry.seen {
+            Seen::Sent(request) => {
+                let asked = wire::asked(request);
+                if let Asked::Place(orders) = &asked {
+                    for placed in orders {
+                        self.insert(placed.clone(), entry.at_ns);
+                    }
+                }
+                if !matches!(asked, Asked::Read) {
+                    self.requests.insert(request.id, asked);
+                }
+            }
+            Seen::Answered {
+                request, answer, ..
+            } => self.answered(*request, answer, entry.at_ns),
+            Seen::Emitted { text, .. } => {
+                if let Some(report) = wire::told(text) {
+                    self.report(&report);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, request: RequestId, answer: &Answer, now_ns: i64) {
+        let Some(asked) = self.requests.get(&request).cloned() else {
+            return;
+        };
+        for report in wire::reports(answer) {
+            self.report(&report);
+        }
+        match asked {
+            Asked::Place(orders) if wire::is_refusal(answer) => {
+                for placed in orders {
+                    self.refuse(&placed.id);
+                }
+            }
+            Asked::Query(id) if wire::code(answer) == Some(NO_SUCH_ORDER) => {
+                self.absent(&id, now_ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// An own order, open or not.
+    pub fn get(&self, id: &str) -> Option<&Own> {
+        self.live.get(id).or_else(|| self.ended.get(id))
+    }
+
+    /// Orders that may be open.
+    pub fn live(&self) -> impl Iterator<Item = &Own> + Clone {
+        self.live.values()
+    }
+
+    /// What the venue said was executed for a strategy, signed.
+    pub fn position(&self, strategy: &str, instrument: &str) -> Decimal {
+        let key = (strategy.to_owned(), instrument.to_owned());
+        self.positions.get(&key).copied().unwrap_or_default()
+    }
+
+    fn insert(&mut self, placed: Placed, sent_ns: i64) {
+        if self.get(&placed.id).is_some() {
+            return;
+        }
+        let own = Own {
+            placed,
+            sent_ns,
+            accepted: false,
+            executed: Decimal::ZERO,
+            ended: false,
+        };
+        self.live.insert(own.placed.id.clone(), own);
+    }
+
+    fn report(&mut self, report: &Report) {
+        let own = match self.live.get_mut(&report.id) {
+            Some(own) => own,
+            None => match self.ended.get_mut(&report.id) {
+                Some(own) => own,
+                None => return,
+            },
+        };
+        let more = (report.executed - own.executed).max(Decimal::ZERO);
+        own.executed += more;
+        let was_refused = own.ended && !own.accepted;
+        own.accepted = true;
+        let (strategy, instrument) = (wire::strategy(&report.id), &own.placed.instrument);
+        let key = (strategy.to_owned(), instrument.clone());
+        let signed = if own.placed.buys { more } else { -more };
+        *self.positions.entry(key).or_default() += signed;
+        if report.is_final() {
+            self.end(&report.id);
+        } else if was_refused {
+            // It came after all: a request that a link doubled, or one that came late.
+            self.revive(&report.id);
+        }
+    }
+
+    /// A refusal of one copy says nothing of another that was taken.
+    fn refuse(&mut self, id: &str) {
+        if self.live.get(id).is_some_and(|own| !own.accepted) {
+            self.end(id);
+        }
+    }
+
+    /// Absence counts once the order can no longer arrive in time (promise 2).
+    fn absent(&mut self, id: &str, now_ns: i64) {
+        let window_ns = self.window_ns;
+        let over = |own: &Own| now_ns >= own.sent_ns.saturating_add(window_ns);
+        if self.live.get(id).is_some_and(over) {
+            self.end(id);
+        }
+    }
+
+    fn end(&mut self, id: &str) {
+        if let Some(mut own) = self.live.remove(id) {
+            own.ended = true;
+            self.ended.insert(id.to_owned(), own);
+        }
+    }
+
+    fn revive(&mut self, id: &str) {
+        if let Some(mut own) = self.ended.remove(id) {
+            own.ended = false;
+            self.live.insert(id.to_owned(), own);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Nothing of others is touched: cancels are for ids that we sent, never for all orders of a
+//! symbol, and no setting or money of the account is changed.
+
+use std::collections::BTreeSet;
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, Rest, Seen};
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Others {
+    sent: BTreeSet<String>,
+}
+
+impl Check for Others {
+    fn rule(&self) -> &'static str {
+        "nothing of others is touched"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        let Seen::Sent(request) = &entry.seen else {
+            return Ok(());
+        };
+        match wire::asked(request) {
+            Asked::Place(orders) => self.sent.extend(orders.into_iter().map(|order| order.id)),
+            Asked::Cancel(ids) => {
+                let by_number = ["orderId", "orderIdList"]
+                    .into_iter()
+                    .any(|name| request.param(name).is_some());
+                if by_number || ids.is_empty() {
+                    return Err(format!("{} without a client order id", request.route));
+                }
+                if let Some(id) = ids.iter().find(|id| !self.sent.contains(*id)) {
+                    return Err(format!("{id} is cancelled, and we never sent it"));
+                }
+            }
+            Asked::Change => {
+                return Err(format!("{} {} is sent", request.method, request.path));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    #[test]
+    fn own_orders_may_be_cancelled_also_by_a_later_life() {
+        let sound = Log::new().place("mm.a.1").start().cancel("mm.a.1");
+        assert_eq!(verdict(Others::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn cancelling_what_we_did_not_send_is_found() {
+        let broken = Log::new().place("mm.a.1").cancel("autoclose-1");
+        assert!(verdict(Others::default(), &broken).is_err());
+    }
+
+    #[test]
+    fn cancelling_everything_and_changing_settings_is_found() {
+        for (method, path) in [
+            ("DELETE", "/fapi/v1/allOpenOrders"),
+            ("POST", "/fapi/v1/leverage"),
+            ("POST", "/fapi/v1/positionSide/dual"),
+        ] {
+            let broken = Log::new().ask(method, path, &[]);
+            assert!(verdict(Others::default(), &broken).is_err(), "{path}");
+        }
+    }
+}

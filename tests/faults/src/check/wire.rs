@@ -1,0 +1,237 @@
+//! The venue's language as far as the rules need it, read from the documents: orders, cancels,
+//! countdowns, order objects and order events.
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use crate::witness::{Answer, Request};
+
+/// A new order as it was sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// `newClientOrderId`.
+    pub id: String,
+    /// `surface:SYMBOL`.
+    pub instrument: String,
+    /// `side` is `BUY`.
+    pub buys: bool,
+    /// `quantity`; 0 where the order has none.
+    pub qty: Decimal,
+    /// `price`, of orders that have one.
+    pub price: Option<Decimal>,
+    /// The venue itself keeps it from opening anything.
+    pub reduces: bool,
+}
+
+/// What the venue said of an order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// `clientOrderId`.
+    pub id: String,
+    /// `status`.
+    pub status: String,
+    /// `executedQty`.
+    pub executed: Decimal,
+}
+
+impl Report {
+    /// Nothing but a late word comes after it (spec 1, Order status).
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self.status.as_str(),
+            "FILLED" | "CANCELED" | "REJECTED" | "EXPIRED"
+        )
+    }
+}
+
+/// What a request asks for, as far as the rules care.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// New order, or several.
+    Place(Vec<Placed>),
+    /// Cancel order, or several: the ids, as they were given.
+    Cancel(Vec<String>),
+    /// `countdownCancelAll`: instrument and milliseconds.
+    Countdown(String, i64),
+    /// Query order.
+    Query(String),
+    /// Current open orders.
+    OpenOrders,
+    /// Any other question.
+    Read,
+    /// Anything else that may change something.
+    Change,
+}
+
+/// Reads a request.
+pub fn asked(request: &Request) -> Asked {
+    let last = request.path.rsplit('/').next().unwrap_or_default();
+    let id = || request.param("origClientOrderId").unwrap_or_default();
+    match (request.method.as_str(), last) {
+        ("POST", "order") => Asked::Place(vec![placed(request)]),
+        ("POST", "batchOrders") => Asked::Place(placed_batch(request)),
+        ("DELETE", "order") => Asked::Cancel(vec![id().to_owned()]),
+        ("DELETE", "batchOrders") => Asked::Cancel(cancelled_batch(request)),
+        ("POST", "countdownCancelAll") => {
+            let ms = request
+                .param("countdownTime")
+                .and_then(|ms| ms.parse().ok());
+            Asked::Countdown(instrument(request), ms.unwrap_or(-1))
+        }
+        ("GET", "order" | "openOrder") => Asked::Query(id().to_owned()),
+        ("GET", "openOrders") => Asked::OpenOrders,
+        // Listen keys touch nobody, and the info endpoint is asked by POST.
+        (_, "listenKey" | "noop" | "info") | ("GET", _) => Asked::Read,
+        _ => Asked::Change,
+    }
+}
+
+/// Whether an answer says that it was done.
+pub fn is_done(answer: &Answer) -> bool {
+    answer.status == 200
+}
+
+/// The code of a refusal.
+pub fn code(answer: &Answer) -> Option<i64> {
+    answer.json()?.get("code")?.as_i64()
+}
+
+/// Whether an answer says for certain that nothing was done. 5xx and the codes of lost outcomes
+/// do not (spec 1, Errors: -1000, -1001, -1006, -1007).
+pub fn is_refusal(answer: &Answer) -> bool {
+    let unknown = matches!(code(answer), None | Some(-1000 | -1001 | -1006 | -1007));
+    (400..500).contains(&answer.status) && (!unknown || matches!(answer.status, 418 | 429))
+}
+
+/// Every order that an answer tells of.
+pub fn reports(answer: &Answer) -> Vec<Report> {
+    let Some(body) = answer.json().filter(|_| is_done(answer)) else {
+        return Vec::new();
+    };
+    match &body {
+        Value::Array(list) => list.iter().filter_map(report).collect(),
+        one => report(one).into_iter().collect(),
+    }
+}
+
+fn report(order: &Value) -> Option<Report> {
+    Some(Report {
+        id: text(order, "clientOrderId")?,
+        status: text(order, "status")?,
+        executed: number(order, "executedQty")?,
+    })
+}
+
+/// The order that a user event tells of: `executionReport` or `ORDER_TRADE_UPDATE`.
+pub fn told(event: &str) -> Option<Report> {
+    let event: Value = serde_json::from_str(event).ok()?;
+    // A combined stream wraps its payload.
+    let event = event.get("data").unwrap_or(&event);
+    let order = match event.get("e")?.as_str()? {
+        "executionReport" => event,
+        "ORDER_TRADE_UPDATE" => event.get("o")?,
+        _ => return None,
+    };
+    Some(Report {
+        id: text(order, "c")?,
+        status: text(order, "X")?,
+        executed: number(order, "z")?,
+    })
+}
+
+/// A decimal, written as text or as a number.
+pub fn number(record: &Value, field: &str) -> Option<Decimal> {
+    match record.get(field)? {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => number.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// A text.
+pub fn text(record: &Value, field: &str) -> Option<String> {
+    record.get(field)?.as_str().map(str::to_owned)
+}
+
+/// The decimal that a witness writes as text.
+pub fn decimal(text: &str) -> Decimal {
+    text.parse().unwrap_or_default()
+}
+
+/// The strategy that an own id names: `<strategy>.<epoch>.<sequence>` (promise 1).
+pub fn strategy(id: &str) -> &str {
+    id.split('.').next().unwrap_or_default()
+}
+
+fn instrument(request: &Request) -> String {
+    let symbol = request.param("symbol").unwrap_or_default();
+    format!("{}:{symbol}", request.surface)
+}
+
+fn placed(request: &Request) -> Placed {
+    let field = |name: &str| request.param(name);
+    let flag = |name: &str| field(name).is_some_and(|flag| flag.eq_ignore_ascii_case("true"));
+    Placed {
+        id: field("newClientOrderId").unwrap_or_default().to_owned(),
+        instrument: instrument(request),
+        buys: field("side") == Some("BUY"),
+        qty: field("quantity").map(decimal).unwrap_or_default(),
+        price: field("price").map(decimal),
+        reduces: flag("reduceOnly") || flag("closePosition"),
+    }
+}
+
+fn placed_batch(request: &Request) -> Vec<Placed> {
+    let list = request.param("batchOrders").unwrap_or_default();
+    let list: Vec<Value> = serde_json::from_str(list).unwrap_or_default();
+    let flag = |order: &Value, name: &str| {
+        let flag = order.get(name);
+        flag.is_some_and(|flag| flag == true || flag == "true")
+    };
+    let placed = |order: &Value| Placed {
+        id: text(order, "newClientOrderId").unwrap_or_default(),
+        instrument: format!(
+            "{}:{}",
+            request.surface,
+            text(order, "symbol").unwrap_or_default()
+        ),
+        buys: text(order, "side").as_deref() == Some("BUY"),
+        qty: number(order, "quantity").unwrap_or_default(),
+        price: number(order, "price"),
+        reduces: flag(order, "reduceOnly"),
+    };
+    list.iter().map(placed).collect()
+}
+
+fn cancelled_batch(request: &Request) -> Vec<String> {
+    let list = request.param("origClientOrderIdList").unwrap_or_default();
+    serde_json::from_str(list).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_both_surfaces_tell_of_an_order() {
+        let spot = r#"{"e":"executionReport","c":"a.1.2","X":"NEW","z":"0.5"}"#;
+        let futures = r#"{"e":"ORDER_TRADE_UPDATE","o":{"c":"a.1.2","X":"NEW","z":"0.5"}}"#;
+        assert_eq!(told(spot), told(futures));
+        assert_eq!(told(spot).unwrap().executed, decimal("0.5"));
+        assert_eq!(told(r#"{"e":"ACCOUNT_UPDATE","a":{}}"#), None);
+    }
+
+    #[test]
+    fn only_definite_refusals_are_refusals() {
+        let answer = |status, body: &str| Answer {
+            status,
+            headers: Vec::new(),
+            body: body.to_owned(),
+        };
+        assert!(is_refusal(&answer(400, r#"{"code":-2010,"msg":""}"#)));
+        assert!(is_refusal(&answer(429, "<html>")));
+        assert!(!is_refusal(&answer(400, r#"{"code":-1007,"msg":""}"#)));
+        assert!(!is_refusal(&answer(403, "<html>")));
+        assert!(!is_refusal(&answer(503, r#"{"code":-2010,"msg":""}"#)));
+    }
+}
