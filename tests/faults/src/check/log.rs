@@ -83,11 +83,7 @@ impl Log {
 
     /// A new life of the process, with a clean journal unless it is the first.
     pub fn start(mut self) -> Self {
-        let first = !self
-            .entries
-            .iter()
-            .any(|e| matches!(e.seen, Seen::Process(_)));
-        let first = first && self.requests == 0;
+        let first = self.entries.is_empty();
         self.process += u32::from(!first);
         let process = self.process;
         let journal = if first { "fresh" } else { "clean" };
