@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Amount;
 use crate::ids::{AssetId, InstrumentId, StrategyName};
 use crate::instrument::Instrument;
-use crate::live::LiveConfig;
+use crate::live::{LiveConfig, OnStop};
 use crate::order::Surface;
 use crate::risk::RiskLimits;
 
@@ -82,4 +82,27 @@ pub enum OnFault {
     Keep,
     /// Cancel its orders, then close its positions at market.
     Flatten,
+}
+
+/// What of a configuration may change while an engine lives; everything else is fixed. Recorded,
+/// so that a replay goes on with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reconfiguration {
+    /// Limits of the account.
+    pub limits: RiskLimits,
+    /// The strategies, in the order of the configuration.
+    pub strategies: Vec<StrategyTerms>,
+    /// What happens to own orders and positions at the stop.
+    pub on_stop: OnStop,
+    /// What else changed (modules, parameters), in words: recorded, but never read.
+    pub circumstances: String,
+}
+
+/// What of a strategy's configuration may change while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrategyTerms {
+    /// Its own limits.
+    pub limits: RiskLimits,
+    /// What happens to its orders and positions when it fails.
+    pub on_fault: OnFault,
 }

@@ -112,6 +112,24 @@ pub enum Notice {
         time: Time,
         /// What, from what, to what.
         adjustment: Adjustment,
+        /// Why.
+        cause: Cause,
+    },
+    /// A round of reconciliation ended, or gave up for now.
+    Reconciled {
+        /// When.
+        time: Time,
+        /// Surface.
+        surface: Surface,
+        /// It left nothing unexplained.
+        clean: bool,
+    },
+    /// The outcome of an order request was lost: the order is asked for by its id.
+    Unknown {
+        /// When.
+        time: Time,
+        /// The order.
+        order: Order,
     },
     /// The state of a live run changed.
     State {
@@ -124,7 +142,7 @@ pub enum Notice {
         /// What is in doubt now.
         doubts: Vec<Doubt>,
     },
-    /// The dead man's switch of a symbol is not as it should be.
+    /// The dead man's switch of a symbol was renewed, or is not as it should be.
     Heartbeat {
         /// When.
         time: Time,
@@ -174,9 +192,11 @@ pub enum Notice {
     },
 }
 
-/// What is wrong with a dead man's switch.
+/// What became of a dead man's switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeartbeatNotice {
+    /// The venue confirmed it.
+    Renewed,
     /// The venue did not confirm it.
     Failed,
     /// It is not renewed while the runtime is not healthy.
@@ -215,4 +235,29 @@ pub enum Adjustment {
         /// The order.
         order: OrderSeq,
     },
+}
+
+/// Why the venue's word was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cause {
+    /// An account event said so.
+    Event,
+    /// An account event differs by what the venue rounds: at most a millionth of the last fill.
+    Rounding,
+    /// Two reads agreed, with no user event from the first question to the last answer.
+    Reconciliation,
+    /// The venue did not know the order when it could no longer arrive (promise 2).
+    Absence,
+}
+
+impl Cause {
+    /// One word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Rounding => "rounding",
+            Self::Reconciliation => "reconciliation",
+            Self::Absence => "absence",
+        }
+    }
 }

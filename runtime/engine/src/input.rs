@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Reconfiguration;
 use crate::event::Intent;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::instrument::SymbolStatus;
@@ -41,6 +42,21 @@ pub enum Input<'a> {
     },
     /// A command of the operator.
     Command(Command),
+    /// A command of the operator for one strategy.
+    Steer {
+        /// Which.
+        strategy: StrategyId,
+        /// What.
+        command: Command,
+    },
+    /// A strategy's module was instantiated anew, after a change of it or out of quarantine: it
+    /// sets its timers again, and its fault is over.
+    Renew {
+        /// Which.
+        strategy: StrategyId,
+    },
+    /// What may change while running has changed.
+    Reconfigure(&'a Reconfiguration),
     /// How much of the outside can be trusted; live only.
     Live(&'a LiveInput),
     /// The status of a symbol changed.
@@ -74,11 +90,13 @@ pub enum FaultKind {
     Host = 7,
     /// A loss limit of the strategy was breached (found by the engine itself).
     Loss = 8,
+    /// The strategy cannot load the state that it saved.
+    State = 9,
 }
 
 impl FaultKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Trap,
         Self::Fuel,
         Self::Memory,
@@ -88,6 +106,7 @@ impl FaultKind {
         Self::Contract,
         Self::Host,
         Self::Loss,
+        Self::State,
     ];
 
     /// One word for people.
@@ -102,6 +121,7 @@ impl FaultKind {
             Self::Contract => "contract",
             Self::Host => "host",
             Self::Loss => "loss",
+            Self::State => "state",
         }
     }
 }

@@ -84,8 +84,8 @@ table! {
         ["surface", "outcome"],
         "Rounds of reconciliation: clean, or unexplained (a difference was left).";
     ADJUSTMENTS: Counters<1>, counter, "windvane_adjustments_total", "adjustments", ["kind"],
-        "Corrections by the venue's word: balance, position, absent (an order that it does not \
-         know).";
+        "Corrections by the venue's word: balance, rounding (a balance, by what the venue rounds \
+         of a fill), position, absent (an order that it does not know).";
     STREAM_UP: Gauges<2>, gauge, "windvane_stream_up", "0 or 1", ["surface", "stream"],
         "1 while the stream (user, market) is connected.";
     STREAM_GAPS: Counters<2>, counter, "windvane_stream_gaps_total", "gaps", ["surface", "stream"],
@@ -109,7 +109,7 @@ table! {
     QUARANTINES: Counters<2>, counter, "windvane_quarantines_total", "quarantines",
         ["strategy", "fault"],
         "Quarantines by their fault (trap, fuel, memory, stack, intents, output, contract, \
-         host, loss).";
+         host, loss, state).";
     QUARANTINED: Gauges<1>, gauge, "windvane_quarantined", "0 or 1", ["strategy"],
         "1 while the strategy is quarantined.";
     CALLBACK_SECONDS: Summaries<1>, summary, "windvane_callback_seconds", "seconds", ["strategy"],

@@ -11,10 +11,12 @@ mod write;
 
 pub use cursor::DecodeError;
 pub use read::{Decode, decode};
-pub use recorded::{Record, RecordBody, RecordedEffect, RecordedInput};
-pub use write::{record_config, record_effect, record_input, record_market};
+pub use recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
+pub use write::{
+    record_adjustment, record_config, record_effect, record_input, record_market, record_state,
+};
 
-/// Kinds of records. Inputs are below 64, effects from 64.
+/// Kinds of records. Inputs are below 64, effects from 64, notices from 96.
 pub mod kind {
     #![allow(
         missing_docs,
@@ -34,8 +36,13 @@ pub mod kind {
     pub const SYMBOL_STATUS: u8 = 12;
     pub const CONFIG: u8 = 13;
     pub const LIVE: u8 = 14;
+    pub const STEER: u8 = 15;
+    pub const RENEW: u8 = 16;
+    pub const RECONFIGURE: u8 = 17;
     pub const DELIVER: u8 = 64;
     pub const SEND: u8 = 65;
     pub const RECONNECT: u8 = 66;
     pub const BEAT: u8 = 67;
+    pub const STATE: u8 = 96;
+    pub const ADJUSTED: u8 = 97;
 }

@@ -17,7 +17,7 @@ use crate::rules::{Rejection, Rule};
 
 use super::cursor::{Cursor, DecodeError, Read};
 use super::kind;
-use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput};
+use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
 
 /// Reads the records of a block, first to last. After an error nothing more comes: what follows
 /// damage has no known beginning.
@@ -62,6 +62,14 @@ fn record(cursor: &mut Cursor<'_>) -> Read<Record> {
             record: cursor.u64("record")?,
             request: request(cursor)?,
         }),
+        kind::STATE => {
+            let (from, to, doubts) = cursor.rare("state")?;
+            RecordBody::Notice(RecordedNotice::State { from, to, doubts })
+        }
+        kind::ADJUSTED => {
+            let (adjustment, cause) = cursor.rare("adjustment")?;
+            RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause })
+        }
         kind::RECONNECT => RecordBody::Effect(RecordedEffect::Reconnect {
             surface: cursor.code("surface", Surface::from_code)?,
         }),
@@ -107,6 +115,14 @@ fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
             })?,
         },
         kind::COMMAND => RecordedInput::Command(cursor.code("command", command)?),
+        kind::STEER => RecordedInput::Steer {
+            strategy: cursor.strategy()?,
+            command: cursor.code("command", command)?,
+        },
+        kind::RENEW => RecordedInput::Renew {
+            strategy: cursor.strategy()?,
+        },
+        kind::RECONFIGURE => RecordedInput::Reconfigure(cursor.rare("reconfiguration")?),
         kind::LIVE => RecordedInput::Live(cursor.rare("live input")?),
         kind::SYMBOL_STATUS => RecordedInput::SymbolStatus {
             instrument: cursor.instrument()?,

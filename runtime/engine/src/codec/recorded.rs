@@ -1,5 +1,8 @@
 //! Records as they are read back: owned, without a life of their own.
 
+use crate::config::Reconfiguration;
+use crate::effect::{Adjustment, Cause};
+use crate::engine::{Doubt, RunState};
 use crate::event::{EventKind, Intent};
 use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::input::{Command, FaultKind, Input};
@@ -27,6 +30,8 @@ pub enum RecordBody {
     Input(RecordedInput),
     /// An effect that followed from the inputs before it.
     Effect(RecordedEffect),
+    /// What followed from them inside the engine, and whoever reads a journal looks for.
+    Notice(RecordedNotice),
 }
 
 /// An input as it was recorded: [`Input`] with everything owned.
@@ -74,6 +79,20 @@ pub enum RecordedInput {
     },
     /// A command of the operator.
     Command(Command),
+    /// A command of the operator for one strategy.
+    Steer {
+        /// Which.
+        strategy: StrategyId,
+        /// What.
+        command: Command,
+    },
+    /// A strategy's module was instantiated anew.
+    Renew {
+        /// Which.
+        strategy: StrategyId,
+    },
+    /// What may change while running has changed.
+    Reconfigure(Reconfiguration),
     /// How much of the outside can be trusted.
     Live(LiveInput),
     /// The status of a symbol changed.
@@ -120,6 +139,14 @@ impl RecordedInput {
                 kind: *kind,
             },
             Self::Command(command) => Input::Command(*command),
+            Self::Steer { strategy, command } => Input::Steer {
+                strategy: *strategy,
+                command: *command,
+            },
+            Self::Renew { strategy } => Input::Renew {
+                strategy: *strategy,
+            },
+            Self::Reconfigure(next) => Input::Reconfigure(next),
             Self::Live(input) => Input::Live(input),
             Self::SymbolStatus { instrument, status } => Input::SymbolStatus {
                 instrument: *instrument,
@@ -155,5 +182,26 @@ pub enum RecordedEffect {
     Beat {
         /// Its number.
         number: u64,
+    },
+}
+
+/// A notice as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordedNotice {
+    /// The state of a live run moved.
+    State {
+        /// From.
+        from: RunState,
+        /// To.
+        to: RunState,
+        /// What was in doubt then.
+        doubts: Vec<Doubt>,
+    },
+    /// The venue's word was taken.
+    Adjusted {
+        /// What, from what, to what.
+        adjustment: Adjustment,
+        /// Why.
+        cause: Cause,
     },
 }

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::config::EngineConfig;
 use crate::decimal::Amount;
-use crate::effect::Effect;
+use crate::effect::{Adjustment, Cause, Effect};
+use crate::engine::{Doubt, RunState};
 use crate::event::Intent;
 use crate::ids::{ClientOrderId, StrategyId, Time};
 use crate::input::Input;
@@ -101,6 +102,13 @@ pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
         Input::Command(command) => {
             put(recorder.begin(kind::COMMAND, now.0), &[*command as u8]);
         }
+        Input::Steer { strategy, command } => {
+            let out = recorder.begin(kind::STEER, now.0);
+            put_strategy(out, *strategy);
+            put(out, &[*command as u8]);
+        }
+        Input::Renew { strategy } => put_strategy(recorder.begin(kind::RENEW, now.0), *strategy),
+        Input::Reconfigure(next) => put_rare(recorder.begin(kind::RECONFIGURE, now.0), next),
         Input::Live(input) => put_rare(recorder.begin(kind::LIVE, now.0), input),
         Input::SymbolStatus { instrument, status } => {
             let out = recorder.begin(kind::SYMBOL_STATUS, now.0);
@@ -138,6 +146,27 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
             put(recorder.begin(kind::BEAT, now.0), &number.to_le_bytes());
         }
     }
+}
+
+/// Records a move of the state of a live run, with what is in doubt.
+pub fn record_state(
+    recorder: &mut Recorder,
+    now: Time,
+    from: RunState,
+    to: RunState,
+    doubts: &[Doubt],
+) {
+    put_rare(recorder.begin(kind::STATE, now.0), &(from, to, doubts));
+}
+
+/// Records a correction by the venue's evidence.
+pub fn record_adjustment(
+    recorder: &mut Recorder,
+    now: Time,
+    adjustment: &Adjustment,
+    cause: Cause,
+) {
+    put_rare(recorder.begin(kind::ADJUSTED, now.0), &(adjustment, cause));
 }
 
 /// Records what the engine is made of, so that a fingerprint covers it: every rule and limit, in

@@ -23,15 +23,16 @@ impl Engine {
         Some(StrategyId(place as u16))
     }
 
-    /// An order that rests and that we do not know: ours by its id, or somebody else's.
-    pub(super) fn adopt_open_order(&mut self, open: &OpenOrder) {
+    /// An order that rests and that we do not know: ours by its id, or somebody else's. Answers
+    /// whether it is ours.
+    pub(super) fn adopt_open_order(&mut self, open: &OpenOrder) -> bool {
         let id = open.report.client_order_id;
         // An id of this very epoch was never given out twice: somebody writes ids like ours.
         let is_own_form = id
             .parse_own()
             .is_some_and(|(_, epoch, _)| epoch < self.epoch);
         if !is_own_form && !planted!(CancelOthers) {
-            return;
+            return false;
         }
         match self.strategy_of(&id) {
             // Of a strategy that is no longer configured: cancelled (promise 1).
@@ -41,6 +42,7 @@ impl Engine {
                 self.cancel_at_start(seq);
             }
         }
+        true
     }
 
     /// An order of an earlier process is cancelled where `on_start` says so.
@@ -53,6 +55,8 @@ impl Engine {
         if of_earlier && on_start == Some(OnStart::Cancel) {
             self.request_cancel(order.strategy, seq);
         }
+        // A halt whose journal was lost found nothing to cancel when it was latched again.
+        self.cancel_what_must_not_rest(seq);
     }
 
     /// An event of an own order that we do not know: it is taken over as it stands.

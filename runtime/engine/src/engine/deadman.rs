@@ -175,6 +175,11 @@ impl Engine {
                 let length_ms = i64::try_from(length_ms).unwrap_or(i64::MAX);
                 countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut countdown.held);
+                self.notices.push_back(Notice::Heartbeat {
+                    time: now,
+                    instrument,
+                    what: HeartbeatNotice::Renewed,
+                });
                 if !planted!(ForgetToRenew) {
                     self.timers.set(
                         asked.plus_ms(renew_ms).max(now),

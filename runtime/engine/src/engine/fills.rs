@@ -2,7 +2,7 @@
 //! updates are normal; the venue's word wins (promise 3).
 
 use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
-use crate::effect::{Adjustment, Notice};
+use crate::effect::{Adjustment, Cause, Notice};
 use crate::event::EventKind;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId, TradeId};
 use crate::ledger::{self};
@@ -14,7 +14,10 @@ use crate::protocol::{
 };
 
 use super::session::Doubt;
-use super::{Engine, narrow};
+use super::{Engine, codec, narrow};
+
+/// A difference of at most this part of the last fill is what the venue rounds.
+const ROUNDING_PARTS: i128 = 1_000_000;
 
 /// Profit that a fill realized, before fees: in the account's position and in its owner's.
 struct Realized {
@@ -177,6 +180,9 @@ impl Engine {
         fill: &Fill,
     ) -> Realized {
         let (id, side) = (update.instrument, update.position_side);
+        if let Some(line) = self.line_mut(self.surface_of(id)) {
+            line.fill_value = fill.quote_qty;
+        }
         let newest = &mut self.newest_trades[usize::from(id.0)];
         *newest = (*newest).max(Some(fill.trade_id));
         let instrument = &self.instruments[usize::from(id.0)];
@@ -229,6 +235,7 @@ impl Engine {
     /// An order or a fill of somebody else on this account: liquidation, ADL, the user's hand.
     pub(super) fn take_external(&mut self, update: &OrderUpdate) {
         let mut realized_pnl = Amount::ZERO;
+        self.note_external(update);
         if let Some(fill) = &update.fill {
             if self.seen_external(update.instrument, fill.trade_id) {
                 return;
@@ -264,20 +271,19 @@ impl Engine {
             if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
                 self.book_funding(balance);
             }
-            self.take_balance(update.surface, balance);
+            self.take_balance(update.surface, balance, Cause::Event);
             if update.reason == AccountReason::Other && Some(balance.asset) == self.equity_asset() {
                 self.losses.shift(balance.change);
             }
         }
         for position in &update.positions {
-            self.take_position(position);
+            self.take_position(position, Cause::Event);
         }
     }
 
     /// The venue's balance wins; where it differs from ours, that is said. A change that explains
     /// itself (funding, a transfer) is no difference.
-    pub(super) fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate) {
-        let now = self.now;
+    pub(super) fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate, cause: Cause) {
         let balance = self.balances.entry((surface, update.asset)).or_default();
         let expected = balance.total + update.change;
         let changed = (balance.total, balance.locked) != (update.total, update.locked);
@@ -290,10 +296,13 @@ impl Engine {
                 from: expected,
                 to: update.total,
             };
-            self.notices.push_back(Notice::Adjusted {
-                time: now,
-                adjustment,
-            });
+            let cause = match cause {
+                Cause::Event if self.is_rounding(surface, update.total - expected) => {
+                    Cause::Rounding
+                }
+                cause => cause,
+            };
+            self.tell_adjustment(adjustment, cause);
         }
         if changed {
             let fields = [
@@ -312,7 +321,27 @@ impl Engine {
         }
     }
 
-    pub(super) fn take_position(&mut self, update: &PositionUpdate) {
+    /// Whether a difference after a fill is what the venue rounds, as in its entry prices.
+    fn is_rounding(&self, surface: Surface, difference: Amount) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        line.is_some_and(|line| {
+            difference.abs().0.saturating_mul(ROUNDING_PARTS) <= line.fill_value.abs().0
+        })
+    }
+
+    /// Records and tells of a correction by the venue's evidence.
+    pub(super) fn tell_adjustment(&mut self, adjustment: Adjustment, cause: Cause) {
+        if self.live.is_some() {
+            codec::record_adjustment(&mut self.recorder, self.now, &adjustment, cause);
+        }
+        self.notices.push_back(Notice::Adjusted {
+            time: self.now,
+            adjustment,
+            cause,
+        });
+    }
+
+    pub(super) fn take_position(&mut self, update: &PositionUpdate, cause: Cause) {
         if usize::from(update.instrument.0) >= self.instruments.len() {
             return;
         }
@@ -328,15 +357,13 @@ impl Engine {
         let external = &mut self.ledgers.external.at_mut(id, side).position;
         external.qty += to - from;
         external.cost += cost;
-        self.notices.push_back(Notice::Adjusted {
-            time: self.now,
-            adjustment: Adjustment::Position {
-                instrument: id,
-                side,
-                from,
-                to,
-            },
-        });
+        let adjustment = Adjustment::Position {
+            instrument: id,
+            side,
+            from,
+            to,
+        };
+        self.tell_adjustment(adjustment, cause);
     }
 
     /// Books a funding payment in the ledger of the instrument that it belongs to, and shares it

@@ -74,7 +74,7 @@ impl Engine {
         if state.fault.is_some() {
             return Err(Rule::Quarantined.plain());
         }
-        match self.state {
+        match self.state.under(state.latch) {
             RunState::Ready => {}
             RunState::Halted => return Err(Rule::Halted.plain()),
             // The venue itself keeps such an order from opening anything.

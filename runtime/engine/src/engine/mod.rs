@@ -8,6 +8,7 @@
 mod adopt;
 mod answers;
 mod deadman;
+mod external;
 mod fills;
 mod limits;
 mod market;
@@ -16,6 +17,7 @@ mod replies;
 mod safety;
 mod session;
 mod snapshot;
+mod steer;
 mod view;
 mod watchdog;
 
@@ -40,6 +42,7 @@ use crate::risk::{LossWatch, RateWindow, RiskLimits};
 use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
+use external::External;
 use market::MarketState;
 pub use session::Doubt;
 use session::Session;
@@ -82,6 +85,15 @@ impl RunState {
         match self {
             Self::Syncing | Self::Booting => Self::Degraded as i64,
             state => state as i64,
+        }
+    }
+
+    /// What it is for a strategy with a latch of its own: the stricter of both.
+    pub(crate) const fn under(self, latch: Latch) -> Self {
+        match (latch, self) {
+            (Latch::Halted, _) => Self::Halted,
+            (Latch::Paused, Self::Ready) => Self::Paused,
+            (_, state) => state,
         }
     }
 }
@@ -135,6 +147,7 @@ pub struct Engine {
     any_strategy_watches: bool,
     start_equity: Option<Amount>,
     external_trades: Vec<VecDeque<TradeId>>,
+    external_orders: External,
     /// Up to where each instrument's trades are known to be booked; `None` before the first look.
     verified_trades: Vec<Option<TradeId>>,
     /// The newest trade of each instrument that was booked.
@@ -160,6 +173,7 @@ pub(crate) struct OpenOrders {
 struct StrategyState {
     config: StrategyConfig,
     fault: Option<FaultKind>,
+    latch: Latch,
     flattening: Option<u32>,
     open_orders: u32,
     rate: RateWindow,
@@ -255,6 +269,7 @@ impl Engine {
             any_strategy_watches,
             start_equity: None,
             external_trades: vec![VecDeque::new(); count],
+            external_orders: External::default(),
             verified_trades: vec![None; count],
             newest_trades: vec![None; count],
             recovered_fills: 0,
@@ -295,6 +310,9 @@ impl Engine {
             Input::Timeout => self.fire_timers(),
             Input::Fault { strategy, kind } => self.quarantine(strategy, kind),
             Input::Command(command) => self.handle_command(command),
+            Input::Steer { strategy, command } => self.steer(strategy, command),
+            Input::Renew { strategy } => self.renew_strategy(strategy),
+            Input::Reconfigure(next) => self.reconfigure(next),
             Input::Live(input) => self.handle_live(input),
             Input::SymbolStatus { instrument, status } => {
                 let index = usize::from(instrument.0);
@@ -408,6 +426,7 @@ impl StrategyState {
         Self {
             config,
             fault: None,
+            latch: Latch::None,
             flattening: None,
             open_orders: 0,
             rate: RateWindow::default(),

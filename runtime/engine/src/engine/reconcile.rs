@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::{Adjustment, Effect, Notice};
+use crate::effect::{Adjustment, Cause, Effect, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use crate::order::{OrderStatus, Surface};
 use crate::order_state::OrderMove;
@@ -44,7 +44,7 @@ pub(super) struct Round {
     reads: u32,
     /// The differences of the last read, and the count of user events when it was asked for.
     seen: Option<(Vec<Adjustment>, u64)>,
-    events_when_asked: u64,
+    pub(super) events_when_asked: u64,
     /// Account trades were read in this round.
     trades_read: bool,
 }
@@ -190,9 +190,13 @@ impl Engine {
     /// Settles own orders by the list of those that rest: listed ones by what it says, missing
     /// ones by asking for each.
     fn take_open_orders(&mut self, surface: Surface, open: &[OpenOrder]) {
+        let mut external = Vec::new();
         for order in open {
-            self.take_open_order(order);
+            if !self.take_open_order(order) {
+                external.push(*order);
+            }
         }
+        self.list_external(surface, external);
         let listed = |id| open.iter().any(|order| order.report.client_order_id == id);
         let missing: Vec<OrderSeq> = self
             .orders
@@ -222,10 +226,11 @@ impl Engine {
         }
     }
 
-    fn take_open_order(&mut self, open: &OpenOrder) {
+    /// Settles an order by what the list says of it; answers whether it is ours.
+    fn take_open_order(&mut self, open: &OpenOrder) -> bool {
         let id = open.report.client_order_id;
         if usize::from(open.report.instrument.0) >= self.instruments.len() {
-            return;
+            return true;
         }
         match self.known(&id) {
             Some(seq) if self.orders.live(seq).is_some() => {
@@ -234,8 +239,9 @@ impl Engine {
             }
             // It ended here while the list was on its way, or its late end is asked for.
             Some(_) => {}
-            None => self.adopt_open_order(open),
+            None => return self.adopt_open_order(open),
         }
+        true
     }
 
     /// Account trades are read where something may have been missed: in the first round after the
@@ -400,6 +406,7 @@ impl Engine {
         };
         self.later(surface, wait_ms);
         if unexplained {
+            self.tell_round(surface, false);
             self.set_doubt(Doubt::Reconciliation(surface), true);
             self.update_state();
         }
@@ -458,7 +465,7 @@ impl Engine {
         }
         let told = self.line_mut(surface).and_then(|line| line.told.take());
         for balance in told.iter().flat_map(|(truth, _)| &truth.balances) {
-            self.take_balance(surface, balance);
+            self.take_balance(surface, balance, Cause::Event);
         }
     }
 
@@ -512,11 +519,11 @@ impl Engine {
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
         for balance in &account.balances {
             if self.balance(surface, balance.asset).total != balance.total {
-                self.take_balance(surface, balance);
+                self.take_balance(surface, balance, Cause::Reconciliation);
             }
         }
         for position in &account.positions {
-            self.take_position(position);
+            self.take_position(position, Cause::Reconciliation);
         }
     }
 
@@ -541,7 +548,16 @@ impl Engine {
         if !planted!(ForgetToReconcile) {
             self.later(surface, reconcile_ms);
         }
+        self.tell_round(surface, true);
         self.round_is_clean(surface);
+    }
+
+    fn tell_round(&mut self, surface: Surface, clean: bool) {
+        self.notices.push_back(Notice::Reconciled {
+            time: self.now,
+            surface,
+            clean,
+        });
     }
 
     /// A fill that only the account trades told of.

@@ -1,7 +1,7 @@
 //! The venue's answers to requests, and the life of own orders.
 
 use crate::config::OnFault;
-use crate::effect::{Adjustment, Effect, Notice};
+use crate::effect::{Adjustment, Cause, Effect, Notice};
 use crate::event::EventKind;
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, TradeId};
 use crate::order::{OrderStatus, Qty, Side};
@@ -11,7 +11,7 @@ use crate::planted;
 use crate::protocol::{Fill, OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
 
-use super::{Engine, narrow};
+use super::{Engine, Latch, narrow};
 
 /// How long to wait before an order of unknown outcome is asked for (again).
 pub(super) const ASK_AFTER_MS: i64 = 1_000;
@@ -77,6 +77,11 @@ impl Engine {
             }
             Outcome::Unknown => {
                 order.lost = order.lost.or(Some(now));
+                let lost = order.clone();
+                self.notices.push_back(Notice::Unknown {
+                    time: now,
+                    order: lost,
+                });
                 if planted!(ResendOnTimeout) {
                     let (strategy, terms) = (order.strategy, order.terms);
                     let record = self.recorder.last_record();
@@ -146,9 +151,9 @@ impl Engine {
     }
 
     /// A cancel may have been lost on its way: an order that rests although its cancel was asked
-    /// for is cancelled again, as is any while the account is halted or its strategy in
-    /// quarantine.
-    fn cancel_what_must_not_rest(&mut self, seq: OrderSeq) {
+    /// for is cancelled again, as is any while the account or its strategy is halted, or its
+    /// strategy in quarantine.
+    pub(super) fn cancel_what_must_not_rest(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.live(seq) else {
             return;
         };
@@ -156,7 +161,8 @@ impl Engine {
         let state = &self.strategies[usize::from(strategy.0)];
         let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
         let stopping = self.live.as_ref().is_some_and(|live| live.stopping);
-        let unwanted = order.cancel_wanted || self.halted() || quarantined || stopping;
+        let halted = self.halted() || state.latch == Latch::Halted;
+        let unwanted = order.cancel_wanted || halted || quarantined || stopping;
         if order.state.is_final() || !unwanted {
             return;
         }
@@ -279,10 +285,7 @@ impl Engine {
         };
         let before = order.state;
         order.reported_qty = order.executed_qty;
-        self.notices.push_back(Notice::Adjusted {
-            time: now,
-            adjustment: Adjustment::Absent { order: seq },
-        });
+        self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Absence);
         self.move_order(seq, mv, before, false);
     }
 

@@ -144,7 +144,7 @@ impl Engine {
             self.losses = LossWatch::starting_at(equity);
         }
         for state in &mut self.strategies {
-            if state.fault.is_none() {
+            if state.fault.is_none() && state.latch != Latch::Halted {
                 state.flattening = None;
             }
         }
@@ -165,16 +165,25 @@ impl Engine {
     }
 
     pub(super) fn enter(&mut self, state: RunState) {
-        let told = self.state.told();
+        let before = self.state;
         self.state = state;
-        if state.told() == told {
+        if state.told() == before.told() {
             return;
         }
-        let fields = [state.told(), 0, 0, 0, 0, 0];
-        let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);
         for index in 0..self.strategies.len() {
-            self.deliver(StrategyId(index as u16), event);
+            let latch = self.strategies[index].latch;
+            if state.under(latch).told() != before.under(latch).told() {
+                self.tell_state(StrategyId(index as u16));
+            }
         }
+    }
+
+    /// Tells a strategy what it may do.
+    pub(super) fn tell_state(&mut self, strategy: StrategyId) {
+        let latch = self.strategies[usize::from(strategy.0)].latch;
+        let fields = [self.state.under(latch).told(), 0, 0, 0, 0, 0];
+        let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);
+        self.deliver(strategy, event);
     }
 
     pub(super) fn cancel_own(&mut self, strategy: StrategyId) {
@@ -192,6 +201,13 @@ impl Engine {
         self.strategies[usize::from(strategy.0)].flattening = Some(FLATTEN_TRIES);
         self.cancel_own(strategy);
         self.continue_flattening(strategy);
+    }
+
+    /// Goes on with all that are being flattened: what they hold may be certain now.
+    pub(super) fn continue_all_flattening(&mut self) {
+        for index in 0..self.strategies.len() {
+            self.continue_flattening(StrategyId(index as u16));
+        }
     }
 
     /// Sends the closing orders of a strategy that is being flattened, once no order of it is

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::codec;
+use crate::decimal::Amount;
 use crate::effect::{Effect, Notice};
 use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::live::{LiveConfig, LiveInput, OnStop};
@@ -110,6 +112,8 @@ pub(super) struct Line {
     pub(super) no_trades: bool,
     /// What an account event after a fill told that our fills do not explain yet, since when.
     pub(super) told: Option<(AccountTruth, Time)>,
+    /// What the last fill was worth: the venue rounds at most a small part of it.
+    pub(super) fill_value: Amount,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -287,6 +291,8 @@ impl Engine {
             self.set_doubt(Doubt::Stream(surface), false);
         }
         self.update_state();
+        // A halt is no move of the state, but closing may have waited for this.
+        self.continue_all_flattening();
     }
 
     pub(super) fn set_doubt(&mut self, doubt: Doubt, doubted: bool) {
@@ -394,17 +400,17 @@ impl Engine {
         let from = self.state;
         self.enter(state);
         if self.live.is_some() {
+            let doubts = self.doubts();
+            codec::record_state(&mut self.recorder, self.now, from, state, &doubts);
             self.notices.push_back(Notice::State {
                 time: self.now,
                 from,
                 to: state,
-                doubts: self.doubts(),
+                doubts,
             });
         }
         if state == RunState::Ready || state == RunState::Halted {
-            for index in 0..self.strategies.len() {
-                self.continue_flattening(StrategyId(index as u16));
-            }
+            self.continue_all_flattening();
         }
     }
 

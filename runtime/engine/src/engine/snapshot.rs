@@ -11,18 +11,20 @@ use crate::ledger::Position;
 use crate::order_state::OrderMove;
 use crate::orders::Order;
 use crate::planted;
-use crate::record::{Chain, FORMAT_VERSION, Recorder};
+use crate::record::{Chain, Recorder};
 use crate::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
 
 const MAGIC: &[u8; 8] = b"windvane";
+/// Version of what an engine holds; raised with every change of it.
+const SNAPSHOT_VERSION: u32 = 2;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// They are of something else, or of another version.
-    #[error("this is no snapshot of format {FORMAT_VERSION}: damaged, or of another version?")]
+    #[error("this is no snapshot of version {SNAPSHOT_VERSION}: damaged, or of another program?")]
     Format,
     /// They are damaged.
     #[error("the snapshot cannot be read: {0}")]
@@ -61,7 +63,7 @@ impl Engine {
         );
         self.recorder.seal();
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&SNAPSHOT_VERSION.to_le_bytes());
         // Writing to memory cannot fail, and every length in our types is known.
         bytes.extend(postcard::to_stdvec(self).unwrap_or_default());
         bytes
@@ -71,7 +73,7 @@ impl Engine {
     pub fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let content = bytes
             .strip_prefix(MAGIC)
-            .and_then(|rest| rest.strip_prefix(&FORMAT_VERSION.to_le_bytes()))
+            .and_then(|rest| rest.strip_prefix(&SNAPSHOT_VERSION.to_le_bytes()))
             .ok_or(SnapshotError::Format)?;
         let mut engine: Self = postcard::from_bytes(content)
             .map_err(|error| SnapshotError::Content(error.to_string()))?;
@@ -119,6 +121,8 @@ impl Engine {
             if let Some(strategy) = names.strategies.get(&StrategyId(place as u16)) {
                 let own = &mut heir.strategies[usize::from(strategy.0)];
                 own.fault = state.fault;
+                own.latch = state.latch;
+                own.flattening = state.flattening;
                 own.losses = state.losses.clone();
                 own.rate = state.rate.clone();
             }

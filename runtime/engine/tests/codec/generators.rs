@@ -5,14 +5,16 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windvane_engine::codec::{RecordedEffect, RecordedInput};
+use windvane_engine::config::{OnFault, Reconfiguration, StrategyTerms};
 use windvane_engine::event::EventKind;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::live::LiveInput;
+use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderReport, OrderUpdate, PositionUpdate,
     Refusal,
 };
+use windvane_engine::risk::RiskLimits;
 use windvane_engine::rules::{Rejection, Rule};
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
@@ -439,10 +441,36 @@ pub(crate) fn input() -> impl Strategy<Value = RecordedInput> {
         (strategy(), select(FaultKind::ALL.to_vec()))
             .prop_map(|(strategy, kind)| RecordedInput::Fault { strategy, kind }),
         select(COMMANDS.to_vec()).prop_map(RecordedInput::Command),
+        (strategy(), select(COMMANDS.to_vec()))
+            .prop_map(|(strategy, command)| RecordedInput::Steer { strategy, command }),
+        strategy().prop_map(|strategy| RecordedInput::Renew { strategy }),
+        reconfiguration().prop_map(RecordedInput::Reconfigure),
         live_input().prop_map(RecordedInput::Live),
         (instrument(), status())
             .prop_map(|(instrument, status)| RecordedInput::SymbolStatus { instrument, status }),
     ]
+}
+
+fn reconfiguration() -> impl Strategy<Value = Reconfiguration> {
+    let limits = || {
+        (any::<Option<u32>>(), any::<Option<i64>>()).prop_map(|(orders, loss)| RiskLimits {
+            max_open_orders: orders,
+            max_daily_loss: loss.map(|loss| Amount(loss.into())),
+            ..RiskLimits::default()
+        })
+    };
+    let terms = limits().prop_map(|limits| StrategyTerms {
+        limits,
+        on_fault: OnFault::Flatten,
+    });
+    (limits(), vec(terms, 0..3), ".{0,20}").prop_map(|(limits, strategies, circumstances)| {
+        Reconfiguration {
+            limits,
+            strategies,
+            on_stop: OnStop::Keep,
+            circumstances,
+        }
+    })
 }
 
 fn request() -> impl Strategy<Value = Request> {

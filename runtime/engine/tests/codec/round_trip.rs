@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use windvane_engine::codec::{self, DecodeError, RecordedEffect, RecordedInput};
+use windvane_engine::codec::{self, DecodeError, RecordedEffect, RecordedInput, RecordedNotice};
 use windvane_engine::event::Event;
 use windvane_engine::{Effect, InstrumentId, Time};
 
@@ -112,6 +112,12 @@ fn check_one_reading(bytes: &[u8]) -> Result<(), TestCaseError> {
             }
             codec::RecordBody::Effect(effect) => {
                 codec::record_effect(recorder, record.time, &original(effect));
+            }
+            codec::RecordBody::Notice(RecordedNotice::State { from, to, doubts }) => {
+                codec::record_state(recorder, record.time, *from, *to, doubts);
+            }
+            codec::RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause }) => {
+                codec::record_adjustment(recorder, record.time, adjustment, *cause);
             }
         });
         if again.is_empty() {

@@ -8,6 +8,7 @@ mod support;
 mod deadman;
 mod lifecycle;
 mod reconciliation;
+mod steering;
 mod succession;
 mod unknown;
 mod watchdog;

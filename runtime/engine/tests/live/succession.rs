@@ -10,7 +10,7 @@ use windvane_engine::{Engine, Input, OrderSeq, OrderStatus, PositionSide, Reply,
 use super::support::{self, Account, BTC, MM, fill, limit, refused, update};
 use super::world::{live_config, ready};
 
-fn next_config() -> EngineConfig {
+pub(crate) fn next_config() -> EngineConfig {
     let mut config = support::config();
     config.live = Some(live_config());
     config.epoch = 8;
@@ -18,7 +18,7 @@ fn next_config() -> EngineConfig {
 }
 
 /// The account in a new process, which reads the snapshot that the old one left.
-fn killed(mut account: Account, config: EngineConfig) -> Account {
+pub(crate) fn killed(mut account: Account, config: EngineConfig) -> Account {
     let bytes = account.engine.snapshot();
     let old = Engine::restore(&bytes).unwrap();
     let chain = old.chain();

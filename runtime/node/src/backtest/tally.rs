@@ -223,10 +223,14 @@ impl Tally {
             | Notice::State { .. }
             | Notice::Watchdog { .. }
             | Notice::Heartbeat { .. }
+            | Notice::Reconciled { .. }
+            | Notice::Unknown { .. }
             | Notice::Recovered { .. }
             | Notice::Adopted { .. }
             | Notice::Stray { .. } => {}
-            Notice::Adjusted { time, adjustment } => {
+            Notice::Adjusted {
+                time, adjustment, ..
+            } => {
                 tracing::warn!(time_ns = time.0, ?adjustment, "the venue's word differs");
             }
             Notice::Quarantined {

@@ -2,7 +2,7 @@
 //! metrics. Decides nothing.
 
 use windvane_admin::metrics::table;
-use windvane_engine::effect::{Adjustment, HeartbeatNotice};
+use windvane_engine::effect::{Adjustment, Cause, HeartbeatNotice};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
 use windvane_engine::{Engine, InstrumentId, Notice, StrategyId};
@@ -33,7 +33,27 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let limit = limit.map(windvane_engine::risk::LossLimit::key);
             tracing::error!(limit, "halted: own orders are cancelled, none is sent");
         }
-        Notice::Adjusted { adjustment, .. } => adjusted(engine, adjustment),
+        Notice::Adjusted {
+            adjustment, cause, ..
+        } => adjusted(engine, adjustment, *cause),
+        Notice::Reconciled { surface, clean, .. } => {
+            let outcome = if *clean { "clean" } else { "unexplained" };
+            if !clean {
+                tracing::warn!(%surface, "the account and ours differ, and nothing explains it yet");
+            }
+            let name = [surface.as_str(), outcome];
+            table::RECONCILIATIONS.of(name).increment(1);
+        }
+        Notice::Unknown { order, .. } => {
+            let strategy = name(engine, order.strategy);
+            let id = order.client_order_id.as_str();
+            tracing::warn!(
+                strategy,
+                id,
+                "the outcome of an order was lost: it is asked for"
+            );
+            table::ORDERS.of([strategy, "unknown"]).increment(1);
+        }
         Notice::State {
             from, to, doubts, ..
         } => {
@@ -137,7 +157,15 @@ fn ended(engine: &Engine, order: &Order) {
     table::ORDERS.of([strategy, outcome]).increment(1);
 }
 
-fn adjusted(engine: &Engine, adjustment: &Adjustment) {
+fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
+    let kind = match adjustment {
+        Adjustment::Balance { .. } if cause == Cause::Rounding => "rounding",
+        Adjustment::Balance { .. } => "balance",
+        Adjustment::Position { .. } => "position",
+        Adjustment::Absent { .. } => "absent",
+    };
+    table::ADJUSTMENTS.of([kind]).increment(1);
+    let cause = cause.as_str();
     match adjustment {
         Adjustment::Balance {
             surface,
@@ -147,8 +175,11 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment) {
         } => {
             let asset = engine.assets().get(usize::from(asset.0));
             let (from, to) = (from.to_decimal(), to.to_decimal());
-            tracing::warn!(%surface, asset, %from, %to, "a balance is the venue's");
-            table::ADJUSTMENTS.of(["balance"]).increment(1);
+            if kind == "rounding" {
+                tracing::debug!(%surface, asset, %from, %to, cause, "a balance is the venue's");
+            } else {
+                tracing::warn!(%surface, asset, %from, %to, cause, "a balance is the venue's");
+            }
         }
         Adjustment::Position {
             instrument,
@@ -159,16 +190,12 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment) {
             if let Some(rules) = engine.instrument(*instrument) {
                 let (instrument, side) = (rules.name(), side.as_str());
                 let (from, to) = (rules.qty(*from), rules.qty(*to));
-                tracing::warn!(instrument, side, %from, %to, "a position is the venue's");
+                tracing::warn!(instrument, side, %from, %to, cause, "a position is the venue's");
             }
-            table::ADJUSTMENTS.of(["position"]).increment(1);
         }
         Adjustment::Absent { order } => {
-            tracing::warn!(
-                order = order.0,
-                "the venue knows no such order: it never arrived"
-            );
-            table::ADJUSTMENTS.of(["absent"]).increment(1);
+            let (order, words) = (order.0, "the venue knows no such order: it never arrived");
+            tracing::warn!(order, cause, "{words}");
         }
     }
 }
@@ -177,11 +204,16 @@ fn heartbeat(engine: &Engine, instrument: InstrumentId, what: HeartbeatNotice) {
     let instrument = engine.instrument(instrument);
     let instrument = instrument.map_or_else(String::new, windvane_engine::Instrument::name);
     let outcome = match what {
+        HeartbeatNotice::Renewed => "renewed",
         HeartbeatNotice::Failed => "failed",
         HeartbeatNotice::Withheld => "withheld",
         HeartbeatNotice::Lapsed => "lapsed",
     };
-    tracing::warn!(instrument, outcome, "the dead man's switch");
+    if what == HeartbeatNotice::Renewed {
+        tracing::debug!(instrument, "the dead man's switch is renewed");
+    } else {
+        tracing::warn!(instrument, outcome, "the dead man's switch");
+    }
     table::HEARTBEATS
         .of([instrument.as_str(), outcome])
         .increment(1);

@@ -1,0 +1,105 @@
+//! What the operator does to one strategy, and to the configuration, while the run goes on.
+
+use crate::config::Reconfiguration;
+use crate::decimal::Amount;
+use crate::ids::StrategyId;
+use crate::input::Command;
+use crate::risk::LossWatch;
+
+use super::{Engine, Latch};
+
+impl Engine {
+    /// What the operator latched for a strategy, beside what holds for all.
+    pub fn latch_of(&self, strategy: StrategyId) -> Latch {
+        let state = self.strategies.get(usize::from(strategy.0));
+        state.map_or(Latch::None, |state| state.latch)
+    }
+
+    /// Whether a strategy's positions are being closed.
+    pub fn is_flattening(&self, strategy: StrategyId) -> bool {
+        let state = self.strategies.get(usize::from(strategy.0));
+        state.is_some_and(|state| state.flattening.is_some())
+    }
+
+    /// A command for one strategy: the same as for the account, for its orders and positions
+    /// alone. It frees nobody from quarantine: [`Input::Renew`](crate::Input::Renew) does.
+    pub(super) fn steer(&mut self, strategy: StrategyId, command: Command) {
+        let Some(state) = self.strategies.get(usize::from(strategy.0)) else {
+            return;
+        };
+        match command {
+            Command::Pause if state.latch == Latch::Halted => {}
+            Command::Pause => self.latch_one(strategy, Latch::Paused),
+            Command::Resume => self.resume_one(strategy),
+            Command::Halt => {
+                self.latch_one(strategy, Latch::Halted);
+                self.cancel_own(strategy);
+            }
+            Command::Flatten => {
+                self.latch_one(strategy, Latch::Halted);
+                self.flatten(strategy);
+            }
+        }
+    }
+
+    fn latch_one(&mut self, strategy: StrategyId, latch: Latch) {
+        let run = self.state;
+        let state = &mut self.strategies[usize::from(strategy.0)];
+        let before = run.under(state.latch).told();
+        state.latch = latch;
+        if run.under(latch).told() != before {
+            self.tell_state(strategy);
+        }
+    }
+
+    /// Whoever resumes accepts the loss so far: the strategy's limits count from here.
+    fn resume_one(&mut self, strategy: StrategyId) {
+        self.accept_loss(strategy);
+        let state = &mut self.strategies[usize::from(strategy.0)];
+        if state.fault.is_none() {
+            state.flattening = None;
+        }
+        self.latch_one(strategy, Latch::None);
+    }
+
+    fn accept_loss(&mut self, strategy: StrategyId) {
+        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+        let settled = ledger.total(|p| p.realized_pnl - p.fees + p.funding);
+        let profit = settled + self.unrealized(ledger).unwrap_or(Amount::ZERO);
+        self.strategies[usize::from(strategy.0)].losses = LossWatch::starting_at(profit);
+    }
+
+    /// A new instance of a strategy's module begins. Its timers were the old one's; its orders,
+    /// positions and latch are the strategy's.
+    pub(super) fn renew_strategy(&mut self, strategy: StrategyId) {
+        let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) else {
+            return;
+        };
+        let was_faulty = state.fault.take().is_some();
+        if was_faulty && state.latch != Latch::Halted {
+            state.flattening = None;
+        }
+        self.timers.cancel_of(strategy);
+        if was_faulty {
+            self.accept_loss(strategy);
+        }
+        self.tell_state(strategy);
+    }
+
+    /// Takes what may change while running. A configuration of other strategies is none of ours.
+    pub(super) fn reconfigure(&mut self, next: &Reconfiguration) {
+        if next.strategies.len() != self.strategies.len() {
+            return;
+        }
+        self.limits = next.limits.clone();
+        for (state, terms) in self.strategies.iter_mut().zip(&next.strategies) {
+            state.config.limits = terms.limits.clone();
+            state.config.on_fault = terms.on_fault;
+        }
+        let mut strategies = self.strategies.iter();
+        self.any_strategy_watches = strategies.any(|state| state.config.limits.watches_equity());
+        if let Some(live) = &mut self.live {
+            live.config.on_stop = next.on_stop;
+        }
+    }
+}

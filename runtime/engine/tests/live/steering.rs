@@ -1,0 +1,316 @@
+//! What the operator does to one strategy, and to the configuration, while the run goes on.
+
+use windvane_engine::config::{OnFault, Reconfiguration, StrategyTerms};
+use windvane_engine::effect::{Cause, Notice};
+use windvane_engine::engine::{Latch, RunState};
+use windvane_engine::event::EventKind;
+use windvane_engine::input::{Command, FaultKind};
+use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_engine::risk::RiskLimits;
+use windvane_engine::rules::Rule;
+use windvane_engine::truth::{OpenOrder, Subject, Truth};
+use windvane_engine::{
+    Amount, ClientOrderId, Input, Intent, OrderSeq, OrderStatus, Outcome, Request, Side,
+    StrategyId, Surface, Time, UserEvent,
+};
+
+use super::succession::{killed, next_config};
+use super::support::{Account, MM, OTHER, USDT, fill, limit, report, update};
+use super::world::{no_trades, ready};
+
+impl Account {
+    fn steer(&mut self, strategy: StrategyId, command: Command) {
+        self.handle(Input::Steer { strategy, command });
+    }
+
+    fn rejection(&mut self, strategy: StrategyId) -> Option<Rule> {
+        self.call(strategy, |callback, engine| {
+            let rejected = callback.submit(engine, limit(Side::Buy, 990, 10)).err();
+            rejected.map(|rejection| rejection.rule)
+        })
+    }
+
+    /// What a strategy was told of the state, since the last time.
+    fn told(&mut self, strategy: StrategyId) -> Vec<i64> {
+        let of = |(to, kind, _): &(StrategyId, EventKind, [i64; 6])| {
+            *to == strategy && *kind == EventKind::RuntimeState
+        };
+        let told = self.events.iter().filter(|event| of(event));
+        let told = told.map(|(_, _, fields)| fields[0]).collect();
+        self.events.clear();
+        told
+    }
+
+    fn cancels(&self) -> usize {
+        let cancels = self.sent.iter();
+        cancels
+            .filter(|request| matches!(request, Request::Cancel { .. }))
+            .count()
+    }
+
+    /// Ten were bought at 100.0 by this strategy.
+    fn bought(&mut self, strategy: StrategyId) -> OrderSeq {
+        let order = self.submit(strategy, limit(Side::Buy, 1000, 10));
+        self.confirm_countdowns();
+        let id = self.id(strategy, order);
+        let trade = i64::try_from(order.0).unwrap();
+        self.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+        self.update(fill(id, Side::Buy, trade, 10, 10, OrderStatus::Filled));
+        self.sent.clear();
+        order
+    }
+
+    fn markets(&self) -> usize {
+        let places = self.sent.iter();
+        places
+            .filter(
+                |request| matches!(request, Request::Place(order) if order.terms.price.is_none()),
+            )
+            .count()
+    }
+}
+
+#[test]
+fn a_pause_of_one_strategy_leaves_the_others_alone() {
+    let mut account = ready();
+    account.steer(MM, Command::Pause);
+    assert_eq!(account.told(MM), [RunState::Paused as i64]);
+    assert_eq!(account.rejection(MM), Some(Rule::Paused));
+    assert_eq!(account.rejection(OTHER), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+
+    account.handle(Input::Command(Command::Pause));
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.told(MM), [] as [i64; 0], "nothing changed for it");
+    assert_eq!(account.rejection(MM), Some(Rule::Paused));
+    account.steer(MM, Command::Resume);
+    assert_eq!(account.told(MM), [RunState::Ready as i64]);
+    assert_eq!(account.rejection(MM), None);
+}
+
+#[test]
+fn a_halt_of_one_strategy_cancels_its_orders_and_holds_across_a_kill() {
+    let mut account = ready();
+    let order = account.rest();
+    let theirs = account.submit(OTHER, limit(Side::Buy, 990, 10));
+    account.sent.clear();
+    account.steer(MM, Command::Halt);
+    let id = account.id(MM, order);
+    let cancelled = |request: &Request| matches!(request, Request::Cancel { client_order_id, .. } if *client_order_id == id);
+    assert!(matches!(&account.sent[..], [request] if cancelled(request)));
+    assert!(account.engine.orders().live(theirs).is_some());
+    account.steer(MM, Command::Pause);
+    assert_eq!(
+        account.engine.latch_of(MM),
+        Latch::Halted,
+        "the stricter holds"
+    );
+
+    let mut account = killed(account, next_config());
+    assert_eq!(account.engine.latch_of(MM), Latch::Halted);
+    assert_eq!(account.engine.latch_of(OTHER), Latch::None);
+    let open = account.open_order(order);
+    account.begin();
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![open]),
+            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Trades { .. } => no_trades(),
+        };
+        account.tell(subject, truth);
+    }
+    assert_eq!(account.cancels(), 1, "what rested is cancelled again");
+    assert_eq!(account.rejection(MM), Some(Rule::Halted));
+}
+
+#[test]
+fn a_halt_whose_journal_was_lost_cancels_what_it_finds() {
+    let mut account = ready();
+    account.steer(MM, Command::Halt);
+    let id = ClientOrderId::new("mm.3.5").unwrap();
+    let subject = Subject::OpenOrders {
+        surface: Surface::Futures,
+    };
+    account.wait(31);
+    assert_eq!(account.take_question(), Some(subject));
+    let open = OpenOrder {
+        report: report(id, OrderStatus::New, 0),
+        terms: limit(Side::Buy, 990, 10),
+    };
+    account.tell(subject, Truth::OpenOrders(vec![open]));
+    assert_eq!(account.cancels(), 1);
+}
+
+#[test]
+fn a_flatten_of_one_strategy_closes_its_part_alone() {
+    let mut account = ready();
+    account.bought(MM);
+    account.bought(OTHER);
+    account.steer(MM, Command::Flatten);
+    let closing = match &account.sent[..] {
+        [Request::Place(order)] => order.terms,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((closing.side, closing.qty.unwrap().0), (Side::Sell, 10));
+    assert!(account.engine.is_flattening(MM) && !account.engine.is_flattening(OTHER));
+    account.handle(Input::Command(Command::Resume));
+    assert!(account.engine.is_flattening(MM), "it is its own");
+    assert_eq!(account.rejection(OTHER), None);
+}
+
+#[test]
+fn closing_waits_for_certainty_and_goes_on_after_a_kill() {
+    let mut account = ready();
+    account.bought(MM);
+    account.live(LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(account.markets(), 0, "blind");
+    account.live(LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+    account.sync();
+    assert_eq!(account.markets(), 1, "it was halted all the time");
+
+    let mut account = ready();
+    account.bought(MM);
+    account.live(LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+    account.steer(MM, Command::Flatten);
+    let mut account = killed(account, next_config());
+    account.begin();
+    account.sync();
+    account.confirm_countdowns();
+    assert_eq!(account.markets(), 1);
+}
+
+#[test]
+fn a_new_instance_is_out_of_quarantine_and_sets_its_own_timers() {
+    let mut account = ready();
+    let (kind, strategy) = (FaultKind::Fuel, MM);
+    account.call(MM, |callback, engine| {
+        callback.set_timer(engine, Time::NEVER, 4).unwrap();
+    });
+    account.handle(Input::Fault { strategy, kind });
+    account.steer(MM, Command::Resume);
+    assert_eq!(account.engine.fault(MM), Some(kind), "a word frees nobody");
+    assert_eq!(account.rejection(MM), Some(Rule::Quarantined));
+    account.events.clear();
+    account.handle(Input::Renew { strategy });
+    assert_eq!(account.engine.fault(MM), None);
+    assert_eq!(account.told(MM), [RunState::Ready as i64]);
+    assert_eq!(account.rejection(MM), None);
+    let timers = [Intent::SetTimer {
+        time: account.now.plus_ms(5),
+        token: 4,
+    }];
+    account.handle(Input::Answer {
+        strategy,
+        intents: &timers,
+    });
+    account.handle(Input::Renew { strategy });
+    account.events.clear();
+    account.pass(10);
+    let fired = account.events.iter();
+    assert_eq!(
+        fired
+            .filter(|(_, kind, _)| *kind == EventKind::Timer)
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn limits_change_while_it_runs_and_a_configuration_of_others_does_not_count() {
+    let mut account = ready();
+    let terms = |max| StrategyTerms {
+        limits: RiskLimits {
+            max_open_orders: Some(max),
+            ..RiskLimits::default()
+        },
+        on_fault: OnFault::Keep,
+    };
+    let mut next = Reconfiguration {
+        strategies: vec![terms(0)],
+        ..Reconfiguration::default()
+    };
+    account.handle(Input::Reconfigure(&next));
+    assert_eq!(account.rejection(MM), None);
+    next.strategies = vec![terms(0), terms(9)];
+    account.handle(Input::Reconfigure(&next));
+    assert_eq!(account.rejection(MM), Some(Rule::RiskOpenOrders));
+    assert_eq!(account.rejection(OTHER), None);
+    next.limits.max_open_orders = Some(2);
+    account.handle(Input::Reconfigure(&next));
+    assert_eq!(
+        account.rejection(OTHER),
+        Some(Rule::RiskOpenOrders),
+        "the account's"
+    );
+}
+
+#[test]
+fn orders_of_others_are_shown_as_the_venue_tells_of_them() {
+    let mut account = ready();
+    let id = ClientOrderId::new("by-hand").unwrap();
+    account.update(update(id, Side::Buy, OrderStatus::New, 0));
+    let shown: Vec<_> = account.engine.external_orders().copied().collect();
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0].report.client_order_id, id);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    assert_eq!(account.engine.external_orders().count(), 0);
+
+    account.wait(31);
+    let subject = account.take_question().unwrap();
+    account.tell(subject, Truth::OpenOrders(shown.clone()));
+    assert_eq!(account.engine.external_orders().count(), 1);
+    account.sync();
+    account.wait(31);
+    let subject = account.take_question().unwrap();
+    account.update(update(id, Side::Buy, OrderStatus::PartiallyFilled, 4));
+    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    let shown = account.engine.external_orders().next().unwrap();
+    assert_eq!(
+        shown.report.executed_qty.0, 4,
+        "an event is newer than the list"
+    );
+    assert!(
+        !account
+            .sent
+            .iter()
+            .any(|request| matches!(request, Request::Cancel { .. }))
+    );
+}
+
+#[test]
+fn what_the_venue_rounds_is_told_apart_from_what_it_corrects() {
+    let mut account = ready();
+    account.bought(MM);
+    let mut told = |difference: i128| {
+        let balance = account.engine.balance(Surface::Futures, USDT);
+        account.notices.clear();
+        account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+            surface: Surface::Futures,
+            reason: AccountReason::Order,
+            balances: vec![BalanceUpdate {
+                asset: USDT,
+                total: balance.total + Amount(difference),
+                locked: Amount::ZERO,
+                change: Amount::ZERO,
+            }],
+            positions: Vec::new(),
+            transaction_time: Time(0),
+        })));
+        match account.notices[..] {
+            [Notice::Adjusted { cause, .. }] => cause,
+            ref other => panic!("{other:?}"),
+        }
+    };
+    // The fill was worth 1 USDT.
+    assert_eq!(told(100), Cause::Rounding);
+    assert_eq!(told(-100), Cause::Rounding);
+    assert_eq!(told(101), Cause::Event);
+}
