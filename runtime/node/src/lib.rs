@@ -12,3 +12,4 @@ pub mod recording;
 pub mod report;
 pub mod results;
 pub mod strategies;
+pub mod watchdog;

@@ -19,6 +19,7 @@ mod show;
 mod steer;
 mod venue;
 mod watch;
+mod watchdog;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -89,6 +90,9 @@ enum Verb {
     Halt(steer::Instance),
     /// Halt, then close own positions
     Flatten(steer::Instance),
+    /// The watchdog process of spot orders, which `run` starts
+    #[command(hide = true)]
+    Watchdog(watchdog::Watchdog),
 }
 
 /// Why a verb did not do its work: one sentence.
@@ -123,8 +127,12 @@ impl From<ConfigError> for Failure {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    log_to_stderr(&arguments.verb);
-    let result = arguments.verb.run();
+    let result = if let Verb::Watchdog(watchdog) = arguments.verb {
+        watchdog.run()
+    } else {
+        log_to_stderr(&arguments.verb);
+        arguments.verb.run()
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(sentence)) => {
@@ -170,22 +178,33 @@ impl Verb {
             Self::Resume(instance) => instance.command(Command::Resume),
             Self::Halt(instance) => instance.command(Command::Halt),
             Self::Flatten(instance) => instance.command(Command::Flatten),
+            // It logs in a way of its own, and was run already.
+            Self::Watchdog(watchdog) => watchdog.run(),
         }
     }
 }
 
 /// What runs unattended says more of itself than what somebody waits for.
 fn log_to_stderr(verb: &Verb) {
-    use tracing_subscriber::EnvFilter;
     let usual = match verb {
         Verb::Run(_) => "info",
         _ => "warn",
     };
+    log_to(usual, std::io::stderr);
+}
+
+fn log_to<W>(usual: &str, writer: W)
+where
+    W: for<'a> tracing_subscriber::fmt::MakeWriter<'a> + Send + Sync + 'static,
+{
+    use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(usual));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_target(false)
+        // A terminal that is gone is no reason to end.
+        .log_internal_errors(false)
         .init();
 }
 

@@ -1,5 +1,6 @@
 //! Where the venue is and who asks: arguments that the verbs of a client share.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -78,6 +79,28 @@ impl Place {
     ) -> Result<Settings, Failure> {
         let config = self.config()?;
         self.settings_of(&config, needs)
+    }
+
+    /// The arguments that lead to the same place.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut add = |name: &str, value: &OsStr| arguments.extend([name.into(), value.into()]);
+        if let Some(file) = &self.config {
+            add("--config", file.as_os_str());
+        }
+        for set in &self.set {
+            add("--set", set.as_ref());
+        }
+        if let Some(file) = &self.venue {
+            add("--venue", file.as_os_str());
+            add("--account", self.account.to_string().as_ref());
+        }
+        match self.api {
+            Some(Api::V1) => add("--api", "v1".as_ref()),
+            Some(Api::V3) => add("--api", "v3".as_ref()),
+            None => {}
+        }
+        arguments
     }
 
     /// The configuration.

@@ -7,6 +7,7 @@ use super::place::Place;
 use crate::config::{Api, Config, Mode};
 use crate::connection::Needs;
 use crate::live;
+use crate::watchdog;
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -26,7 +27,10 @@ impl Run {
         }
         let needs = needs(&config, self.place.api.map(Into::into));
         let settings = self.place.settings_of(&config, |_| Ok(needs))?;
-        super::block_on(live::run(&config, settings))?.map_err(|error| {
+        let begin = watchdog::Begin {
+            arguments: self.place.arguments(),
+        };
+        super::block_on(live::run(&config, settings, begin))?.map_err(|error| {
             if error.is_usage() {
                 Failure::usage(error)
             } else {

@@ -21,7 +21,7 @@ use windvane_venue::speak::{MarketReader, Speaker};
 use super::carrier::{Carrier, venue_surface};
 use super::desk::Counter;
 use super::guests::LiveGuests;
-use super::mailbox::{self, Inbox, Mailbox};
+use super::mailbox::{self, Happened, Inbox, Mailbox};
 use super::outside::{Outside, Showing};
 use super::pulse::{self, Clock, Module, Pulse};
 use super::recover::{self, Restored};
@@ -29,6 +29,7 @@ use super::{LiveError, Running, plan, start, streams};
 use crate::assembly;
 use crate::config::{Config, InstrumentName};
 use crate::strategies::{self, Guest};
+use crate::watchdog::{self, Keeper, Plan};
 
 /// Begins a run.
 pub async fn begin(
@@ -36,6 +37,7 @@ pub async fn begin(
     settings: windvane_client::Settings,
     directory: Arc<Directory>,
     counter: Counter,
+    watchdog: watchdog::Begin,
 ) -> Result<Running, LiveError> {
     let guests = blocking({
         let config = config.clone();
@@ -65,6 +67,7 @@ pub async fn begin(
         speaker,
         assets,
         directory,
+        watchdog,
     };
     prepared.go(guests, ready, recovered, counter)
 }
@@ -104,6 +107,7 @@ struct Prepared<'a> {
     speaker: Speaker,
     assets: Assets,
     directory: Arc<Directory>,
+    watchdog: watchdog::Begin,
 }
 
 impl Prepared<'_> {
@@ -150,7 +154,9 @@ impl Prepared<'_> {
         }
         driver.handle(clock.now(), Input::Live(&LiveInput::Begin));
         let reconnects = self.open_streams(&mailbox)?;
+        let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = self.outside(counter, reconnects, mailbox.clone(), modules, &latched);
+        let outside = Outside { keeper, ..outside };
         self.run_pulse(clock, driver, journal, outside, inbox, mailbox)
     }
 
@@ -170,6 +176,32 @@ impl Prepared<'_> {
             tokio::spawn(streams::clock(surface, client, mailbox.clone()));
         }
         Ok(reconnects)
+    }
+
+    /// Starts the watchdog process where spot orders are to be watched.
+    fn watchdog(&self, epoch: u64, mailbox: &Mailbox) -> Result<Option<Keeper>, LiveError> {
+        if !start::is_watched(self.config, &self.names) {
+            return Ok(None);
+        }
+        let spot = self
+            .names
+            .iter()
+            .filter(|name| name.surface == Surface::Spot);
+        let strategies = self.config.strategies.iter();
+        let plan = Plan {
+            strategies: strategies
+                .map(|strategy| strategy.id.as_str().to_owned())
+                .collect(),
+            symbols: spot.map(|name| name.symbol.clone()).collect(),
+            epoch,
+            countdown_ms: self.config.heartbeat.countdown_ms,
+            absence_ms: start::absence_ms(self.config).unsigned_abs(),
+            orders_may_rest: false,
+        };
+        let mailbox = mailbox.clone();
+        let tell = move |input| mailbox.tell(Happened::Live(input));
+        let begin = self.watchdog.clone();
+        Ok(Some(Keeper::start(begin, plan, self.client.clone(), tell)?))
     }
 
     fn outside(
@@ -199,6 +231,7 @@ impl Prepared<'_> {
             directory: Arc::clone(&self.directory),
             modules,
             showing: Showing::new(latched),
+            keeper: None,
         }
     }
 

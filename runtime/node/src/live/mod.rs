@@ -31,6 +31,7 @@ use windvane_journal::Directory;
 
 use crate::config::Config;
 use crate::strategies::ModuleError;
+use crate::watchdog;
 
 use desk::Desk;
 pub use desk::TOKEN_FILE;
@@ -133,11 +134,15 @@ impl LiveError {
     }
 }
 
-/// Runs until it is asked to end.
+/// Runs until it is asked to end; `watchdog` says how its watchdog process is started.
 ///
 /// # Errors
 /// It did not come about, or did not end in order.
-pub async fn run(config: &Config, settings: windvane_client::Settings) -> Result<(), LiveError> {
+pub async fn run(
+    config: &Config,
+    settings: windvane_client::Settings,
+    watchdog: watchdog::Begin,
+) -> Result<(), LiveError> {
     if config.strategies.is_empty() {
         return Err(LiveError::NoStrategy);
     }
@@ -147,7 +152,7 @@ pub async fn run(config: &Config, settings: windvane_client::Settings) -> Result
     let (desk, counter) = Desk::open(config).await?;
     notifier.ready();
     let began = tokio::select! {
-        began = begin::begin(config, settings, directory, counter) => Some(began?),
+        began = begin::begin(config, settings, directory, counter, watchdog) => Some(began?),
         () = signals.next() => None,
         () = desk.keep_alive() => None,
     };

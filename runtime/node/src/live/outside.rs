@@ -20,6 +20,7 @@ use super::carrier::Carrier;
 use super::mailbox::Mailbox;
 use super::pulse::Module;
 use super::{show, streams, tell};
+use crate::watchdog::Keeper;
 
 /// People are shown a new state this often at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
@@ -43,6 +44,8 @@ pub struct Outside {
     pub directory: Arc<Directory>,
     pub modules: Vec<Module>,
     pub showing: Showing,
+    /// The watchdog process, where spot orders are to be watched.
+    pub keeper: Option<Keeper>,
 }
 
 /// What is shown beside the engine's state.
@@ -88,6 +91,20 @@ impl Outside {
             table::ORDERS.of([strategy, "sent"]).increment(1);
         }
         self.carrier.carry(request, since);
+    }
+
+    /// Gives the watchdog process a sign of health.
+    pub fn beat(&self, number: u64) {
+        if let Some(keeper) = &self.keeper {
+            keeper.beat(number);
+        }
+    }
+
+    /// Lets the watchdog process end: the run ended in order.
+    pub fn let_watchdog_go(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.end();
+        }
     }
 
     /// Connects a user stream anew.

@@ -165,6 +165,9 @@ impl Pulse {
         };
         self.driver.seal();
         self.act(&mut state);
+        if ended == Ended::Stopped {
+            self.outside.let_watchdog_go();
+        }
         if let Err(failure) = self.journal.close() {
             tracing::error!(%failure, "the last records may not be durable");
         }
@@ -373,7 +376,7 @@ impl Pulse {
                 }
                 Action::Request(request) => self.outside.carry(request, state.event_at),
                 Action::Reconnect(surface) => self.outside.reconnect(surface),
-                Action::Beat(_) => {}
+                Action::Beat(number) => self.outside.beat(number),
                 Action::Notice(notice) => self.outside.notice(self.driver.engine(), &notice),
             }
         }

@@ -150,17 +150,17 @@ pub fn engine_config(
 ) -> EngineConfig {
     let made = assembly::engine_config(config, names, instruments, assets, Vec::new(), epoch);
     EngineConfig {
-        live: Some(live_config(config, surfaces(names))),
+        live: Some(live_config(config, names)),
         keep_journal: true,
         ..made
     }
 }
 
-fn live_config(config: &Config, surfaces: Vec<Surface>) -> LiveConfig {
+fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
     let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     let fee = rescale(config.sim.fees.taker, 6).and_then(|ppm| i64::try_from(ppm).ok());
     LiveConfig {
-        surfaces,
+        surfaces: surfaces(names),
         countdown_ms: ms(config.heartbeat.countdown_ms),
         renew_ms: ms(config.heartbeat.interval_ms),
         reconcile_ms: ms(config.reconcile.interval_ms),
@@ -176,12 +176,17 @@ fn live_config(config: &Config, surfaces: Vec<Surface>) -> LiveConfig {
         },
         multi_assets: config.account.multi_assets,
         fee_estimate_ppm: fee.unwrap_or_default(),
-        watchdog: false,
+        watchdog: is_watched(config, names),
     }
 }
 
+/// Whether a watchdog process watches spot orders: spot has no dead man's switch of its own.
+pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
+    config.run.mode == config::Mode::Live && surfaces(names).contains(&Surface::Spot)
+}
+
 /// When a request that was lost can no longer arrive (promise 2).
-fn absence_ms(config: &Config) -> i64 {
+pub fn absence_ms(config: &Config) -> i64 {
     let venue = &config.venue;
     let apis = [venue.spot.api, venue.futures.api].map(|api| api.unwrap_or(venue.api));
     let window_ms = if apis.contains(&config::Api::V3) {

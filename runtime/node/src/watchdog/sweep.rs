@@ -1,0 +1,137 @@
+//! Cancels what rests of a run that is dead or not healthy, until nothing does: order by order, by
+//! client order id, never what is not the run's.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use windvane_client::budget::Lane;
+use windvane_client::{Client, NotDone};
+use windvane_venue::route::Surface;
+use windvane_venue::wire::spot::{CancelOrder, OpenOrders};
+
+use super::Plan;
+
+/// So many listings in a row must show nothing.
+const CLEAN: u32 = 2;
+/// Between listings: after orders were cancelled, and while a late request could still arrive.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
+/// After a failure, doubled each time from the first to the second.
+const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// Waits so long for its share of the weight.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Cancels that are on their way at the same time.
+const AT_ONCE: usize = 8;
+/// A venue that has refused every question for so long will not be asked for ever.
+const GIVE_UP: Duration = Duration::from_hours(1);
+
+/// What one listing of every symbol showed.
+#[derive(Debug, Default)]
+struct Round {
+    found: usize,
+    /// Questions that were refused, and their words.
+    refused: Option<String>,
+    /// Something is not known: wait at least so long.
+    wait: Option<Duration>,
+}
+
+/// Cancels until nothing of the run rests and nothing of it can arrive any more; `told` is called
+/// with each round. Answers how many orders it found, or why it gave up.
+pub(super) async fn sweep(
+    client: &Client,
+    plan: &Plan,
+    told: &mut dyn FnMut(),
+) -> Result<usize, String> {
+    let client = client.in_lane(Lane::Cancel).with_patience(PATIENCE);
+    let begun = Instant::now();
+    let nothing_arrives = begun + Duration::from_millis(plan.absence_ms);
+    let (mut clean, mut found, mut retry) = (0, 0, RETRY.0);
+    let mut answered = begun;
+    loop {
+        told();
+        let asked = Instant::now();
+        let round = round(&client, plan).await;
+        found += round.found;
+        if let Some(words) = &round.refused {
+            tracing::error!(words, "the venue refuses to list or to cancel");
+            if answered.elapsed() > GIVE_UP {
+                return Err(words.clone());
+            }
+            // Most often it is the clock.
+            let _ = client.sync_clock(Surface::Spot, 1).await;
+        } else {
+            answered = Instant::now();
+        }
+        let failed = round.refused.is_some() || round.wait.is_some();
+        if failed {
+            clean = 0;
+            sleep(round.wait.unwrap_or_default().max(retry)).await;
+            retry = (retry * 2).min(RETRY.1);
+            continue;
+        }
+        retry = RETRY.0;
+        clean = if round.found == 0 { clean + 1 } else { 0 };
+        if clean >= CLEAN && asked >= nothing_arrives {
+            return Ok(found);
+        }
+        let last = nothing_arrives.saturating_duration_since(Instant::now());
+        let pause = if clean < CLEAN {
+            AGAIN.0
+        } else {
+            AGAIN.1.min(last)
+        };
+        sleep(pause).await;
+    }
+}
+
+/// Lists every symbol, and cancels what is the run's.
+async fn round(client: &Client, plan: &Plan) -> Round {
+    let mut round = Round::default();
+    for symbol in &plan.symbols {
+        let question = OpenOrders::new().symbol(symbol.as_str());
+        let listed = match client.spot().open_orders(&question).await.into_result() {
+            Ok(listed) => listed,
+            Err(not_done) => {
+                round.failed(&not_done, symbol);
+                continue;
+            }
+        };
+        let own = listed.into_iter().map(|order| order.client_order_id);
+        let own: Vec<_> = own.filter(|id| plan.is_own(id)).collect();
+        round.found += own.len();
+        for some in own.chunks(AT_ONCE) {
+            let cancels = some.iter().map(|id| {
+                let (client, symbol, id) = (client.clone(), symbol.clone(), id.clone());
+                async move { cancel(&client, &symbol, &id).await }
+            });
+            for became in cancels.collect::<JoinSet<_>>().join_all().await {
+                if let Err(not_done) = became {
+                    round.failed(&not_done, symbol);
+                }
+            }
+        }
+    }
+    round
+}
+
+async fn cancel(client: &Client, symbol: &str, id: &str) -> Result<(), NotDone> {
+    let request = CancelOrder::new(symbol).client_order_id(id);
+    match client.spot().cancel_order(&request).await.into_result() {
+        Ok(_) => tracing::warn!(symbol, id, "cancelled"),
+        // It was filled or cancelled meanwhile: the next listing tells.
+        Err(NotDone::Refused(refusal)) => tracing::info!(symbol, id, %refusal, "not cancelled"),
+        Err(not_done) => return Err(not_done),
+    }
+    Ok(())
+}
+
+impl Round {
+    fn failed(&mut self, not_done: &NotDone, symbol: &str) {
+        tracing::warn!(symbol, %not_done, "asked again");
+        match not_done {
+            NotDone::Refused(_) => self.refused = Some(not_done.to_string()),
+            NotDone::Unknown(_) => self.wait = self.wait.max(Some(Duration::ZERO)),
+            NotDone::Wait(wait) => self.wait = self.wait.max(Some(wait.after)),
+        }
+    }
+}
