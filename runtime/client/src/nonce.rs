@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use windvane_venue::planted;
+
 static PROCESS: Nonces = Nonces::new();
 
 /// A source of nonces. One source must serve everything that signs for the same user: the venue
@@ -42,7 +44,12 @@ impl Nonces {
     pub fn next(&self, server_us: u64) -> u64 {
         let mut last = self.last.load(Ordering::Relaxed);
         loop {
-            let nonce = server_us.max(last.saturating_add(1));
+            let least = if planted!(NonceRepeated) {
+                last
+            } else {
+                last.saturating_add(1)
+            };
+            let nonce = server_us.max(least);
             let swapped =
                 self.last
                     .compare_exchange_weak(last, nonce, Ordering::Relaxed, Ordering::Relaxed);

@@ -153,6 +153,10 @@ mod choice {
             "a cancel leaves while its order waits for the journal"
         BanIgnored "ban-ignored"
             "requests go on although the venue said stop"
+        NonceRepeated "nonce-repeated"
+            "two requests of one microsecond have the same nonce"
+        KeyExpiryIgnored "key-expiry-ignored"
+            "a user stream whose listen key expired is trusted"
     }
 
     impl std::str::FromStr for Planted {

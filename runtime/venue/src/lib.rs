@@ -40,3 +40,6 @@ pub use join::{DiffStep, Joiner, Pending, SnapshotStep};
 pub use number::{Number, NumberError};
 pub use symbol_rules::SymbolRules;
 pub use taker_side::TakerSide;
+/// For crates that know the engine through this one alone.
+#[doc(hidden)]
+pub use windvane_engine::planted;

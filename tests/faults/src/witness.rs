@@ -125,6 +125,11 @@ pub enum Seen {
         /// The connection that it came on.
         stream: u64,
     },
+    /// The answer to a PING on a user stream reached the runtime.
+    Pong {
+        /// The connection.
+        stream: u64,
+    },
     /// A connection of a stream came about, or ended, as the runtime sees it.
     Stream {
         /// Which.

@@ -13,6 +13,7 @@ mod window;
 mod tests;
 
 use windvane_venue::error::Limit;
+use windvane_venue::planted;
 use windvane_venue::route::{Counted, Route};
 use windvane_venue::wire::Parameters;
 
@@ -228,6 +229,9 @@ impl Budget {
     /// order limit is told by what it lacks (`Retry-After`; spec 1, Limits, rule 5), which on any
     /// other request says nothing. All else stops everything, cancels too.
     pub fn refused(&mut self, now_ms: u64, limit: Limit, after_ms: Option<u64>, cost: &Cost) {
+        if planted!(BanIgnored) {
+            return;
+        }
         match limit {
             Limit::Orders if cost.orders > 0 => {
                 let interval = self.orders.iter().map(Window::interval_ms).min();

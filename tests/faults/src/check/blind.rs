@@ -1,5 +1,6 @@
 //! Blind means careful: no strategy's order that could add exposure is taken while the user stream
-//! of its surface is down, or before open orders were read after it came up (promise 5).
+//! of its surface is down or silent, its listen key expired, or before open orders were read after
+//! it came up (promise 5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +8,32 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
+/// A PING every 5 s is answered within 10 s (promise 4); what comes later is silence, and some time
+/// goes by until it is noticed.
+const SILENCE_NS: i64 = 20_000_000_000;
+
 /// What is known of a surface.
 #[derive(Debug, Default)]
 struct Sight {
+    stream: u64,
     up: bool,
+    expired: bool,
     read: bool,
+    alive_ns: i64,
 }
 
 impl Sight {
-    fn doubt(&self) -> Option<&'static str> {
-        match (self.up, self.read) {
-            (true, true) => None,
-            (true, false) => Some("open orders were not read since the user stream came up"),
-            (false, _) => Some("the user stream is down"),
+    fn doubt(&self, now_ns: i64) -> Option<&'static str> {
+        if !self.up {
+            Some("the user stream is down")
+        } else if self.expired {
+            Some("the listen key expired")
+        } else if now_ns - self.alive_ns > SILENCE_NS {
+            Some("the user stream is silent")
+        } else if !self.read {
+            Some("open orders were not read since the user stream came up")
+        } else {
+            None
         }
     }
 }
@@ -29,15 +43,29 @@ impl Sight {
 pub struct Blind {
     surfaces: BTreeMap<String, Sight>,
     questions: BTreeMap<RequestId, String>,
+    /// Events that say that their listen key expired.
+    expiries: BTreeSet<u64>,
     /// Orders that were intended while a surface could not be seen: which, and why not.
     doubtful: BTreeMap<String, BTreeSet<(String, &'static str)>>,
 }
 
 impl Blind {
-    fn intended(&mut self, id: &str) {
+    /// The connection brought something.
+    fn alive(&mut self, stream: u64, now_ns: i64, expired: bool) {
+        let sight = self
+            .surfaces
+            .values_mut()
+            .find(|sight| sight.stream == stream);
+        if let Some(sight) = sight {
+            sight.alive_ns = now_ns;
+            sight.expired |= expired;
+        }
+    }
+
+    fn intended(&mut self, id: &str, now_ns: i64) {
         for surface in ["spot", "futures"] {
             let sight = self.surfaces.entry(surface.to_owned()).or_default();
-            if let Some(doubt) = sight.doubt() {
+            if let Some(doubt) = sight.doubt(now_ns) {
                 let doubts = self.doubtful.entry(id.to_owned()).or_default();
                 doubts.insert((surface.to_owned(), doubt));
             }
@@ -56,22 +84,38 @@ impl Check for Blind {
                 self.surfaces.clear();
                 self.questions.clear();
             }
+            // Silence is the process's own while it is stopped.
+            Seen::Process(ProcessSeen::Resumed { .. }) => {
+                for sight in self.surfaces.values_mut() {
+                    sight.alive_ns = entry.at_ns;
+                }
+            }
+            Seen::Emitted { event, text, .. } if text.contains("\"listenKeyExpired\"") => {
+                self.expiries.insert(*event);
+            }
+            Seen::Delivered { event, stream } => {
+                let expired = self.expiries.contains(event);
+                self.alive(*stream, entry.at_ns, expired);
+            }
+            Seen::Pong { stream } => self.alive(*stream, entry.at_ns, false),
             Seen::Stream {
+                stream,
                 surface,
                 user: true,
                 up,
-                ..
             } => {
                 let sight = Sight {
+                    stream: *stream,
                     up: *up,
-                    read: false,
+                    alive_ns: entry.at_ns,
+                    ..Sight::default()
                 };
                 self.surfaces.insert(surface.clone(), sight);
                 self.questions.retain(|_, asked| asked != surface);
             }
             Seen::Intended {
                 client_order_id, ..
-            } => self.intended(client_order_id),
+            } => self.intended(client_order_id, entry.at_ns),
             Seen::Sent(request) => match wire::asked(request) {
                 Asked::OpenOrders => {
                     self.questions.insert(request.id, request.surface.clone());
@@ -135,6 +179,23 @@ mod tests {
     fn an_order_before_the_state_was_read_is_found() {
         let up = seeing().stream(false).stream(true);
         let broken = up.intend("mm.a.1").place("mm.a.1");
+        assert!(verdict(Blind::default(), &broken).is_err());
+    }
+
+    #[test]
+    fn an_order_on_a_silent_stream_is_found() {
+        let later = |ms| seeing().later_ms(ms).intend("mm.a.1").place("mm.a.1");
+        assert_eq!(verdict(Blind::default(), &later(19_000)), Ok(()));
+        assert!(verdict(Blind::default(), &later(21_000)).is_err());
+        let pong = seeing().later_ms(19_000).pong().later_ms(19_000);
+        let sound = pong.intend("mm.a.1").place("mm.a.1");
+        assert_eq!(verdict(Blind::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn an_order_after_the_listen_key_expired_is_found() {
+        let expired = seeing().user_event(&serde_json::json!({"e": "listenKeyExpired"}));
+        let broken = expired.intend("mm.a.1").place("mm.a.1");
         assert!(verdict(Blind::default(), &broken).is_err());
     }
 

@@ -261,12 +261,26 @@ impl Log {
 
     pub fn order_event(self, id: &str, status: &str, executed: &str) -> Self {
         let order = json!({"c": id, "X": status, "z": executed});
-        let event = self.entries.len() as u64;
+        self.user_event(&json!({"e": "ORDER_TRADE_UPDATE", "o": order}))
+    }
+
+    /// An event of the user stream, which is delivered.
+    pub fn user_event(self, event: &Value) -> Self {
+        let number = self.entries.len() as u64;
+        let text = event.to_string();
         self.with(Seen::Emitted {
-            event,
+            event: number,
             surface: "futures".to_owned(),
             stream: 1,
-            text: json!({"e": "ORDER_TRADE_UPDATE", "o": order}).to_string(),
+            text,
         })
+        .with(Seen::Delivered {
+            event: number,
+            stream: 1,
+        })
+    }
+
+    pub fn pong(self) -> Self {
+        self.with(Seen::Pong { stream: 1 })
     }
 }
