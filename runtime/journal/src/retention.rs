@@ -32,13 +32,12 @@ pub struct Pruned {
 }
 
 impl Directory {
-    /// Drops segments beyond what is kept, as of `now`. What was put aside as damaged stays.
+    /// What [`Self::prune`] would drop.
     ///
     /// # Errors
-    /// The disk refused; what was dropped until then is gone.
-    pub fn prune(&self, keep: Keep, now: SystemTime) -> io::Result<Pruned> {
+    /// The folder cannot be read.
+    pub fn prunable(&self, keep: Keep, now: SystemTime) -> io::Result<Pruned> {
         let journal = self.journal();
-        remove_pruned(&journal)?;
         let numbers = segments(&journal)?;
         let mut sizes = Vec::with_capacity(numbers.len());
         for &number in &numbers {
@@ -53,11 +52,25 @@ impl Directory {
             if total <= keep.bytes && age <= keep.age {
                 break;
             }
-            // Renamed first, so that half a segment is never taken for one.
-            fs::rename(&folder, journal.join(format!("{number:08x}.{PRUNED}")))?;
             total -= bytes;
             pruned.segments.push(*number);
             pruned.bytes += bytes;
+        }
+        Ok(pruned)
+    }
+
+    /// Drops segments beyond what is kept, as of `now`. What was put aside as damaged stays.
+    ///
+    /// # Errors
+    /// The disk refused; what was dropped until then is gone.
+    pub fn prune(&self, keep: Keep, now: SystemTime) -> io::Result<Pruned> {
+        let journal = self.journal();
+        remove_pruned(&journal)?;
+        let pruned = self.prunable(keep, now)?;
+        for &number in &pruned.segments {
+            // Renamed first, so that half a segment is never taken for one.
+            let folder = segment::folder(&journal, number);
+            fs::rename(&folder, journal.join(format!("{number:08x}.{PRUNED}")))?;
         }
         sync_folder(&journal)?;
         remove_pruned(&journal)?;

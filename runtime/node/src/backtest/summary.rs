@@ -13,7 +13,7 @@ use crate::config::{Config, Latency};
 use crate::recording::{Recording, RulesSource};
 use crate::results::{
     self, DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QueueSummary,
-    ResultWriter, StrategySummary, Summary, TimeShare,
+    ResultWriter, StrategySummary, Summary, TimeShare, hex,
 };
 
 /// Wall times of a run.
@@ -253,10 +253,4 @@ fn wasmtime_version() -> String {
         .nth(1)
         .and_then(|line| line.strip_prefix("version = "));
     version.unwrap_or_default().trim_matches('"').to_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(digit).collect()
 }

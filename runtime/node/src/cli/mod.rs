@@ -7,9 +7,11 @@
 mod backtest;
 mod build;
 mod call;
+mod check;
 mod data;
 mod demo;
 mod deposit;
+mod journal;
 mod place;
 mod progress;
 mod replay;
@@ -70,8 +72,13 @@ enum Verb {
     Venue(venue::Venue),
     /// Run strategies on an account, unattended, until a signal ends it
     Run(run::Run),
+    /// Look at everything that a run needs, and say go or what to mend
+    Check(check::Check),
     /// Play the journal of an instance again, and compare
     Replay(replay::Replay),
+    /// Verify, export and prune the journal of an instance
+    #[command(subcommand)]
+    Journal(journal::Journal),
     /// Ask a running instance how it is
     Status(steer::Instance),
     /// Ask a running instance for its own orders that may be live
@@ -168,7 +175,9 @@ impl Verb {
             Self::Deposit(deposit) => deposit.run(),
             Self::Venue(venue) => venue.run(),
             Self::Run(run) => run.run(),
+            Self::Check(check) => check.run(),
             Self::Replay(replay) => replay.run(),
+            Self::Journal(journal) => journal.run(),
             Self::Status(instance) => instance.ask(Question::Status),
             Self::Orders(instance) => instance.ask(Question::Orders),
             Self::Positions(instance) => instance.ask(Question::Positions),

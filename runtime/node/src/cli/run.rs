@@ -41,7 +41,7 @@ impl Run {
 }
 
 /// The keys that sign what a run sends; never the main wallet's, where an agent's is configured.
-fn needs(config: &Config, api: Option<windvane_client::Api>) -> Needs {
+pub(super) fn needs(config: &Config, api: Option<windvane_client::Api>) -> Needs {
     let venue = &config.venue;
     let apis = [venue.spot.api, venue.futures.api].map(|of| of.unwrap_or(venue.api));
     let wallet = match api {

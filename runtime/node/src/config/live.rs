@@ -1,8 +1,9 @@
 //! Sections that a live or paper runtime uses: `[run]`, `[venue]`, `[account]`, `[heartbeat]`,
-//! `[reconcile]`, `[admin]`.
+//! `[reconcile]`, `[journal]`, `[admin]`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -335,6 +336,35 @@ impl Default for Reconcile {
     fn default() -> Self {
         Self {
             interval_ms: 30_000,
+        }
+    }
+}
+
+/// `[journal]`: what is kept of it. The last two segments always are.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Journal {
+    /// Bytes of all segments together.
+    pub retain_bytes: u64,
+    /// Days since a segment was last written.
+    pub retain_days: u64,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Self {
+            retain_bytes: 4 << 30,
+            retain_days: 30,
+        }
+    }
+}
+
+impl Journal {
+    /// As the journal takes it.
+    pub const fn keep(&self) -> windvane_journal::Keep {
+        windvane_journal::Keep {
+            bytes: self.retain_bytes,
+            age: Duration::from_secs(self.retain_days.saturating_mul(24 * 3_600)),
         }
     }
 }

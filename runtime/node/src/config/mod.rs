@@ -21,8 +21,8 @@ use serde::Deserialize;
 pub use error::{ConfigError, Place};
 pub use instrument::InstrumentRules;
 pub use live::{
-    Account, Admin, Api, Endpoint, Heartbeat, Leave, MarketData, Mode, Names, Network, OnStart,
-    PositionMode, Reconcile, Run, Venue,
+    Account, Admin, Api, Endpoint, Heartbeat, Journal, Leave, MarketData, Mode, Names, Network,
+    OnStart, PositionMode, Reconcile, Run, Venue,
 };
 pub use secret::{KeySource, Secret, SecretError};
 pub use sim::{Backtest, Fees, Holding, Latency, OnDamage, Queue, Sim};
@@ -45,6 +45,8 @@ pub struct Config {
     pub heartbeat: Heartbeat,
     /// `[reconcile]`.
     pub reconcile: Reconcile,
+    /// `[journal]`.
+    pub journal: Journal,
     /// `[risk]`: limits of the whole account.
     pub risk: Risk,
     /// `[admin]`.

@@ -230,6 +230,7 @@ impl Prepared<'_> {
             beat: counter.beat,
             directory: Arc::clone(&self.directory),
             modules,
+            keep: self.config.journal.keep(),
             showing: Showing::new(latched),
             keeper: None,
         }

@@ -6,7 +6,9 @@
 
 mod begin;
 mod carrier;
+pub mod check;
 mod desk;
+pub mod export;
 mod guests;
 mod head;
 mod mailbox;

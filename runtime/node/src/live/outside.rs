@@ -24,11 +24,6 @@ use crate::watchdog::Keeper;
 
 /// People are shown a new state this often at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
-/// What the journal keeps.
-const KEEP: Keep = Keep {
-    bytes: 4 << 30,
-    age: Duration::from_hours(24 * 30),
-};
 
 /// What the thread reaches.
 pub struct Outside {
@@ -43,6 +38,8 @@ pub struct Outside {
     pub beat: Beat,
     pub directory: Arc<Directory>,
     pub modules: Vec<Module>,
+    /// What the journal keeps.
+    pub keep: Keep,
     pub showing: Showing,
     /// The watchdog process, where spot orders are to be watched.
     pub keeper: Option<Keeper>,
@@ -131,9 +128,9 @@ impl Outside {
 
     /// Drops old segments, beside the engine's thread.
     pub fn prune(&self) {
-        let directory = Arc::clone(&self.directory);
+        let (directory, keep) = (Arc::clone(&self.directory), self.keep);
         self.handle
-            .spawn_blocking(move || match directory.prune(KEEP, SystemTime::now()) {
+            .spawn_blocking(move || match directory.prune(keep, SystemTime::now()) {
                 Ok(pruned) if pruned.segments.is_empty() => {}
                 Ok(pruned) => {
                     let segments = pruned.segments.len();

@@ -83,7 +83,7 @@ pub struct Plan {
     pub interval_ms: u64,
     /// Its weight.
     pub limit: u32,
-    /// What must have its place.
+    /// What must have its place, and, in the lane of questions, what takes what is left.
     pub uses: Vec<Use>,
     /// Weight of a symbol: its heartbeats, and its trades after a gap.
     per_symbol: u64,
@@ -233,7 +233,8 @@ impl Wants {
             .iter()
             .filter(|topic| can_be(topic) && !streamed(topic));
         let topics: Vec<Topic> = topics.cloned().collect();
-        let left = u64::from(plan.limit).saturating_sub(plan.sum());
+        let beside: u64 = plan.beside().map(Use::sum).sum();
+        let left = u64::from(plan.limit).saturating_sub(plan.sum() + beside);
         let per_minute = left * 60_000 / plan.interval_ms.max(1);
         let per_minute = u32::try_from(per_minute).unwrap_or(u32::MAX);
         match polling::plan(venue_surface(self.surface), &topics, per_minute) {
@@ -256,7 +257,17 @@ impl Wants {
 impl Plan {
     /// The weight of everything that must have its place.
     pub fn sum(&self) -> u64 {
-        self.uses.iter().map(Use::sum).fold(0, u64::saturating_add)
+        self.binding().map(Use::sum).fold(0, u64::saturating_add)
+    }
+
+    /// What must have its place.
+    pub fn binding(&self) -> impl Iterator<Item = &Use> {
+        self.uses.iter().filter(|one| one.lane != Lane::Query)
+    }
+
+    /// What takes what is left, beside polling.
+    pub fn beside(&self) -> impl Iterator<Item = &Use> {
+        self.uses.iter().filter(|one| one.lane == Lane::Query)
     }
 
     /// The largest number of symbols that fits: arithmetic, for each symbol costs the same.
@@ -279,7 +290,7 @@ impl Plan {
         let word = |one: &Use| format!("{} {}", one.what, one.sum());
         Err(Overbooked {
             surface: self.surface,
-            words: self.uses.iter().map(word).collect(),
+            words: self.binding().map(word).collect(),
             sum,
             limit: self.limit,
             interval_ms: self.interval_ms,

@@ -14,6 +14,7 @@ use windvane_engine::orders::Order as OwnOrder;
 use windvane_engine::{Amount, Engine, StrategyId};
 
 use super::pulse::Module;
+use crate::results::hex;
 
 /// The state in the words of the admin server.
 pub const fn state(state: RunState) -> State {
@@ -133,15 +134,6 @@ pub fn counts(strategies: &[Strategy]) -> StrategyCounts {
         running,
         quarantined: strategies.len() as u64 - running,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn amount(amount: Amount) -> String {

@@ -41,6 +41,47 @@ fn civil(day: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
+/// Reads `2024-08-08`, `2024-08-08T23:54` or `2024-08-08T23:54:15`, with a space for the `T` and
+/// a `Z` at the end if one likes.
+pub fn parse(text: &str) -> Option<Time> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let (date, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
+    let numbers = |text: &str, by: char| -> Option<Vec<i64>> {
+        text.split(by)
+            .map(|part| {
+                part.bytes()
+                    .all(|b| b.is_ascii_digit())
+                    .then(|| part.parse().ok())?
+            })
+            .collect()
+    };
+    let (date, clock) = (numbers(date, '-')?, numbers(clock, ':')?);
+    let [year, month, day] = date.as_slice() else {
+        return None;
+    };
+    let (hour, minute, second) = match clock.as_slice() {
+        [hour, minute] => (*hour, *minute, 0),
+        [hour, minute, second] => (*hour, *minute, *second),
+        _ => return None,
+    };
+    if !(1970..=2261).contains(year) || !(1..=12).contains(month) {
+        return None;
+    }
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // No year begins earlier than this after 1970: from there the day is counted up.
+    let mut first = (year - 1970) * 365;
+    while civil(first) < (*year, *month, 1) {
+        first += 1;
+    }
+    let whole = first + day - 1;
+    (civil(whole) == (*year, *month, *day)).then(|| {
+        let seconds = whole * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
+        Time(seconds * 1_000_000_000)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +103,26 @@ mod tests {
             seconds_text(Time(1_723_161_255_088_176_367)),
             "2024-08-08 23:54:15"
         );
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let day = Time(1_723_075_200_000_000_000);
+        assert_eq!(parse("2024-08-08"), Some(day));
+        assert_eq!(parse("2024-08-08T00:01"), Some(day.plus_ms(60_000)));
+        assert_eq!(
+            parse("2024-02-29 00:00:01Z").map(seconds_text).unwrap(),
+            "2024-02-29 00:00:01"
+        );
+        for wrong in [
+            "2023-02-29",
+            "2024-13-01",
+            "2024-08",
+            "8",
+            "2024-08-08T25:00",
+            "-1-1-1",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
     }
 }

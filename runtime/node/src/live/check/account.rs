@@ -1,0 +1,291 @@
+//! What the venue tells the account's keys: whether they are accepted, whether they may trade, in
+//! which modes the account is, what rests on it, and which routes of its state there are.
+
+use windvane_client::{Client, NotDone, Refusal};
+use windvane_engine::protocol::{Outcome, Reply};
+use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_engine::{InstrumentId, Request, Surface};
+use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
+
+use super::Report;
+use super::venue::PATIENCE;
+use crate::config::{Config, MarketData, PositionMode};
+
+/// One question, as it was answered.
+struct Answered {
+    truth: Option<Truth>,
+    notes: Vec<Note>,
+    texts: Vec<String>,
+    /// Why the first call was not done.
+    not_done: Option<NotDone>,
+}
+
+async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
+    let request = Request::Read(subject);
+    let mut answered = Answered {
+        truth: None,
+        notes: Vec::new(),
+        texts: Vec::new(),
+        not_done: None,
+    };
+    let Ok(calls) = speaker.ask(&request) else {
+        return answered;
+    };
+    let mut outcomes = Vec::new();
+    let patient = client.with_patience(PATIENCE);
+    for call in &calls {
+        let outcome = patient.call(call.route, None, &call.parameters).await;
+        outcomes.push(outcome.into_result().map(|answer| answer.text));
+    }
+    let heard = outcomes.iter().map(|outcome| match outcome {
+        Ok(text) => Heard::Done(text),
+        Err(NotDone::Refused(refusal)) => Heard::Refused {
+            code: refusal.code(),
+            msg: "",
+        },
+        Err(_) => Heard::Unknown,
+    });
+    let said = speaker.reply(&request, &heard.collect::<Vec<_>>());
+    answered.notes = said.notes;
+    if let Some(Reply::Read {
+        outcome: Outcome::Done(truth),
+        ..
+    }) = said.said.into_iter().next()
+    {
+        answered.truth = Some(truth);
+    }
+    let mut outcomes = outcomes.into_iter();
+    match outcomes.next() {
+        Some(Ok(text)) => answered.texts.push(text),
+        Some(Err(not_done)) => answered.not_done = Some(not_done),
+        None => {}
+    }
+    answered.texts.extend(outcomes.flatten());
+    answered
+}
+
+/// Looks at the account of a surface.
+pub(super) async fn look(
+    config: &Config,
+    surface: Surface,
+    client: &Client,
+    speaker: &Speaker,
+    report: &mut Report,
+) {
+    if config.venue.market_data == MarketData::Documented
+        && surface == Surface::Futures
+        && config.account.user.is_none()
+    {
+        let found = "documents 1 to 3 show the futures account by wallet address alone";
+        report.wrong(
+            "account",
+            found,
+            "set account.user to the main wallet's address",
+        );
+        return;
+    }
+    let answered = ask(client, speaker, Subject::Account { surface }).await;
+    match &answered.truth {
+        Some(Truth::Account(account)) => {
+            let from = match speaker.futures_account {
+                FuturesAccount::Info { .. } if surface == Surface::Futures => {
+                    "the info endpoint by wallet address, which may lag"
+                }
+                _ => "account information",
+            };
+            report.ok("account", format!("{surface}: read from {from}"));
+            permissions(surface, account, report);
+            if surface == Surface::Futures {
+                modes(config, account, report);
+                leverage(speaker, &answered.texts, report);
+            }
+        }
+        _ => not_read(surface, &answered, report),
+    }
+    orders(config, surface, client, speaker, report).await;
+    trades(surface, client, speaker, report).await;
+}
+
+fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {
+    let unreadable = answered.notes.iter().find_map(|note| match note {
+        Note::Unreadable { error, .. } => Some(error.to_string()),
+        _ => None,
+    });
+    if let Some(error) = unreadable {
+        let mend = "an account that hides its state is no evidence: make it public, or use the \
+                    account routes of document 4";
+        report.no_go("account", format!("{surface}: {error}"), mend);
+        return;
+    }
+    let Some(not_done) = &answered.not_done else {
+        report.no_go("account", format!("{surface}: it cannot be asked for"), "");
+        return;
+    };
+    let mend = match not_done {
+        NotDone::Refused(refusal) => mend_of(refusal),
+        NotDone::Unknown(doubt) => doubt.advice(),
+        NotDone::Wait(wait) => wait.advice(),
+    };
+    report.no_go("account", format!("{surface}: {not_done}"), mend);
+}
+
+/// What a refused read calls for (spec 1, Errors).
+fn mend_of(refusal: &Refusal) -> &'static str {
+    match refusal.code() {
+        Some(-2014 | -2015) => "correct account.api_key, or give it the permission and the address",
+        Some(-1022) => "correct account.api_secret or account.signer, and venue.brand",
+        Some(-1021) => "set this host's clock, or raise venue.recv_window_ms",
+        None if matches!(refusal, Refusal::Venue { complaint, .. } if complaint.status == 404) => {
+            "the venue has no such route: set venue.market_data = \"documented\" and account.user, \
+             so that the account is read from the info endpoint"
+        }
+        _ => refusal.advice(),
+    }
+}
+
+fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
+    match account.can_trade {
+        Some(true) => report.ok("permissions", format!("{surface}: canTrade")),
+        Some(false) => report.no_go(
+            "permissions",
+            format!("{surface}: canTrade is false"),
+            "let the key or agent trade, or ask the venue why the account may not",
+        ),
+        None => report.warn(
+            "permissions",
+            format!("{surface}: the venue does not say whether the account may trade"),
+            "",
+        ),
+    }
+    let held = account
+        .balances
+        .iter()
+        .filter(|balance| balance.total.0 > 0);
+    if held.count() == 0 {
+        let found = format!("{surface}: no balance in any asset of the instruments");
+        report.warn(
+            "balances",
+            found,
+            "deposit or transfer before the first order",
+        );
+    }
+}
+
+fn modes(config: &Config, account: &AccountTruth, report: &mut Report) {
+    let hedge = config.account.position_mode == PositionMode::Hedge;
+    let word = |hedge: bool| if hedge { "hedge" } else { "one-way" };
+    match account.hedge_mode {
+        Some(found) if found == hedge => {
+            report.ok("modes", format!("positions are {}", word(found)));
+        }
+        Some(found) => report.no_go(
+            "modes",
+            format!(
+                "account.position_mode = \"{}\", but the account's is {}",
+                word(hedge),
+                word(found)
+            ),
+            "correct the setting, or change the account's mode while nothing is open; a run never \
+             changes it",
+        ),
+        None => report.no_go("modes", "the position mode cannot be read", "try again"),
+    }
+    match account.multi_assets {
+        Some(found) if found == config.account.multi_assets => {
+            report.ok("modes", format!("multi-assets margin is {found}"));
+        }
+        Some(found) => report.no_go(
+            "modes",
+            format!(
+                "account.multi_assets = {}, but the account's is {found}",
+                config.account.multi_assets
+            ),
+            "correct the setting, or change the account's mode",
+        ),
+        None => report.no_go("modes", "the multi-assets mode cannot be read", "try again"),
+    }
+}
+
+/// Leverage is told and not judged: nothing configures it.
+fn leverage(speaker: &Speaker, texts: &[String], report: &mut Report) {
+    let text = texts.first().map(String::as_str).unwrap_or_default();
+    let account: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let rows = account["positions"].as_array().cloned().unwrap_or_default();
+    for id in (0..=u16::MAX).map(InstrumentId) {
+        let Some(rules) = speaker.names.rules(id) else {
+            break;
+        };
+        let row = rows
+            .iter()
+            .find(|row| row["symbol"] == rules.symbol.as_str());
+        let Some(row) = row.filter(|_| rules.surface == Surface::Futures) else {
+            continue;
+        };
+        let leverage = row["leverage"].to_string();
+        let found = format!("{}: {}", rules.name(), leverage.trim_matches('"'));
+        report.ok("leverage", found);
+    }
+}
+
+async fn orders(
+    config: &Config,
+    surface: Surface,
+    client: &Client,
+    speaker: &Speaker,
+    report: &mut Report,
+) {
+    let answered = ask(client, speaker, Subject::OpenOrders { surface }).await;
+    let Some(Truth::OpenOrders(open)) = &answered.truth else {
+        not_read(surface, &answered, report);
+        return;
+    };
+    let is_own = |order: &&OpenOrder| {
+        let id = order.report.client_order_id;
+        let named = id.parse_own().map(|(strategy, ..)| strategy.to_owned());
+        named.is_some_and(|name| config.strategies.iter().any(|one| one.id.as_str() == name))
+    };
+    let own = open.iter().filter(is_own).count();
+    let foreign = open.len() - own;
+    let found = format!("{surface}: {own} own orders rest, {foreign} of others");
+    match (foreign, surface) {
+        (0, _) => report.ok("orders", found),
+        (_, Surface::Spot) => report.ok("orders", found),
+        (_, Surface::Futures) => report.warn(
+            "orders",
+            found,
+            "the countdown spares nobody's orders: on a symbol that is traded they are cancelled \
+             with ours when the run dies; use an account of its own",
+        ),
+    }
+}
+
+/// Whether fills that were missed can be read.
+async fn trades(surface: Surface, client: &Client, speaker: &Speaker, report: &mut Report) {
+    let mut ids = (0..=u16::MAX).map(InstrumentId);
+    let of_surface = |id: &InstrumentId| {
+        let rules = speaker.names.rules(*id);
+        rules.is_none_or(|rules| rules.surface == surface)
+    };
+    let Some(instrument) = ids.find(of_surface) else {
+        return;
+    };
+    let subject = Subject::Trades {
+        instrument,
+        from: None,
+    };
+    let answered = ask(client, speaker, subject).await;
+    match (&answered.truth, &answered.not_done) {
+        (Some(_), _) => report.ok("trades", format!("{surface}: account trades can be read")),
+        (None, why) => {
+            let why = why.as_ref().map_or_else(
+                || "documents 1 to 3 do not show them".to_owned(),
+                ToString::to_string,
+            );
+            report.warn(
+                "trades",
+                format!("{surface}: no account trades ({why})"),
+                "a fill that the user stream misses is closed by query order, its fee estimated",
+            );
+        }
+    }
+}

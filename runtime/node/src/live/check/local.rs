@@ -1,0 +1,252 @@
+//! What needs no venue: settings that contradict each other, the data directory, the journal, the
+//! latch, the modules and what they say to their parameters and their saved states.
+
+use std::path::Path;
+
+use windvane_driver::Driver;
+use windvane_engine::{Engine, Notice, Surface};
+use windvane_journal::{Directory, Latch, LockError};
+
+use super::super::guests::LiveGuests;
+use super::super::head::Head;
+use super::super::start;
+use super::Report;
+use super::venue::Market;
+use crate::assembly;
+use crate::config::{Config, Leave, Mode};
+use crate::results::hex;
+use crate::strategies::{self, Guest};
+
+pub(super) fn configuration(config: &Config, report: &mut Report) {
+    if config.strategies.is_empty() {
+        report.wrong(
+            "configuration",
+            "no strategy is configured",
+            "add a [[strategy]]",
+        );
+        return;
+    }
+    let heartbeat = &config.heartbeat;
+    if heartbeat.interval_ms == 0 || heartbeat.interval_ms * 2 > heartbeat.countdown_ms {
+        let found = format!(
+            "heartbeat.interval_ms = {} leaves no second try within heartbeat.countdown_ms = {}",
+            heartbeat.interval_ms, heartbeat.countdown_ms
+        );
+        report.wrong(
+            "configuration",
+            found,
+            "make the interval half of the countdown or less",
+        );
+        return;
+    }
+    let names = assembly::instrument_names(config);
+    let mode = match config.run.mode {
+        Mode::Live => "live",
+        Mode::Paper => "paper",
+    };
+    let strategies = config.strategies.len();
+    let instruments = names.len();
+    report.ok(
+        "configuration",
+        format!("mode {mode}, {strategies} strategies, {instruments} instruments"),
+    );
+    if config.run.mode == Mode::Paper {
+        return;
+    }
+    let spot = names.iter().any(|name| name.surface == Surface::Spot);
+    if spot {
+        report.warn(
+            "dead man",
+            "spot has no countdown at the venue: a watchdog process of this host cancels spot \
+             orders when the run dies, and dies with the host",
+            "",
+        );
+    }
+    if names.iter().any(|name| name.surface == Surface::Futures) {
+        report.warn(
+            "dead man",
+            "the countdown of a futures symbol cancels every order of the account on it, those \
+             of others included",
+            "use an account of its own",
+        );
+    }
+    if config.run.on_stop == Leave::Keep {
+        let found = "on_stop = \"keep\" lets the dead man's switch go: orders rest unwatched";
+        report.warn("dead man", found, "");
+    }
+}
+
+pub(super) fn data_directory(config: &Config, report: &mut Report) {
+    let path = &config.run.data_dir;
+    if !path.exists() {
+        let parent = path.ancestors().find(|parent| parent.exists());
+        let parent = parent.filter(|path| !path.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        match tempfile::tempfile_in(parent) {
+            Ok(_) => report.ok("data", format!("{} will be made", path.display())),
+            Err(error) => report.no_go(
+                "data",
+                format!(
+                    "{} cannot be made in {}: {error}",
+                    path.display(),
+                    parent.display()
+                ),
+                "let this user write there, or name another run.data_dir",
+            ),
+        }
+        return;
+    }
+    let directory = match Directory::lock(path) {
+        Ok(directory) => directory,
+        Err(error @ LockError::Held { .. }) => {
+            report.no_go("data", error.to_string(), "");
+            return;
+        }
+        Err(error) => {
+            report.no_go("data", error.to_string(), "let this user write there");
+            return;
+        }
+    };
+    match tempfile::tempfile_in(path) {
+        Ok(_) => report.ok(
+            "data",
+            format!("{} is free and can be written", path.display()),
+        ),
+        Err(error) => {
+            let found = format!("{}: {error}", path.display());
+            report.no_go("data", found, "let this user write there, or make room");
+        }
+    }
+    let latch = directory.latch();
+    drop(directory);
+    match latch {
+        Latch::Clear => report.ok("latch", "nothing is latched"),
+        Latch::Paused { reason } => report.warn(
+            "latch",
+            format!("paused: {reason}"),
+            "it begins paused; `windvane resume` ends that",
+        ),
+        Latch::Halted { reason } => report.warn(
+            "latch",
+            format!("halted: {reason}"),
+            "it begins halted; `windvane resume` ends that",
+        ),
+    }
+    journal(path, report);
+}
+
+fn journal(data_dir: &Path, report: &mut Report) {
+    let found = match windvane_journal::verify(data_dir) {
+        Ok(found) => found,
+        Err(error) => {
+            report.no_go("journal", error.to_string(), "let this user read it");
+            return;
+        }
+    };
+    match found.first_problem() {
+        Some(problem) => report.warn(
+            "journal",
+            format!("not whole: {}", problem.what),
+            "what it does not hold is asked of the venue; `windvane journal verify` tells more",
+        ),
+        None => report.ok(
+            "journal",
+            format!("whole, {} segments", found.segments.len()),
+        ),
+    }
+}
+
+/// Builds or reads every module.
+pub(super) async fn modules(config: &Config, report: &mut Report) -> Option<Vec<Guest>> {
+    let mut guests = Vec::new();
+    for strategy in &config.strategies {
+        let mut alone = config.clone();
+        alone.strategies = vec![strategy.clone()];
+        let loaded =
+            tokio::task::spawn_blocking(move || strategies::load(&alone, &mut |_| {})).await;
+        let id = strategy.id.as_str();
+        match loaded {
+            Ok(Ok(loaded)) => {
+                for guest in loaded {
+                    let wants = &guest.strategy.describe().capabilities;
+                    let (sha256, wants) = (hex(&guest.sha256), wants.join(", "));
+                    let version = &guest.strategy.describe().version;
+                    let found = format!("{id}: {version}, sha256 {sha256}, wants {wants}");
+                    report.ok("module", found);
+                    guests.push(guest);
+                }
+            }
+            Ok(Err(error)) if error.is_usage() => report.wrong("module", error.to_string(), ""),
+            Ok(Err(error)) => report.no_go("module", error.to_string(), ""),
+            Err(error) => report.no_go("module", format!("{id}: {error}"), ""),
+        }
+    }
+    (guests.len() == config.strategies.len() && !guests.is_empty()).then_some(guests)
+}
+
+/// Begins the strategies on an engine that nothing follows from: what they say to their
+/// parameters, instruments and saved states.
+pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, report: &mut Report) {
+    let names = assembly::instrument_names(config);
+    for (guest, strategy) in guests.iter_mut().zip(&config.strategies) {
+        let assets = market.assets.names();
+        guest.instruments =
+            assembly::instruments_json(strategy, &names, &market.instruments, assets);
+    }
+    let head = last_head(&config.run.data_dir);
+    let state_of = |guest: &Guest| head.as_ref()?.state_of(&guest.name);
+    let states: Vec<_> = guests.iter().map(state_of).collect();
+    let instruments = market.instruments.clone();
+    let made = start::engine_config(config, &names, instruments, &market.assets, 1);
+    let engine = match Engine::new(made) {
+        Ok(engine) => engine,
+        Err(error) => {
+            report.no_go("strategy", error.to_string(), "");
+            return;
+        }
+    };
+    let now = engine.now();
+    let mut driver = Driver::new(engine, LiveGuests::new(guests), false);
+    if let Err((strategy, reason)) = driver.start(now, &states) {
+        let id = config.strategies[usize::from(strategy.0)].id.as_str();
+        let found = format!("{id} refuses: {reason}");
+        report.wrong("strategy", found, "correct its params or instruments");
+        return;
+    }
+    let mut failed = false;
+    while let Some(action) = driver.poll() {
+        if let windvane_driver::Action::Notice(notice) = action
+            && let Notice::Quarantined { strategy, kind, .. } = *notice
+        {
+            failed = true;
+            let at = usize::from(strategy.0);
+            let id = config.strategies[at].id.as_str();
+            let from = if states.get(at).is_some_and(Option::is_some) {
+                " with its saved state"
+            } else {
+                ""
+            };
+            report.warn(
+                "strategy",
+                format!(
+                    "{id} cannot start{from} ({}): it would be quarantined",
+                    kind.as_str()
+                ),
+                "mend the module, or begin with an empty data_dir; WINDVANE_LOG=info says why",
+            );
+        }
+    }
+    if !failed {
+        report.ok(
+            "strategy",
+            "every strategy takes its parameters, instruments and state",
+        );
+    }
+}
+
+/// The newest head of the journal that can be read.
+fn last_head(data_dir: &Path) -> Option<Head> {
+    let numbers = windvane_journal::segments(data_dir).ok()?;
+    let stored = windvane_journal::segment(data_dir, *numbers.last()?).ok()?;
+    Head::from_bytes(&stored.head)
+}

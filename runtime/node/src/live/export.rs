@@ -1,0 +1,269 @@
+//! Records of the journal in words that other programs can read: JSON, one object per record.
+//!
+//! Prices and quantities are decimals where the engine's own records are shown; inside a `request`,
+//! `reply` or `user` event they are the engine's integers, whose scales the line of the segment's
+//! head states.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_engine::market::Level;
+use windvane_engine::{
+    Engine, Instrument, InstrumentId, Intent, MarketEvent, OrderTerms, StrategyId, Time,
+};
+
+use super::head::Head;
+use crate::results::hex;
+use crate::results::utc::utc_text;
+
+/// Words for the records of a segment.
+#[derive(Debug)]
+pub struct Words {
+    segment: u32,
+    version: String,
+    epoch: u64,
+    instruments: Vec<Instrument>,
+    /// Names of the strategies and hashes of their modules.
+    strategies: Vec<(String, String)>,
+}
+
+impl Words {
+    /// The words of a segment, from its head; `None` if that is none of ours.
+    pub fn new(segment: u32, head: &[u8]) -> Option<Self> {
+        let head = Head::from_bytes(head)?;
+        let engine = Engine::restore(&head.engine).ok()?;
+        let named = |saved: &super::head::SavedStrategy| (saved.name.clone(), hex(&saved.sha256));
+        Some(Self {
+            segment,
+            epoch: engine.epoch(),
+            instruments: engine.instruments().to_vec(),
+            strategies: head.strategies.iter().map(named).collect(),
+            version: head.version,
+        })
+    }
+
+    /// The line of the segment's head.
+    pub fn head(&self) -> Value {
+        let instruments = self.instruments.iter().map(|rules| {
+            json!({
+                "name": rules.name(),
+                "price_scale": rules.price_scale,
+                "qty_scale": rules.qty_scale,
+            })
+        });
+        let strategies = self.strategies.iter();
+        json!({
+            "segment": self.segment,
+            "head": {
+                "version": self.version,
+                "epoch": self.epoch,
+                "instruments": instruments.collect::<Vec<_>>(),
+                "strategies": strategies
+                    .map(|(id, sha256)| json!({"id": id, "module_sha256": sha256}))
+                    .collect::<Vec<_>>(),
+            },
+        })
+    }
+
+    /// The line of a record.
+    pub fn record(&self, sequence: u64, record: &Record) -> Value {
+        let (kind, body) = match &record.body {
+            RecordBody::Config(text) => ("config", json!({ "text": text })),
+            RecordBody::Input(input) => ("input", self.input(input)),
+            RecordBody::Effect(effect) => ("effect", self.effect(effect)),
+        };
+        json!({
+            "segment": self.segment,
+            "sequence": sequence,
+            "time_ns": record.time.0,
+            "time": utc_text(record.time),
+            kind: body,
+        })
+    }
+
+    fn input(&self, input: &RecordedInput) -> Value {
+        match input {
+            RecordedInput::Market { instrument, event } => self.market(*instrument, event),
+            RecordedInput::Depth {
+                instrument,
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => json!({
+                "kind": if *snapshot { "depth_snapshot" } else { "depth" },
+                "instrument": self.name(*instrument),
+                "update_id": update_id,
+                "bids": self.levels(*instrument, bids),
+                "asks": self.levels(*instrument, asks),
+            }),
+            RecordedInput::Answer { strategy, intents } => json!({
+                "kind": "answer",
+                "strategy": self.strategy(*strategy),
+                "intents": intents.iter().map(|one| self.intent(one)).collect::<Vec<_>>(),
+            }),
+            RecordedInput::Reply(reply) => json!({"kind": "reply", "reply": value(reply)}),
+            RecordedInput::User(event) => json!({"kind": "user", "user": value(event)}),
+            RecordedInput::Timeout => json!({"kind": "timeout"}),
+            RecordedInput::Fault { strategy, kind } => json!({
+                "kind": "fault",
+                "strategy": self.strategy(*strategy),
+                "fault": kind.as_str(),
+            }),
+            RecordedInput::Command(command) => {
+                json!({"kind": "command", "command": value(command)})
+            }
+            RecordedInput::Live(input) => json!({"kind": "live", "live": value(input)}),
+            RecordedInput::SymbolStatus { instrument, status } => json!({
+                "kind": "symbol_status",
+                "instrument": self.name(*instrument),
+                "status": value(status),
+            }),
+        }
+    }
+
+    fn market(&self, id: InstrumentId, event: &MarketEvent<'_>) -> Value {
+        let instrument = self.name(id);
+        match event {
+            MarketEvent::Trade {
+                price,
+                qty,
+                trade_id,
+                buyer_is_maker,
+            } => json!({
+                "kind": "trade",
+                "instrument": instrument,
+                "price": self.price(id, *price),
+                "qty": self.qty(id, *qty),
+                "trade_id": trade_id,
+                "buyer_is_maker": buyer_is_maker,
+            }),
+            MarketEvent::Top {
+                update_id,
+                bid,
+                ask,
+            } => json!({
+                "kind": "top",
+                "instrument": instrument,
+                "update_id": update_id,
+                "bid": self.level(id, bid),
+                "ask": self.level(id, ask),
+            }),
+            // The codec reads depth as an input of its own.
+            MarketEvent::Depth { update_id, .. } => {
+                json!({"kind": "depth", "instrument": instrument, "update_id": update_id})
+            }
+            MarketEvent::Gap => json!({"kind": "gap", "instrument": instrument}),
+            MarketEvent::Mark {
+                mark,
+                index,
+                funding_rate,
+                next_funding,
+            } => {
+                let decimal = |mantissa: i64| rust_decimal::Decimal::new(mantissa, 8).normalize();
+                json!({
+                    "kind": "mark",
+                    "instrument": instrument,
+                    "mark": decimal(*mark),
+                    "index": decimal(*index),
+                    "funding_rate": decimal(*funding_rate),
+                    "next_funding_ns": (*next_funding != Time::NEVER).then_some(next_funding.0),
+                })
+            }
+        }
+    }
+
+    fn effect(&self, effect: &RecordedEffect) -> Value {
+        match effect {
+            RecordedEffect::Deliver { strategy, kind } => json!({
+                "kind": "deliver",
+                "strategy": self.strategy(*strategy),
+                "event": format!("{kind:?}"),
+            }),
+            RecordedEffect::Send { record, request } => json!({
+                "kind": "send",
+                "after_record": record,
+                "request": value(request),
+            }),
+            RecordedEffect::Reconnect { surface } => {
+                json!({"kind": "reconnect", "surface": surface.as_str()})
+            }
+        }
+    }
+
+    /// What a strategy wants.
+    pub fn intent(&self, intent: &Intent) -> Value {
+        match intent {
+            Intent::Submit { order, terms } => {
+                json!({"kind": "submit", "order": order.0, "terms": self.terms(terms)})
+            }
+            Intent::Rejected { terms, rejection } => json!({
+                "kind": "rejected",
+                "rule": rejection.to_string(),
+                "terms": self.terms(terms),
+            }),
+            Intent::Cancel { order } => json!({"kind": "cancel", "order": order.0}),
+            Intent::CancelAll { instrument } => json!({
+                "kind": "cancel_all",
+                "instrument": instrument.map(|id| self.name(id)),
+            }),
+            Intent::SetTimer { time, token } => {
+                json!({"kind": "set_timer", "time_ns": time.0, "token": token})
+            }
+            Intent::CancelTimer { token } => json!({"kind": "cancel_timer", "token": token}),
+        }
+    }
+
+    /// What an order asks for.
+    pub fn terms(&self, terms: &OrderTerms) -> Value {
+        let id = terms.instrument;
+        json!({
+            "instrument": self.name(id),
+            "side": value(&terms.side),
+            "type": value(&terms.order_type),
+            "time_in_force": terms.time_in_force.map(|word| value(&word)),
+            "price": terms.price.map(|price| self.price(id, price.0)),
+            "stop_price": terms.stop_price.map(|price| self.price(id, price.0)),
+            "qty": terms.qty.map(|qty| self.qty(id, qty.0)),
+            "reduce_only": terms.reduce_only,
+            "position_side": value(&terms.position_side),
+        })
+    }
+
+    /// The name of an instrument.
+    pub fn name(&self, id: InstrumentId) -> String {
+        let rules = self.instruments.get(usize::from(id.0));
+        rules.map_or_else(|| format!("instrument {}", id.0), Instrument::name)
+    }
+
+    /// The id of a strategy.
+    pub fn strategy(&self, id: StrategyId) -> &str {
+        let named = self.strategies.get(usize::from(id.0));
+        named.map_or("unknown", |(name, _)| name)
+    }
+
+    /// A price of an instrument.
+    pub fn price(&self, id: InstrumentId, mantissa: i64) -> Value {
+        let rules = self.instruments.get(usize::from(id.0));
+        rules.map_or_else(|| json!(mantissa), |rules| json!(rules.price(mantissa)))
+    }
+
+    /// A quantity of an instrument.
+    pub fn qty(&self, id: InstrumentId, mantissa: i64) -> Value {
+        let rules = self.instruments.get(usize::from(id.0));
+        rules.map_or_else(|| json!(mantissa), |rules| json!(rules.qty(mantissa)))
+    }
+
+    fn level(&self, id: InstrumentId, level: &Level) -> Value {
+        json!([self.price(id, level.price), self.qty(id, level.qty)])
+    }
+
+    fn levels(&self, id: InstrumentId, levels: &[Level]) -> Vec<Value> {
+        levels.iter().map(|level| self.level(id, level)).collect()
+    }
+}
+
+/// As JSON; these types are made of numbers, words and lists, so that it cannot fail.
+fn value<T: Serialize>(what: &T) -> Value {
+    serde_json::to_value(what).unwrap_or(Value::Null)
+}

@@ -1,0 +1,225 @@
+//! `windvane check` of the real binary against the simulated venue: it says go, or what to mend,
+//! and changes nothing.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use windvane_tests::binary;
+use windvane_tests::instance::Instance;
+use windvane_tests::venue::Venue;
+
+fn check(venue: &Venue, data: &Path, set: &[&str]) -> (Output, Value) {
+    let mut command = Command::new(binary::path());
+    command
+        .current_dir(binary::root())
+        .args([
+            "check",
+            "--json",
+            "--config",
+            "configs/live-sim.toml",
+            "--venue",
+        ])
+        .arg(venue.file())
+        .arg("--set")
+        .arg(format!("run.data_dir={}", data.display()));
+    for set in set {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    let said = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output, said)
+}
+
+/// Lines of an area that do not say ok.
+fn complaints<'a>(said: &'a Value, area: &str) -> Vec<&'a str> {
+    let lines = said["lines"].as_array().unwrap().iter();
+    let of_area = lines.filter(|line| line["area"] == area && line["verdict"] != "ok");
+    of_area
+        .map(|line| line["found"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_sound_configuration_goes_and_nothing_was_changed() {
+    let venue = Venue::start(&["--seed", "31"]);
+    let data = venue.folder().join("data");
+    let (output, said) = check(&venue, &data, &[]);
+    assert_eq!(output.status.code(), Some(0), "{said:#} {output:?}");
+    assert_eq!(said["go"], json!(true));
+    let areas: Vec<_> = said["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| &line["area"])
+        .collect();
+    for area in [
+        "configuration",
+        "data",
+        "module",
+        "keys",
+        "address",
+        "clock",
+        "instruments",
+        "limits",
+        "weights",
+        "strategy",
+        "account",
+        "permissions",
+        "modes",
+        "leverage",
+        "orders",
+        "trades",
+        "user stream",
+        "market data",
+    ] {
+        assert!(
+            areas.contains(&&json!(area)),
+            "{area} is missing: {areas:?}"
+        );
+    }
+    let heartbeats = said["plan"][0]["uses"].as_array().unwrap().iter();
+    let heartbeats: Vec<_> = heartbeats
+        .filter(|one| one["what"] == "heartbeats")
+        .collect();
+    assert_eq!(
+        (&heartbeats[0]["weight"], &heartbeats[0]["sum"]),
+        (&json!(10), &json!(60))
+    );
+    let text = format!("{output:?}");
+    let account = &venue.line()["accounts"][0];
+    for key in ["apiKey", "apiSecret", "userKey", "signerKey"] {
+        let key = account[key].as_str().unwrap();
+        assert!(
+            !text.contains(key.trim_start_matches("0x")),
+            "a key is printed"
+        );
+    }
+    assert_eq!(venue.account()["orders"], json!([]));
+    assert!(!data.exists(), "a data folder was made");
+}
+
+#[test]
+fn what_must_be_mended_is_named_and_configurations_at_fault_end_with_two() {
+    let venue = Venue::start(&["--seed", "32"]);
+    let data = venue.folder().join("data");
+    let (output, said) = check(&venue, &data, &["account.position_mode=hedge"]);
+    assert_eq!(output.status.code(), Some(1), "{said:#}");
+    assert!(
+        complaints(&said, "modes")[0].contains("the account's is one-way"),
+        "{said:#}"
+    );
+
+    let many = ["heartbeat.interval_ms=200"];
+    let (output, said) = check(&venue, &data, &many);
+    assert_eq!(output.status.code(), Some(2), "{said:#}");
+    let refused = complaints(&said, "weights").join("");
+    assert!(refused.contains("heartbeats 3000"), "{refused}");
+    assert!(refused.contains("at most 0 symbols fit"), "{refused}");
+    let run = Command::new(binary::path())
+        .current_dir(binary::root())
+        .args([
+            "run",
+            "--config",
+            "configs/live-sim.toml",
+            "--set",
+            many[0],
+            "--venue",
+        ])
+        .arg(venue.file())
+        .arg("--set")
+        .arg(format!("run.data_dir={}", data.display()))
+        .output()
+        .unwrap();
+    let sentence = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(2), "{sentence}");
+    assert!(sentence.contains("at most 0 symbols fit"), "{sentence}");
+
+    let (output, said) = check(
+        &venue,
+        &data,
+        &["strategy.0.instruments=[\"futures:NOUSDT\"]"],
+    );
+    assert_eq!(output.status.code(), Some(2), "{said:#}");
+    assert!(
+        complaints(&said, "instruments")[0].contains("futures:NOUSDT"),
+        "{said:#}"
+    );
+
+    let (output, said) = check(&venue, &data, &["strategy.0.params.qty=none"]);
+    assert_eq!(output.status.code(), Some(2), "{said:#}");
+    assert!(
+        complaints(&said, "strategy")[0].starts_with("maker refuses"),
+        "{said:#}"
+    );
+}
+
+#[test]
+fn without_keys_only_paper_goes() {
+    let venue = Venue::start(&["--seed", "33"]);
+    let data = venue.folder().join("data");
+    let futures = &venue.line()["futures"];
+    let address = |part: &str| format!("venue.futures.{part}={}", futures[part].as_str().unwrap());
+    let run = |mode: &str| {
+        let output = Command::new(binary::path())
+            .current_dir(binary::root())
+            .args(["check", "--json", "--config", "configs/live-sim.toml"])
+            .args([
+                "--set",
+                &address("rest"),
+                "--set",
+                &address("ws"),
+                "--set",
+                mode,
+                "--set",
+            ])
+            .arg(format!("run.data_dir={}", data.display()))
+            .env_remove("WINDVANE_API_KEY")
+            .env_remove("WINDVANE_API_SECRET")
+            .output()
+            .unwrap();
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), said)
+    };
+    let (code, said) = run("run.mode=live");
+    assert_eq!(code, Some(2), "{said:#}");
+    assert!(
+        complaints(&said, "keys")[0].contains("WINDVANE_API_KEY"),
+        "{said:#}"
+    );
+    let (code, said) = run("run.mode=paper");
+    assert_eq!(code, Some(0), "{said:#}");
+}
+
+#[test]
+fn a_folder_in_use_is_a_no_go_and_orders_of_others_are_warned_of() {
+    let venue = Venue::start(&["--seed", "34"]);
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start(&venue, &data);
+    instance.ready();
+    let order = [
+        "symbol=BTCUSDT",
+        "side=BUY",
+        "type=LIMIT",
+        "timeInForce=GTC",
+        "quantity=0.01",
+    ];
+    let mut order: Vec<String> = order.map(str::to_owned).to_vec();
+    order.push("price=30000".to_owned());
+    venue.answer("v1", "futures.new_order", &order);
+    let (output, said) = check(&venue, &data, &[]);
+    assert_eq!(output.status.code(), Some(1), "{said:#}");
+    assert!(
+        complaints(&said, "data")[0].contains("another instance, pid "),
+        "{said:#}"
+    );
+    assert!(
+        complaints(&said, "orders")[0].contains("1 of others"),
+        "{said:#}"
+    );
+    // The instance was not disturbed.
+    assert_eq!(instance.answer("status")["state"], "ready");
+    assert_eq!(instance.terminate().code(), Some(0));
+}
