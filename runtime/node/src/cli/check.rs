@@ -21,9 +21,10 @@ impl Check {
     pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.place.config()?;
         let paper = config.run.mode == Mode::Paper;
-        let needs = match paper {
-            true => Needs::default(),
-            false => run::needs(&config, self.place.api.map(Into::into)),
+        let needs = if paper {
+            Needs::default()
+        } else {
+            run::needs(&config, self.place.api.map(Into::into))
         };
         let (settings, no_keys) = match self.place.settings_of(&config, |_| Ok(needs)) {
             Ok(settings) => (settings, None),

@@ -60,7 +60,7 @@ pub(super) struct Prune {
     /// Configuration file, for its [journal]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Override a setting, such as journal.retain_days=7; may be given again
+    /// Override a setting, such as `journal.retain_days=7`; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Say what would be dropped, and drop nothing
@@ -209,9 +209,8 @@ impl Export {
             None => Box::new(BufWriter::new(std::io::stdout())),
         };
         match self.write(&mut out) {
-            Err(Ended::NobodyReads) => Ok(()),
+            Ok(None) | Err(Ended::NobodyReads) => Ok(()),
             Err(Ended::Failure(failure)) => Err(failure),
-            Ok(None) => Ok(()),
             Ok(Some(problem)) => Err(Failure::Failed(problem)),
         }
     }

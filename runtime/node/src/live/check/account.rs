@@ -248,8 +248,7 @@ async fn orders(
     let foreign = open.len() - own;
     let found = format!("{surface}: {own} own orders rest, {foreign} of others");
     match (foreign, surface) {
-        (0, _) => report.ok("orders", found),
-        (_, Surface::Spot) => report.ok("orders", found),
+        (0, _) | (_, Surface::Spot) => report.ok("orders", found),
         (_, Surface::Futures) => report.warn(
             "orders",
             found,

@@ -31,9 +31,10 @@ pub(super) async fn listen(
         let topics = start::topics(config, surface);
         let (stands, heard) = tokio::join!(
             async {
-                match user {
-                    true => Some(user_stream(surface, client).await),
-                    false => None,
+                if user {
+                    Some(user_stream(surface, client).await)
+                } else {
+                    None
                 }
             },
             market(surface, &topics, client),
@@ -135,8 +136,7 @@ fn stream_name(text: &str) -> Option<String> {
 fn say(surface: Surface, heard: &BTreeMap<String, Heard>, report: &mut Report) {
     for (topic, heard) in heard {
         let from = match &heard.source {
-            None => "streamed".to_owned(),
-            Some((Source::Stream, _)) => "streamed".to_owned(),
+            None | Some((Source::Stream, _)) => "streamed".to_owned(),
             Some((Source::Polling, why)) => format!("polled ({why})"),
             Some((Source::Both, why)) => format!("streamed and polled ({why})"),
             Some((Source::None, why)) => format!("nothing brings it ({why})"),
