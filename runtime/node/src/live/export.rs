@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
 use windvane_engine::market::Level;
 use windvane_engine::{
     Engine, Instrument, InstrumentId, Intent, MarketEvent, OrderTerms, StrategyId, Time,
@@ -71,6 +71,7 @@ impl Words {
             RecordBody::Config(text) => ("config", json!({ "text": text })),
             RecordBody::Input(input) => ("input", self.input(input)),
             RecordBody::Effect(effect) => ("effect", self.effect(effect)),
+            RecordBody::Notice(notice) => ("notice", notice_json(notice)),
         };
         json!({
             "segment": self.segment,
@@ -112,6 +113,17 @@ impl Words {
             }),
             RecordedInput::Command(command) => {
                 json!({"kind": "command", "command": value(command)})
+            }
+            RecordedInput::Steer { strategy, command } => json!({
+                "kind": "steer",
+                "strategy": self.strategy(*strategy),
+                "command": value(command),
+            }),
+            RecordedInput::Renew { strategy } => {
+                json!({"kind": "renew", "strategy": self.strategy(*strategy)})
+            }
+            RecordedInput::Reconfigure(next) => {
+                json!({"kind": "reconfigure", "to": value(next)})
             }
             RecordedInput::Live(input) => json!({"kind": "live", "live": value(input)}),
             RecordedInput::SymbolStatus { instrument, status } => json!({
@@ -188,6 +200,7 @@ impl Words {
             RecordedEffect::Reconnect { surface } => {
                 json!({"kind": "reconnect", "surface": surface.as_str()})
             }
+            RecordedEffect::Beat { number } => json!({"kind": "beat", "number": number}),
         }
     }
 
@@ -260,6 +273,22 @@ impl Words {
 
     fn levels(&self, id: InstrumentId, levels: &[Level]) -> Vec<Value> {
         levels.iter().map(|level| self.level(id, level)).collect()
+    }
+}
+
+fn notice_json(notice: &RecordedNotice) -> Value {
+    match notice {
+        RecordedNotice::State { from, to, doubts } => json!({
+            "kind": "state",
+            "from": from.as_str(),
+            "to": to.as_str(),
+            "doubts": doubts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }),
+        RecordedNotice::Adjusted { adjustment, cause } => json!({
+            "kind": "adjusted",
+            "adjustment": value(adjustment),
+            "cause": cause.as_str(),
+        }),
     }
 }
 
