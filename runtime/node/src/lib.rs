@@ -12,4 +12,5 @@ pub mod recording;
 pub mod report;
 pub mod results;
 pub mod strategies;
+mod transit;
 pub mod watchdog;

@@ -1,10 +1,11 @@
 //! Balances and positions. Sums only: nothing here knows orders, books or events.
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::MARK_SCALE;
 use windvane_engine::{Amount, AssetId};
 
 /// One spot balance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Balance {
     pub(crate) free: Amount,
     pub(crate) locked: Amount,
@@ -17,7 +18,7 @@ impl Balance {
 }
 
 /// Spot balances and futures wallets, by index of the asset.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Account {
     spot: Vec<Balance>,
     wallets: Vec<Amount>,
@@ -61,7 +62,7 @@ impl Account {
 
 /// One position: quantity and cost, both negative when short. The average entry is cost over
 /// quantity; it is never stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Position {
     pub(crate) qty: i64,
     pub(crate) cost: Amount,

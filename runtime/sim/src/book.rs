@@ -5,10 +5,11 @@
 //! book is its top. Tops and depth differences carry comparable update ids: a top newer than the
 //! depth trims the levels that it proves gone, and an older difference must not bring them back.
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::{Level, Side};
 
 /// One displayed level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BookLevel {
     pub(crate) price: i64,
     pub(crate) qty: i64,
@@ -31,7 +32,7 @@ impl BookLevel {
 }
 
 /// One side, sorted so that the best level is the last.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Ladder {
     levels: Vec<BookLevel>,
     /// 1 for bids, -1 for asks: `price * sign` rises towards the best.
@@ -110,7 +111,7 @@ impl Ladder {
 }
 
 /// The displayed book.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Book {
     sides: [Ladder; 2],
     /// A snapshot was seen and no gap since.

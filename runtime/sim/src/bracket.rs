@@ -6,6 +6,7 @@
 //! instrument whose brackets were never set has one: leverage 125, no cap, and the configured
 //! maintenance rate.
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{decimal, exact_mantissa};
 use windvane_engine::{Amount, Decimal};
 
@@ -29,7 +30,7 @@ pub struct Bracket {
     pub cum: Amount,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Tier {
     leverage: u32,
     floor: Amount,
@@ -39,7 +40,7 @@ struct Tier {
 }
 
 /// The table of one instrument; never empty.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Brackets {
     first: Tier,
     rest: Vec<Tier>,

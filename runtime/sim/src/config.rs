@@ -1,11 +1,12 @@
 //! What the simulated venue is told at its start, and the rates in integers. No state.
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{AMOUNT_ONE, exact_mantissa};
 use windvane_engine::{Amount, AssetId, Decimal, Surface};
 
 /// How a resting order advances in its price level's queue. The formulas stand in
 /// [`crate::queue`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QueueModel {
     /// Only trades at the price, and a displayed quantity below the quantity ahead, count.
     #[default]
@@ -107,7 +108,7 @@ pub enum VenueConfigError {
 }
 
 /// A fraction in units of 1e-8.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Rate(pub(crate) i64);
 
 impl Rate {
@@ -140,7 +141,7 @@ impl Rate {
 }
 
 /// The configuration's rates, checked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Rates {
     pub(crate) maker: Rate,
     pub(crate) taker: Rate,

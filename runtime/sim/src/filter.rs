@@ -7,6 +7,7 @@
 //! take `MARKET_LOT_SIZE`, and `LOT_SIZE` where the symbol has none; spot filters NOTIONAL,
 //! `MIN_NOTIONAL` and `MAX_NOTIONAL` take price times quantity, `quoteOrderQty` where that is sent.
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::pow10;
 use windvane_engine::instrument::{LotSize, PriceFilter, SymbolStatus};
 use windvane_engine::{
@@ -17,7 +18,7 @@ use crate::code::Code;
 use crate::config::{Rate, VenueConfigError};
 
 /// An instrument's fractions as integers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Fractions {
     /// `PERCENT_PRICE` for buys and for sells: lower and upper multiplier.
     percent: Option<(Rate, Rate)>,

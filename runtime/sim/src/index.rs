@@ -4,12 +4,13 @@
 
 use std::hash::{Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::{ClientOrderId, VenueOrderId};
 
 use crate::order::OrderKey;
 
 /// Open addressing with linear probing; at most half full.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Index {
     /// Hash and key; a vacant slot holds [`VACANT`].
     slots: Vec<(u64, OrderKey)>,

@@ -15,7 +15,8 @@
 //!
 //! A server that speaks the venue's own form finds more: [`view`] what REST routes show,
 //! [`stream`] user events in full, [`funds`] deposits and withdrawals, [`meeting`] accounts that
-//! trade with each other, [`force`] what tests make happen.
+//! trade with each other, [`force`] what tests make happen. [`snapshot`] is for whoever must outlive
+//! a process.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
@@ -42,6 +43,7 @@ mod order;
 pub mod place;
 pub mod queue;
 mod read;
+pub mod snapshot;
 pub mod stream;
 pub mod timer;
 pub mod trigger;

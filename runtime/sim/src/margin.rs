@@ -13,6 +13,7 @@
 //! Marks move with every quote, so each market keeps a price range inside which the account is
 //! safe whatever the other markets do inside theirs: the slack is shared evenly between them.
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{div_half_even, pow10};
 use windvane_engine::{Amount, AssetId, InstrumentId, Side};
 
@@ -24,12 +25,23 @@ use crate::order::Order;
 use crate::venue::Venue;
 
 /// What is watched between fills.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Watch {
     /// A margin asset whose account changed, or whose market left its safe range.
     pub(crate) dirty: Option<AssetId>,
     /// Margin assets with a margin call that equity has not recovered from.
     called: Vec<AssetId>,
+}
+
+impl Watch {
+    /// The same under other names of the assets.
+    pub(crate) fn renamed(self, assets: &[AssetId]) -> Self {
+        let name = |old: AssetId| assets.get(usize::from(old.0)).copied();
+        Self {
+            dirty: self.dirty.and_then(name),
+            called: self.called.into_iter().filter_map(name).collect(),
+        }
+    }
 }
 
 /// Sums over the positions of one margin asset.

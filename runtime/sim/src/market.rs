@@ -1,6 +1,7 @@
 //! One instrument as the venue keeps it: recorded prices and book, own orders in the book,
 //! positions, and the alert that lets a market event pass untouched when it concerns nobody.
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
 use windvane_engine::{Amount, Instrument, InstrumentId, PositionSide, Side, Surface, Time};
 
@@ -13,7 +14,7 @@ use crate::order::OrderKey;
 use crate::queue::Resting;
 
 /// Bounds inside which a market event can change nothing of ours; all of them exclusive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Alert {
     /// Best own bid and ask: a trade or the opposite touch at or beyond them fills, the own
     /// side's touch at or behind them moves the queue.
@@ -35,7 +36,7 @@ impl Alert {
 }
 
 /// Recorded mark price and funding terms, scale 8.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) price: i64,
     pub(crate) index: i64,
@@ -43,10 +44,10 @@ pub(crate) struct Mark {
 }
 
 /// Notional of open orders that may add to a position, by side.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OpenNotional(pub(crate) [Amount; 2]);
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Market {
     pub(crate) alert: Alert,
     pub(crate) last: i64,

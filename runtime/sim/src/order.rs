@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::protocol::OrderReport;
 use windvane_engine::{
     Amount, ClientOrderId, OrderStatus, OrderTerms, OrderType, Qty, Side, Surface, Time,
@@ -19,11 +20,11 @@ use crate::index::Index;
 pub const FINISHED_MAX: usize = 1024;
 
 /// Place of an order in the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct OrderKey(pub(crate) u32);
 
 /// Where an open order is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
     /// Waits for its trigger.
     Waiting,
@@ -34,7 +35,7 @@ pub(crate) enum Stage {
 }
 
 /// One order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) id: VenueOrderId,
     pub(crate) client_order_id: ClientOrderId,
@@ -100,7 +101,7 @@ impl Order {
 const KINDS: usize = 4;
 
 /// All orders.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Orders {
     slots: Vec<Order>,
     free: Vec<OrderKey>,
@@ -218,6 +219,30 @@ impl Orders {
                 index.remove(id, oldest);
             }
             self.free.push(oldest);
+        }
+    }
+
+    /// Forgets the finished orders for which `is_kept` answers false; it may change the others, but
+    /// not how they are found.
+    pub(crate) fn keep(&mut self, is_kept: &mut impl FnMut(&mut Order) -> bool) {
+        let keys: Vec<_> = self.all().map(|(key, _)| key).collect();
+        for key in keys {
+            if is_kept(self.at_mut(key)) {
+                continue;
+            }
+            for finished in &mut self.finished {
+                finished.retain(|other| *other != key);
+            }
+            let order = self.at(key);
+            let (hash, id) = (
+                hash(order.surface, &order.client_order_id),
+                crate::index::hash_id(order.id),
+            );
+            self.index.remove(hash, key);
+            if let Some(index) = &mut self.by_id {
+                index.remove(id, key);
+            }
+            self.free.push(key);
         }
     }
 

@@ -22,12 +22,13 @@
 
 use crate::config::QueueModel;
 use crate::order::OrderKey;
+use serde::{Deserialize, Serialize};
 
 /// More ahead than any trade can take: the level has not been seen yet.
 pub(crate) const UNKNOWN: i64 = i64::MAX / 4;
 
 /// An own order in the book.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Resting {
     pub(crate) key: OrderKey,
     pub(crate) price: i64,

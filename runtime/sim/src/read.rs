@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::protocol::{Fill, OrderUpdate, Outcome, Reply};
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{InstrumentId, Surface, TradeId};
@@ -19,7 +20,7 @@ const PAGE: usize = 1_000;
 const KEPT: usize = 10_000;
 
 /// Own trades by instrument, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Trades(Vec<VecDeque<AccountTrade>>);
 
 impl Trades {
@@ -40,6 +41,21 @@ impl Trades {
             fill: *fill,
             time: update.transaction_time,
         });
+    }
+
+    /// The same for instruments in other places.
+    pub(crate) fn renamed(
+        self,
+        instruments: usize,
+        place: &impl Fn(InstrumentId) -> Option<InstrumentId>,
+    ) -> Self {
+        let mut renamed = Self::new(instruments);
+        for (old, trades) in self.0.into_iter().enumerate() {
+            if let Some(new) = place(InstrumentId(old as u16)) {
+                renamed.0[usize::from(new.0)] = trades;
+            }
+        }
+        renamed
     }
 
     /// The trades from an id on, or the latest.

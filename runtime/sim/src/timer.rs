@@ -62,7 +62,7 @@ impl Venue {
         }
     }
 
-    fn watch_time(&mut self) {
+    pub(crate) fn watch_time(&mut self) {
         let times = self.markets.iter().map(|m| m.countdown.min(m.next_funding));
         self.due = times.min().unwrap_or(Time::NEVER);
     }

@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::protocol::{
     BalanceUpdate, OrderReport, Outcome, PositionUpdate, Reply, Request, UserEvent,
 };
@@ -32,7 +33,7 @@ use crate::read::Trades;
 use crate::stream::StreamEvent;
 
 /// What the venue says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VenueMessage {
     /// The answer to a request.
     Reply(Reply),
@@ -41,7 +42,7 @@ pub enum VenueMessage {
 }
 
 /// A simulated venue with one account.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Venue {
     pub(crate) now: Time,
     /// The earliest timer.
@@ -62,6 +63,7 @@ pub struct Venue {
     pub(crate) trades: Trades,
     pub(crate) out: VecDeque<VenueMessage>,
     /// User events in full, where they are asked for.
+    #[serde(skip)]
     pub(crate) stream: Option<VecDeque<StreamEvent>>,
 }
 

@@ -11,7 +11,7 @@ use crate::recording::{
     self, InstrumentSurvey, Recording, RecordingError, ResolveError, RulesSource, Survey, Tape,
 };
 
-pub(super) fn open_recordings(
+pub(crate) fn open_recordings(
     config: &Config,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Recording>, BacktestError> {
@@ -61,12 +61,12 @@ fn sole_surface(config: &Config) -> Option<windvane_engine::Surface> {
 }
 
 /// The instruments of a run with where their rules come from.
-pub(super) struct Market {
-    pub(super) instruments: Vec<Instrument>,
-    pub(super) sources: Vec<RulesSource>,
+pub(crate) struct Market {
+    pub(crate) instruments: Vec<Instrument>,
+    pub(crate) sources: Vec<RulesSource>,
 }
 
-pub(super) fn resolve_instruments(
+pub(crate) fn resolve_instruments(
     config: &Config,
     names: &[InstrumentName],
     recordings: &[Recording],

@@ -4,11 +4,10 @@
 mod error;
 mod feed;
 mod guests;
-mod load;
+pub(crate) mod load;
 mod session;
 mod summary;
 mod tally;
-mod transit;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

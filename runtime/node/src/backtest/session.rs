@@ -14,8 +14,8 @@ use windvane_sim::{Latency, Venue, VenueMessage};
 
 use super::feed::Feed;
 use super::tally::Tally;
-use super::transit::Transit;
 use crate::recording::RecordingError;
+use crate::transit::Transit;
 
 /// Strategies, as a run drives them.
 pub trait Guests {

@@ -1,36 +1,52 @@
 //! `windvane run`: the unattended runtime.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::Failure;
 use super::place::Place;
 use crate::config::{Api, Config, Mode};
 use crate::connection::Needs;
-use crate::live;
+use crate::live::{self, Market, Pace};
 use crate::watchdog;
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
     #[command(flatten)]
     place: Place,
+    /// Recording that is the market of a paper run, instead of a venue; may be given again
+    #[arg(long, value_name = "FILE")]
+    data: Vec<PathBuf>,
+    /// How fast it is played: `max`, or a number of times its own pace
+    #[arg(long, value_name = "X", default_value = "1", requires = "data")]
+    pace: Pace,
+    /// Folder for decoded recordings
+    #[arg(long, value_name = "DIR", requires = "data")]
+    cache: Option<PathBuf>,
 }
 
 impl Run {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let config = self.place.config()?;
-        if config.run.mode == Mode::Paper {
-            return Err(Failure::Usage(
-                "run.mode = \"paper\" is not there yet: set run.mode = \"live\"; against \
-                 `windvane venue` no money is real"
-                    .to_owned(),
-            ));
-        }
-        let needs = needs(&config, self.place.api.map(Into::into));
-        let settings = self.place.settings_of(&config, |_| Ok(needs))?;
+        let mut config = self.place.config()?;
+        let market = if self.data.is_empty() {
+            let needs = match config.run.mode {
+                Mode::Live => needs(&config, self.place.api.map(Into::into)),
+                // Public data need no key.
+                Mode::Paper => Needs::default(),
+            };
+            Market::Venue(Box::new(self.place.settings_of(&config, |_| Ok(needs))?))
+        } else {
+            config.backtest.data = self.data;
+            if self.cache.is_some() {
+                config.backtest.cache = self.cache;
+            }
+            Market::Recordings(self.pace)
+        };
         let begin = watchdog::Begin {
             arguments: self.place.arguments(),
         };
-        super::block_on(live::run(&config, settings, begin))?.map_err(|error| {
+        super::block_on(live::run(&config, market, begin))?.map_err(|error| {
             if error.is_usage() {
                 Failure::usage(error)
             } else {

@@ -33,6 +33,15 @@ choice! {
     }
 }
 
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Paper => "paper",
+            Self::Live => "live",
+        })
+    }
+}
+
 choice! {
     /// What to do with own open orders found at start.
     OnStart {

@@ -3,29 +3,30 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
-use windvane_client::Client;
-use windvane_client::budget::Lane;
 use windvane_driver::Driver;
+use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{Engine, Input, Surface};
-use windvane_journal::{Directory, Journal, Latch as Latched, Options, Ready, Recovered};
+use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface};
+use windvane_journal::{Directory, Journal, Latch as Latched, Options, Ready};
 use windvane_venue::Assets;
-use windvane_venue::speak::{MarketReader, Speaker};
+use windvane_venue::speak::MarketReader;
 
-use super::carrier::{Carrier, venue_surface};
+use super::account::Account;
+use super::clock::Clock;
 use super::desk::Counter;
 use super::guests::LiveGuests;
-use super::mailbox::{self, Happened, Inbox, Mailbox};
+use super::mailbox::{self, Happened, Mailbox};
 use super::outside::{Outside, Showing};
-use super::pulse::{self, Clock, Module, Pulse};
-use super::recover::{self, Restored};
-use super::{LiveError, Running, plan, start, streams};
+use super::pulse::{self, Module, Pulse};
+use super::recover::{self, Left};
+use super::stage::{self, Stage};
+use super::{LiveError, Market, Running, start};
 use crate::assembly;
 use crate::config::{Config, InstrumentName};
 use crate::strategies::{self, Guest};
@@ -34,7 +35,7 @@ use crate::watchdog::{self, Keeper, Plan};
 /// Begins a run.
 pub async fn begin(
     config: &Config,
-    settings: windvane_client::Settings,
+    market: Market,
     directory: Arc<Directory>,
     counter: Counter,
     watchdog: watchdog::Begin,
@@ -49,50 +50,25 @@ pub async fn begin(
         move || windvane_journal::open(directory)
     })
     .await??;
-    let client = Client::new(settings)?;
+    let left = blocking(move || recover::left(recovered)).await?;
+    left.must_be_of(config.run.mode)?;
     let names = assembly::instrument_names(config);
-    // A start must not wait for what the process before used up.
-    let urgent = client.in_lane(Lane::Heartbeat);
-    for surface in start::surfaces(&names) {
-        start::clock(surface, &urgent).await;
-    }
     let mut assets = Assets::default();
-    let instruments = start::instruments(&urgent, &names, &mut assets).await?;
-    keep_plans(config, &names, &client)?;
-    let speaker = start::speaker(config, &instruments, &assets);
+    let (stage, instruments) = Stage::set(config, market, &names, &mut assets).await?;
     let prepared = Prepared {
         config,
         names,
-        client,
-        speaker,
+        stage,
+        instruments,
         assets,
         directory,
         watchdog,
     };
-    prepared.go(guests, ready, recovered, counter)
-}
-
-/// Gives the budget of each surface the shares that its plan needs; exchange information has told
-/// the limits.
-fn keep_plans(config: &Config, names: &[InstrumentName], client: &Client) -> Result<(), LiveError> {
-    for surface in start::surfaces(names) {
-        let venue = venue_surface(surface);
-        let limits = client.with_budget(venue, |budget, _| budget.limits());
-        let plans = plan::Wants::of(config, surface).plans(&limits);
-        for plan in &plans {
-            plan.check()?;
-            let (weight, limit, polling) = (plan.sum(), plan.limit, plan.polling.to_string());
-            tracing::info!(%surface, weight, limit, polling, "the plan of weights");
-        }
-        if let Ok(shares) = plan::shares(&plans) {
-            client.with_budget(venue, |budget, _| budget.set_shares(shares));
-        }
-    }
-    Ok(())
+    prepared.go(guests, ready, left, counter)
 }
 
 /// Runs what waits for disks and compilers beside the runtime.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LiveError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -103,8 +79,8 @@ async fn blocking<T: Send + 'static>(
 struct Prepared<'a> {
     config: &'a Config,
     names: Vec<InstrumentName>,
-    client: Client,
-    speaker: Speaker,
+    stage: Stage,
+    instruments: Vec<Instrument>,
     assets: Assets,
     directory: Arc<Directory>,
     watchdog: watchdog::Begin,
@@ -112,17 +88,21 @@ struct Prepared<'a> {
 
 impl Prepared<'_> {
     fn go(
-        self,
+        mut self,
         mut guests: Vec<Guest>,
         ready: Ready,
-        recovered: Recovered,
+        mut left: Left,
         counter: Counter,
     ) -> Result<Running, LiveError> {
-        let instruments: Vec<_> = (0..=u16::MAX)
-            .map_while(|id| self.speaker.names.rules(windvane_engine::InstrumentId(id)))
-            .cloned()
-            .collect();
-        for (guest, strategy) in guests.iter_mut().zip(&self.config.strategies) {
+        let (config, instruments) = (self.config, self.instruments.clone());
+        let player = self
+            .stage
+            .player(config, &instruments, left.paper.as_ref())?;
+        let paper = left.paper.take();
+        let paper = self
+            .stage
+            .account(config, &instruments, &mut self.assets, paper)?;
+        for (guest, strategy) in guests.iter_mut().zip(&config.strategies) {
             let assets = self.assets.names();
             guest.instruments =
                 assembly::instruments_json(strategy, &self.names, &instruments, assets);
@@ -131,58 +111,60 @@ impl Prepared<'_> {
             .iter()
             .map(|guest| (guest.name.clone(), guest.sha256))
             .collect();
-        let seconds = Clock::starting_after(windvane_engine::Time(0))
-            .now()
-            .millis()
-            / 1_000;
+        let mut clock = match &player {
+            Some(player) => Clock::Played(player.time()),
+            None => Clock::of_the_wall(),
+        };
+        let seconds = clock.now().millis().div_euclid(1_000).max(1);
         let epoch = self.directory.reserve_epoch(seconds.unsigned_abs())?;
-        let engine =
-            start::engine_config(self.config, &self.names, instruments, &self.assets, epoch);
-        let restored = recover::restore(recovered, engine)?;
+        let speaker = start::speaker(config, &instruments, &self.assets);
+        let engine = start::engine_config(config, &self.names, instruments, &self.assets, epoch);
         let (mailbox, inbox) = mailbox::mailbox();
-        let (journal, engine, states) = begin_segment(restored, ready, &modules, &mailbox)?;
-        let clock = Clock::starting_after(engine.now());
+        let account = stage::account(paper, self.stage.client(), &speaker, &mailbox)?;
+        let (journal, engine, states) =
+            begin_segment(left, engine, ready, &account, &modules, &mailbox)?;
+        clock.pass(engine.now());
         let mut driver = Driver::new(engine, LiveGuests::new(guests), true);
-        let started = driver.start(clock.now(), &states);
-        started.map_err(|(strategy, reason)| LiveError::Refused {
-            strategy: modules[usize::from(strategy.0)].0.clone(),
-            reason,
-        })?;
+        let mut run = Begun {
+            clock,
+            driver: &mut driver,
+            account,
+        };
+        run.strategies(&states, &modules)?;
         let latched = self.directory.latch();
-        if let Some(command) = to_latch(&latched, driver.engine().latch()) {
-            driver.handle(clock.now(), Input::Command(command));
-        }
-        driver.handle(clock.now(), Input::Live(&LiveInput::Begin));
-        let reconnects = self.open_streams(&mailbox)?;
-        let keeper = self.watchdog(epoch, &mailbox)?;
+        run.trust(
+            &latched,
+            &start::surfaces(&self.names),
+            self.stage.client().is_some(),
+        );
+        let account = run.account;
+        let reconnects = self.stage.open_streams(config, &self.names, &mailbox)?;
         let outside = self.outside(counter, reconnects, mailbox.clone(), modules, &latched);
+        let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
-        self.run_pulse(clock, driver, journal, outside, inbox, mailbox)
-    }
-
-    /// Begins the streams and the clocks, each on a task of its own.
-    fn open_streams(&self, mailbox: &Mailbox) -> Result<BTreeMap<Surface, Arc<Notify>>, LiveError> {
-        let mut reconnects = BTreeMap::new();
-        for surface in start::surfaces(&self.names) {
-            let venue = venue_surface(surface);
-            let reconnect = Arc::new(Notify::new());
-            reconnects.insert(surface, Arc::clone(&reconnect));
-            let user = self.client.user_stream(venue)?;
-            tokio::spawn(streams::user(surface, user, reconnect, mailbox.clone()));
-            let topics = start::topics(self.config, surface);
-            let feed = self.client.market_feed(venue, &topics)?;
-            tokio::spawn(streams::market(surface, feed, mailbox.clone()));
-            let client = self.client.clone();
-            tokio::spawn(streams::clock(surface, client, mailbox.clone()));
-        }
-        Ok(reconnects)
+        let (stop, stopped) = channel();
+        let pulse = Pulse {
+            clock,
+            driver,
+            journal,
+            reader: MarketReader::new(speaker.names.clone()),
+            speaker,
+            account,
+            player,
+            outside,
+            inbox,
+            stop: stopped,
+        };
+        run_pulse(pulse, stop, mailbox)
     }
 
     /// Starts the watchdog process where spot orders are to be watched.
     fn watchdog(&self, epoch: u64, mailbox: &Mailbox) -> Result<Option<Keeper>, LiveError> {
-        if !start::is_watched(self.config, &self.names) {
+        let client = self.stage.client();
+        let watched = start::is_watched(self.config, &self.names);
+        let Some(client) = client.filter(|_| watched) else {
             return Ok(None);
-        }
+        };
         let spot = self
             .names
             .iter()
@@ -201,7 +183,7 @@ impl Prepared<'_> {
         let mailbox = mailbox.clone();
         let tell = move |input| mailbox.tell(Happened::Live(input));
         let begin = self.watchdog.clone();
-        Ok(Some(Keeper::start(begin, plan, self.client.clone(), tell)?))
+        Ok(Some(Keeper::start(begin, plan, client, tell)?))
     }
 
     fn outside(
@@ -212,17 +194,11 @@ impl Prepared<'_> {
         modules: Vec<Module>,
         latched: &Latched,
     ) -> Outside {
-        let (handle, client) = (Handle::current(), self.client.clone());
-        let carrier = Carrier::new(
-            handle.clone(),
-            client.clone(),
-            self.speaker.clone(),
-            mailbox.clone(),
-        );
         Outside {
-            handle,
-            client,
-            carrier,
+            handle: Handle::current(),
+            client: self.stage.client(),
+            mode: self.config.run.mode,
+            surfaces: start::surfaces(&self.names),
             mailbox,
             reconnects,
             publish: counter.publish,
@@ -235,39 +211,63 @@ impl Prepared<'_> {
             keeper: None,
         }
     }
+}
 
-    fn run_pulse(
-        self,
-        clock: Clock,
-        driver: Driver<LiveGuests>,
-        journal: Journal,
-        outside: Outside,
-        inbox: Inbox,
-        mailbox: Mailbox,
-    ) -> Result<Running, LiveError> {
-        let (stop, stopped) = channel();
-        let (tell_end, ended) = oneshot::channel();
-        let pulse = Pulse {
-            clock,
-            driver,
-            journal,
-            reader: MarketReader::new(self.speaker.names.clone()),
-            speaker: self.speaker,
-            outside,
-            inbox,
-            stop: stopped,
-        };
-        let thread = std::thread::Builder::new().name("engine".to_owned());
-        // Nobody waits for the thread itself: a panic drops the sender, which is told.
-        thread.spawn(move || {
-            let _ = tell_end.send(pulse.run());
-        })?;
-        Ok(Running {
-            stop,
-            mailbox,
-            ended,
+/// The first moment of a run: everything in it happens at one time.
+struct Begun<'a> {
+    clock: Clock,
+    driver: &'a mut Driver<LiveGuests>,
+    account: Account,
+}
+
+impl Begun<'_> {
+    fn strategies(&mut self, states: &States, modules: &[Module]) -> Result<(), LiveError> {
+        if matches!(self.account, Account::Paper(_)) {
+            // The simulated account is a function of the journal: an order whose record does not
+            // become durable never was, so that it need not wait.
+            self.driver.durable(u64::MAX);
+        }
+        let started = self.driver.start(self.clock.now(), states);
+        started.map_err(|(strategy, reason)| LiveError::Refused {
+            strategy: modules[usize::from(strategy.0)].0.clone(),
+            reason,
         })
     }
+
+    fn trust(&mut self, latched: &Latched, surfaces: &[Surface], streamed: bool) {
+        let now = self.clock.now();
+        if let Some(command) = to_latch(latched, self.driver.engine().latch()) {
+            self.driver.handle(now, Input::Command(command));
+        }
+        self.driver.handle(now, Input::Live(&LiveInput::Begin));
+        let Account::Paper(paper) = &mut self.account else {
+            return;
+        };
+        if streamed {
+            // What the simulated venue saw before is stale.
+            let instruments = self.driver.engine().instruments().len();
+            for instrument in (0..instruments).map(|id| InstrumentId(id as u16)) {
+                let event = MarketEvent::Gap;
+                paper.market(now, instrument, &event);
+                self.driver.handle(now, Input::Market { instrument, event });
+            }
+        }
+        paper.connect(now, surfaces);
+    }
+}
+
+fn run_pulse(pulse: Pulse, stop: Sender<()>, mailbox: Mailbox) -> Result<Running, LiveError> {
+    let (tell_end, ended) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("engine".to_owned());
+    // Nobody waits for the thread itself: a panic drops the sender, which is told.
+    thread.spawn(move || {
+        let _ = tell_end.send(pulse.run());
+    })?;
+    Ok(Running {
+        stop,
+        mailbox,
+        ended,
+    })
 }
 
 /// What each strategy saved.
@@ -276,16 +276,19 @@ type States = Vec<Option<Vec<u8>>>;
 /// Begins the segment of this start: its head is the engine before anything of it was recorded,
 /// and what the strategies saved last.
 fn begin_segment(
-    restored: Restored,
+    mut left: Left,
+    config: EngineConfig,
     ready: Ready,
+    account: &Account,
     modules: &[Module],
     mailbox: &Mailbox,
 ) -> Result<(Journal, Engine, States), LiveError> {
-    let Restored { mut engine, head } = restored;
+    let head = left.head.take();
+    let mut engine = left.succeed(config)?;
     let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
     let states: Vec<_> = modules.iter().map(state_of).collect();
     let snapshot = engine.snapshot();
-    let bytes = pulse::head(snapshot, states.clone(), modules).to_bytes();
+    let bytes = pulse::head(snapshot, states.clone(), modules, account).to_bytes();
     let mailbox = mailbox.clone();
     let listener = Arc::new(move |event| mailbox.journal(event));
     let journal = ready.begin(&bytes, engine.chain(), &Options::default(), listener)?;

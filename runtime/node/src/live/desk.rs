@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 use tokio::sync::{mpsc, watch};
-use windvane_admin::view::{Mode, Status};
+use windvane_admin::view::Status;
 use windvane_admin::{Beat, Metrics, Published, Served, Server, Settings, Steer, Token};
 
 use super::LiveError;
-use crate::config::{Config, Secret};
+use super::outside::mode as mode_shown;
+use crate::config::{Config, Mode, Secret};
 
 /// Commands that may wait for the engine.
 const COMMANDS: usize = 16;
@@ -41,7 +42,7 @@ impl Desk {
         if let Some(listen) = config.admin.listen {
             settings.listen = listen;
         }
-        let (publish, published) = watch::channel(Arc::new(nothing_yet()));
+        let (publish, published) = watch::channel(Arc::new(nothing_yet(config.run.mode)));
         let (steer, steered) = mpsc::channel(COMMANDS);
         let beat = Beat::new();
         let served = Served {
@@ -80,11 +81,11 @@ fn token(secret: Option<&Secret>, data_dir: &std::path::Path) -> Result<Token, L
     })
 }
 
-fn nothing_yet() -> Published {
+fn nothing_yet(mode: Mode) -> Published {
     Published {
         status: Status {
             reason: "the venue is asked for its instruments".to_owned(),
-            mode: Mode::Live,
+            mode: mode_shown(mode),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..Status::default()
         },

@@ -11,6 +11,8 @@ pub struct Head {
     pub engine: Vec<u8>,
     /// The strategies, in the order of the configuration.
     pub strategies: Vec<SavedStrategy>,
+    /// The simulated account of a paper run.
+    pub paper: Option<Vec<u8>>,
 }
 
 /// A strategy as it was saved.

@@ -4,24 +4,31 @@
 //!
 //! What may never enter here: decisions about orders. The engine makes them.
 
+mod account;
 mod begin;
 mod carrier;
 pub mod check;
+mod clock;
 mod desk;
 pub mod export;
 mod guests;
 mod head;
 mod mailbox;
 mod outside;
+mod paper;
 pub mod plan;
+mod player;
+mod playing;
 mod pulse;
 mod recover;
 pub mod replay;
 mod show;
+mod stage;
 mod start;
 mod streams;
 mod tell;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -31,13 +38,16 @@ use tokio::sync::oneshot;
 use windvane_admin::Notifier;
 use windvane_journal::Directory;
 
+use crate::backtest::BacktestError;
 use crate::config::Config;
+use crate::recording::RecordingError;
 use crate::strategies::ModuleError;
 use crate::watchdog;
 
 use desk::Desk;
 pub use desk::TOKEN_FILE;
 use mailbox::Mailbox;
+pub use player::Pace;
 use pulse::Ended;
 use start::StartError;
 
@@ -82,6 +92,30 @@ pub enum LiveError {
     /// The venue's limits do not hold what is configured.
     #[error(transparent)]
     Overbooked(#[from] plan::Overbooked),
+    /// The simulated account.
+    #[error(transparent)]
+    Paper(#[from] paper::PaperError),
+    /// Recordings cannot be played.
+    #[error(transparent)]
+    Recordings(Box<BacktestError>),
+    /// Everything was played before.
+    #[error(
+        "the account in {} has heard all of the recordings, up to {until}: name a later one with \
+         --data, or begin anew with another run.data_dir",
+        data_dir.display()
+    )]
+    Played {
+        /// The last event that was heard.
+        until: String,
+        /// The folder.
+        data_dir: PathBuf,
+    },
+    /// Latency is drawn from a recording's only in a backtest.
+    #[error("sim.latency = \"recorded\" is for backtests: set sim.latency_ms for a paper run")]
+    Latency,
+    /// Nobody trades on recordings but a simulated account.
+    #[error("recordings have no account: set run.mode = \"paper\"")]
+    NoAccount,
     /// No client.
     #[error(transparent)]
     Client(#[from] windvane_client::TransportError),
@@ -120,6 +154,27 @@ impl From<StartError> for LiveError {
     }
 }
 
+impl From<BacktestError> for LiveError {
+    fn from(error: BacktestError) -> Self {
+        Self::Recordings(Box::new(error))
+    }
+}
+
+impl From<RecordingError> for LiveError {
+    fn from(error: RecordingError) -> Self {
+        BacktestError::from(error).into()
+    }
+}
+
+/// What a run hears of the market from.
+#[derive(Debug)]
+pub enum Market {
+    /// The venue, through a client of these settings.
+    Venue(Box<windvane_client::Settings>),
+    /// The recordings of `backtest.data`, at this pace.
+    Recordings(Pace),
+}
+
 impl LiveError {
     /// Whether the configuration is at fault.
     pub fn is_usage(&self) -> bool {
@@ -128,7 +183,13 @@ impl LiveError {
             | Self::Refused { .. }
             | Self::Stream(_)
             | Self::Secret(_)
+            | Self::Played { .. }
+            | Self::Paper(_)
+            | Self::Latency
+            | Self::NoAccount
+            | Self::Recover(recover::RecoverError::Mode { .. })
             | Self::Overbooked(_) => true,
+            Self::Recordings(error) => error.is_usage(),
             Self::Start(error) => matches!(**error, StartError::NotListed(_)),
             Self::Module(error) => error.is_usage(),
             _ => false,
@@ -142,7 +203,7 @@ impl LiveError {
 /// It did not come about, or did not end in order.
 pub async fn run(
     config: &Config,
-    settings: windvane_client::Settings,
+    market: Market,
     watchdog: watchdog::Begin,
 ) -> Result<(), LiveError> {
     if config.strategies.is_empty() {
@@ -154,7 +215,7 @@ pub async fn run(
     let (desk, counter) = Desk::open(config).await?;
     notifier.ready();
     let began = tokio::select! {
-        began = begin::begin(config, settings, directory, counter, watchdog) => Some(began?),
+        began = begin::begin(config, market, directory, counter, watchdog) => Some(began?),
         () = signals.next() => None,
         () = desk.keep_alive() => None,
     };

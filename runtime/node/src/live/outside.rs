@@ -8,18 +8,18 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, watch};
 use windvane_admin::metrics::table;
-use windvane_admin::view::{JournalLag, Mode, Status};
+use windvane_admin::view::{self, JournalLag, Status};
 use windvane_admin::{Applied, Beat, Command as Word, Published, Refused, Steer};
 use windvane_client::Client;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Request, Surface};
+use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Surface};
 use windvane_journal::{Directory, Keep, Latch as Latched};
 
-use super::carrier::Carrier;
 use super::mailbox::Mailbox;
 use super::pulse::Module;
 use super::{show, streams, tell};
+use crate::config::Mode;
 use crate::watchdog::Keeper;
 
 /// People are shown a new state this often at most.
@@ -28,8 +28,10 @@ const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 /// What the thread reaches.
 pub struct Outside {
     pub handle: Handle,
-    pub client: Client,
-    pub carrier: Carrier,
+    /// The client of the venue; there is none beside recordings.
+    pub client: Option<Client>,
+    pub mode: Mode,
+    pub surfaces: Vec<Surface>,
     pub mailbox: Mailbox,
     /// Asks the task of each user stream for a new connection.
     pub reconnects: BTreeMap<Surface, Arc<Notify>>,
@@ -50,7 +52,7 @@ pub struct Showing {
     started: Instant,
     published: Option<Instant>,
     since_ms: i64,
-    state: windvane_admin::view::State,
+    state: view::State,
     /// Why it was halted or paused.
     cause: String,
     /// What the small file of the latch says.
@@ -71,7 +73,7 @@ impl Showing {
             started: Instant::now(),
             published: None,
             since_ms: 0,
-            state: windvane_admin::view::State::default(),
+            state: view::State::default(),
             cause,
             latched,
             frames: [0; 2],
@@ -79,17 +81,15 @@ impl Showing {
     }
 }
 
-impl Outside {
-    /// Sends a request on its way; `since` is when the market event came that it follows from.
-    pub fn carry(&self, request: Request, since: Option<Instant>) {
-        if let Request::Place(order) = &request {
-            let id = order.client_order_id.as_str();
-            let strategy = id.split('.').next().unwrap_or_default();
-            table::ORDERS.of([strategy, "sent"]).increment(1);
-        }
-        self.carrier.carry(request, since);
+/// The mode in the words of the admin server.
+pub const fn mode(mode: Mode) -> view::Mode {
+    match mode {
+        Mode::Live => view::Mode::Live,
+        Mode::Paper => view::Mode::Paper,
     }
+}
 
+impl Outside {
     /// Gives the watchdog process a sign of health.
     pub fn beat(&self, number: u64) {
         if let Some(keeper) = &self.keeper {
@@ -113,7 +113,9 @@ impl Outside {
 
     /// Fetches the depth that the differences of an instrument wait for.
     pub fn fetch_depth(&self, id: InstrumentId, instrument: &Instrument) {
-        streams::fetch_depth(&self.handle, &self.client, id, instrument, &self.mailbox);
+        if let Some(client) = &self.client {
+            streams::fetch_depth(&self.handle, client, id, instrument, &self.mailbox);
+        }
     }
 
     /// Counts a public frame.
@@ -210,11 +212,12 @@ impl Outside {
     }
 
     fn show_budget(&self) {
-        for surface in self.reconnects.keys() {
+        let Some(client) = &self.client else { return };
+        for surface in &self.surfaces {
             let weights =
                 |budget: &mut windvane_client::budget::Budget, now| budget.weights(now).next();
             let venue = super::carrier::venue_surface(*surface);
-            if let Some((_, used, limit)) = self.client.with_budget(venue, weights) {
+            if let Some((_, used, limit)) = client.with_budget(venue, weights) {
                 let name = [surface.as_str()];
                 table::WEIGHT_USED.of(name).set(f64::from(used));
                 table::WEIGHT_LIMIT.of(name).set(f64::from(limit));
@@ -235,7 +238,7 @@ impl Outside {
         let status = Status {
             state,
             reason: self.reason(engine),
-            mode: Mode::Live,
+            mode: mode(self.mode),
             since_ms: self.showing.since_ms,
             as_of_ms,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use windvane_admin::Steer;
 use windvane_admin::view::JournalLag;
@@ -16,11 +16,14 @@ use windvane_venue::market_stream;
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
 use windvane_venue::{BookLevels, Frame, user_stream};
 
+use super::account::Account;
 use super::carrier;
+use super::clock::Clock;
 use super::guests::LiveGuests;
 use super::head::{Head, SavedStrategy};
 use super::mailbox::{Happened, Inbox, Waited};
 use super::outside::Outside;
+use super::player::Player;
 
 /// What was recorded becomes durable within this, orders or not.
 const SEAL_EVERY: Duration = Duration::from_millis(100);
@@ -35,33 +38,6 @@ const ROLL_AGAIN: Duration = Duration::from_secs(1);
 /// How long `on_stop` may take.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
-/// Wall time that never runs backwards: read once, then counted.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    base: Time,
-    since: Instant,
-}
-
-impl Clock {
-    /// Begins now, but not before `last`, the last time that a journal knows.
-    pub fn starting_after(last: Time) -> Self {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH);
-        let wall = wall.map_or(0, |elapsed| elapsed.as_nanos());
-        let wall = Time(i64::try_from(wall).unwrap_or(i64::MAX));
-        Self {
-            base: wall.max(last),
-            since: Instant::now(),
-        }
-    }
-
-    /// The time.
-    pub fn now(&self) -> Time {
-        let elapsed = self.since.elapsed().as_nanos();
-        self.base
-            .plus_ns(i64::try_from(elapsed).unwrap_or(i64::MAX))
-    }
-}
-
 /// A strategy's name and the hash of its module.
 pub type Module = (String, [u8; 32]);
 
@@ -72,6 +48,9 @@ pub struct Pulse {
     pub journal: Journal,
     pub reader: MarketReader,
     pub speaker: Speaker,
+    pub account: Account,
+    /// The recordings, where they are the market.
+    pub player: Option<Player>,
     pub outside: Outside,
     pub inbox: Inbox,
     /// Asked to stop: the run ends once `on_stop` is done.
@@ -87,7 +66,7 @@ pub enum Ended {
     Hurried,
 }
 
-struct State {
+pub(super) struct State {
     levels: BookLevels,
     fetching: BTreeSet<InstrumentId>,
     sealed: Instant,
@@ -130,6 +109,16 @@ impl State {
         }
     }
 
+    /// Whether the journal has no room for what was recorded.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    /// Whether the run was asked to end.
+    pub(super) const fn is_stopping(&self) -> bool {
+        self.stopping.is_some()
+    }
+
     /// Everything up to a record is durable; answers when the first frame came that waited for it.
     fn settle(&mut self, record: u64) -> Option<Instant> {
         let mut first = None;
@@ -150,7 +139,8 @@ impl Pulse {
         let mut state = State::new();
         self.act(&mut state);
         let ended = loop {
-            match self.inbox.wait(self.pause()) {
+            let pause = self.pause(&state);
+            match self.inbox.wait(pause) {
                 Waited::Happened(happened) => self.take(happened, &mut state),
                 Waited::TimeOver => {}
                 Waited::Closed => break Ended::Hurried,
@@ -175,13 +165,17 @@ impl Pulse {
     }
 
     /// How long to wait for the next thing: to the engine's next timer, and not past a seal.
-    fn pause(&self) -> Duration {
+    fn pause(&mut self, state: &State) -> Duration {
+        if let Some(pause) = self.pause_of_playing(state) {
+            return pause.min(SEAL_EVERY);
+        }
         let next = self.driver.next_timeout().unwrap_or(Time::NEVER);
+        let next = next.min(self.account.next());
         let left = next.0.saturating_sub(self.clock.now().0).max(0);
         Duration::from_nanos(left.unsigned_abs()).min(SEAL_EVERY)
     }
 
-    fn handle(&mut self, input: Input<'_>, state: &mut State) {
+    pub(super) fn handle(&mut self, input: Input<'_>, state: &mut State) {
         self.driver.handle(self.clock.now(), input);
         self.act(state);
     }
@@ -219,9 +213,10 @@ impl Pulse {
                 return;
             }
         };
-        let (driver, clock) = (&mut self.driver, self.clock);
+        let (driver, account, now) = (&mut self.driver, &mut self.account, self.clock.now());
         let mut emit = |instrument: InstrumentId, event: windvane_engine::MarketEvent<'_>| {
-            driver.handle(clock.now(), Input::Market { instrument, event });
+            account.market(now, instrument, &event);
+            driver.handle(now, Input::Market { instrument, event });
         };
         let missing = self
             .reader
@@ -267,9 +262,10 @@ impl Pulse {
                 return;
             }
         };
-        let (driver, clock) = (&mut self.driver, self.clock);
+        let (driver, account, now) = (&mut self.driver, &mut self.account, self.clock.now());
         let mut emit = |instrument: InstrumentId, event: windvane_engine::MarketEvent<'_>| {
-            driver.handle(clock.now(), Input::Market { instrument, event });
+            account.market(now, instrument, &event);
+            driver.handle(now, Input::Market { instrument, event });
         };
         let missing = self
             .reader
@@ -282,9 +278,10 @@ impl Pulse {
             let Some(id) = self.speaker.names.instrument(surface, symbol) else {
                 continue;
             };
-            let (driver, clock) = (&mut self.driver, self.clock);
+            let (driver, account, now) = (&mut self.driver, &mut self.account, self.clock.now());
             let mut emit = |instrument: InstrumentId, event: windvane_engine::MarketEvent<'_>| {
-                driver.handle(clock.now(), Input::Market { instrument, event });
+                account.market(now, instrument, &event);
+                driver.handle(now, Input::Market { instrument, event });
             };
             self.reader.interrupted(id, &mut emit);
         }
@@ -310,8 +307,10 @@ impl Pulse {
                             UserEvent::PositionMode { .. } | UserEvent::AssetMode { .. }
                         )
                     };
-                    if is_mode(event) {
-                        self.outside.carrier.forget_modes();
+                    if let Account::Venue(carrier) = &self.account
+                        && is_mode(event)
+                    {
+                        carrier.forget_modes();
                     }
                     self.handle(Input::User(event), state);
                 }
@@ -362,7 +361,7 @@ impl Pulse {
     }
 
     /// Does what follows from the last input.
-    fn act(&mut self, state: &mut State) {
+    pub(super) fn act(&mut self, state: &mut State) {
         while let Some(action) = self.driver.poll() {
             match action {
                 Action::Append(block) => {
@@ -374,8 +373,14 @@ impl Pulse {
                     state.behind.push_back(block);
                     self.append(state);
                 }
-                Action::Request(request) => self.outside.carry(request, state.event_at),
-                Action::Reconnect(surface) => self.outside.reconnect(surface),
+                Action::Request(request) => {
+                    let now = self.driver.engine().now();
+                    self.account.carry(now, request, state.event_at);
+                }
+                Action::Reconnect(surface) => match &mut self.account {
+                    Account::Venue(_) => self.outside.reconnect(surface),
+                    Account::Paper(paper) => paper.reconnect(surface),
+                },
                 Action::Beat(number) => self.outside.beat(number),
                 Action::Notice(notice) => self.outside.notice(self.driver.engine(), &notice),
             }
@@ -383,7 +388,7 @@ impl Pulse {
     }
 
     /// Gives blocks to the journal as far as it takes them.
-    fn append(&mut self, state: &mut State) {
+    pub(super) fn append(&mut self, state: &mut State) {
         while let Some(block) = state.behind.pop_front() {
             match self.journal.append(block) {
                 Err(AppendError::Full { block }) => {
@@ -402,9 +407,10 @@ impl Pulse {
 
     /// Timers, seals, segments, and what people asked for.
     fn keep_time(&mut self, state: &mut State) {
-        let now = self.clock.now();
-        if self.driver.next_timeout().is_some_and(|at| at <= now) {
-            self.handle(Input::Timeout, state);
+        if self.player.is_some() {
+            self.play(state);
+        } else {
+            self.keep_appointments(state);
         }
         if state.sealed.elapsed() >= SEAL_EVERY {
             state.sealed = Instant::now();
@@ -420,6 +426,17 @@ impl Pulse {
         let _ = self.outside.keep_latch(self.driver.engine());
         let lag = self.lag(state);
         self.outside.publish(self.driver.engine(), lag, false);
+    }
+
+    /// What the simulated account has to say, and the engine's timers.
+    fn keep_appointments(&mut self, state: &mut State) {
+        while let Some(word) = self.account.poll(self.clock.now()) {
+            self.handle(word.as_input(), state);
+        }
+        let now = self.clock.now();
+        if self.driver.next_timeout().is_some_and(|at| at <= now) {
+            self.handle(Input::Timeout, state);
+        }
     }
 
     fn lag(&self, state: &State) -> JournalLag {
@@ -471,7 +488,7 @@ impl Pulse {
             return;
         }
         state.rolled = Instant::now();
-        let head = head(engine, states, &self.outside.modules);
+        let head = head(engine, states, &self.outside.modules, &self.account);
         let chain = self.driver.engine().chain();
         match self.journal.roll(head.to_bytes(), chain) {
             Ok(()) => state.rolling = true,
@@ -482,14 +499,19 @@ impl Pulse {
         }
     }
 
+    /// Has `on_stop` applied.
+    pub(super) fn begin_stop(&mut self, state: &mut State) {
+        state.stopping = Some(Instant::now());
+        self.handle(Input::Live(&LiveInput::Stop), state);
+    }
+
     /// Whether the run ends now.
     fn ending(&mut self, state: &mut State) -> Option<Ended> {
         if self.stop.try_recv().is_ok() {
             if state.stopping.is_some() {
                 return Some(Ended::Hurried);
             }
-            state.stopping = Some(Instant::now());
-            self.handle(Input::Live(&LiveInput::Stop), state);
+            self.begin_stop(state);
         }
         let since = state.stopping?;
         if self.driver.engine().has_stopped() {
@@ -500,7 +522,12 @@ impl Pulse {
 }
 
 /// The head of a segment that begins here.
-pub fn head(engine: Vec<u8>, states: Vec<Option<Vec<u8>>>, modules: &[Module]) -> Head {
+pub fn head(
+    engine: Vec<u8>,
+    states: Vec<Option<Vec<u8>>>,
+    modules: &[Module],
+    account: &Account,
+) -> Head {
     let strategies = modules.iter().zip(states);
     Head {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -512,5 +539,6 @@ pub fn head(engine: Vec<u8>, states: Vec<Option<Vec<u8>>>, modules: &[Module]) -
                 state,
             })
             .collect(),
+        paper: account.to_bytes(),
     }
 }

@@ -13,6 +13,7 @@ use windvane_engine::record::Block;
 use windvane_journal::{Directory, ExportError, LockError};
 
 use super::head::Head;
+use super::paper::{Otherwise, Paper};
 
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,12 @@ pub enum ReplayError {
     /// A segment's head is none of ours.
     #[error("segment {segment:08x}: its head cannot be read: damaged, or of another version?")]
     Head {
+        /// The segment.
+        segment: u32,
+    },
+    /// A segment's simulated account cannot be used.
+    #[error("segment {segment:08x}: its simulated account cannot be read: of another version?")]
+    Paper {
         /// The segment.
         segment: u32,
     },
@@ -91,7 +98,10 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
         let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
         let engine = Engine::restore(&head.engine);
         let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
-        let mut replay = Replay::default();
+        let paper = head.paper.as_deref();
+        let paper =
+            paper.map(|bytes| Paper::from_bytes(bytes).ok_or(ReplayError::Paper { segment }));
+        let mut replay = Replay::of(paper.transpose()?);
         verified.segments += 1;
         for block in stored.blocks {
             verified.blocks += 1;
@@ -106,18 +116,38 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
     Ok(verified)
 }
 
-/// Compares what an engine records with what was recorded.
+/// Compares what an engine records with what was recorded, and on paper what the simulated venue
+/// says with what was heard of it.
 #[derive(Debug, Default)]
 pub struct Replay {
     expected: VecDeque<Block>,
+    /// The simulated account.
+    pub paper: Option<Paper>,
     /// The first record that came out otherwise.
     pub difference: Option<Difference>,
 }
 
 impl Replay {
+    /// With the simulated account of a paper run.
+    pub fn of(paper: Option<Paper>) -> Self {
+        Self {
+            paper,
+            ..Self::default()
+        }
+    }
+
     /// Feeds the inputs of a block and takes away what follows from them.
     pub fn block(&mut self, engine: &mut Engine, block: Block) {
-        for record in codec::decode(&block.bytes).flatten() {
+        for (place, record) in codec::decode(&block.bytes).flatten().enumerate() {
+            let heard = self.paper.as_mut().map(|paper| paper.replay(&record));
+            if let (Some(Err(Otherwise(said))), None) = (heard, &self.difference) {
+                self.difference = Some(Difference {
+                    block: block.number,
+                    record: block.first_record + place as u64,
+                    recorded: Some(format!("{record:?}")),
+                    made: said.map(|said| format!("{said:?}")),
+                });
+            }
             if let RecordBody::Input(input) = &record.body {
                 engine.handle(record.time, input.as_input());
                 while engine.poll_effect().is_some() {}

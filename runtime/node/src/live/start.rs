@@ -227,15 +227,19 @@ pub fn topics(config: &Config, surface: Surface) -> Vec<Topic> {
             if surface == Surface::Futures {
                 add(Feed::MarkPrice { every_second: true });
             }
+            // A simulated venue fills by all that is shown.
+            let paper = config.run.mode == config::Mode::Paper;
             let bars = |stream: &Stream| matches!(stream, Stream::Bar { .. });
-            if strategy.streams.contains(&Stream::Trade) || strategy.streams.iter().any(bars) {
+            let trades =
+                strategy.streams.contains(&Stream::Trade) || strategy.streams.iter().any(bars);
+            if trades || paper {
                 add(if documented {
                     Feed::TradePro
                 } else {
                     Feed::Trade
                 });
             }
-            if strategy.streams.contains(&Stream::Book) {
+            if strategy.streams.contains(&Stream::Book) || paper {
                 add(Feed::Depth { fast: true });
             }
         }

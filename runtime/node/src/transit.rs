@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use windvane_engine::Time;
 
 /// A one-way link. What was sent first arrives first, as on one connection: a message whose
 /// latency is shorter than that of the one before it arrives together with it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Transit<T> {
     queue: VecDeque<(Time, T)>,
 }
@@ -32,6 +33,11 @@ impl<T> Transit<T> {
     #[inline]
     pub fn next_arrival(&self) -> Time {
         self.queue.front().map_or(Time::NEVER, |(time, _)| *time)
+    }
+
+    /// Loses every message that is not to be kept.
+    pub fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
+        self.queue.retain(|(_, message)| is_kept(message));
     }
 
     /// Takes the next message.

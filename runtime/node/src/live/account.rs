@@ -1,0 +1,70 @@
+//! Where the account is: at a venue, over the wire, or simulated in the engine's thread.
+
+use std::time::Instant;
+
+use windvane_admin::metrics::table;
+use windvane_engine::{InstrumentId, MarketEvent, Request, Time};
+
+use super::carrier::Carrier;
+use super::paper::{Paper, Word};
+
+/// The account's side of the engine.
+pub enum Account {
+    /// Requests travel to the venue.
+    Venue(Box<Carrier>),
+    /// The simulated account.
+    Paper(Box<Paper>),
+}
+
+impl Account {
+    /// A public event that the engine is told at `now`. A venue knows of it already.
+    pub fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
+        if let Self::Paper(paper) = self {
+            paper.market(now, instrument, event);
+        }
+    }
+
+    /// Sends a request on its way, which the engine wanted at `now`; `since` is when the market
+    /// event came that it follows from.
+    pub fn carry(&mut self, now: Time, request: Request, since: Option<Instant>) {
+        if let Request::Place(order) = &request {
+            let id = order.client_order_id.as_str();
+            let strategy = id.split('.').next().unwrap_or_default();
+            table::ORDERS.of([strategy, "sent"]).increment(1);
+        }
+        match self {
+            Self::Venue(carrier) => carrier.carry(request, since),
+            Self::Paper(paper) => {
+                if let (Request::Place(_), Some(since)) = (&request, since) {
+                    let latency = since.elapsed().as_secs_f64();
+                    table::ORDER_LATENCY.of([]).record(latency);
+                }
+                paper.request(now, request);
+            }
+        }
+    }
+
+    /// What a simulated account has to say by `now`; a venue's words come through the mailbox.
+    pub fn poll(&mut self, now: Time) -> Option<Word> {
+        match self {
+            Self::Venue(_) => None,
+            Self::Paper(paper) => paper.poll(now),
+        }
+    }
+
+    /// When a simulated account is to be asked again.
+    pub fn next(&self) -> Time {
+        match self {
+            Self::Venue(_) => Time::NEVER,
+            Self::Paper(paper) => paper.next(),
+        }
+    }
+
+    /// What of it belongs into the head of a segment.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Venue(_) => None,
+            Self::Paper(paper) => Some(paper.to_bytes()),
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The simulated account of a paper run: a simulated venue in the engine's thread, and the links to
+//! it, which take their time. It hears the public events that the engine hears and the requests
+//! that the engine sends, and nothing else.
+//!
+//! **Invariant:** it is a function of the journal. Whatever moves it is a record (a public event, a
+//! request that was sent) and happens at that record's time, so that the head of a segment and the
+//! records after it give the very account that the engine was told of. What was not durable when a
+//! process died has never happened, to the one as to the other.
+//!
+//! Time. The engine hears of the market a feed latency after it happened. A request of `t` meets
+//! the market of `t + order`, which is heard of at `t + order + feed`; its answer is back at
+//! `t + order + order`, but not before the venue could make it. So the venue lives `feed` behind
+//! the engine's clock, and nothing of it has to be guessed.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_engine::live::LiveInput;
+use windvane_engine::{
+    AssetId, Input, Instrument, InstrumentId, MarketEvent, Request, Surface, Time,
+};
+use windvane_sim::snapshot::SnapshotError;
+use windvane_sim::{Venue, VenueConfig, VenueConfigError, VenueMessage};
+use windvane_venue::Assets;
+
+use crate::transit::Transit;
+
+/// The engine is told this often that the simulated user streams live.
+const ALIVE_MS: i64 = 5_000;
+/// And this often that the simulated clock is its own.
+const CLOCK_MS: i64 = 60_000;
+
+/// How long messages travel, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links {
+    /// From the venue's event to the engine.
+    pub feed_ns: i64,
+    /// From the engine to the venue, and back.
+    pub order_ns: i64,
+    /// A gap of the public data takes the book away: what came before it is stale. A recording's
+    /// gap is one of its depth only.
+    pub gap_blinds: bool,
+}
+
+/// The simulated account with what is on its way to it and back.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Paper {
+    venue: Venue,
+    /// Names of its assets.
+    assets: Vec<String>,
+    links: Links,
+    /// By the venue's time.
+    requests: Transit<Request>,
+    /// By the engine's time.
+    messages: Transit<VenueMessage>,
+    /// Public events, for a recording that goes on: the time of the last, and how many had it.
+    heard: (Time, u64),
+    /// What is told of the connection, which is the process's own.
+    #[serde(skip)]
+    line: Line,
+}
+
+/// The connection to a venue that is in the same thread: it always stands.
+#[derive(Debug, Default)]
+struct Line {
+    surfaces: Vec<Surface>,
+    told: VecDeque<LiveInput>,
+    alive: Option<Time>,
+    clock: Option<Time>,
+}
+
+/// Something that the engine is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// By the venue.
+    Venue(VenueMessage),
+    /// Of the connection to it.
+    Live(LiveInput),
+}
+
+impl Word {
+    /// As the engine takes it.
+    pub const fn as_input(&self) -> Input<'_> {
+        match self {
+            Self::Venue(VenueMessage::Reply(reply)) => Input::Reply(reply),
+            Self::Venue(VenueMessage::User(event)) => Input::User(event),
+            Self::Live(input) => Input::Live(input),
+        }
+    }
+}
+
+/// What the simulated venue says in a replay instead of what was heard of it, if anything.
+#[derive(Debug)]
+pub struct Otherwise(pub Option<Box<VenueMessage>>);
+
+/// Why the account of an earlier process cannot be gone on with.
+#[derive(Debug, thiserror::Error)]
+pub enum PaperError {
+    /// The terms of `[sim]` cannot be used.
+    #[error("[sim]: {0}")]
+    Terms(#[from] VenueConfigError),
+    /// It does not fit the present instruments.
+    #[error(transparent)]
+    Succession(#[from] SnapshotError),
+}
+
+impl Paper {
+    /// An account that begins with its start balances.
+    pub fn new(
+        terms: VenueConfig,
+        instruments: Vec<Instrument>,
+        assets: &Assets,
+        links: Links,
+    ) -> Result<Self, PaperError> {
+        Ok(Self {
+            venue: Venue::new(terms, instruments)?,
+            assets: assets.names().to_vec(),
+            links,
+            requests: Transit::default(),
+            messages: Transit::default(),
+            heard: (Time(i64::MIN), 0),
+            line: Line::default(),
+        })
+    }
+
+    /// The account of an earlier process under the present terms, instruments and links. Every one
+    /// of its assets must be among `assets`: see [`Paper::asset_names`].
+    pub fn succeed(
+        self,
+        terms: VenueConfig,
+        instruments: Vec<Instrument>,
+        assets: &mut Assets,
+        links: Links,
+    ) -> Result<Self, PaperError> {
+        let ids: Vec<AssetId> = self.assets.iter().map(|name| assets.id(name)).collect();
+        let mut heir = Self {
+            venue: self.venue.succeed(terms, instruments, &ids)?,
+            assets: assets.names().to_vec(),
+            links,
+            ..self
+        };
+        // The connection over which they would have been answered is gone.
+        heir.requests
+            .retain(|request| !matches!(request, Request::Read(_) | Request::Query { .. }));
+        heir.messages
+            .retain(|message| matches!(message, VenueMessage::User(_)));
+        heir.collect();
+        Ok(heir)
+    }
+
+    /// From bytes; `None` if they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+
+    /// As bytes, exactly.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        // Writing to memory cannot fail, and every length in the type is known.
+        postcard::to_stdvec(self).unwrap_or_default()
+    }
+
+    /// Names of its assets.
+    pub fn asset_names(&self) -> &[String] {
+        &self.assets
+    }
+
+    /// The venue, to be looked at.
+    #[cfg(test)]
+    pub const fn venue(&self) -> &Venue {
+        &self.venue
+    }
+
+    /// The time of the last public event, and how many had it.
+    pub const fn heard(&self) -> (Time, u64) {
+        self.heard
+    }
+
+    /// Says that the user streams of these surfaces stand from now on.
+    pub fn connect(&mut self, now: Time, surfaces: &[Surface]) {
+        self.line.surfaces = surfaces.to_vec();
+        self.line.alive = Some(now.plus_ms(ALIVE_MS));
+        self.line.clock = Some(now);
+        self.pulse(now);
+        for surface in surfaces {
+            self.reconnect(*surface);
+        }
+    }
+
+    /// The user stream of a surface stands anew.
+    pub fn reconnect(&mut self, surface: Surface) {
+        self.line.told.push_back(LiveInput::StreamUp { surface });
+    }
+
+    /// A public event, which the engine is told at `now`.
+    pub fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
+        self.advance(now);
+        self.heard = match self.heard {
+            (last, count) if last == now => (now, count + 1),
+            _ => (now, 1),
+        };
+        if self.links.gap_blinds && *event == MarketEvent::Gap {
+            self.venue.blind(instrument);
+        } else {
+            self.venue.market(self.behind(now), instrument, event);
+        }
+        self.collect();
+    }
+
+    /// A request leaves at `now`. It takes a moment, however short the way, so that nothing that
+    /// is heard at `now` can come after it.
+    pub fn request(&mut self, now: Time, request: Request) {
+        let Links {
+            feed_ns, order_ns, ..
+        } = self.links;
+        let way = order_ns.saturating_add(feed_ns).max(1);
+        self.requests.send(self.behind(now), way, request);
+    }
+
+    /// The next thing that the engine is told by `now`.
+    pub fn poll(&mut self, now: Time) -> Option<Word> {
+        self.advance(now);
+        self.pulse(now);
+        if let Some(input) = self.line.told.pop_front() {
+            return Some(Word::Live(input));
+        }
+        if self.messages.next_arrival() > now {
+            return None;
+        }
+        let (_, message) = self.messages.receive()?;
+        Some(Word::Venue(message))
+    }
+
+    /// When something happens next, if nothing comes before.
+    pub fn next(&self) -> Time {
+        if !self.line.told.is_empty() {
+            return Time(i64::MIN);
+        }
+        let venue = self.requests.next_arrival().min(self.venue.next_timeout());
+        let line = [self.line.alive, self.line.clock].into_iter().flatten();
+        let line = line.min().unwrap_or(Time::NEVER);
+        let ahead = if venue == Time::NEVER {
+            venue
+        } else {
+            venue.plus_ns(self.links.feed_ns)
+        };
+        ahead.min(self.messages.next_arrival()).min(line)
+    }
+
+    /// A record of the journal, again.
+    ///
+    /// # Errors
+    /// The venue says something else than the journal has of it.
+    pub fn replay(&mut self, record: &Record) -> Result<(), Otherwise> {
+        let now = record.time;
+        match &record.body {
+            RecordBody::Input(input) => match input {
+                RecordedInput::Reply(reply) => {
+                    self.expect(now, &VenueMessage::Reply(reply.clone()))?;
+                }
+                RecordedInput::User(event) => {
+                    self.expect(now, &VenueMessage::User(event.clone()))?;
+                }
+                other => {
+                    if let Input::Market { instrument, event } = other.as_input() {
+                        self.market(now, instrument, &event);
+                    }
+                }
+            },
+            RecordBody::Effect(RecordedEffect::Send { request, .. }) => {
+                self.request(now, request.clone());
+            }
+            RecordBody::Config(_) | RecordBody::Effect(_) | RecordBody::Notice(_) => {}
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, now: Time, heard: &VenueMessage) -> Result<(), Otherwise> {
+        self.advance(now);
+        match self.messages.receive() {
+            Some((due, said)) if due <= now && said == *heard => Ok(()),
+            other => Err(Otherwise(other.map(|(_, said)| Box::new(said)))),
+        }
+    }
+
+    /// Everything that happened at the venue by `now`, each at its own time: its timers first, as
+    /// in a backtest.
+    fn advance(&mut self, now: Time) {
+        let until = self.behind(now);
+        loop {
+            let (timer, request) = (self.venue.next_timeout(), self.requests.next_arrival());
+            let next = timer.min(request);
+            if next > until || next == Time::NEVER {
+                return;
+            }
+            if timer <= request {
+                self.venue.timeout(timer);
+                self.collect_at(timer);
+            } else if let Some((at, request)) = self.requests.receive() {
+                self.venue.request(at, &request);
+                self.collect_at(at);
+            }
+        }
+    }
+
+    fn collect(&mut self) {
+        let at = self.heard.0;
+        self.collect_at(self.behind(at));
+    }
+
+    /// Sends what the venue said at a time of its own on its way.
+    fn collect_at(&mut self, at: Time) {
+        let Links {
+            feed_ns, order_ns, ..
+        } = self.links;
+        let said = at.plus_ns(feed_ns);
+        while let Some(message) = self.venue.poll() {
+            let way = order_ns.saturating_sub(feed_ns).max(0);
+            self.messages.send(said, way, message);
+        }
+    }
+
+    /// The venue's time while the engine's clock shows `now`.
+    const fn behind(&self, now: Time) -> Time {
+        now.plus_ns(-self.links.feed_ns)
+    }
+
+    /// The sign of life of streams and clock.
+    fn pulse(&mut self, now: Time) {
+        let line = &mut self.line;
+        if line.clock.is_some_and(|due| due <= now) {
+            line.clock = Some(now.plus_ms(CLOCK_MS));
+            let read = |surface: &Surface| LiveInput::Clock {
+                surface: *surface,
+                offset_ns: 0,
+                error_ns: 0,
+            };
+            line.told.extend(line.surfaces.iter().map(read));
+        }
+        if line.alive.is_some_and(|due| due <= now) {
+            line.alive = Some(now.plus_ms(ALIVE_MS));
+            let alive = |surface: &Surface| LiveInput::StreamAlive { surface: *surface };
+            line.told.extend(line.surfaces.iter().map(alive));
+        }
+    }
+}

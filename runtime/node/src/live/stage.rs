@@ -1,0 +1,210 @@
+//! What a run trades on: a venue with its account, a venue's public data with a simulated account,
+//! or recordings with one. Brings instruments and their rules, and opens what speaks of the market.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use windvane_client::Client;
+use windvane_client::budget::Lane;
+use windvane_engine::{Instrument, Surface};
+use windvane_venue::Assets;
+use windvane_venue::speak::Speaker;
+
+use super::account::Account;
+use super::carrier::{Carrier, venue_surface};
+use super::mailbox::Mailbox;
+use super::paper::{Links, Paper};
+use super::player::{Pace, Player};
+use super::{LiveError, Market, plan, start, streams};
+use crate::assembly;
+use crate::backtest::{Progress, load};
+use crate::config::{Config, InstrumentName, Latency, Mode};
+use crate::recording::Recording;
+
+/// What a run trades on.
+pub enum Stage {
+    /// A venue; whose account it is, `run.mode` says.
+    Venue(Client),
+    /// Recordings.
+    Recordings(Vec<Recording>, Pace),
+}
+
+impl Stage {
+    /// The stage of a run, with its instruments.
+    pub async fn set(
+        config: &Config,
+        market: Market,
+        names: &[InstrumentName],
+        assets: &mut Assets,
+    ) -> Result<(Self, Vec<Instrument>), LiveError> {
+        let settings = match market {
+            Market::Venue(settings) => *settings,
+            Market::Recordings(pace) => return recorded(config, pace, names, assets).await,
+        };
+        let client = Client::new(settings)?;
+        // A start must not wait for what the process before used up.
+        let urgent = client.in_lane(Lane::Heartbeat);
+        if config.run.mode == Mode::Live {
+            for surface in start::surfaces(names) {
+                start::clock(surface, &urgent).await;
+            }
+        }
+        let instruments = start::instruments(&urgent, names, assets).await?;
+        keep_plans(config, names, &client)?;
+        Ok((Self::Venue(client), instruments))
+    }
+
+    /// The client of the venue, if there is one.
+    pub fn client(&self) -> Option<Client> {
+        match self {
+            Self::Venue(client) => Some(client.clone()),
+            Self::Recordings(..) => None,
+        }
+    }
+
+    /// The recordings, to be played behind what a simulated account has heard.
+    pub fn player(
+        &self,
+        config: &Config,
+        instruments: &[Instrument],
+        paper: Option<&Paper>,
+    ) -> Result<Option<Player>, LiveError> {
+        let Self::Recordings(recordings, pace) = self else {
+            return Ok(None);
+        };
+        let feed_ns = links(config)?.feed_ns;
+        let heard = paper.map_or((windvane_engine::Time(i64::MIN), 0), Paper::heard);
+        let player = Player::new(recordings, instruments, feed_ns, *pace, heard)?;
+        if player.time() == windvane_engine::Time::NEVER {
+            return Err(LiveError::Played {
+                until: crate::results::utc::utc_text(heard.0),
+                data_dir: config.run.data_dir.clone(),
+            });
+        }
+        Ok(Some(player))
+    }
+
+    /// The account of this stage: `paper` is what an earlier process left of a simulated one.
+    pub fn account(
+        &self,
+        config: &Config,
+        instruments: &[Instrument],
+        assets: &mut Assets,
+        paper: Option<Paper>,
+    ) -> Result<Option<Box<Paper>>, LiveError> {
+        if config.run.mode == Mode::Live {
+            return Ok(None);
+        }
+        let balances = assembly::balances(&config.sim, assets);
+        let terms = assembly::venue_config(config, &balances);
+        let mut links = links(config)?;
+        links.gap_blinds = matches!(self, Self::Venue(_));
+        let instruments = instruments.to_vec();
+        let paper = match paper {
+            Some(paper) => paper.succeed(terms, instruments, assets, links)?,
+            None => Paper::new(terms, instruments, assets, links)?,
+        };
+        Ok(Some(Box::new(paper)))
+    }
+
+    /// Begins the streams and the clocks, each on a task of its own; answers how the user streams
+    /// are asked to connect anew.
+    pub fn open_streams(
+        &self,
+        config: &Config,
+        names: &[InstrumentName],
+        mailbox: &Mailbox,
+    ) -> Result<BTreeMap<Surface, Arc<Notify>>, LiveError> {
+        let mut reconnects = BTreeMap::new();
+        let Self::Venue(client) = self else {
+            return Ok(reconnects);
+        };
+        for surface in start::surfaces(names) {
+            let venue = venue_surface(surface);
+            let topics = start::topics(config, surface);
+            let feed = client.market_feed(venue, &topics)?;
+            tokio::spawn(streams::market(surface, feed, mailbox.clone()));
+            if config.run.mode == Mode::Paper {
+                continue;
+            }
+            let reconnect = Arc::new(Notify::new());
+            reconnects.insert(surface, Arc::clone(&reconnect));
+            let user = client.user_stream(venue)?;
+            tokio::spawn(streams::user(surface, user, reconnect, mailbox.clone()));
+            tokio::spawn(streams::clock(surface, client.clone(), mailbox.clone()));
+        }
+        Ok(reconnects)
+    }
+}
+
+/// The account's side of the engine.
+pub fn account(
+    paper: Option<Box<Paper>>,
+    client: Option<Client>,
+    speaker: &Speaker,
+    mailbox: &Mailbox,
+) -> Result<Account, LiveError> {
+    match (paper, client) {
+        (Some(paper), _) => Ok(Account::Paper(paper)),
+        (None, Some(client)) => {
+            let (speaker, mailbox) = (speaker.clone(), mailbox.clone());
+            let carrier = Carrier::new(Handle::current(), client, speaker, mailbox);
+            Ok(Account::Venue(Box::new(carrier)))
+        }
+        (None, None) => Err(LiveError::NoAccount),
+    }
+}
+
+/// Gives the budget of each surface the shares that its plan needs; exchange information has told
+/// the limits.
+fn keep_plans(config: &Config, names: &[InstrumentName], client: &Client) -> Result<(), LiveError> {
+    for surface in start::surfaces(names) {
+        let venue = venue_surface(surface);
+        let limits = client.with_budget(venue, |budget, _| budget.limits());
+        let plans = plan::Wants::of(config, surface).plans(&limits);
+        for plan in &plans {
+            plan.check()?;
+            let (weight, limit, polling) = (plan.sum(), plan.limit, plan.polling.to_string());
+            tracing::info!(%surface, weight, limit, polling, "the plan of weights");
+        }
+        if let Ok(shares) = plan::shares(&plans) {
+            client.with_budget(venue, |budget, _| budget.set_shares(shares));
+        }
+    }
+    Ok(())
+}
+
+async fn recorded(
+    config: &Config,
+    pace: Pace,
+    names: &[InstrumentName],
+    assets: &mut Assets,
+) -> Result<(Stage, Vec<Instrument>), LiveError> {
+    let opened = super::begin::blocking({
+        let config = config.clone();
+        move || load::open_recordings(&config, &mut show)
+    });
+    let recordings = opened.await??;
+    let market = load::resolve_instruments(config, names, &recordings, assets)?;
+    Ok((Stage::Recordings(recordings, pace), market.instruments))
+}
+
+fn show(progress: Progress<'_>) {
+    if let Progress::Notice(sentence) = progress {
+        tracing::warn!("{sentence}");
+    }
+}
+
+/// How long messages of a simulated account travel.
+fn links(config: &Config) -> Result<Links, LiveError> {
+    match config.sim.latency {
+        Latency::Constant { feed_ns, order_ns } => Ok(Links {
+            feed_ns,
+            order_ns,
+            gap_blinds: false,
+        }),
+        Latency::Recorded => Err(LiveError::Latency),
+    }
+}
