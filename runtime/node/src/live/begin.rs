@@ -29,7 +29,7 @@ use super::stage::{self, Stage};
 use super::{LiveError, Market, Running, start};
 use crate::assembly;
 use crate::config::{Config, InstrumentName};
-use crate::strategies::{self, Guest};
+use crate::strategies::{self, Guest, Made};
 use crate::watchdog::{self, Keeper, Plan};
 
 /// Begins a run.
@@ -107,6 +107,10 @@ impl Prepared<'_> {
             guest.instruments =
                 assembly::instruments_json(strategy, &self.names, &instruments, assets);
         }
+        if let Err(error) = strategies::keep(&guests, self.directory.path()) {
+            tracing::warn!(%error, "modules are not kept: a replay takes their answers as recorded");
+        }
+        let made = guests.iter().map(Guest::made).collect();
         let modules: Vec<Module> = guests
             .iter()
             .map(|guest| (guest.name.clone(), guest.sha256))
@@ -122,7 +126,7 @@ impl Prepared<'_> {
         let (mailbox, inbox) = mailbox::mailbox();
         let account = stage::account(paper, self.stage.client(), &speaker, &mailbox)?;
         let (journal, engine, states) =
-            begin_segment(left, engine, ready, &account, &modules, &mailbox)?;
+            begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
         clock.pass(engine.now());
         let mut driver = Driver::new(engine, LiveGuests::new(guests), true);
         let mut run = Begun {
@@ -280,7 +284,7 @@ fn begin_segment(
     config: EngineConfig,
     ready: Ready,
     account: &Account,
-    modules: &[Module],
+    (modules, made): (&[Module], Vec<Made>),
     mailbox: &Mailbox,
 ) -> Result<(Journal, Engine, States), LiveError> {
     let head = left.head.take();
@@ -288,7 +292,7 @@ fn begin_segment(
     let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
     let states: Vec<_> = modules.iter().map(state_of).collect();
     let snapshot = engine.snapshot();
-    let bytes = pulse::head(snapshot, states.clone(), modules, account).to_bytes();
+    let bytes = pulse::head(snapshot, states.clone(), modules, made, account).to_bytes();
     let mailbox = mailbox.clone();
     let listener = Arc::new(move |event| mailbox.journal(event));
     let journal = ready.begin(&bytes, engine.chain(), &Options::default(), listener)?;

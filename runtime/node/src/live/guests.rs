@@ -5,7 +5,7 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
 use windvane_host::FaultKind as HostFault;
 
-use crate::strategies::{Guest, engine_fault, show_lines};
+use crate::strategies::{Guest, Made, engine_fault, show_lines};
 
 /// All strategies of a run, in the order of the configuration.
 pub struct LiveGuests(Vec<Guest>);
@@ -14,6 +14,11 @@ impl LiveGuests {
     /// Strategies that have not begun.
     pub const fn new(guests: Vec<Guest>) -> Self {
         Self(guests)
+    }
+
+    /// What each instance is made of beside its module.
+    pub fn made(&self) -> Vec<Made> {
+        self.0.iter().map(Guest::made).collect()
     }
 
     fn guest(&mut self, strategy: StrategyId) -> &mut Guest {

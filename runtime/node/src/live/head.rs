@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::strategies::Made;
+
 /// The head of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -24,6 +26,8 @@ pub struct SavedStrategy {
     pub sha256: [u8; 32],
     /// Its state, if it has one.
     pub state: Option<Vec<u8>>,
+    /// What its instance is made of beside the module.
+    pub made: Made,
 }
 
 impl Head {

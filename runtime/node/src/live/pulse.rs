@@ -24,6 +24,7 @@ use super::head::{Head, SavedStrategy};
 use super::mailbox::{Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
+use crate::strategies::Made;
 
 /// What was recorded becomes durable within this, orders or not.
 const SEAL_EVERY: Duration = Duration::from_millis(100);
@@ -488,7 +489,8 @@ impl Pulse {
             return;
         }
         state.rolled = Instant::now();
-        let head = head(engine, states, &self.outside.modules, &self.account);
+        let made = self.driver.guests().made();
+        let head = head(engine, states, &self.outside.modules, made, &self.account);
         let chain = self.driver.engine().chain();
         match self.journal.roll(head.to_bytes(), chain) {
             Ok(()) => state.rolling = true,
@@ -526,17 +528,19 @@ pub fn head(
     engine: Vec<u8>,
     states: Vec<Option<Vec<u8>>>,
     modules: &[Module],
+    made: Vec<Made>,
     account: &Account,
 ) -> Head {
-    let strategies = modules.iter().zip(states);
+    let strategies = modules.iter().zip(states).zip(made);
     Head {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         engine,
         strategies: strategies
-            .map(|((name, sha256), state)| SavedStrategy {
+            .map(|(((name, sha256), state), made)| SavedStrategy {
                 name: name.clone(),
                 sha256: *sha256,
                 state,
+                made,
             })
             .collect(),
         paper: account.to_bytes(),

@@ -1,8 +1,15 @@
 //! One loaded strategy, and how what it says reaches people and the journal.
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use windvane_engine::Time;
 use windvane_engine::input::FaultKind;
-use windvane_host::{FaultKind as HostFault, LogLevel, LogLine, Strategy};
+use windvane_host::{
+    Capabilities, Capability, FaultKind as HostFault, Host, Limits, LoadError, LogLevel, LogLine,
+    Strategy,
+};
 
 /// One loaded module and what its `init` is given.
 pub struct Guest {
@@ -16,6 +23,66 @@ pub struct Guest {
     pub instruments: Vec<u8>,
     /// SHA-256 of the module's bytes.
     pub sha256: [u8; 32],
+    /// Those bytes.
+    pub module: Arc<[u8]>,
+    /// What it may use.
+    pub limits: Limits,
+    /// What it is granted.
+    pub granted: Capabilities,
+}
+
+/// What an instance is made of beside its module: enough to make it again, exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// `params` as JSON.
+    pub params: Vec<u8>,
+    /// Its instruments and the assets as JSON.
+    pub instruments: Vec<u8>,
+    /// Fuel of an event.
+    pub fuel_per_event: u64,
+    /// Linear memory.
+    pub memory_bytes: u64,
+    /// The capabilities that it is granted, by name.
+    pub capabilities: Vec<String>,
+}
+
+impl Guest {
+    /// Loads a module.
+    ///
+    /// # Errors
+    /// It is no strategy, or wants what it is not granted.
+    pub fn load(host: &Host, name: &str, module: Arc<[u8]>, made: Made) -> Result<Self, LoadError> {
+        let limits = Limits {
+            fuel_per_event: made.fuel_per_event,
+            memory_bytes: usize::try_from(made.memory_bytes).unwrap_or(usize::MAX),
+            ..Limits::default()
+        };
+        let named = made.capabilities.iter();
+        let granted = named
+            .filter_map(|name| Capability::from_name(name))
+            .collect();
+        Ok(Self {
+            strategy: host.load(&module, limits, granted)?,
+            name: name.to_owned(),
+            params: made.params,
+            instruments: made.instruments,
+            sha256: Sha256::digest(&module).into(),
+            module,
+            limits,
+            granted,
+        })
+    }
+
+    /// What it is made of beside its module.
+    pub fn made(&self) -> Made {
+        Made {
+            params: self.params.clone(),
+            instruments: self.instruments.clone(),
+            fuel_per_event: self.limits.fuel_per_event,
+            memory_bytes: self.limits.memory_bytes as u64,
+            capabilities: self.granted.iter().map(|one| one.to_string()).collect(),
+        }
+    }
 }
 
 /// Writes the log lines of a strategy.

@@ -3,18 +3,20 @@
 //! What may never enter here: the venue, the clock, and what strategies decide.
 
 mod guest;
+mod kept;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-use windvane_host::{Capabilities, Host, HostError, HostOptions, Limits, LoadError};
+use windvane_host::{Host, HostError, HostOptions, LoadError};
 
 use crate::build::{self, BuildError};
 use crate::config::{self, Config};
 
-pub use guest::{Guest, engine_fault, show_lines};
+pub use guest::{Guest, Made, engine_fault, show_lines};
+pub use kept::{keep, kept};
 
 /// Why a strategy's module cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -72,40 +74,42 @@ impl ModuleError {
 /// # Errors
 /// The first module that cannot be had.
 pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest>, ModuleError> {
-    let host = Host::new(HostOptions {
-        compile_cache: build::cache_folder().ok().map(|dir| dir.join("compiled")),
-        ..HostOptions::default()
-    })?;
+    let host = host()?;
     let mut guests = Vec::new();
     // Strategies of one module share its build.
-    let mut modules: BTreeMap<&Path, Vec<u8>> = BTreeMap::new();
+    let mut modules: BTreeMap<&Path, Arc<[u8]>> = BTreeMap::new();
     for strategy in &config.strategies {
-        let id = strategy.id.as_str().to_owned();
-        let bytes = match modules.entry(&strategy.module) {
+        let module = match modules.entry(&strategy.module) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(module_bytes(strategy, building)?),
+            Entry::Vacant(new) => new.insert(module_bytes(strategy, building)?.into()),
         };
-        let limits = Limits {
-            fuel_per_event: strategy.limits.fuel_per_event,
-            memory_bytes: strategy.limits.memory_mb as usize * 1024 * 1024,
-            ..Limits::default()
-        };
-        let granted = granted(strategy);
-        let loaded = host
-            .load(bytes, limits, granted)
-            .map_err(|source| ModuleError::Load {
-                strategy: id.clone(),
-                source,
-            })?;
-        guests.push(Guest {
-            strategy: loaded,
-            name: id,
+        let name = strategy.id.as_str();
+        let names = strategy.capabilities.iter();
+        let made = Made {
             params: strategy.params.to_string().into_bytes(),
             instruments: Vec::new(),
-            sha256: Sha256::digest(bytes).into(),
-        });
+            fuel_per_event: strategy.limits.fuel_per_event,
+            memory_bytes: u64::from(strategy.limits.memory_mb) * 1024 * 1024,
+            capabilities: names.map(|one| one.as_str().to_owned()).collect(),
+        };
+        let loaded = Guest::load(&host, name, Arc::clone(module), made);
+        guests.push(loaded.map_err(|source| ModuleError::Load {
+            strategy: name.to_owned(),
+            source,
+        })?);
     }
     Ok(guests)
+}
+
+/// WebAssembly with the compile cache.
+///
+/// # Errors
+/// There is none on this machine.
+pub fn host() -> Result<Host, HostError> {
+    Host::new(HostOptions {
+        compile_cache: build::cache_folder().ok().map(|dir| dir.join("compiled")),
+        ..HostOptions::default()
+    })
 }
 
 /// The module of a strategy: built, if it is a folder, else read.
@@ -134,12 +138,4 @@ fn module_bytes(
         module,
         source,
     })
-}
-
-fn granted(strategy: &config::Strategy) -> Capabilities {
-    strategy
-        .capabilities
-        .iter()
-        .filter_map(|capability| windvane_host::Capability::from_name(capability.as_str()))
-        .collect()
 }
