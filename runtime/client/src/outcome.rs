@@ -242,6 +242,17 @@ impl Refusal {
         }
     }
 
+    /// Whether the venue has no such route: it answered 404, and named no other error.
+    pub fn is_of_no_route(&self) -> bool {
+        match self {
+            Self::Venue { complaint, .. } => {
+                let unsupported = self.code().is_none_or(|code| code == UNSUPPORTED_OPERATION);
+                complaint.status == 404 && unsupported
+            }
+            _ => false,
+        }
+    }
+
     /// What to do next.
     pub fn advice(&self) -> &'static str {
         match self {
@@ -254,6 +265,9 @@ impl Refusal {
         }
     }
 }
+
+/// Spec 1, Errors.
+const UNSUPPORTED_OPERATION: i64 = -1020;
 
 const ASK_FIRST: &str =
     "It may have been carried out: query it by the client's own id before anything else.";

@@ -268,13 +268,20 @@ impl Engine {
             return;
         }
         for balance in &update.balances {
+            let mut balance = *balance;
             if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
-                self.book_funding(balance);
+                self.book_funding(&balance);
             }
-            self.take_balance(update.surface, balance, Cause::Event);
-            if update.reason == AccountReason::Other && Some(balance.asset) == self.equity_asset() {
-                self.losses.shift(balance.change);
+            if update.reason == AccountReason::Other {
+                if update.surface == Surface::Spot {
+                    // The event states no change: all of the difference came in or went out.
+                    balance.change =
+                        balance.total - self.balance(Surface::Spot, balance.asset).total;
+                }
+                let worth = self.worth(update.surface, balance.asset, balance.change);
+                self.losses.shift(worth);
             }
+            self.take_balance(update.surface, &balance, Cause::Event);
         }
         for position in &update.positions {
             self.take_position(position, Cause::Event);

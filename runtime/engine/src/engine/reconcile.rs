@@ -31,6 +31,10 @@ const RETRY_MS: (i64, i64) = (500, 8_000);
 const READS_MAX: u32 = 8;
 /// A question without an answer for so long is asked again.
 const ANSWER_MS: i64 = 30_000;
+/// Refusals that say nothing of the route (spec 1, Errors): the server, the time, the keys.
+const OF_ANY_ROUTE: [i32; 10] = [
+    -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
+];
 /// The fill that an account event is about comes within this, or is looked for.
 const FILL_MS: i64 = 1_000;
 
@@ -150,7 +154,10 @@ impl Engine {
                 line.round.failures = 0;
                 self.take_truth(surface, subject, truth);
             }
-            Outcome::Refused(_) if matches!(subject, Subject::Trades { .. }) => {
+            Outcome::Refused(refusal)
+                if matches!(subject, Subject::Trades { .. })
+                    && !OF_ANY_ROUTE.contains(&refusal.code) =>
+            {
                 // The venue has no such route: gaps are closed order by order.
                 line.no_trades = true;
                 line.round.step = Step::Account;
@@ -430,8 +437,7 @@ impl Engine {
     /// account, and says nowhere which comes first. Taken before its fill, it would count twice.
     pub(super) fn waits_for_fill(&mut self, update: &AccountUpdate) -> bool {
         let surface = update.surface;
-        let of_fill = update.reason == AccountReason::Order && surface == Surface::Futures;
-        if self.live.is_none() || !of_fill {
+        if self.live.is_none() || update.reason != AccountReason::Order {
             return false;
         }
         let truth = AccountTruth {
@@ -439,7 +445,7 @@ impl Engine {
             positions: update.positions.clone(),
             ..AccountTruth::default()
         };
-        let waits = !self.holds_positions(surface, &truth) && !planted!(AccountBeforeFill);
+        let waits = !self.holds(surface, &truth) && !planted!(AccountBeforeFill);
         let now = self.now;
         if let Some(line) = self.line_mut(surface) {
             line.told = waits.then_some((truth, now));
@@ -447,11 +453,14 @@ impl Engine {
         waits
     }
 
-    /// Every position is as we have it: all fills up to there are booked. Balances alone may
-    /// differ in what the venue rounds.
-    fn holds_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
-        let is_position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
-        !self.differences(surface, account).iter().any(is_position)
+    /// All fills up to there are booked. On futures positions alone tell: balances may differ in
+    /// what the venue rounds. Spot has balances alone, and rounds nothing.
+    fn holds(&self, surface: Surface, account: &AccountTruth) -> bool {
+        let tells = |one: &Adjustment| match surface {
+            Surface::Futures => matches!(one, Adjustment::Position { .. }),
+            Surface::Spot => matches!(one, Adjustment::Balance { .. }),
+        };
+        !self.differences(surface, account).iter().any(tells)
     }
 
     /// A fill may explain what was told before it, which is then taken.
@@ -460,7 +469,7 @@ impl Engine {
         let Some((truth, _)) = line.and_then(|line| line.told.as_ref()) else {
             return;
         };
-        if !self.holds_positions(surface, truth) {
+        if !self.holds(surface, truth) {
             return;
         }
         let told = self.line_mut(surface).and_then(|line| line.told.take());

@@ -223,6 +223,24 @@ impl Engine {
         self.balance(Surface::Spot, asset).total + self.balance(Surface::Futures, asset).total
     }
 
+    /// What an amount of a balance is worth in the account's equity.
+    pub(super) fn worth(&self, surface: Surface, asset: AssetId, amount: Amount) -> Amount {
+        let equity = self.equity_asset();
+        if equity == Some(asset) {
+            return amount;
+        }
+        let of_base = |(index, instrument): (usize, &Instrument)| {
+            let counts = instrument.surface == surface
+                && instrument.base == asset
+                && equity == Some(instrument.quote);
+            let mark = self.markets[index].mark(instrument.price_scale);
+            mark.filter(|_| counts && surface == Surface::Spot)
+        };
+        let mut mark = self.instruments.iter().enumerate().filter_map(of_base);
+        mark.next()
+            .map_or(Amount::ZERO, |mark| base_value(amount, mark))
+    }
+
     /// Cash, unrealized profit of futures, and base assets at mid. Assets without an instrument
     /// against the equity asset do not count.
     pub(super) fn equity(&self) -> Option<Amount> {

@@ -8,6 +8,7 @@ mod support;
 mod deadman;
 mod lifecycle;
 mod reconciliation;
+mod spot;
 mod steering;
 mod succession;
 mod unknown;

@@ -63,7 +63,7 @@ impl Account {
     }
 
     /// A spot order that rests at the venue and is known to.
-    fn rest_on_spot(&mut self) -> OrderSeq {
+    pub(crate) fn rest_on_spot(&mut self) -> OrderSeq {
         let order = self.buy().unwrap();
         let id = self.id(MM, order);
         self.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
@@ -101,7 +101,7 @@ fn unwatched() -> Account {
     account
 }
 
-fn watched() -> Account {
+pub(crate) fn watched() -> Account {
     let mut account = unwatched();
     account.armed(true);
     account.hear();

@@ -15,7 +15,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface};
 use windvane_journal::{Directory, Journal, Latch as Latched, Options, Ready};
 use windvane_venue::Assets;
-use windvane_venue::speak::MarketReader;
+use windvane_venue::speak::{FuturesAccount, MarketReader};
 
 use super::account::Account;
 use super::clock::Clock;
@@ -28,7 +28,7 @@ use super::recover::{self, Left};
 use super::stage::{self, Stage};
 use super::{LiveError, Market, Running, start};
 use crate::assembly;
-use crate::config::{Config, InstrumentName};
+use crate::config::{Config, InstrumentName, Mode};
 use crate::strategies::{self, Guest, Made};
 use crate::watchdog::{self, Keeper, Plan};
 
@@ -55,12 +55,17 @@ pub async fn begin(
     let names = assembly::instrument_names(config);
     let mut assets = Assets::default();
     let (stage, instruments) = Stage::set(config, market, &names, &mut assets).await?;
+    let futures_account = match stage.client().filter(|_| config.run.mode == Mode::Live) {
+        Some(client) => start::futures_account(config, &client, &names).await?,
+        None => FuturesAccount::Routes,
+    };
     let prepared = Prepared {
         config,
         names,
         stage,
         instruments,
         assets,
+        futures_account,
         directory,
         watchdog,
     };
@@ -82,6 +87,7 @@ struct Prepared<'a> {
     stage: Stage,
     instruments: Vec<Instrument>,
     assets: Assets,
+    futures_account: FuturesAccount,
     directory: Arc<Directory>,
     watchdog: watchdog::Begin,
 }
@@ -121,7 +127,12 @@ impl Prepared<'_> {
         };
         let seconds = clock.now().millis().div_euclid(1_000).max(1);
         let epoch = self.directory.reserve_epoch(seconds.unsigned_abs())?;
-        let speaker = start::speaker(config, &instruments, &self.assets);
+        let speaker = start::speaker(
+            config,
+            self.futures_account.clone(),
+            &instruments,
+            &self.assets,
+        );
         let engine = start::engine_config(config, &self.names, instruments, &self.assets, epoch);
         let (mailbox, inbox) = mailbox::mailbox();
         let account = stage::account(paper, self.stage.client(), &speaker, &mailbox)?;

@@ -11,7 +11,7 @@ use windvane_admin::metrics::table;
 use windvane_client::budget::Lane;
 use windvane_client::{Client, NotDone};
 use windvane_engine::{ClientOrderId, Request, Surface};
-use windvane_venue::speak::{Heard, Note, Speaker};
+use windvane_venue::speak::{Heard, Note, SpeakError, Speaker};
 
 use super::mailbox::{Happened, Mailbox};
 
@@ -20,6 +20,9 @@ use super::mailbox::{Happened, Mailbox};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A cancel follows its order after its answer, or after so long without one.
 const FOLLOW: Duration = Duration::from_secs(1);
+/// An order that could not leave within this does not: the process was stopped, and the dead man's
+/// switch that covered it may have acted.
+const FRESH: Duration = Duration::from_secs(1);
 /// The account's modes cost much to ask for, and the user stream tells when they change: an answer
 /// counts for so long.
 pub(super) const MODES_AGE: Duration = Duration::from_mins(1);
@@ -118,25 +121,34 @@ impl Carrier {
 
     /// Sends a request on its way; `since` is when the market event came that it follows from.
     pub fn carry(&self, request: Request, since: Option<Instant>) {
-        let carrier = self.clone();
+        let (carrier, handed) = (self.clone(), Instant::now());
         let (begun, before) = (self.placing.begin(&request), self.placing.before(&request));
         self.handle.spawn(async move {
             if let Some(mut before) = before {
                 // It ends with an error once the sender is gone, which is what is waited for.
                 let _ = tokio::time::timeout(FOLLOW, before.changed()).await;
             }
-            carrier.run(&request, since).await;
+            carrier.run(&request, handed, since).await;
             if let Some((id, _sender)) = begun {
                 carrier.placing.lock().remove(&id);
             }
         });
     }
 
-    async fn run(&self, request: &Request, since: Option<Instant>) {
-        let asked = match self.speaker.ask(request) {
+    async fn run(&self, request: &Request, handed: Instant, since: Option<Instant>) {
+        let late = |waited: &Duration| matches!(request, Request::Place(_)) && *waited > FRESH;
+        let asked = match Some(handed.elapsed()).filter(late) {
+            Some(waited) => Err(SpeakError::Late(waited)),
+            None => self.speaker.ask(request),
+        };
+        let asked = match asked {
             Ok(asked) => asked,
             Err(error) => {
-                tracing::error!(%error, ?request, "a request cannot be said; it counts as refused");
+                if let SpeakError::Undocumented(route) = error {
+                    tracing::info!(route, "not asked: it is not in documents 1 to 3");
+                } else {
+                    tracing::error!(%error, ?request, "not said; it counts as refused");
+                }
                 let replies = self.speaker.refuse(request, &error);
                 self.mailbox.tell(Happened::Replies(replies));
                 return;

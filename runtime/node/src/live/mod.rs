@@ -190,7 +190,9 @@ impl LiveError {
             | Self::Recover(recover::RecoverError::Mode { .. })
             | Self::Overbooked(_) => true,
             Self::Recordings(error) => error.is_usage(),
-            Self::Start(error) => matches!(**error, StartError::NotListed(_)),
+            Self::Start(error) => {
+                matches!(**error, StartError::NotListed(_) | StartError::NoAddress)
+            }
             Self::Module(error) => error.is_usage(),
             _ => false,
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use windvane_client::budget::Lane;
 use windvane_client::{Client, NotDone};
 use windvane_engine::config::EngineConfig;
 use windvane_engine::decimal::rescale;
@@ -46,6 +47,12 @@ pub enum StartError {
         /// Why.
         error: exchange_info::ExchangeInfoError,
     },
+    /// The account of documents 1 to 3 is read by its address.
+    #[error(
+        "venue.market_data = \"documented\" reads the futures account by its wallet address: set \
+         account.user"
+    )]
+    NoAddress,
     /// It does not trade an instrument.
     #[error("the venue does not list {0}: correct instruments of the strategy that names it")]
     NotListed(InstrumentName),
@@ -198,17 +205,49 @@ pub fn absence_ms(config: &Config) -> i64 {
 }
 
 /// Who says the engine's requests.
-pub fn speaker(config: &Config, instruments: &[Instrument], assets: &Assets) -> Speaker {
-    let documented = config.venue.market_data == MarketData::Documented;
-    let address = config.account.user.clone();
+pub fn speaker(
+    config: &Config,
+    futures_account: FuturesAccount,
+    instruments: &[Instrument],
+    assets: &Assets,
+) -> Speaker {
     Speaker {
         names: Names::new(instruments, assets.names()),
-        futures_account: match address.filter(|_| documented) {
-            Some(address) => FuturesAccount::Info { address },
-            None => FuturesAccount::Routes,
-        },
-        documented,
+        futures_account,
+        documented: config.venue.market_data == MarketData::Documented,
     }
+}
+
+/// Where the futures account is read: the routes of spec 4, section 4, where the venue has them and
+/// they may be used, the info endpoint by wallet address otherwise.
+pub async fn futures_account(
+    config: &Config,
+    client: &Client,
+    names: &[InstrumentName],
+) -> Result<FuturesAccount, StartError> {
+    let address = client.settings().credentials.user;
+    let info = address.map(|address| FuturesAccount::Info {
+        address: address.to_string(),
+    });
+    if !surfaces(names).contains(&Surface::Futures) {
+        return Ok(FuturesAccount::Routes);
+    }
+    if config.venue.market_data == MarketData::Documented {
+        return info.ok_or(StartError::NoAddress);
+    }
+    let Some(route) = route::named("futures.account") else {
+        return Ok(FuturesAccount::Routes);
+    };
+    // A start must not wait for what the process before used up.
+    let client = client.in_lane(Lane::Heartbeat);
+    let answer = client.call(route, None, &Parameters::new()).await;
+    Ok(match (answer.into_result(), info) {
+        (Err(NotDone::Refused(refusal)), Some(info)) if refusal.is_of_no_route() => {
+            tracing::warn!("the venue has no account route: the info endpoint is asked");
+            info
+        }
+        _ => FuturesAccount::Routes,
+    })
 }
 
 /// The public topics of a surface: what strategies are told, and what risk and equity need.

@@ -66,7 +66,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             instrument, what, ..
         } => heartbeat(engine, *instrument, *what),
         Notice::Watchdog { armed: true, .. } => {
-            tracing::info!("a watchdog process covers spot orders");
+            tracing::info!("a watchdog process of spot orders is armed");
             table::WATCHDOG.of([]).set(1.0);
         }
         Notice::Watchdog { armed: false, .. } => {

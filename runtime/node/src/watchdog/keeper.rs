@@ -175,6 +175,7 @@ impl Keeping {
     fn keep(&mut self, mut child: Child, mut stdin: ChildStdin) -> Kept {
         // Something is to be heard of it until then; between signs of health it is silent.
         let mut answer_by = Some(Instant::now() + SILENT);
+        let mut acting = false;
         loop {
             match self.next(answer_by) {
                 Ok(Event::Beat(number)) => {
@@ -184,7 +185,10 @@ impl Keeping {
                     let _ = self.pass_on(&mut stdin, number);
                 }
                 Ok(Event::Said(life, said)) if life == self.lives => {
-                    let acting = said == Said::Acting;
+                    if said == Said::Acting && !acting {
+                        tracing::warn!("the watchdog process cancels spot orders");
+                    }
+                    acting = said == Said::Acting;
                     answer_by = acting.then(|| Instant::now() + SILENT);
                     self.take(said);
                 }
@@ -234,10 +238,7 @@ impl Keeping {
         match said {
             Said::Armed => (self.tell)(LiveInput::Watchdog { armed: true }),
             Said::Heard { number } => (self.tell)(LiveInput::BeatHeard { number }),
-            Said::Acting => {
-                tracing::warn!("the watchdog process cancels spot orders");
-                (self.tell)(LiveInput::Watchdog { armed: false });
-            }
+            Said::Acting => (self.tell)(LiveInput::Watchdog { armed: false }),
         }
     }
 

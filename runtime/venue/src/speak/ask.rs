@@ -12,7 +12,7 @@ use windvane_engine::{
 
 use super::batch::Calls;
 use super::{FuturesAccount, SpeakError, Speaker};
-use crate::error::code::{INVALID_PARAMETER, UNSUPPORTED_OPERATION};
+use crate::error::code::{INVALID_PARAMETER, INVALID_TIMESTAMP, UNSUPPORTED_OPERATION};
 use crate::route::{Of, Route, Source};
 use crate::wire::words::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
@@ -77,6 +77,7 @@ impl Speaker {
     pub fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
         let row = match error {
             SpeakError::Undocumented(_) | SpeakError::Surface { .. } => UNSUPPORTED_OPERATION,
+            SpeakError::Late(_) => INVALID_TIMESTAMP,
             _ => INVALID_PARAMETER,
         };
         let refusal = Refusal {

@@ -140,6 +140,9 @@ pub enum SpeakError {
         "route {0} is not in documents 1 to 3; set market_data to \"auto\" or \"streams\" to allow it"
     )]
     Undocumented(&'static str),
+    /// It would leave long after it was decided.
+    #[error("it waited {} ms to leave: what covered it may be over", .0.as_millis())]
+    Late(std::time::Duration),
     /// The amount has more digits than a decimal.
     #[error("quoteOrderQty of {0} units of 1e-8 has more than 28 digits")]
     Amount(i128),

@@ -131,10 +131,14 @@ impl Speaker {
                 balances.push(spot_balance(asset, told.free, told.locked)?);
             }
         }
-        // The document does not list the words; futures call a fill `ORDER`.
-        let reason = match event.reason.as_deref() {
-            Some("ORDER") => AccountReason::Order,
-            _ => AccountReason::Other,
+        // The document does not list the words, and calls a withdrawal one: whatever does not
+        // name money that comes or goes may be of an order.
+        let word = event.reason.as_deref().unwrap_or_default();
+        let comes_or_goes = ["DEPOSIT", "WITHDRAW", "TRANSFER"];
+        let reason = if comes_or_goes.iter().any(|part| word.contains(part)) {
+            AccountReason::Other
+        } else {
+            AccountReason::Order
         };
         let at = event.update_ms.unwrap_or(event.event_ms);
         said.said.push(UserEvent::Account(AccountUpdate {

@@ -74,7 +74,7 @@ pub(super) async fn look(
 ) {
     if config.venue.market_data == MarketData::Documented
         && surface == Surface::Futures
-        && config.account.user.is_none()
+        && speaker.futures_account == FuturesAccount::Routes
     {
         let found = "documents 1 to 3 show the futures account by wallet address alone";
         report.wrong(

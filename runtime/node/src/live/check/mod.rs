@@ -12,6 +12,7 @@ mod venue;
 use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_client::{Client, Settings};
+use windvane_venue::speak::FuturesAccount;
 
 use super::plan::{Plan, Use};
 use super::start;
@@ -205,7 +206,10 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
     }
     let trading = keys && !paper;
     if trading {
-        let speaker = start::speaker(config, &market.instruments, &market.assets);
+        // Without an address the routes are looked at, which tells what to mend.
+        let account = start::futures_account(config, &client, &names).await;
+        let account = account.unwrap_or(FuturesAccount::Routes);
+        let speaker = start::speaker(config, account, &market.instruments, &market.assets);
         for surface in &reached {
             account::look(config, *surface, &client, &speaker, &mut report).await;
         }
