@@ -16,6 +16,7 @@ use super::start;
 use super::streams::{CLOCK_EVERY, CLOCK_SAMPLES, DEPTH_LIMIT};
 use crate::assembly;
 use crate::config::{Config, MarketData, Mode};
+use crate::watchdog;
 
 /// A listen key is kept alive this often at the most (spec 1 and 2: it lives 60 minutes).
 const KEY_EVERY_MS: u64 = 20 * 60_000;
@@ -192,6 +193,19 @@ impl Wants {
             let heartbeats = self.row("heartbeats", name, Lane::Heartbeat, symbols * renewals);
             per_symbol += renewals * u64::from(heartbeats.weight);
             uses.push(heartbeats);
+        }
+        if self.surface == Surface::Spot {
+            // While the watchdog process acts, it lists every symbol once a second.
+            let listings = times(interval_ms, ms(watchdog::LIST_EVERY));
+            let mut watchdog = self.row(
+                "watchdog process",
+                "open_orders",
+                Lane::Heartbeat,
+                symbols * listings,
+            );
+            watchdog.weight = weight(self.surface, "open_orders", |weight| weight.of(true, None));
+            per_symbol += listings * u64::from(watchdog.weight);
+            uses.push(watchdog);
         }
         let keys = times(interval_ms, KEY_EVERY_MS);
         uses.push(self.row("listen key", "keepalive_listen_key", Lane::Heartbeat, keys));

@@ -14,8 +14,10 @@ use super::Plan;
 
 /// So many listings in a row must show nothing.
 const CLEAN: u32 = 2;
-/// Between listings: after orders were cancelled, and while a late request could still arrive.
-const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
+/// From listings that found orders to the next.
+const AGAIN: Duration = Duration::from_millis(250);
+/// Between listings while a late request could still arrive.
+pub const LIST_EVERY: Duration = Duration::from_secs(1);
 /// After a failure, doubled each time from the first to the second.
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// Waits so long for its share of the weight.
@@ -76,9 +78,9 @@ pub(super) async fn sweep(
         }
         let last = nothing_arrives.saturating_duration_since(Instant::now());
         let pause = if clean < CLEAN {
-            AGAIN.0
+            AGAIN
         } else {
-            AGAIN.1.min(last)
+            LIST_EVERY.min(last)
         };
         sleep(pause).await;
     }
