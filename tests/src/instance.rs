@@ -1,23 +1,27 @@
 //! A running `windvane run` of the real binary, asked and commanded by its own verbs.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::admin::Admin;
 use crate::binary;
+use crate::launch::Launch;
 use crate::venue::Venue;
 
 /// The longest that anything may take; building modules the first time is the slowest.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// A look every so often, so that whoever looks does not take the processor from who works.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A running instance; it is killed with its value.
 #[derive(Debug)]
 pub struct Instance {
     child: Child,
     data: PathBuf,
+    log: PathBuf,
 }
 
 impl Instance {
@@ -25,30 +29,115 @@ impl Instance {
     ///
     /// # Panics
     /// It cannot be started.
-    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn start(venue: &Venue, data: &Path) -> Self {
-        std::fs::create_dir_all(data).expect("a folder for its data");
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(data.join("log"));
-        let child = command(venue, data)
-            .stderr(Stdio::from(log.expect("a log")))
-            .spawn()
-            .expect("the instance starts");
-        Self {
-            child,
-            data: data.to_owned(),
-        }
+        Launch::new(venue, data).start()
     }
 
     /// Runs the same in the foreground: for one that must not come about.
     ///
     /// # Panics
     /// It cannot be started.
-    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn refused(venue: &Venue, data: &Path) -> Output {
-        command(venue, data).output().expect("the instance starts")
+        Launch::new(venue, data).output()
+    }
+
+    /// A process that was started.
+    pub(crate) fn of(child: Child, data: &Path, log: &Path) -> Self {
+        Self {
+            child,
+            data: data.to_owned(),
+            log: log.to_owned(),
+        }
+    }
+
+    /// Its admin server, asked without a process of its own.
+    pub fn admin(&self) -> Admin {
+        Admin::of(&self.data)
+    }
+
+    /// The same for an instance whose data folder is on a disk that it alone sees.
+    pub fn admin_inside(&self) -> Admin {
+        Admin::of(&self.inside())
+    }
+
+    /// Its data folder as its own process sees it.
+    pub fn inside(&self) -> PathBuf {
+        let data = self.data.strip_prefix("/").unwrap_or(&self.data);
+        PathBuf::from(format!("/proc/{}/root", self.child.id())).join(data)
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Panics
+    /// The system does not say.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("the system knows its child")
+    }
+
+    /// Asks its admin server until this is true, which is answered, with how long it took.
+    ///
+    /// # Panics
+    /// It does not become true in so long, or the instance ends.
+    pub fn until_shown(
+        &mut self,
+        admin: &Admin,
+        path: &str,
+        within: Duration,
+        is_it: &dyn Fn(&Value) -> bool,
+    ) -> (Value, Duration) {
+        let begin = Instant::now();
+        let mut last = None;
+        loop {
+            if let Some(value) = admin.show(path) {
+                if is_it(&value) {
+                    return (value, begin.elapsed());
+                }
+                last = Some(value);
+            }
+            let ended = self.ended();
+            assert!(ended.is_none(), "it ended: {ended:?}\n{}", self.log());
+            assert!(
+                begin.elapsed() < within,
+                "{path} after {within:?}: {last:?}\n{}",
+                self.log()
+            );
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    ///
+    /// # Panics
+    /// It cannot be sent.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(&pid)
+            .status();
+        assert!(sent.expect("kill is there").success());
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// It does not end in so long.
+    pub fn end_within(mut self, within: Duration) -> ExitStatus {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.ended() {
+                return status;
+            }
+            assert!(begin.elapsed() < within, "it goes on\n{}", self.log());
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
 
     /// `windvane VERB --json` for this instance.
@@ -119,15 +208,14 @@ impl Instance {
     /// It cannot be asked.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn terminate(mut self) -> ExitStatus {
-        let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(asked.expect("kill is there").success());
+        self.signal("TERM");
         self.child.wait().expect("it ends")
     }
 
     /// What it logged.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.data.join("log")).unwrap_or_default()
+        let bytes = std::fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
@@ -151,15 +239,4 @@ pub fn verb_in(data: &Path, verb: &str) -> Output {
         .arg(format!("run.data_dir={}", data.display()))
         .output()
         .expect("the verb starts")
-}
-
-fn command(venue: &Venue, data: &Path) -> Command {
-    let mut command = Command::new(binary::path());
-    command
-        .current_dir(binary::root())
-        .args(["run", "--config", "configs/live-sim.toml", "--venue"])
-        .arg(venue.file())
-        .arg("--set")
-        .arg(format!("run.data_dir={}", data.display()));
-    command
 }

@@ -3,12 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admin;
+pub mod agreement;
 pub mod binary;
 pub mod checker;
 pub mod csv;
 pub mod fixed;
 pub mod guest;
 pub mod instance;
+pub mod launch;
+pub mod modules;
+pub mod random;
 pub mod recording;
 pub mod results;
 pub mod venue;

@@ -40,7 +40,7 @@ impl Strategy for Grid {
             return Err("params.long_only = false is for futures: spot cannot be short".to_owned());
         }
         let step_ticks = params.integer_or("step_ticks", 100, 1..=1_000_000)?;
-        Ok(Self {
+        let mut grid = Self {
             qty,
             levels: params.integer_or("levels", 5, 1..=100)?,
             step: instrument.tick.saturating_mul(step_ticks),
@@ -51,7 +51,12 @@ impl Strategy for Grid {
             work_left: true,
             ready: true,
             instrument,
-        })
+        };
+        // Orders that rest since before a restart are told before the first book.
+        if let Some(centre) = grid.centre {
+            grid.lay(centre);
+        }
+        Ok(grid)
     }
 
     #[inline]
@@ -185,6 +190,7 @@ impl Grid {
             self.lay(centre);
         }
         self.work_left = false;
+        let mut refused = None;
         for rung in &mut self.rungs {
             if rung.slot() != Slot::Free {
                 continue;
@@ -202,11 +208,15 @@ impl Grid {
             match ctx.submit(order.post_only()) {
                 Ok(id) => rung.place(id),
                 Err(rejection) => {
-                    warn!(ctx, "{side:?} at {} refused: {rejection}", price.0);
                     rung.rest();
-                    Self::wake_later(ctx);
+                    refused.get_or_insert((side, price, rejection));
                 }
             }
+        }
+        // One line and one timer, however many were refused.
+        if let Some((side, price, rejection)) = refused {
+            warn!(ctx, "{side:?} at {} refused: {rejection}", price.0);
+            Self::wake_later(ctx);
         }
     }
 

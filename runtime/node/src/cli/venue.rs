@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use windvane_server::{Running, Settings, Source, start};
+use windvane_server::{LimitSettings, Running, Settings, Source, start};
 
 use super::progress::Terminal;
 use super::{Failure, print_line};
@@ -42,6 +42,13 @@ pub(super) struct Venue {
     /// Seed of the test keys and of a market without recording
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Market actions per second and symbol of a market without recording
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "data",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rate: u32,
+    /// Weight per minute of each surface, instead of the documents' samples
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    weight: Option<u32>,
     /// Port of spot; futures, chain, rpc and control follow. 0: of the system's choice, each
     #[arg(long, default_value_t = 18080)]
     port: u16,
@@ -77,7 +84,9 @@ impl Venue {
             config.venue.brand.clone_from(word);
         }
         let source = if self.data.is_empty() {
-            Source::default()
+            Source::Seeded {
+                per_second: self.rate,
+            }
         } else {
             Source::Recorded(self.recording(&config)?)
         };
@@ -86,7 +95,12 @@ impl Venue {
         brand
             .login_sentence
             .get_or_insert_with(|| SENTENCE.to_owned());
+        let mut limits = LimitSettings::default();
+        if let Some(weight) = self.weight {
+            (limits.spot_weight, limits.futures_weight) = (weight, weight);
+        }
         Ok(Settings {
+            limits,
             brand,
             testnet: config.venue.network == Network::Testnet,
             seed: self.seed,

@@ -1,0 +1,96 @@
+//! The admin server of a running instance, asked over plain sockets.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// An admin server that does not answer in this time does not answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The admin server of a data folder.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    data: PathBuf,
+}
+
+/// A sample of the metrics page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Name and labels, as they stand there.
+    pub name: String,
+    /// Value.
+    pub value: f64,
+}
+
+impl Admin {
+    /// That of the instance of this folder.
+    pub fn of(data: &Path) -> Self {
+        Self {
+            data: data.to_owned(),
+        }
+    }
+
+    /// `GET` of a path such as `/api/status`; `None` while nobody answers it with 200.
+    pub fn show(&self, path: &str) -> Option<Value> {
+        serde_json::from_str(&self.ask("GET", path)?).ok()
+    }
+
+    /// The same for a path of the API that must answer.
+    ///
+    /// # Panics
+    /// It does not.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn must_show(&self, path: &str) -> Value {
+        self.show(path).expect("the admin server answers")
+    }
+
+    /// A command such as `/api/halt`.
+    ///
+    /// # Panics
+    /// It is refused, or not answered.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn command(&self, path: &str) {
+        self.ask("POST", path).expect("the command is taken");
+    }
+
+    /// The metrics, but for comments; empty while nobody answers.
+    pub fn metrics(&self) -> Vec<Sample> {
+        let page = self.ask("GET", "/metrics").unwrap_or_default();
+        let lines = page.lines().filter(|line| !line.starts_with('#'));
+        let samples = lines.filter_map(|line| {
+            let (name, value) = line.rsplit_once(' ')?;
+            Some(Sample {
+                name: name.to_owned(),
+                value: value.parse().ok()?,
+            })
+        });
+        samples.collect()
+    }
+
+    /// Every byte that it answers to this question, refusals too; `None` while nobody listens.
+    pub fn raw(&self, method: &str, path: &str) -> Option<String> {
+        let address = std::fs::read_to_string(self.data.join("admin.addr")).ok()?;
+        let address = address.trim();
+        let token = std::fs::read_to_string(self.data.join("admin.token")).unwrap_or_default();
+        let token = token.trim();
+        let mut stream = TcpStream::connect(address).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+             Authorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    }
+
+    fn ask(&self, method: &str, path: &str) -> Option<String> {
+        let answer = self.raw(method, path)?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
+    }
+}

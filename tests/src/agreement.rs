@@ -1,0 +1,247 @@
+//! Whether an instance and its venue agree on orders, positions and balances, to the last digit.
+//! It reads what both say of themselves and knows nothing of how either came to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+use crate::admin::Admin;
+use crate::venue::Venue;
+
+/// Two looks that come this close are no load.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What can be compared, in words that sort.
+type Facts = BTreeMap<String, String>;
+
+/// What an instance says of itself.
+///
+/// # Panics
+/// It does not answer.
+pub fn own(admin: &Admin) -> Value {
+    json!({
+        "orders": admin.must_show("/api/orders"),
+        "positions": admin.must_show("/api/positions"),
+        "balances": admin.must_show("/api/balances"),
+    })
+}
+
+/// Where they differ: one line for each fact that only one of them has. `account` is that of
+/// `GET /state`.
+pub fn differences(own: &Value, account: &Value) -> Vec<String> {
+    let (ours, venues) = (facts_of_own(own), facts_of_venue(account));
+    let keys: BTreeSet<_> = ours.keys().chain(venues.keys()).collect();
+    let differing = keys
+        .into_iter()
+        .filter(|key| ours.get(*key) != venues.get(*key));
+    let said = |fact: Option<&String>| fact.map_or("nothing", String::as_str).to_owned();
+    differing
+        .map(|key| {
+            let (ours, venues) = (said(ours.get(key)), said(venues.get(key)));
+            format!("{key}: {ours} here, {venues} at the venue")
+        })
+        .collect()
+}
+
+/// What is wrong beyond differences: client order ids that were accepted twice, and strategies
+/// whose parts do not make up the account's position.
+pub fn wrongs(own: &Value, account: &Value) -> Vec<String> {
+    let mut wrongs = Vec::new();
+    let repeated = &account["accepted"]["repeated"];
+    if *repeated != json!({}) {
+        wrongs.push(format!("client order ids used again: {repeated}"));
+    }
+    let mut ids = BTreeSet::new();
+    for order in rows(&account["accepted"]["orders"]) {
+        let id = text(order, "client_order_id");
+        let key = (text(order, "surface"), id.clone());
+        if !ids.insert(key) {
+            wrongs.push(format!("{id} was accepted twice"));
+        }
+    }
+    let mut sums: BTreeMap<String, Decimal> = BTreeMap::new();
+    for row in rows(&own["positions"]) {
+        let sign = if row["strategy"].is_null() {
+            Decimal::ONE
+        } else {
+            Decimal::NEGATIVE_ONE
+        };
+        *sums.entry(text(row, "instrument")).or_default() += sign * decimal(&row["qty"]);
+    }
+    for (instrument, rest) in sums {
+        if !rest.is_zero() {
+            wrongs.push(format!("{instrument}: {rest} of the position is nobody's"));
+        }
+    }
+    wrongs
+}
+
+/// Waits until they agree while the venue stands still, and answers what they then say; else the
+/// last differences.
+///
+/// # Errors
+/// They do not agree in so long.
+pub fn wait(admin: &Admin, venue: &Venue, within: Duration) -> Result<(Value, Value), Vec<String>> {
+    let begin = Instant::now();
+    let mut last = vec!["they were never asked".to_owned()];
+    while begin.elapsed() < within {
+        let before = venue.account();
+        let own = own(admin);
+        let after = venue.account();
+        if facts_of_venue(&before) == facts_of_venue(&after) {
+            last = differences(&own, &after);
+            if last.is_empty() {
+                return Ok((own, after));
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Err(last)
+}
+
+fn facts_of_own(own: &Value) -> Facts {
+    let mut facts = Facts::new();
+    for row in rows(&own["orders"]) {
+        let terms = [
+            text(row, "side"),
+            number(&row["price"]),
+            number(&row["qty"]),
+            number(&row["executed_qty"]),
+            row["order_id"].to_string(),
+            text(row, "status"),
+        ];
+        let (name, id) = (text(row, "instrument"), text(row, "client_order_id"));
+        facts.insert(format!("order {name} {id}"), terms.join(" "));
+    }
+    let whole = rows(&own["positions"]).filter(|row| row["strategy"].is_null());
+    for row in whole {
+        let (name, side) = (text(row, "instrument"), text(row, "position_side"));
+        let held = [number(&row["qty"]), number(&row["entry_price"])];
+        facts.insert(format!("position {name} {side}"), held.join(" at "));
+    }
+    for row in rows(&own["balances"]) {
+        let (surface, asset) = (text(row, "surface"), text(row, "asset"));
+        let total = number(&row["total"]);
+        if total != "0" && surface == "futures" {
+            facts.insert(format!("balance {surface} {asset}"), total);
+        }
+    }
+    facts
+}
+
+fn facts_of_venue(account: &Value) -> Facts {
+    let mut facts = Facts::new();
+    for row in rows(&account["orders"]).filter(|row| row["open"] == json!(true)) {
+        let terms = [
+            text(row, "side"),
+            number(&row["price"]),
+            number(&row["qty"]),
+            number(&row["executed_qty"]),
+            row["order_id"].to_string(),
+            text(row, "status"),
+        ];
+        let name = format!("{}:{}", text(row, "surface"), text(row, "symbol"));
+        let id = text(row, "client_order_id");
+        facts.insert(format!("order {name} {id}"), terms.join(" "));
+    }
+    for row in rows(&account["positions"]).filter(|row| number(&row["qty"]) != "0") {
+        let (name, side) = (text(row, "symbol"), text(row, "position_side"));
+        let held = [number(&row["qty"]), number(&row["entry_price"])];
+        facts.insert(format!("position futures:{name} {side}"), held.join(" at "));
+    }
+    for row in rows(&account["balances"]["futures"]) {
+        let asset = text(row, "asset");
+        facts.insert(format!("balance futures {asset}"), number(&row["wallet"]));
+    }
+    facts
+}
+
+fn rows(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(row: &Value, field: &str) -> String {
+    row[field].as_str().unwrap_or_default().to_owned()
+}
+
+/// A number as text, whatever zeros it came with.
+fn number(value: &Value) -> String {
+    decimal(value).to_string()
+}
+
+fn decimal(value: &Value) -> Decimal {
+    let text = value.as_str().unwrap_or_default();
+    text.parse::<Decimal>().unwrap_or_default().normalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both() -> (Value, Value) {
+        let own = json!({
+            "orders": [{
+                "instrument": "futures:BTCUSDT", "client_order_id": "mm.1.1", "order_id": 7,
+                "side": "BUY", "price": "60000.0", "qty": "0.01", "executed_qty": "0",
+                "status": "NEW",
+            }],
+            "positions": [
+                {"instrument": "futures:BTCUSDT", "strategy": null, "position_side": "BOTH",
+                    "qty": "0.01", "entry_price": "59999.5"},
+                {"instrument": "futures:BTCUSDT", "strategy": "mm", "position_side": "BOTH",
+                    "qty": "0.01", "entry_price": "59999.5"},
+            ],
+            "balances": [{"surface": "futures", "asset": "USDT", "total": "10000.00"}],
+        });
+        let account = json!({
+            "orders": [{
+                "surface": "futures", "symbol": "BTCUSDT", "client_order_id": "mm.1.1",
+                "order_id": 7, "side": "BUY", "price": "60000", "qty": "0.01",
+                "executed_qty": "0", "status": "NEW", "open": true,
+            }],
+            "positions": [{"symbol": "BTCUSDT", "position_side": "BOTH", "qty": "0.01",
+                "entry_price": "59999.5"}],
+            "balances": {"futures": [{"asset": "USDT", "wallet": "10000"}]},
+            "accepted": {"repeated": {}, "orders": [
+                {"surface": "futures", "client_order_id": "mm.1.1"}]},
+        });
+        (own, account)
+    }
+
+    #[test]
+    fn the_same_state_in_two_languages_agrees() {
+        let (own, account) = both();
+        assert_eq!(differences(&own, &account), Vec::<String>::new());
+        assert_eq!(wrongs(&own, &account), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_fact_that_differs_is_named() {
+        let (own, account) = both();
+        for (path, wrong) in [
+            ("/orders/0/executed_qty", json!("0.001")),
+            ("/orders/0/open", json!(false)),
+            ("/positions/0/qty", json!("0.02")),
+            ("/positions/0/entry_price", json!("1")),
+            ("/balances/futures/0/wallet", json!("9999.99999999")),
+        ] {
+            let mut account = account.clone();
+            *account.pointer_mut(path).unwrap() = wrong;
+            assert_eq!(differences(&own, &account).len(), 1, "{path}");
+        }
+    }
+
+    #[test]
+    fn ids_used_twice_and_positions_of_nobody_are_wrong() {
+        let (mut own, mut account) = both();
+        let first = account["accepted"]["orders"][0].clone();
+        account["accepted"]["orders"]
+            .as_array_mut()
+            .unwrap()
+            .push(first);
+        own["positions"][1]["qty"] = json!("0.02");
+        assert_eq!(wrongs(&own, &account).len(), 2);
+    }
+}

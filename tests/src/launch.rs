@@ -1,0 +1,132 @@
+//! How `windvane run` is started: configuration, settings, environment, and what a shell does to
+//! the process first.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::binary;
+use crate::instance::Instance;
+use crate::modules;
+use crate::venue::Venue;
+
+/// A start of `windvane run` against a venue; it can be started again and again.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    venue: PathBuf,
+    data: PathBuf,
+    config: PathBuf,
+    settings: Vec<String>,
+    environment: Vec<(String, String)>,
+    shell: Option<String>,
+}
+
+impl Launch {
+    /// `configs/live-sim.toml` against a venue, with its data in this folder.
+    pub fn new(venue: &Venue, data: &Path) -> Self {
+        Self {
+            venue: venue.file(),
+            data: data.to_owned(),
+            config: PathBuf::from("configs/live-sim.toml"),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            shell: None,
+        }
+    }
+
+    /// Another configuration.
+    #[must_use]
+    pub fn config(mut self, file: &Path) -> Self {
+        file.clone_into(&mut self.config);
+        self
+    }
+
+    /// A setting, such as `run.on_stop=keep`.
+    #[must_use]
+    pub fn set(mut self, setting: &str) -> Self {
+        self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// Modules that are built already, in the order of the configuration's strategies.
+    #[must_use]
+    pub fn modules(mut self, strategies: &[&str]) -> Self {
+        for (place, strategy) in strategies.iter().enumerate() {
+            let file = modules::built(strategy);
+            let setting = format!("strategy.{place}.module={}", file.display());
+            self.settings.push(setting);
+        }
+        self
+    }
+
+    /// A variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// What a shell does to its process before it becomes `windvane run`.
+    #[must_use]
+    pub fn after(mut self, script: &str) -> Self {
+        self.shell = Some(format!("{script}; exec \"$@\""));
+        self
+    }
+
+    /// Its data folder.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Starts it; what it logs goes to `log` in its folder.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn start(&self) -> Instance {
+        std::fs::create_dir_all(&self.data).expect("a folder for its data");
+        let log = self.data.with_extension("log");
+        let file = File::options().create(true).append(true).open(&log);
+        let child = self
+            .command()
+            .stdin(Stdio::null())
+            .stderr(Stdio::from(file.expect("a log")))
+            .spawn()
+            .expect("the instance starts");
+        Instance::of(child, &self.data, &log)
+    }
+
+    /// Runs it in the foreground: for one that must not come about.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn output(&self) -> Output {
+        self.command().output().expect("the instance starts")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = match &self.shell {
+            None => Command::new(binary::path()),
+            Some(script) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", script, "sh"]).arg(binary::path());
+                shell
+            }
+        };
+        command
+            .current_dir(binary::root())
+            .arg("run")
+            .arg("--config")
+            .arg(&self.config)
+            .arg("--venue")
+            .arg(&self.venue)
+            .arg("--set")
+            .arg(format!("run.data_dir={}", self.data.display()))
+            .envs(self.environment.iter().cloned());
+        for setting in &self.settings {
+            command.args(["--set", setting]);
+        }
+        command
+    }
+}

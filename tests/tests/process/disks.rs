@@ -1,0 +1,219 @@
+//! Disks that are full, hang, take no writes, or belong to somebody else.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windvane_tests::admin::Admin;
+use windvane_tests::binary;
+use windvane_tests::instance::Instance;
+use windvane_tests::venue::Venue;
+
+use super::support::{self, PATIENCE, state};
+
+/// A disk that is full or hangs must be noticed in this time.
+const NOTICED: Duration = Duration::from_secs(20);
+const DOUBT: &str = "the journal does not write in time";
+
+/// Whether this machine lets a process have mounts of its own.
+fn may_mount() -> bool {
+    let tried = Command::new("unshare")
+        .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
+        .status();
+    tried.is_ok_and(|status| status.success())
+}
+
+/// Without a durable journal: nothing new reaches the venue, cancels do, and once it writes again
+/// everything goes on.
+fn no_exposure_until_it_writes_again(
+    instance: &mut Instance,
+    admin: &Admin,
+    venue: &Venue,
+    heal: impl FnOnce(),
+) {
+    let degraded = |status: &Value| {
+        let doubts = status["doubts"].as_array();
+        status["state"] == "degraded" && doubts.is_some_and(|all| all.contains(&json!(DOUBT)))
+    };
+    instance.until_shown(admin, "/api/status", NOTICED, &degraded);
+    let accepted = |account: &Value| account["accepted"]["total"].as_u64().unwrap();
+    let before = accepted(&venue.account());
+    // Cancels pass, whatever the disk does.
+    admin.command("/api/halt");
+    instance.until_shown(admin, "/api/orders", NOTICED, &|orders| {
+        *orders == json!([])
+    });
+    let account = venue.account();
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    // What was on its way when the disk failed may have arrived after the first look.
+    assert!(accepted(&account) <= before + 2, "orders without a journal");
+
+    heal();
+    instance.until_shown(admin, "/api/status", NOTICED, &|status| {
+        status["doubts"] == json!([])
+    });
+    admin.command("/api/resume");
+    instance.until_shown(admin, "/api/status", NOTICED, &state("ready"));
+    instance.until_shown(admin, "/api/orders", NOTICED, &|orders| {
+        *orders != json!([])
+    });
+    assert!(accepted(&venue.account()) > accepted(&account));
+}
+
+/// The journal of a data folder must be whole after all that.
+fn verifies(data: &Path) {
+    let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
+    assert_eq!(replay.status.code(), Some(0), "{replay:?}");
+}
+
+#[test]
+fn a_full_disk_stops_new_orders_and_no_cancel() {
+    if !may_mount() {
+        println!("SKIPPED: this machine lets nobody mount a small disk; a file limit is tested");
+        return;
+    }
+    let venue = Venue::start(&["--seed", "31"]);
+    let data = venue.folder().join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    let mount = format!("mount -t tmpfs -o size=24m tmpfs '{}'", data.display());
+    // The mounts are those of its process alone, which is still the one that was started.
+    let script = format!("exec unshare -rm sh -c \"{mount} && exec \\\"\\$@\\\"\" sh \"$@\"");
+    let mut instance = support::launch(&venue).after(&script).start();
+    // Once it answers there, the disk is there.
+    std::thread::sleep(Duration::from_millis(200));
+    let admin = instance.admin_inside();
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &|orders| {
+        *orders != json!([])
+    });
+    let ballast = instance.inside().join("ballast");
+    let full = std::fs::write(&ballast, vec![1; 25 << 20]).unwrap_err();
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    no_exposure_until_it_writes_again(&mut instance, &admin, &venue, || {
+        std::fs::remove_file(&ballast).unwrap();
+    });
+    assert!(instance.log().contains("the disk of the journal is full"));
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_limit_of_file_size_stops_new_orders_and_no_cancel() {
+    let venue = Venue::start(&["--seed", "32"]);
+    let data = venue.folder().join("data");
+    let mut instance = support::launch(&venue).after("trap '' XFSZ").start();
+    let admin = instance.admin();
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &|orders| {
+        *orders != json!([])
+    });
+    let pid = instance.pid();
+    let limit = |bytes: &str| {
+        let limit = Command::new("prlimit")
+            .args(["--pid", &pid.to_string(), &format!("--fsize={bytes}:")])
+            .status();
+        assert!(limit.unwrap().success());
+    };
+    limit("65536");
+    no_exposure_until_it_writes_again(&mut instance, &admin, &venue, || {
+        limit("unlimited");
+    });
+    support::halt_and_agree(&mut instance, &venue);
+    assert_eq!(instance.terminate().code(), Some(0));
+    verifies(&data);
+}
+
+/// `fsync` of a process that hangs while a file is there: no trick of the system makes a disk hang
+/// without special rights, but its one call can be replaced.
+fn hanging_fsync(folder: &Path) -> PathBuf {
+    let source = folder.join("hang.rs");
+    let text = r#"
+        unsafe extern "C" { fn fdatasync(file: i32) -> i32; }
+        #[unsafe(no_mangle)]
+        pub extern "C" fn fsync(file: i32) -> i32 {
+            let gate = std::env::var_os("HANGING");
+            while gate.as_ref().is_some_and(|gate| std::path::Path::new(gate).exists()) {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            unsafe { fdatasync(file) }
+        }
+    "#;
+    std::fs::write(&source, text).unwrap();
+    let library = folder.join("libhang.so");
+    let compiler = Path::new(env!("CARGO")).with_file_name("rustc");
+    let made = Command::new(compiler)
+        .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(made.unwrap().success(), "the library is made");
+    library
+}
+
+#[test]
+fn a_disk_that_hangs_stops_new_orders_and_no_cancel() {
+    let venue = Venue::start(&["--seed", "33"]);
+    let data = venue.folder().join("data");
+    let gate = venue.folder().join("hanging");
+    let mut instance = support::launch(&venue)
+        .env(
+            "LD_PRELOAD",
+            hanging_fsync(venue.folder()).to_str().unwrap(),
+        )
+        .env("HANGING", gate.to_str().unwrap())
+        .start();
+    let admin = instance.admin();
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &|orders| {
+        *orders != json!([])
+    });
+    std::fs::write(&gate, "").unwrap();
+    no_exposure_until_it_writes_again(&mut instance, &admin, &venue, || {
+        std::fs::remove_file(&gate).unwrap();
+    });
+    assert!(instance.log().contains("the journal stalls"));
+    support::halt_and_agree(&mut instance, &venue);
+    assert_eq!(instance.terminate().code(), Some(0));
+    verifies(&data);
+}
+
+#[test]
+fn a_folder_that_takes_no_writes_is_refused_with_the_reason() {
+    let venue = Venue::start(&["--seed", "34"]);
+    let data = venue.folder().join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    if !may_mount() {
+        println!("SKIPPED: this machine lets nobody mount a disk without writes");
+        return;
+    }
+    let place = data.display();
+    let mount = format!("mount --bind '{place}' '{place}' && mount -o remount,bind,ro '{place}'");
+    let script = format!("exec unshare -rm sh -c \"{mount} && exec \\\"\\$@\\\"\" sh \"$@\"");
+    let refused = support::launch(&venue).after(&script).output();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot be used as data_dir"), "{said}");
+    assert_eq!(venue.account()["accepted"]["total"], 0);
+}
+
+#[test]
+fn a_second_instance_is_refused_and_the_first_goes_on() {
+    let venue = Venue::start(&["--seed", "35"]);
+    let launch = support::launch(&venue);
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    support::trading(&mut instance, &venue);
+    let admin = instance.admin();
+    let epoch = admin.must_show("/api/status")["epoch"].clone();
+
+    let second = launch.output();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    let first = format!("another instance, pid {}", instance.pid());
+    assert!(said.contains(&first), "{said}");
+
+    let status = admin.must_show("/api/status");
+    assert_eq!(
+        (&status["state"], &status["epoch"]),
+        (&json!("ready"), &epoch)
+    );
+    support::halt_and_agree(&mut instance, &venue);
+    assert_eq!(instance.terminate().code(), Some(0));
+    verifies(launch.data());
+}

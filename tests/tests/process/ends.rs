@@ -1,0 +1,94 @@
+//! Told to end, in every way of `on_stop`, and told twice.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windvane_tests::venue::Venue;
+
+use super::support;
+
+/// `on_stop` has 10 seconds; the rest is for a busy machine.
+const DEADLINE: Duration = Duration::from_secs(15);
+
+fn positions(account: &Value) -> usize {
+    account["positions"].as_array().unwrap().len()
+}
+
+/// Countdowns that still run at the venue.
+fn countdowns(account: &Value) -> usize {
+    let settings = account["settings"].as_array().unwrap().iter();
+    settings
+        .filter(|row| !row["countdown_ends_ms"].is_null())
+        .count()
+}
+
+/// Runs until orders rest and a position is held, asks it to end, and answers what the venue then
+/// has.
+fn ended(seed: &str, on_stop: &str) -> Value {
+    let venue = Venue::start(&["--seed", seed]);
+    let setting = format!("run.on_stop={on_stop}");
+    let launch = support::launch(&venue)
+        .set(&setting)
+        // A position comes sooner so.
+        .set("strategy.1.params.fast=5")
+        .set("strategy.1.params.slow=20");
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    let admin = instance.admin();
+    let is_held = |rows: &Value| rows.as_array().is_some_and(|rows| !rows.is_empty());
+    instance.until_shown(&admin, "/api/positions", support::PATIENCE, &is_held);
+    support::trading(&mut instance, &venue);
+    let begin = Instant::now();
+    instance.signal("TERM");
+    let status = instance.end_within(DEADLINE);
+    println!("on_stop = {on_stop}: {:?}", begin.elapsed());
+    assert_eq!(status.code(), Some(0));
+    venue.account()
+}
+
+#[test]
+fn on_stop_cancel_leaves_no_order_and_the_position() {
+    let account = ended("41", "cancel");
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    assert_eq!(positions(&account), 1, "{}", account["positions"]);
+}
+
+#[test]
+fn on_stop_keep_leaves_orders_and_no_countdown() {
+    let account = ended("42", "keep");
+    assert!(!support::open_orders(&account).is_empty());
+    assert_eq!(countdowns(&account), 0, "{}", account["settings"]);
+}
+
+#[test]
+fn on_stop_flatten_leaves_nothing() {
+    let account = ended("43", "flatten");
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+}
+
+#[test]
+fn a_second_signal_ends_at_once_and_leaves_orders_to_the_dead_man() {
+    let venue = Venue::start(&["--seed", "44"]);
+    let launch = support::launch(&venue)
+        .set("heartbeat.countdown_ms=5000")
+        .set("heartbeat.interval_ms=1500");
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    support::trading(&mut instance, &venue);
+    // No cancel comes through.
+    let deaf = json!({"fault": "unknown", "how": "half_open", "accepted": false,
+        "route": "futures.cancel*"});
+    venue.control("/faults", &deaf);
+    instance.signal("TERM");
+    let admin = instance.admin();
+    let stopping = |status: &Value| status["state"] == "halted";
+    instance.until_shown(&admin, "/api/status", DEADLINE, &stopping);
+    instance.signal("TERM");
+    let begin = Instant::now();
+    let status = instance.end_within(Duration::from_secs(5));
+    println!("the second signal: {:?}", begin.elapsed());
+    assert_eq!(status.code(), Some(1));
+    assert!(!support::open_orders(&venue.account()).is_empty());
+    support::dead_man(&venue, Duration::from_secs(10));
+}

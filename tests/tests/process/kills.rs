@@ -1,0 +1,77 @@
+//! `kill -9` at random moments, in recovery too, with 200 own orders in the book.
+
+use std::time::{Duration, Instant};
+
+use windvane_tests::launch::Launch;
+use windvane_tests::random::Random;
+use windvane_tests::venue::Venue;
+
+use super::support::{self, PATIENCE};
+
+/// How many kills: 10, or what this variable says.
+const KILLS: &str = "WINDVANE_KILLS";
+/// Another seed draws other moments.
+const SEED: &str = "WINDVANE_SEED";
+/// Own orders that rest while it is killed.
+const RESTING: usize = 200;
+/// A recovery may take so long (unoptimized builds on a busy machine included).
+const RECOVERY: Duration = Duration::from_secs(5);
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    let text = std::env::var(variable).ok();
+    text.map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+/// All 200: `WINDVANE_KILLS=200 cargo test --release -p windvane-tests --test process kills -- --nocapture`.
+#[test]
+fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
+    let (kills, seed) = (number(KILLS, 10), number(SEED, 1));
+    let venue = Venue::start(&["--seed", "21", "--weight", "24000"]);
+    let config = support::crowded(venue.folder());
+    let modules = ["market_maker", "ema_cross", "grid"];
+    let launch = Launch::new(&venue, &venue.folder().join("data"))
+        .config(&config)
+        .modules(&modules);
+    let mut random = Random::new(seed);
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    let admin = instance.admin();
+    let many = |orders: &serde_json::Value| orders.as_array().is_some_and(|o| o.len() >= RESTING);
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &many);
+
+    let mut recoveries = Vec::new();
+    let mut in_recovery = 0;
+    for kill in 0..kills {
+        // Every third does not wait until the start before it is done.
+        if kill % 3 == 2 {
+            std::thread::sleep(Duration::from_millis(random.between(0, 600)));
+            in_recovery += u32::from(
+                admin
+                    .show("/api/status")
+                    .is_none_or(|status| status["state"] != "ready"),
+            );
+        } else {
+            std::thread::sleep(Duration::from_millis(random.between(0, 1_500)));
+        }
+        instance.kill();
+        let begin = Instant::now();
+        instance = launch.start();
+        if (kill + 1) % 3 != 2 {
+            support::ready(&mut instance);
+            recoveries.push(begin.elapsed());
+        }
+    }
+    support::ready(&mut instance);
+    let resting = support::open_orders(&venue.account()).len();
+    let (_, account) = support::halt_and_agree(&mut instance, &venue);
+    let longest = recoveries.iter().max().copied().unwrap_or_default();
+    let mean = recoveries.iter().sum::<Duration>() / recoveries.len().max(1) as u32;
+    println!(
+        "{kills} kills, {in_recovery} of them in recovery, {resting} orders at rest: recovery \
+         {mean:?} in the mean, {longest:?} at the most; {} orders accepted",
+        account["accepted"]["total"]
+    );
+    assert!(resting >= RESTING * 9 / 10, "{resting} orders at rest");
+    assert!(longest < RECOVERY, "{recoveries:?}\n{}", instance.log());
+    assert_eq!(instance.terminate().code(), Some(0));
+}

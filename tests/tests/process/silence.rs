@@ -1,0 +1,63 @@
+//! A process that stands still and a network that is cut: the dead man's switch works, and who
+//! comes back finds out what happened.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windvane_tests::instance::Instance;
+use windvane_tests::venue::Venue;
+
+use super::support::{self, state};
+
+/// As short as the configuration permits a countdown to be.
+const COUNTDOWN: Duration = Duration::from_secs(5);
+/// A countdown of the venue's may be this late on a busy machine.
+const LATE: Duration = Duration::from_secs(10);
+
+fn trading(venue: &Venue) -> Instance {
+    let countdown = format!("heartbeat.countdown_ms={}", COUNTDOWN.as_millis());
+    let launch = support::launch(venue)
+        .set(&countdown)
+        .set("heartbeat.interval_ms=1500")
+        .set("reconcile.interval_ms=5000");
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    support::trading(&mut instance, venue);
+    instance
+}
+
+#[test]
+fn a_stopped_process_loses_its_orders_and_finds_out() {
+    let venue = Venue::start(&["--seed", "51"]);
+    let mut instance = trading(&venue);
+    instance.signal("STOP");
+    support::dead_man(&venue, COUNTDOWN + LATE);
+    let accepted = venue.account()["accepted"]["total"].clone();
+    instance.signal("CONT");
+    support::ready(&mut instance);
+    let admin = instance.admin();
+    // It trades again, with orders that it knows to be there.
+    let newer = |_: &Value| venue.account()["accepted"]["total"].as_u64() > accepted.as_u64();
+    instance.until_shown(&admin, "/api/status", support::REST, &newer);
+    support::halt_and_agree(&mut instance, &venue);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_cut_network_lets_the_dead_man_work_and_heals() {
+    let venue = Venue::start(&["--seed", "52"]);
+    let mut instance = trading(&venue);
+    let cut = json!({"fault": "unknown", "how": "cut", "accepted": false, "surface": "futures"});
+    venue.control("/faults", &cut);
+    let streams = json!({"fault": "unknown", "how": "cut", "accepted": false, "route": "stream"});
+    venue.control("/faults", &streams);
+    venue.control("/act", &json!({"act": "disconnect"}));
+    let admin = instance.admin();
+    instance.until_shown(&admin, "/api/status", LATE, &state("degraded"));
+    support::dead_man(&venue, COUNTDOWN + LATE);
+    venue.control_delete("/faults");
+    support::ready(&mut instance);
+    support::trading(&mut instance, &venue);
+    support::halt_and_agree(&mut instance, &venue);
+    assert_eq!(instance.terminate().code(), Some(0));
+}

@@ -1,0 +1,112 @@
+//! What these tests share: a book full of own orders, and words about states.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windvane_tests::agreement;
+use windvane_tests::binary;
+use windvane_tests::instance::Instance;
+use windvane_tests::launch::Launch;
+use windvane_tests::venue::Venue;
+
+/// The longest that a state may take to come about; strategies are built within it, once.
+pub const PATIENCE: Duration = Duration::from_mins(4);
+/// The longest that both sides may take to agree once nothing happens any more.
+pub const REST: Duration = Duration::from_secs(60);
+
+/// Writes `configs/live-sim.toml` with a third strategy, whose 200 orders rest in the book of
+/// another instrument.
+pub fn crowded(folder: &Path) -> PathBuf {
+    let usual = std::fs::read_to_string(binary::root().join("configs/live-sim.toml")).unwrap();
+    let roomy = usual
+        .replace("max_open_orders = 50", "max_open_orders = 300")
+        .replace(
+            "max_orders_per_minute = 600",
+            "max_orders_per_minute = 1100",
+        );
+    assert_ne!(usual, roomy, "the limits stand in the configuration");
+    let grid = r#"
+[[strategy]]
+id = "grid"
+module = "strategies/grid"
+instruments = ["futures:ETHUSDT"]
+streams = ["book"]
+on_fault = "cancel"
+
+[strategy.params]
+qty = "0.01"
+levels = 100
+step_ticks = 100
+centre = "3000"
+"#;
+    let file = folder.join("crowded.toml");
+    std::fs::write(&file, roomy + grid).unwrap();
+    file
+}
+
+/// `configs/live-sim.toml` with modules that are built already.
+pub fn launch(venue: &Venue) -> Launch {
+    let modules = ["market_maker", "ema_cross"];
+    Launch::new(venue, &venue.folder().join("data")).modules(&modules)
+}
+
+/// Whether a status says this state.
+pub fn state(is: &'static str) -> impl Fn(&Value) -> bool {
+    move |status| status["state"] == is
+}
+
+/// Waits until it is ready; how long that took.
+pub fn ready(instance: &mut Instance) -> Duration {
+    let admin = instance.admin();
+    let (_, took) = instance.until_shown(&admin, "/api/status", PATIENCE, &state("ready"));
+    took
+}
+
+/// Waits until own orders rest at the venue.
+pub fn trading(instance: &mut Instance, venue: &Venue) {
+    let admin = instance.admin();
+    let resting = |orders: &Value| {
+        let orders = orders.as_array().into_iter().flatten();
+        orders.into_iter().any(|order| order["status"] == "NEW")
+    };
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &resting);
+    assert!(!open_orders(&venue.account()).is_empty());
+}
+
+/// Open orders of the venue's account.
+pub fn open_orders(account: &Value) -> Vec<&Value> {
+    let orders = account["orders"].as_array().unwrap().iter();
+    orders
+        .filter(|order| order["open"] == json!(true))
+        .collect()
+}
+
+/// Halts, waits until both sides agree that nothing rests, and holds them to everything else.
+pub fn halt_and_agree(instance: &mut Instance, venue: &Venue) -> (Value, Value) {
+    let admin = instance.admin();
+    admin.command("/api/halt");
+    instance.until_shown(&admin, "/api/orders", REST, &|orders| *orders == json!([]));
+    let (own, account) = agreed(instance, venue);
+    assert_eq!(open_orders(&account), Vec::<&Value>::new());
+    (own, account)
+}
+
+/// Waits until both sides agree, and holds them to everything else.
+pub fn agreed(instance: &Instance, venue: &Venue) -> (Value, Value) {
+    let (own, account) = agreement::wait(&instance.admin(), venue, REST)
+        .unwrap_or_else(|differing| panic!("{differing:#?}\n{}", instance.log()));
+    let wrongs = agreement::wrongs(&own, &account);
+    assert!(wrongs.is_empty(), "{wrongs:#?}\n{}", instance.log());
+    (own, account)
+}
+
+/// Waits until the venue's countdown has cancelled what rested.
+pub fn dead_man(venue: &Venue, within: Duration) {
+    let begin = Instant::now();
+    while !open_orders(&venue.account()).is_empty() {
+        assert!(begin.elapsed() < within, "orders outlive their countdown");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("the dead man's switch: {:?}", begin.elapsed());
+}
