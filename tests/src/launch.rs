@@ -13,7 +13,8 @@ use crate::venue::Venue;
 /// A start of `windvane run` against a venue; it can be started again and again.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    venue: PathBuf,
+    /// The line of the venue; without it, settings and environment say everything.
+    line: Option<PathBuf>,
     data: PathBuf,
     config: PathBuf,
     settings: Vec<String>,
@@ -25,7 +26,7 @@ impl Launch {
     /// `configs/live-sim.toml` against a venue, with its data in this folder.
     pub fn new(venue: &Venue, data: &Path) -> Self {
         Self {
-            venue: venue.file(),
+            line: Some(venue.file()),
             data: data.to_owned(),
             config: PathBuf::from("configs/live-sim.toml"),
             settings: Vec::new(),
@@ -46,6 +47,26 @@ impl Launch {
     pub fn set(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
         self
+    }
+
+    /// Addresses by settings and keys by the environment, as for a venue that prints no line.
+    #[must_use]
+    pub fn apart(mut self, venue: &Venue) -> Self {
+        self.line = None;
+        let line = venue.line();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        for (setting, value) in [
+            ("venue.spot.rest", &line["spot"]["rest"]),
+            ("venue.spot.ws", &line["spot"]["ws"]),
+            ("venue.futures.rest", &line["futures"]["rest"]),
+            ("venue.futures.ws", &line["futures"]["ws"]),
+        ] {
+            self = self.set(&format!("{setting}={}", text(value)));
+        }
+        let keys = &line["accounts"][0];
+        self.env("WINDVANE_API_KEY", &text(&keys["apiKey"]))
+            .env("WINDVANE_API_SECRET", &text(&keys["apiSecret"]))
+            .env("WINDVANE_SIGNER_KEY", &text(&keys["signerKey"]))
     }
 
     /// Modules that are built already, in the order of the configuration's strategies.
@@ -119,11 +140,12 @@ impl Launch {
             .arg("run")
             .arg("--config")
             .arg(&self.config)
-            .arg("--venue")
-            .arg(&self.venue)
             .arg("--set")
             .arg(format!("run.data_dir={}", self.data.display()))
             .envs(self.environment.iter().cloned());
+        if let Some(line) = &self.line {
+            command.arg("--venue").arg(line);
+        }
         for setting in &self.settings {
             command.args(["--set", setting]);
         }

@@ -6,5 +6,6 @@
 mod disks;
 mod ends;
 mod kills;
+mod secrets;
 mod silence;
 mod support;

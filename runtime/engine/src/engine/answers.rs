@@ -52,6 +52,8 @@ impl Engine {
                     rejection,
                 });
             }
+            // Kept orders are nobody's to cancel any more: strategies are told of the stop, too.
+            Intent::Cancel { .. } | Intent::CancelAll { .. } if self.keeps_orders() => {}
             Intent::Cancel { order } => self.request_cancel(strategy, order),
             Intent::CancelAll { instrument } => {
                 self.request_cancel_all(strategy, instrument);

@@ -367,6 +367,12 @@ impl Engine {
         live.is_none_or(|live| live.stage == Stage::Running)
     }
 
+    /// Whether the run is ending and leaves its orders behind.
+    pub(super) fn keeps_orders(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_some_and(|live| live.stopping && live.config.on_stop == OnStop::Keep)
+    }
+
     /// Applies `on_stop`.
     fn stop(&mut self) {
         let Some(live) = &mut self.live else { return };

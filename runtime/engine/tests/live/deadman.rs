@@ -194,6 +194,8 @@ fn keeping_orders_at_the_stop_stops_the_timers() {
     let mut account = ready_with(live);
     let order = account.rest();
     account.live(LiveInput::Stop);
+    // A strategy that is told of the stop takes its quotes back, as it does when in doubt.
+    account.call(MM, |callback, engine| callback.cancel_all(engine, None));
     assert!(!account.engine.has_stopped());
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));

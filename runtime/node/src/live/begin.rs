@@ -21,6 +21,7 @@ use super::account::Account;
 use super::clock::Clock;
 use super::desk::Counter;
 use super::guests::LiveGuests;
+use super::latch::LatchFile;
 use super::mailbox::{self, Happened, Mailbox};
 use super::outside::{Outside, Showing};
 use super::pulse::{self, Module, Pulse};
@@ -154,7 +155,7 @@ impl Prepared<'_> {
         );
         let account = run.account;
         let reconnects = self.stage.open_streams(config, &self.names, &mailbox)?;
-        let outside = self.outside(counter, reconnects, mailbox.clone(), modules, &latched);
+        let outside = self.outside(counter, reconnects, mailbox.clone(), modules, &latched)?;
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
         let (stop, stopped) = channel();
@@ -208,8 +209,14 @@ impl Prepared<'_> {
         mailbox: Mailbox,
         modules: Vec<Module>,
         latched: &Latched,
-    ) -> Outside {
-        Outside {
+    ) -> Result<Outside, LiveError> {
+        let known = match latched {
+            Latched::Clear => Latch::None,
+            Latched::Paused { .. } => Latch::Paused,
+            Latched::Halted { .. } => Latch::Halted,
+        };
+        let latch = LatchFile::start(Arc::clone(&self.directory), mailbox.clone(), known)?;
+        Ok(Outside {
             handle: Handle::current(),
             client: self.stage.client(),
             mode: self.config.run.mode,
@@ -220,11 +227,12 @@ impl Prepared<'_> {
             steered: counter.steered,
             beat: counter.beat,
             directory: Arc::clone(&self.directory),
+            latch,
             modules,
             keep: self.config.journal.keep(),
             showing: Showing::new(latched),
             keeper: None,
-        }
+        })
     }
 }
 

@@ -13,6 +13,7 @@ mod desk;
 pub mod export;
 mod guests;
 mod head;
+mod latch;
 mod mailbox;
 mod outside;
 mod paper;

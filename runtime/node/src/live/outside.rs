@@ -1,5 +1,4 @@
-//! The hands of the engine's thread: requests, streams, people. Nothing here waits for anything
-//! but the small file of a latch.
+//! The hands of the engine's thread: requests, streams, people. Nothing here waits for anything.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use windvane_engine::input::Command;
 use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Surface};
 use windvane_journal::{Directory, Keep, Latch as Latched};
 
+use super::latch::{Kept, LatchFile};
 use super::mailbox::Mailbox;
 use super::pulse::Module;
 use super::{show, streams, tell};
@@ -39,6 +39,7 @@ pub struct Outside {
     pub steered: mpsc::Receiver<Steer>,
     pub beat: Beat,
     pub directory: Arc<Directory>,
+    pub latch: LatchFile,
     pub modules: Vec<Module>,
     /// What the journal keeps.
     pub keep: Keep,
@@ -55,8 +56,6 @@ pub struct Showing {
     state: view::State,
     /// Why it was halted or paused.
     cause: String,
-    /// What the small file of the latch says.
-    latched: Latch,
     /// Public frames since the last time, by surface.
     frames: [u64; 2],
 }
@@ -64,10 +63,9 @@ pub struct Showing {
 impl Showing {
     /// Nothing was shown yet; `latched` is what the file of the latch says.
     pub fn new(latched: &Latched) -> Self {
-        let (latched, cause) = match latched {
-            Latched::Clear => (Latch::None, String::new()),
-            Latched::Paused { reason } => (Latch::Paused, reason.clone()),
-            Latched::Halted { reason } => (Latch::Halted, reason.clone()),
+        let cause = match latched {
+            Latched::Clear => String::new(),
+            Latched::Paused { reason } | Latched::Halted { reason } => reason.clone(),
         };
         Self {
             started: Instant::now(),
@@ -75,7 +73,6 @@ impl Showing {
             since_ms: 0,
             state: view::State::default(),
             cause,
-            latched,
             frames: [0; 2],
         }
     }
@@ -166,25 +163,9 @@ impl Outside {
         }
     }
 
-    /// Writes the latch down where it changed; answers what is wrong when it cannot be.
-    pub fn keep_latch(&mut self, engine: &Engine) -> Result<(), String> {
-        let latch = engine.latch();
-        if latch == self.showing.latched {
-            return Ok(());
-        }
-        let reason = self.showing.cause.clone();
-        let latched = match latch {
-            Latch::None => Latched::Clear,
-            Latch::Paused => Latched::Paused { reason },
-            Latch::Halted => Latched::Halted { reason },
-        };
-        let written = self.directory.set_latch(&latched);
-        written.map_err(|error| {
-            tracing::error!(%error, "the latch is not durable: a restart may not know of it");
-            error.to_string()
-        })?;
-        self.showing.latched = latch;
-        Ok(())
+    /// Has the latch written down where it changed.
+    pub fn keep_latch(&mut self, engine: &Engine) {
+        self.latch.keep(engine.latch(), &self.showing.cause);
     }
 
     /// Shows people what is now, unless they were shown a moment ago.
@@ -304,14 +285,15 @@ impl Outside {
     }
 
     /// What a command led to.
-    pub fn applied(&self, engine: &Engine, latch: Result<(), String>) -> Applied {
+    pub fn applied(&self, engine: &Engine) -> Applied {
         let open = engine.orders().len();
-        let pending = match latch {
-            Err(error) => format!("the latch is not durable: {error}"),
-            Ok(()) if engine.latch() == Latch::Halted && open > 0 => {
+        let pending = match self.latch.kept() {
+            Kept::Failed(error) => format!("the latch is not durable: {error}"),
+            Kept::Writing => "the latch is not durable yet: the disk is slow".to_owned(),
+            Kept::Durable if engine.latch() == Latch::Halted && open > 0 => {
                 format!("{open} orders are being cancelled")
             }
-            Ok(()) => String::new(),
+            Kept::Durable => String::new(),
         };
         Applied {
             state: show::state(engine.run_state()),

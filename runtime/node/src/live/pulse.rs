@@ -21,6 +21,7 @@ use super::carrier;
 use super::clock::Clock;
 use super::guests::LiveGuests;
 use super::head::{Head, SavedStrategy};
+use super::latch::Kept;
 use super::mailbox::{Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
@@ -36,6 +37,8 @@ const SEGMENT_BLOCKS: u64 = 100_000;
 const SEGMENT_AGE: Duration = Duration::from_mins(5);
 /// After a disk failed, this often a new segment is tried.
 const ROLL_AGAIN: Duration = Duration::from_secs(1);
+/// A command is answered after so long even if its latch is not durable, and says so.
+const LATCH_WITHIN: Duration = Duration::from_secs(1);
 /// How long `on_stop` may take.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -82,6 +85,8 @@ pub(super) struct State {
     rolled: Instant,
     rolling: bool,
     failed: bool,
+    /// Commands that are done but for their latch, since when.
+    carried_out: Vec<(Steer, Instant)>,
 }
 
 /// A block on its way to the disk.
@@ -107,6 +112,7 @@ impl State {
             rolled: now,
             rolling: false,
             failed: false,
+            carried_out: Vec::new(),
         }
     }
 
@@ -424,7 +430,8 @@ impl Pulse {
             self.command(steer, state);
         }
         // A limit latches too; what cannot be written is tried again.
-        let _ = self.outside.keep_latch(self.driver.engine());
+        self.outside.keep_latch(self.driver.engine());
+        self.answer_commands(state);
         let lag = self.lag(state);
         self.outside.publish(self.driver.engine(), lag, false);
     }
@@ -463,11 +470,24 @@ impl Pulse {
         tracing::warn!(?command, "a command of the operator");
         self.outside.commanded(command);
         self.handle(Input::Command(command), state);
-        let latch = self.outside.keep_latch(self.driver.engine());
+        self.outside.keep_latch(self.driver.engine());
+        state.carried_out.push((steer, Instant::now()));
+    }
+
+    /// Answers commands whose latch is durable, cannot be made durable, or takes too long.
+    fn answer_commands(&mut self, state: &mut State) {
+        let Some((_, oldest)) = state.carried_out.first() else {
+            return;
+        };
+        if self.outside.latch.kept() == Kept::Writing && oldest.elapsed() < LATCH_WITHIN {
+            return;
+        }
         let lag = self.lag(state);
         self.outside.publish(self.driver.engine(), lag, true);
-        let applied = self.outside.applied(self.driver.engine(), latch);
-        drop(steer.answer.send(Ok(applied)));
+        for (steer, _) in state.carried_out.drain(..) {
+            let applied = self.outside.applied(self.driver.engine());
+            drop(steer.answer.send(Ok(applied)));
+        }
     }
 
     /// Ends a segment that is long enough, or one whose disk failed.
