@@ -133,12 +133,31 @@ impl Venue {
     ///
     /// # Panics
     /// It does not say.
-    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn account(&self) -> Value {
-        let answer = self.ask_control("GET", "/state?account=0", "");
+        self.get_control("/state?account=0")["accounts"][0].take()
+    }
+
+    /// The state of everything but what is over.
+    ///
+    /// # Panics
+    /// It does not say.
+    pub fn whole_state(&self) -> Value {
+        self.get_control("/state?brief=true")
+    }
+
+    /// The switches that are on.
+    ///
+    /// # Panics
+    /// It does not say.
+    pub fn faults(&self) -> Value {
+        self.get_control("/faults")
+    }
+
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    fn get_control(&self, path: &str) -> Value {
+        let answer = self.ask_control("GET", path, "");
         let (_, body) = answer.split_once("\r\n\r\n").expect("it has a body");
-        let mut state: Value = serde_json::from_str(body).expect("the state is JSON");
-        state["accounts"][0].take()
+        serde_json::from_str(body).expect("the answer is JSON")
     }
 
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
