@@ -2,6 +2,7 @@
 //!
 //! What may never enter here: sending a request again, and knowledge of orders and positions.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +64,28 @@ pub struct Client {
     shared: Arc<Shared>,
     lane: Option<Lane>,
     patience: Duration,
+    departure: Option<Departure>,
+}
+
+/// Who is told when a request leaves: signed, and its bytes handed to the HTTP connection.
+#[derive(Clone)]
+pub struct Departure(Arc<dyn Fn() + Send + Sync>);
+
+impl Departure {
+    /// Tells `listener`, which must not block.
+    pub fn new(listener: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
+    }
+
+    pub(crate) fn tell(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Departure")
+    }
 }
 
 #[derive(Debug)]
@@ -92,6 +115,7 @@ impl Client {
             shared: Arc::new(shared),
             lane: None,
             patience: Duration::ZERO,
+            departure: None,
         })
     }
 
@@ -111,6 +135,15 @@ impl Client {
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self {
             patience,
+            ..self.clone()
+        }
+    }
+
+    /// The same client, which tells when its requests leave.
+    #[must_use]
+    pub fn telling(&self, departure: Departure) -> Self {
+        Self {
+            departure: Some(departure),
             ..self.clone()
         }
     }
@@ -195,7 +228,8 @@ impl Client {
             Ok(ready) => ready,
             Err(error) => return error.into(),
         };
-        let answer = self.shared.transport.exchange(ready).await;
+        let departure = self.departure.as_ref();
+        let answer = self.shared.transport.exchange(ready, departure).await;
         self.outcome(route, &cost, answer)
     }
 

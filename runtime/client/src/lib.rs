@@ -28,7 +28,7 @@ mod client;
 mod gate;
 mod transport;
 
-pub use client::Client;
+pub use client::{Client, Departure};
 pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
 pub use settings::{AddressError, Addresses, Api, MarketData, Settings, Timeouts};
 pub use transport::{RawAnswer, Ready, TransportError};

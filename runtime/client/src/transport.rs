@@ -10,6 +10,7 @@ use url::Url;
 use windvane_venue::route::Method;
 use windvane_venue::sign::Prepared;
 
+use crate::client::Departure;
 use crate::outcome::{Lost, RequestError};
 use crate::settings::Timeouts;
 
@@ -192,8 +193,15 @@ impl Transport {
     }
 
     /// Writes a request once and reads the whole answer.
-    pub(crate) async fn exchange(&self, ready: Ready) -> Result<RawAnswer, Failure> {
+    pub(crate) async fn exchange(
+        &self,
+        ready: Ready,
+        departure: Option<&Departure>,
+    ) -> Result<RawAnswer, Failure> {
         let request = ready.into_request().map_err(Failure::NotMade)?;
+        if let Some(departure) = departure {
+            departure.tell();
+        }
         match tokio::time::timeout(self.timeout, self.answer(request)).await {
             Ok(answer) => answer,
             Err(_) => Err(Failure::Lost(Lost::Timeout(self.timeout))),

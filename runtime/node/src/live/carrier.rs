@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use windvane_admin::metrics::table;
 use windvane_client::budget::Lane;
-use windvane_client::{Client, NotDone};
+use windvane_client::{Client, Departure, NotDone};
 use windvane_engine::{ClientOrderId, Request, Surface};
 use windvane_venue::speak::{Heard, Note, SpeakError, Speaker};
 
@@ -160,7 +160,13 @@ impl Carrier {
         } else {
             PATIENCE
         };
-        let client = self.client.in_lane(lane).with_patience(patience);
+        let mut client = self.client.in_lane(lane).with_patience(patience);
+        if let Some(since) = since.filter(|_| lane == Lane::Place) {
+            client = client.telling(Departure::new(move || {
+                let latency = since.elapsed().as_secs_f64();
+                table::ORDER_LATENCY.of([]).record(latency);
+            }));
+        }
         let mut became = Vec::with_capacity(asked.len());
         for call in &asked {
             // What is changed is sent, what is read may be known.
@@ -169,10 +175,6 @@ impl Carrier {
                 continue;
             }
             let left = Instant::now();
-            if let Some(since) = since.filter(|_| lane == Lane::Place) {
-                let latency = left.saturating_duration_since(since);
-                table::ORDER_LATENCY.of([]).record(latency.as_secs_f64());
-            }
             let outcome = client.call(call.route, None, &call.parameters).await;
             let outcome = outcome.into_result();
             let surface = call.route.surface.to_string();

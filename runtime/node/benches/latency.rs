@@ -1,0 +1,185 @@
+//! From a market event received to the signed order request handed to the connection, through the
+//! whole runtime on loopback: `windvane venue` in a process of its own, the run in this one, with
+//! one strategy that orders at every change of sign.
+//!
+//! ```sh
+//! cargo bench -p windvane --bench latency -- --seconds 60
+//! ```
+//!
+//! Three ways: `durable`, data folder on the disk of `target/`; `memory`, data folder on
+//! `/dev/shm`, so that all is done but the disk's work; `unwaited`, on `/dev/shm` too, where orders
+//! leave without waiting for the journal, which still writes everything. No configuration can ask
+//! for the last. The figures are those of `/metrics`, as a running instance shows them.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a bench fails"
+)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use windvane::config::{Config, Overrides};
+use windvane::connection::VenueLine;
+use windvane::live::{self, Market};
+use windvane::watchdog;
+
+/// The role of the process that is measured: which way, and where its data is.
+const ROLE: &str = "WINDVANE_BENCH_ROLE";
+const WAYS: [&str; 3] = ["durable", "memory", "unwaited"];
+/// What the measured process is configured with.
+const CONFIGURATION: &str = r#"
+[run]
+mode = "live"
+on_stop = "flatten"
+
+[account]
+position_mode = "one-way"
+
+[risk]
+max_order_notional = "10000"
+max_position_notional = "50000"
+max_open_orders = 50
+max_orders_per_minute = 1100
+price_collar = "0.05"
+
+[[strategy]]
+id = "ema"
+module = "strategies/ema_cross"
+instruments = ["futures:BTCUSDT"]
+streams = ["trade"]
+on_fault = "flatten"
+
+[strategy.params]
+qty = "0.002"
+fast = 1
+slow = 2
+"#;
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::set_current_dir(root).expect("the root of the repository");
+    if let Ok(role) = std::env::var(ROLE) {
+        measured(&role);
+        return;
+    }
+    let words: Vec<_> = std::env::args().collect();
+    let after = |word: &str| {
+        let place = words.iter().position(|known| known == word)?;
+        words.get(place + 1).cloned()
+    };
+    let seconds = after("--seconds").map_or(30, |text| text.parse().expect("seconds"));
+    let only = after("--way");
+    for way in WAYS {
+        if only.as_ref().is_none_or(|only| only == way) {
+            measure(way, Duration::from_secs(seconds));
+        }
+    }
+}
+
+/// Runs one way and prints what it measured.
+fn measure(way: &str, length: Duration) {
+    let shm = Path::new("/dev/shm");
+    let folder = if way == "durable" || !shm.is_dir() {
+        tempfile::tempdir_in("target").or_else(|_| tempfile::tempdir())
+    } else {
+        tempfile::tempdir_in(shm)
+    };
+    let folder = folder.expect("a folder");
+    let line = folder.path().join("venue.json");
+    let mut venue = venue(&line);
+    let data = folder.path().join("data");
+    let role = format!("{way}\n{}\n{}", line.display(), data.display());
+    let this = std::env::current_exe().expect("this program");
+    let mut run = Command::new(this)
+        .env(ROLE, role)
+        .env("WINDVANE_LOG", "warn")
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let begin = Instant::now();
+    while begin.elapsed() < length {
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(run.try_wait().expect("its state").is_none(), "it ended");
+    }
+    let page = metrics(&data);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("{way}: load {}", load.trim());
+    for name in ["order_latency", "journal_durable"] {
+        println!("  {}", figures(&page, name));
+    }
+    stop(&mut run);
+    stop(&mut venue);
+}
+
+/// The instance, in this process.
+fn measured(role: &str) {
+    let mut lines = role.lines();
+    let mut next = || lines.next().expect("three lines").to_owned();
+    let (way, line, data) = (next(), next(), PathBuf::from(next()));
+    let overrides = Overrides::from_process(vec![format!("run.data_dir={}", data.display())]);
+    let mut config = Config::parse(CONFIGURATION, "the bench", &overrides).expect("it is sound");
+    config.run.unwaited = way == "unwaited";
+    let line = VenueLine::read(Path::new(&line)).expect("a line");
+    let settings = line.settings(&config, 0).expect("settings");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let market = Market::Venue(Box::new(settings));
+    let watchdog = watchdog::Begin { arguments: Vec::new() };
+    runtime.block_on(live::run(&config, market, watchdog)).expect("it ran");
+}
+
+fn venue(line: &Path) -> Child {
+    let mut venue = Command::new(env!("CARGO_BIN_EXE_windvane"))
+        .args(["venue", "--port", "0", "--seed", "5", "--rate", "50", "--weight", "100000"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the venue starts");
+    let mut text = String::new();
+    let stdout = venue.stdout.take().expect("it is piped");
+    BufReader::new(stdout).read_line(&mut text).expect("a line");
+    std::fs::write(line, text).expect("the line is kept");
+    venue
+}
+
+fn stop(child: &mut Child) {
+    let pid = child.id().to_string();
+    let _ = Command::new("kill").args(["-TERM", &pid]).status();
+    let _ = child.wait();
+}
+
+/// The metrics page of the instance.
+fn metrics(data: &Path) -> String {
+    let address = std::fs::read_to_string(data.join("admin.addr")).expect("it listens");
+    let address = address.trim();
+    let mut stream = TcpStream::connect(address).expect("it answers");
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+        .expect("it is asked");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("a page");
+    page
+}
+
+/// A summary in microseconds.
+fn figures(page: &str, name: &str) -> String {
+    let name = format!("windvane_{name}_seconds");
+    let value = |suffix: &str| {
+        let key = format!("{name}{suffix} ");
+        let line = page.lines().find_map(|line| line.strip_prefix(&key));
+        line.and_then(|text| text.trim().parse::<f64>().ok()).unwrap_or(f64::NAN)
+    };
+    let quantile = |share: &str| value(&format!("{{quantile=\"{share}\"}}")) * 1e6;
+    format!(
+        "{name}: median {:.0} us, p99 {:.0} us, {} samples",
+        quantile("0.5"),
+        quantile("0.99"),
+        value("_count")
+    )
+}
