@@ -132,13 +132,19 @@ fn measured(role: &str) {
         .build()
         .expect("a runtime");
     let market = Market::Venue(Box::new(settings));
-    let watchdog = watchdog::Begin { arguments: Vec::new() };
-    runtime.block_on(live::run(&config, market, watchdog)).expect("it ran");
+    let watchdog = watchdog::Begin {
+        arguments: Vec::new(),
+    };
+    runtime
+        .block_on(live::run(&config, market, watchdog))
+        .expect("it ran");
 }
 
 fn venue(line: &Path) -> Child {
     let mut venue = Command::new(env!("CARGO_BIN_EXE_windvane"))
-        .args(["venue", "--port", "0", "--seed", "5", "--rate", "50", "--weight", "100000"])
+        .args([
+            "venue", "--port", "0", "--seed", "5", "--rate", "50", "--weight", "100000",
+        ])
         .stdout(Stdio::piped())
         .spawn()
         .expect("the venue starts");
@@ -160,8 +166,11 @@ fn metrics(data: &Path) -> String {
     let address = std::fs::read_to_string(data.join("admin.addr")).expect("it listens");
     let address = address.trim();
     let mut stream = TcpStream::connect(address).expect("it answers");
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
-        .expect("it is asked");
+    write!(
+        stream,
+        "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("it is asked");
     let mut page = String::new();
     stream.read_to_string(&mut page).expect("a page");
     page
@@ -173,7 +182,8 @@ fn figures(page: &str, name: &str) -> String {
     let value = |suffix: &str| {
         let key = format!("{name}{suffix} ");
         let line = page.lines().find_map(|line| line.strip_prefix(&key));
-        line.and_then(|text| text.trim().parse::<f64>().ok()).unwrap_or(f64::NAN)
+        line.and_then(|text| text.trim().parse::<f64>().ok())
+            .unwrap_or(f64::NAN)
     };
     let quantile = |share: &str| value(&format!("{{quantile=\"{share}\"}}")) * 1e6;
     format!(

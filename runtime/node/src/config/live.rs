@@ -78,6 +78,10 @@ pub struct Run {
     pub on_start: OnStart,
     /// Own orders and positions at stop.
     pub on_stop: Leave,
+    /// Orders leave before the journal is durable: for a bench that measures the rest of their way.
+    /// No configuration can say so.
+    #[serde(skip)]
+    pub unwaited: bool,
 }
 
 impl Default for Run {
@@ -87,6 +91,7 @@ impl Default for Run {
             data_dir: PathBuf::from("var/paper"),
             on_start: OnStart::default(),
             on_stop: Leave::default(),
+            unwaited: false,
         }
     }
 }

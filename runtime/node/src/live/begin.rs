@@ -141,6 +141,9 @@ impl Prepared<'_> {
             begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
         clock.pass(engine.now());
         let mut driver = Driver::new(engine, LiveGuests::new(guests), true);
+        if config.run.unwaited {
+            driver.durable(u64::MAX);
+        }
         let mut run = Begun {
             clock,
             driver: &mut driver,
