@@ -8,7 +8,7 @@
 //! Around it: `http` takes requests off the wire and gives them to `http::dispatch`, which
 //! asks `limits`, `auth` and then the family's handler (`orders`, `market_routes`, `wallet`);
 //! `stream` carries events and frames to WebSocket connections; `control` breaks things on
-//! request; a ticker lets time pass.
+//! request; a ticker lets time pass. [`Machine`] is all of it without the sockets.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod figures;
 mod http;
 mod json;
 mod limits;
+mod machine;
 mod market;
 mod market_routes;
 mod orders;
@@ -28,7 +29,9 @@ mod stream;
 mod user_events;
 mod wallet;
 
+pub use http::Port;
 pub use limits::LimitSettings;
+pub use machine::{Answered, Asked, Frame, Machine, Response, StreamId};
 pub use market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 pub use settings::Settings;
 pub use start::{Addresses, Running, StartError, start};

@@ -71,9 +71,7 @@ impl Running {
 
 /// Starts a server on loopback. Must be called inside a tokio runtime.
 pub async fn start(settings: Settings) -> Result<Running, StartError> {
-    if !(2..=Settings::ACCOUNTS_MAX).contains(&settings.accounts) {
-        return Err(StartError::Accounts(settings.accounts));
-    }
+    check_settings(&settings)?;
     let mut listeners = Vec::with_capacity(Port::ALL.len());
     for (offset, port) in (0_u16..).zip(Port::ALL) {
         listeners.push((*port, bind(settings.port, offset).await?));
@@ -103,6 +101,15 @@ pub async fn start(settings: Settings) -> Result<Running, StartError> {
         accounts,
         tasks,
     })
+}
+
+/// Refuses what no venue can be made of.
+pub(crate) fn check_settings(settings: &Settings) -> Result<(), StartError> {
+    if (2..=Settings::ACCOUNTS_MAX).contains(&settings.accounts) {
+        Ok(())
+    } else {
+        Err(StartError::Accounts(settings.accounts))
+    }
 }
 
 async fn bind(first: u16, offset: u16) -> Result<(TcpListener, SocketAddr), StartError> {

@@ -3,6 +3,11 @@
 //! The evidence of life is a PONG to our own PING; the documents' own pings say that the venue
 //! can reach us, not that we can reach it.
 
+#![allow(
+    missing_docs,
+    reason = "only simulators of time reach it, through a hidden module"
+)]
+
 use std::collections::VecDeque;
 
 use windvane_venue::planted;
@@ -12,19 +17,19 @@ use crate::budget::{Lane, Shares, Window};
 use super::GapReason;
 
 /// Names a connection; never used twice by a stream.
-pub(super) type LinkId = u64;
+pub type LinkId = u64;
 
 /// Times and limits of a connection, in milliseconds.
 #[derive(Clone, Debug)]
-pub(super) struct LinkRules {
-    pub(super) ping_every_ms: u64,
-    pub(super) pong_within_ms: u64,
-    pub(super) silence_max_ms: Option<u64>,
+pub struct LinkRules {
+    pub ping_every_ms: u64,
+    pub pong_within_ms: u64,
+    pub silence_max_ms: Option<u64>,
     /// Commands must be answered within this time.
-    pub(super) answer_within_ms: u64,
+    pub answer_within_ms: u64,
     /// Messages to the venue in one second; one of them is kept for PONGs, which go by
     /// themselves.
-    pub(super) messages_per_s: u32,
+    pub messages_per_s: u32,
 }
 
 /// What a connection wants done.

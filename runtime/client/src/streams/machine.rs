@@ -5,6 +5,11 @@
 //!
 //! What may never enter here: sockets, requests, waiting, decoding of events.
 
+#![allow(
+    missing_docs,
+    reason = "only simulators of time reach it, through a hidden module"
+)]
+
 use std::collections::VecDeque;
 
 use windvane_venue::planted;
@@ -16,33 +21,33 @@ use super::overlap::Overlap;
 
 /// What a stream is made of.
 #[derive(Clone, Debug)]
-pub(super) struct Rules {
-    pub(super) link: LinkRules,
+pub struct Rules {
+    pub link: LinkRules,
     /// First and longest pause.
-    pub(super) backoff_ms: (u64, u64),
-    pub(super) age_max_ms: u64,
-    pub(super) overlap_ms: u64,
-    pub(super) connect_within_ms: u64,
+    pub backoff_ms: (u64, u64),
+    pub age_max_ms: u64,
+    pub overlap_ms: u64,
+    pub connect_within_ms: u64,
     /// A connection that lived so long was a good one.
-    pub(super) good_after_ms: u64,
+    pub good_after_ms: u64,
     /// With a listen key: how it is renewed.
-    pub(super) key: Option<KeyRules>,
+    pub key: Option<KeyRules>,
     /// Sent on each new connection; each is answered.
-    pub(super) commands: Vec<String>,
-    pub(super) seed: u64,
+    pub commands: Vec<String>,
+    pub seed: u64,
 }
 
 /// How a listen key is kept.
 #[derive(Clone, Debug)]
-pub(super) struct KeyRules {
-    pub(super) renew_every_ms: u64,
+pub struct KeyRules {
+    pub renew_every_ms: u64,
     /// Life of a key that is not renewed.
-    pub(super) life_ms: u64,
+    pub life_ms: u64,
 }
 
 /// What happened.
 #[derive(Clone, Debug)]
-pub(super) enum Input<F> {
+pub enum Input<F> {
     /// Time passed.
     Tick,
     /// Answer to [`Action::CreateKey`]; an error comes with the pause that the venue wants.
@@ -65,7 +70,7 @@ pub(super) enum Input<F> {
 
 /// What became of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Renewal {
+pub enum Renewal {
     Done,
     /// No answer, or none that says anything of the key.
     Failed,
@@ -75,7 +80,7 @@ pub(super) enum Renewal {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Action<F> {
+pub enum Action<F> {
     CreateKey,
     RenewKey(String),
     /// Open a connection, with the key if the stream has one.
@@ -88,7 +93,7 @@ pub(super) enum Action<F> {
 
 /// What the consumer is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Emit<F> {
+pub enum Emit<F> {
     Frame(F),
     Connected,
     Gap(GapReason),
@@ -116,7 +121,7 @@ struct Key {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Machine<F> {
+pub struct Machine<F> {
     rules: Rules,
     random: Random,
     backoff: Backoff,
@@ -138,7 +143,7 @@ pub(super) struct Machine<F> {
 
 impl<F: AsRef<str>> Machine<F> {
     /// A stream that wants its first connection at once.
-    pub(super) fn new(rules: Rules, now_ms: u64) -> Self {
+    pub fn new(rules: Rules, now_ms: u64) -> Self {
         Self {
             random: Random::new(rules.seed),
             backoff: Backoff::new(rules.backoff_ms.0, rules.backoff_ms.1),
@@ -157,7 +162,7 @@ impl<F: AsRef<str>> Machine<F> {
     }
 
     /// Takes in what happened; then [`Self::poll_action`] has to be drained.
-    pub(super) fn handle(&mut self, now_ms: u64, input: Input<F>) {
+    pub fn handle(&mut self, now_ms: u64, input: Input<F>) {
         match input {
             Input::Tick => {}
             Input::Key(key) => self.key_came(now_ms, key),
@@ -194,12 +199,12 @@ impl<F: AsRef<str>> Machine<F> {
     }
 
     /// What is to be done next.
-    pub(super) fn poll_action(&mut self) -> Option<Action<F>> {
+    pub fn poll_action(&mut self) -> Option<Action<F>> {
         self.actions.pop_front()
     }
 
     /// When [`Input::Tick`] is due.
-    pub(super) fn timeout_ms(&mut self, now_ms: u64) -> u64 {
+    pub fn timeout_ms(&mut self, now_ms: u64) -> u64 {
         let attempt = match self.attempt {
             Attempt::None => None,
             Attempt::Waiting { until_ms } => Some(until_ms),

@@ -29,6 +29,14 @@ pub use user::UserStream;
 
 use crate::outcome::NotDone;
 
+/// The streams without their sockets, for whoever simulates time.
+#[doc(hidden)]
+pub mod sans_io {
+    pub use super::link::{LinkId, LinkRules};
+    pub use super::machine::{Action, Emit, Input, KeyRules, Machine, Renewal, Rules};
+    pub use super::start::{key_rules, rules};
+}
+
 /// What comes out of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamItem<E> {

@@ -50,8 +50,8 @@ pub(super) fn address(settings: &Settings, surface: Surface) -> Result<&Url, Str
     address.ok_or(StreamStartError::NoAddress(surface))
 }
 
-/// Rules of one connection; `salt` keeps the pauses of several apart.
-pub(super) fn rules(settings: &StreamSettings, salt: u64) -> Rules {
+/// Rules of one connection, without a listen key; `salt` keeps the pauses of several apart.
+pub fn rules(settings: &StreamSettings, salt: u64) -> Rules {
     Rules {
         link: LinkRules {
             ping_every_ms: millis(settings.ping_every),
@@ -71,7 +71,8 @@ pub(super) fn rules(settings: &StreamSettings, salt: u64) -> Rules {
     }
 }
 
-pub(super) fn key_rules(settings: &StreamSettings) -> KeyRules {
+/// How listen keys are kept.
+pub fn key_rules(settings: &StreamSettings) -> KeyRules {
     KeyRules {
         renew_every_ms: millis(settings.renew_every),
         life_ms: millis(KEY_LIFE),

@@ -4,14 +4,14 @@
 
 use windvane_engine::Engine;
 use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::SuccessionError;
-use windvane_engine::record::Chain;
+use windvane_engine::engine::{SnapshotError, SuccessionError};
+use windvane_engine::record::{Block, Chain};
 use windvane_engine::rules::InstrumentError;
 use windvane_journal::Recovered;
 
 use super::head::Head;
 use super::paper::Paper;
-use super::replay::Replay;
+use super::replay::{Difference, Replay};
 use crate::config::Mode;
 
 /// Why no engine can go on.
@@ -46,25 +46,56 @@ pub struct Left {
     pub head: Option<Head>,
     /// Where the journal goes on.
     next: Chain,
+    /// What is not as it should be; the engine goes on all the same.
+    pub flaw: Option<Flaw>,
+}
+
+/// What is wrong with what a journal gave back.
+#[derive(Debug, thiserror::Error)]
+pub enum Flaw {
+    /// Its head holds no engine of this program.
+    #[error("the snapshot is not used, the venue is the authority: {0}")]
+    Snapshot(SnapshotError),
+    /// Its head is not where its blocks begin.
+    #[error("the snapshot is of another place: the venue is the authority")]
+    Place,
+    /// What happened is a fact all the same; what this program would have done differs.
+    #[error("the replay of the journal differs from it: {0}")]
+    Differs(Difference),
+}
+
+/// What a journal gives back, whoever keeps it.
+pub struct Remembered<B> {
+    /// It is believed; else the venue is the authority.
+    pub is_authority: bool,
+    /// The head of its last segment; empty if there is none.
+    pub head: Vec<u8>,
+    /// The blocks after the head.
+    pub blocks: B,
+    /// What the first of them continues.
+    pub base: Chain,
+    /// Where the next segment goes on.
+    pub next: Chain,
 }
 
 /// Reads what the journal gives back.
 pub fn left(recovered: Recovered) -> Left {
-    let (verdict, next) = (recovered.verdict.clone(), recovered.next);
+    let verdict = recovered.verdict.clone();
     tracing::info!(
         ?verdict,
         segment = recovered.segment,
         blocks = recovered.blocks.len(),
         "the journal"
     );
-    let head = Head::from_bytes(&recovered.head);
-    let (engine, paper) = match &head {
-        Some(head) => replayed(head, recovered),
-        None => (None, None),
-    };
-    let engine = engine.filter(|_| verdict.is_authority());
+    let left = left_of(Remembered {
+        is_authority: verdict.is_authority(),
+        head: recovered.head,
+        blocks: recovered.blocks,
+        base: recovered.base,
+        next: recovered.next,
+    });
     if !verdict.is_authority() {
-        let paper = paper.is_some();
+        let paper = left.paper.is_some();
         tracing::error!(
             ?verdict,
             paper,
@@ -72,11 +103,28 @@ pub fn left(recovered: Recovered) -> Left {
              found, is the authority"
         );
     }
+    left
+}
+
+/// What the process before left, by what was remembered of it.
+pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left {
+    let (is_authority, next) = (remembered.is_authority, remembered.next);
+    let head = Head::from_bytes(&remembered.head);
+    let mut flaw = None;
+    let (engine, paper) = match &head {
+        Some(head) => replayed(head, remembered, &mut flaw),
+        None => (None, None),
+    };
+    if let (Some(flaw), Some(head)) = (&flaw, &head) {
+        let version = &head.version;
+        tracing::error!(version, "{flaw}");
+    }
     Left {
-        engine,
+        engine: engine.filter(|_| is_authority),
         paper,
         head,
         next,
+        flaw,
     }
 }
 
@@ -111,7 +159,11 @@ impl Left {
 }
 
 /// Engine and simulated account of the process before, where its journal ends.
-fn replayed(head: &Head, recovered: Recovered) -> (Option<Engine>, Option<Paper>) {
+fn replayed(
+    head: &Head,
+    remembered: Remembered<impl IntoIterator<Item = Block>>,
+    flaw: &mut Option<Flaw>,
+) -> (Option<Engine>, Option<Paper>) {
     let version = &head.version;
     let paper = head.paper.as_deref().and_then(Paper::from_bytes);
     if head.paper.is_some() && paper.is_none() {
@@ -123,21 +175,18 @@ fn replayed(head: &Head, recovered: Recovered) -> (Option<Engine>, Option<Paper>
     let mut engine = match Engine::restore(&head.engine) {
         Ok(engine) => engine,
         Err(error) => {
-            tracing::error!(%error, version, "the snapshot is not used: the venue is the authority");
+            *flaw = Some(Flaw::Snapshot(error));
             return (None, paper);
         }
     };
-    if engine.chain() != recovered.base {
-        tracing::error!("the snapshot is of another place: the venue is the authority");
+    if engine.chain() != remembered.base {
+        *flaw = Some(Flaw::Place);
         return (None, paper);
     }
     let mut replay = Replay::of(paper);
-    for block in recovered.blocks {
+    for block in remembered.blocks {
         replay.block(&mut engine, block);
     }
-    if let Some(difference) = &replay.difference {
-        // What happened is a fact all the same; what this program would have done differs.
-        tracing::error!(%difference, version, "the replay of the journal differs from it");
-    }
+    *flaw = replay.difference.map(Flaw::Differs);
     (Some(engine), replay.paper)
 }

@@ -128,7 +128,11 @@ async fn exchange_information(surface: Surface, client: &Client) -> Result<Strin
     }
 }
 
-fn instrument(
+/// An instrument, from exchange information.
+///
+/// # Errors
+/// It is not listed, or its rules cannot be used.
+pub fn instrument(
     name: &InstrumentName,
     text: &str,
     assets: &mut Assets,

@@ -63,17 +63,37 @@ pub(crate) async fn exchange(
         None
     };
     wait(plan.after_ms).await;
-    match (plan.ending, sent) {
-        (Ending::AsIs, Some(sent)) | (Ending::Instead(sent), _) => response(sent),
-        (Ending::Half, Some(mut sent)) => {
-            sent.body = sent.body.chars().take(sent.body.len() / 2).collect();
-            response(sent)
-        }
-        (Ending::Cut, _) | (Ending::AsIs | Ending::Half, None) => Err(Cut),
-        (Ending::HalfOpen, _) => {
+    match ended(plan.ending, sent) {
+        Ended::Sent(sent) => response(sent),
+        Ended::Cut => Err(Cut),
+        Ended::HalfOpen => {
             tokio::time::sleep(HALF_OPEN).await;
             Err(Cut)
         }
+    }
+}
+
+/// How an exchange ends.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// This is sent.
+    Sent(Sent),
+    /// The connection is cut.
+    Cut,
+    /// Nothing is sent and the connection stays.
+    HalfOpen,
+}
+
+/// What becomes of the venue's answer, by the fault plan.
+pub(crate) fn ended(ending: Ending, sent: Option<Sent>) -> Ended {
+    match (ending, sent) {
+        (Ending::AsIs, Some(sent)) | (Ending::Instead(sent), _) => Ended::Sent(sent),
+        (Ending::Half, Some(mut sent)) => {
+            sent.body = sent.body.chars().take(sent.body.len() / 2).collect();
+            Ended::Sent(sent)
+        }
+        (Ending::Cut, _) | (Ending::AsIs | Ending::Half, None) => Ended::Cut,
+        (Ending::HalfOpen, _) => Ended::HalfOpen,
     }
 }
 

@@ -22,6 +22,7 @@ use windvane_venue::route::Surface;
 pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};
 pub(crate) use check::check_entry;
 pub(crate) use dispatch::Call;
+pub(crate) use exchange::{Ended, ended};
 pub(crate) use params::{Params, decimal, integer, invalid, missing};
 pub(crate) use router::{Found, Router};
 
@@ -29,11 +30,16 @@ use crate::state::State;
 
 /// What a port is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Port {
+pub enum Port {
+    /// Spot: REST and WebSocket.
     Spot,
+    /// Futures, and the paths of chain API and info endpoint.
     Futures,
+    /// Chain API.
     Chain,
+    /// JSON-RPC info endpoint.
     Rpc,
+    /// Fault switches and the full truth.
     Control,
 }
 

@@ -24,7 +24,7 @@ use hyper_util::rt::TokioIo;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use windvane_engine::Surface;
+use windvane_engine::{Surface, Time};
 
 pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat, UserFrame};
 pub(crate) use publish::liquidated;
@@ -47,26 +47,17 @@ pub(crate) fn accept(
     ip: IpAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Refusal> {
-    let surface = match port {
-        Port::Spot => Surface::Spot,
-        Port::Futures => Surface::Futures,
-        Port::Chain | Port::Rpc | Port::Control => {
-            return Err(no_such_path(&request));
-        }
-    };
     let Some(key) = request.headers().get(SEC_WEBSOCKET_KEY) else {
         let msg = "The handshake has no Sec-WebSocket-Key.";
         return Err(Refusal::new(-1100, msg));
     };
     let accept_key = derive_accept_key(key.as_bytes());
-    let limits;
-    let seat = {
+    let target = (request.uri().path(), request.uri().query());
+    let (seat, limits) = {
         let state = &mut *shared.state();
-        let now = now();
-        state.advance(now);
-        state.limits.check_ban(ip, now)?;
-        limits = *state.settings.streams(surface);
-        seat(state, surface, &limits, &request)?
+        let seat = sit(state, port, ip, target, now())?;
+        let surface = surface_of(port, target.0)?;
+        (seat, *state.settings.streams(surface))
     };
     let slot: Option<Slot> = request.extensions_mut().remove();
     let upgrade = hyper::upgrade::on(&mut request);
@@ -99,21 +90,54 @@ pub(crate) fn accept(
     Ok(response)
 }
 
+/// A place in the hub for whoever asks for this path and query; a banned address has none (418).
+pub(crate) fn sit(
+    state: &mut State,
+    port: Port,
+    ip: IpAddr,
+    target: (&str, Option<&str>),
+    now: Time,
+) -> Result<Seat, Refusal> {
+    let surface = surface_of(port, target.0)?;
+    state.advance(now);
+    state.limits.check_ban(ip, now)?;
+    let limits = *state.settings.streams(surface);
+    seat(state, surface, &limits, target)
+}
+
+/// Takes a client's message on a connection.
+pub(crate) fn hear(state: &mut State, id: ConnectionId, text: &str) {
+    let connection = state.hub.connections().find(|(known, _)| *known == id);
+    let Some(surface) = connection.map(|(_, connection)| connection.surface) else {
+        return;
+    };
+    let limits = *state.settings.streams(surface);
+    command::command(&mut state.hub, &state.board, &limits, id, text);
+}
+
+/// The surface whose streams a port has.
+fn surface_of(port: Port, path: &str) -> Result<Surface, Refusal> {
+    match port {
+        Port::Spot => Ok(Surface::Spot),
+        Port::Futures => Ok(Surface::Futures),
+        Port::Chain | Port::Rpc | Port::Control => Err(no_such_path(path)),
+    }
+}
+
 /// A place in the hub with what the path asks for: `/ws`, `/ws/<stream or listen key>/...`,
 /// `/stream`, `/stream?streams=<stream>/...`.
 fn seat(
     state: &mut State,
     surface: Surface,
     limits: &StreamLimits,
-    request: &Request<Incoming>,
+    (path, query): (&str, Option<&str>),
 ) -> Result<Seat, Refusal> {
-    let path = request.uri().path();
     let (wrapped, names) = match path.trim_end_matches('/') {
         "/ws" => (false, ""),
-        "/stream" => (true, streams_of(request.uri().query())),
+        "/stream" => (true, streams_of(query)),
         _ => match path.strip_prefix("/ws/") {
             Some(names) => (false, names),
-            None => return Err(no_such_path(request)),
+            None => return Err(no_such_path(path)),
         },
     };
     let names = percent_encoding::percent_decode_str(names).decode_utf8_lossy();
@@ -153,8 +177,7 @@ fn streams_of(query: Option<&str>) -> &str {
     values.next().unwrap_or_default()
 }
 
-fn no_such_path(request: &Request<Incoming>) -> Refusal {
-    let path = request.uri().path();
+fn no_such_path(path: &str) -> Refusal {
     let msg = format!("Path {path} is no WebSocket path: /ws, /ws/<stream> or /stream.");
     Refusal::new(-1020, msg).with_status(404)
 }
