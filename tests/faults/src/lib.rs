@@ -4,8 +4,29 @@
 //! What may never enter here: sockets, real clocks, threads inside a seed, randomness that is not
 //! of the seed. What may never enter `check`: the engine and every other crate of ours. Checkers
 //! read the [`witness`] alone.
+//!
+//! ```text
+//! mix      what a seed draws before its life begins
+//! world    the queue of what happens; links, incidents, rest
+//! venue    the simulated venue's own state machine
+//! process  one process of the runtime: boot, requests, streams, engine; dropped by a kill
+//! client   the client's glue: the real budget, signature and judgement
+//! disk     the journal, in memory
+//! log      what is seen, on its way to the checkers
+//! ```
 
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod client;
+pub mod disk;
+pub mod life;
+pub mod log;
+pub mod mix;
+pub mod modules;
+pub mod process;
+pub mod queue;
+pub mod random;
+pub mod venue;
 pub mod witness;
+pub mod world;

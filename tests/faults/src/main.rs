@@ -1,3 +1,234 @@
 //! `faults`: lives of the runtime under faults, seed after seed.
+//!
+//! ```text
+//! cargo run -p faults --release -- --seeds 2000 --hours 1
+//! cargo run -p faults --release -- --seed 17 --hours 1 --log seed17.txt
+//! ```
 
-fn main() {}
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use clap::Parser;
+use faults::life::{self, Options, Result as Life};
+use faults::mix::{Choice, Kind};
+use faults::modules::Modules;
+
+/// Lives of the runtime under faults, in virtual time.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many seeds, from --from on.
+    #[arg(long, default_value_t = 50)]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// This seed alone.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Simulated hours with faults, for each seed.
+    #[arg(long, default_value = "1")]
+    hours: f64,
+    /// Lives at a time.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// These kinds of faults alone.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Not these kinds.
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<String>,
+    /// No faults at all.
+    #[arg(long)]
+    calm: bool,
+    /// Goes on after a broken rule.
+    #[arg(long)]
+    keep_going: bool,
+    /// A line `SEED HASH` for each seed is written here.
+    #[arg(long)]
+    hashes: Option<PathBuf>,
+    /// With --seed: everything that was seen is written here.
+    #[arg(long)]
+    log: Option<PathBuf>,
+    /// Plants this bug (feature `planted`).
+    #[arg(long)]
+    bug: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs all seeds; whether no rule was broken.
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    plant(arguments.bug.as_deref())?;
+    let options = Options {
+        choice: choice(arguments)?,
+        faults_ms: (arguments.hours * 3_600_000.0) as i64,
+        keep_all: arguments.log.is_some() && arguments.seed.is_some(),
+    };
+    let modules = Modules::build().map_err(|error| error.to_string())?;
+    let (first, count) = match arguments.seed {
+        Some(seed) => (seed, 1),
+        None => (arguments.from, arguments.seeds),
+    };
+    let next = AtomicU64::new(first);
+    let stop = AtomicBool::new(false);
+    let lives: Mutex<Vec<Life>> = Mutex::default();
+    let failure: Mutex<Option<String>> = Mutex::default();
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..arguments.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count || stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    match life::lead(seed, &modules, &options) {
+                        Ok(life) => {
+                            let broken = life.broken.is_some();
+                            let mut all = lives
+                                .lock()
+                                .unwrap_or_else(std::sync::PoisonError::into_inner);
+                            if broken {
+                                report(&life, arguments);
+                                stop.fetch_or(!arguments.keep_going, Ordering::Relaxed);
+                            }
+                            all.push(life);
+                            progress(all.len() as u64, count, began);
+                        }
+                        Err(error) => {
+                            *failure
+                                .lock()
+                                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = failure
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    {
+        return Err(error);
+    }
+    let mut lives = lives
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    lives.sort_by_key(|life| life.seed);
+    finish(&lives, arguments, began)
+}
+
+fn choice(arguments: &Arguments) -> Result<Choice, String> {
+    let kinds = |names: &[String]| -> Result<Vec<Kind>, String> {
+        let known = || Kind::ALL.map(|(_, name)| name).join(", ");
+        let kind =
+            |name: &String| Kind::named(name).ok_or_else(|| format!("{name}: one of {}", known()));
+        names.iter().map(kind).collect()
+    };
+    Ok(Choice {
+        only: kinds(&arguments.only)?,
+        without: kinds(&arguments.without)?,
+        none: arguments.calm,
+    })
+}
+
+#[cfg(feature = "planted")]
+fn plant(bug: Option<&str>) -> Result<(), String> {
+    use windvane_engine::planted::{Planted, plant};
+    let bug = bug.map(str::parse::<Planted>).transpose();
+    plant(bug.map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+#[cfg(not(feature = "planted"))]
+fn plant(bug: Option<&str>) -> Result<(), String> {
+    match bug {
+        Some(_) => {
+            Err("--bug needs the feature: cargo run -p faults --features planted".to_owned())
+        }
+        None => Ok(()),
+    }
+}
+
+/// What broke, what was seen before it, and the command that repeats it.
+fn report(life: &Life, arguments: &Arguments) {
+    let Some(broken) = &life.broken else { return };
+    eprintln!(
+        "\nseed {}: {} (at {} s): {}",
+        life.seed, broken.rule, broken.at_s, broken.how
+    );
+    if arguments.log.is_none() {
+        for line in &life.context {
+            eprintln!("{}", line.chars().take(400).collect::<String>());
+        }
+    }
+    let mut command = format!(
+        "cargo run -p faults --release -- --seed {} --hours {}",
+        life.seed, arguments.hours
+    );
+    for (flag, kinds) in [("only", &arguments.only), ("without", &arguments.without)] {
+        if !kinds.is_empty() {
+            command = format!("{command} --{flag} {}", kinds.join(","));
+        }
+    }
+    if let Some(bug) = &arguments.bug {
+        command = format!(
+            "{} --bug {bug}",
+            command.replace("--release", "--release --features planted")
+        );
+    }
+    eprintln!("seed {}: {}\nrepeat: {command}\n", life.seed, broken.rule);
+}
+
+fn progress(done: u64, count: u64, began: Instant) {
+    if done.is_multiple_of(10) || done == count {
+        eprint!(
+            "\r{done} of {count} seeds, {:.0} s ",
+            began.elapsed().as_secs_f64()
+        );
+        // A progress line that cannot be shown is no failure.
+        let _ = std::io::stderr().flush();
+    }
+}
+
+fn finish(lives: &[Life], arguments: &Arguments, began: Instant) -> Result<bool, String> {
+    eprintln!();
+    let written = |path: &PathBuf, text: String| {
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    if let Some(path) = &arguments.hashes {
+        let lines = lives
+            .iter()
+            .map(|life| format!("{} {}\n", life.seed, life.fingerprint));
+        written(path, lines.collect())?;
+    }
+    if let (Some(path), [life]) = (&arguments.log, lives) {
+        written(path, life.context.join("\n"))?;
+    }
+    let broken = lives.iter().filter(|life| life.broken.is_some()).count();
+    let hours: i64 = lives.iter().map(|life| life.age_s).sum();
+    let crashes: u32 = lives.iter().map(|life| life.crashes).sum();
+    let entries: u64 = lives.iter().map(|life| life.entries).sum();
+    println!(
+        "{} seeds, {:.1} simulated hours, {crashes} kills, {entries} entries seen, {broken} with a broken rule, {:.1} s",
+        lives.len(),
+        hours as f64 / 3_600.0,
+        began.elapsed().as_secs_f64(),
+    );
+    Ok(broken == 0)
+}

@@ -1,0 +1,348 @@
+//! The client's glue in virtual time: the budget, the stamp, the signature and the judgement are the
+//! client's own; connections and waiting are this simulator's.
+//!
+//! Not simulated: connection pools, TLS, half-read bodies, and several requests that share one
+//! connection.
+
+use std::collections::BTreeMap;
+
+use windvane_client::Api;
+use windvane_client::budget::{Budget, Cost, Lane, Shares, Used, documented};
+use windvane_client::clock::Offset;
+use windvane_client::nonce::Nonces;
+use windvane_client::settings::default_version;
+use windvane_venue::error::{Judgement, Limit, Pause, judge};
+use windvane_venue::route::{Route, Surface};
+use windvane_venue::sign::{Credentials, Dialect, Prepared, Stamp, prepare};
+use windvane_venue::wire::Parameters;
+
+use crate::witness::{Answer, RequestId};
+
+const MS: i64 = 1_000_000;
+/// A request without an answer is given up (the client's own default).
+const REQUEST_NS: i64 = 10_000 * MS;
+/// After a question without an answer (the client's own).
+const BREATH_MS: u64 = 1_000;
+
+/// What became of a call: the client's outcome, in the words that `Speaker::reply` hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Became {
+    /// Carried out: the body.
+    Done(String),
+    /// Refused, with the code.
+    Refused(Option<i64>),
+    /// Perhaps carried out.
+    Unknown,
+    /// Not carried out; not to be sent again for so many milliseconds.
+    Wait(u64),
+}
+
+/// A call to be made.
+#[derive(Clone, Debug)]
+pub struct Call<P> {
+    /// The route.
+    pub route: &'static Route,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The lane of the budget.
+    pub lane: Lane,
+    /// It waits so long for the budget, nanoseconds.
+    pub patience_ns: i64,
+    /// What it is for.
+    pub purpose: P,
+}
+
+/// A request on its way to the socket.
+#[derive(Debug)]
+pub struct Wire {
+    /// Its id.
+    pub id: RequestId,
+    /// The route.
+    pub route: &'static Route,
+    /// The bytes.
+    pub prepared: Prepared,
+}
+
+/// What trying to send came to.
+pub enum Tried<P> {
+    /// It leaves.
+    Leaves(Wire),
+    /// It waits for the budget.
+    Waits,
+    /// It ended at once.
+    Ended(P, Became),
+}
+
+struct Flying<P> {
+    route: &'static Route,
+    cost: Cost,
+    by_ns: i64,
+    purpose: P,
+}
+
+/// What a client is made of.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Brand, network, `recvWindow`.
+    pub dialect: Dialect,
+    /// Keys.
+    pub credentials: Credentials,
+    /// How requests are signed.
+    pub api: Api,
+}
+
+/// A client of one process.
+pub struct Client<P> {
+    identity: Identity,
+    started_ns: i64,
+    budgets: [Budget; 4],
+    offsets: [Option<Offset>; 4],
+    nonces: Nonces,
+    waiting: Vec<(i64, i64, Call<P>)>,
+    flying: BTreeMap<RequestId, Flying<P>>,
+}
+
+impl<P> Client<P> {
+    /// A client of a process that starts now.
+    pub fn new(identity: Identity, now_ns: i64) -> Self {
+        let budget = |surface| Budget::new(&documented(surface), Shares::default());
+        Self {
+            identity,
+            started_ns: now_ns,
+            budgets: Surface::ALL.map(budget),
+            offsets: [None; 4],
+            nonces: Nonces::new(),
+            waiting: Vec::new(),
+            flying: BTreeMap::new(),
+        }
+    }
+
+    fn ms(&self, now_ns: i64) -> u64 {
+        u64::try_from((now_ns - self.started_ns) / MS).unwrap_or(0)
+    }
+
+    fn ns(&self, ms: u64) -> i64 {
+        let ms = i64::try_from(ms).unwrap_or(i64::MAX / MS);
+        // Rounded up: a millisecond of the budget is over when all of it is.
+        self.started_ns.saturating_add((ms + 1).saturating_mul(MS))
+    }
+
+    /// Takes over what a clock route said.
+    pub fn set_offset(&mut self, surface: Surface, offset: Offset) {
+        self.offsets[surface as usize] = Some(offset);
+    }
+
+    /// How long nothing may be sent to a surface, milliseconds.
+    pub fn stopped_ms(&mut self, surface: Surface, now_ns: i64) -> Option<u64> {
+        let now_ms = self.ms(now_ns);
+        let until = self.budgets[surface as usize].stopped_until(now_ms)?;
+        Some(until.saturating_sub(now_ms))
+    }
+
+    /// Makes a call: it leaves, waits for the budget, or ends at once. `wall_us` is the local clock.
+    pub fn call(&mut self, call: Call<P>, id: RequestId, now_ns: i64, wall_us: i64) -> Tried<P> {
+        let give_up = now_ns.saturating_add(call.patience_ns);
+        self.attempt(call, give_up, id, now_ns, wall_us)
+    }
+
+    fn attempt(
+        &mut self,
+        call: Call<P>,
+        give_up_ns: i64,
+        id: RequestId,
+        now_ns: i64,
+        wall_us: i64,
+    ) -> Tried<P> {
+        let surface = call.route.surface;
+        let cost = Cost::of(call.route, &call.parameters);
+        let now_ms = self.ms(now_ns);
+        if let Err(denied) = self.budgets[surface as usize].acquire(now_ms, call.lane, &cost) {
+            let after_ms = denied.until_ms.map(|until| until.saturating_sub(now_ms));
+            return match denied.until_ms.map(|until_ms| self.ns(until_ms)) {
+                Some(at_ns) if at_ns <= give_up_ns => {
+                    self.waiting.push((at_ns, give_up_ns, call));
+                    Tried::Waits
+                }
+                _ => Tried::Ended(call.purpose, Became::Wait(after_ms.unwrap_or(u64::MAX))),
+            };
+        }
+        let venue_us = wall_us + self.offset_us(surface);
+        let nonce = || self.nonces.next(u64::try_from(venue_us).unwrap_or(0));
+        let inner_nonce_us = nonce();
+        let stamp = Stamp {
+            timestamp_ms: venue_us.div_euclid(1_000),
+            nonce_us: nonce(),
+            inner_nonce_us,
+        };
+        let Identity {
+            dialect,
+            credentials,
+            api,
+        } = &self.identity;
+        let version = default_version(call.route, *api);
+        match prepare(
+            call.route,
+            version,
+            &call.parameters,
+            dialect,
+            credentials,
+            stamp,
+        ) {
+            Ok(prepared) => {
+                let flying = Flying {
+                    route: call.route,
+                    cost,
+                    by_ns: now_ns + REQUEST_NS,
+                    purpose: call.purpose,
+                };
+                self.flying.insert(id, flying);
+                Tried::Leaves(Wire {
+                    id,
+                    route: call.route,
+                    prepared,
+                })
+            }
+            Err(_) => Tried::Ended(call.purpose, Became::Refused(None)),
+        }
+    }
+
+    fn offset_us(&self, surface: Surface) -> i64 {
+        let [spot, futures, ..] = self.offsets;
+        let offset = match surface {
+            Surface::Spot => spot,
+            Surface::Futures => futures,
+            Surface::Chain | Surface::Rpc => futures.or(spot),
+        };
+        offset.map_or(0, |offset| offset.offset_us)
+    }
+
+    /// A call whose turn has come: to be given to [`Self::again`].
+    pub fn due(&mut self, now_ns: i64) -> Option<(i64, Call<P>)> {
+        let at = self.waiting.iter().position(|(at, ..)| *at <= now_ns)?;
+        let (_, give_up, call) = self.waiting.remove(at);
+        Some((give_up, call))
+    }
+
+    /// Tries a call again that waited.
+    pub fn again(
+        &mut self,
+        (give_up_ns, call): (i64, Call<P>),
+        id: RequestId,
+        now_ns: i64,
+        wall_us: i64,
+    ) -> Tried<P> {
+        self.attempt(call, give_up_ns, id, now_ns, wall_us)
+    }
+
+    /// A request whose time is over.
+    pub fn late(&self, now_ns: i64) -> Option<RequestId> {
+        let mut flying = self.flying.iter();
+        let late = flying.find(|(_, flying)| flying.by_ns <= now_ns);
+        late.map(|(id, _)| *id)
+    }
+
+    /// When [`Self::due`] or [`Self::late`] have something.
+    pub fn wake_ns(&self) -> i64 {
+        let waiting = self.waiting.iter().map(|(at, ..)| *at);
+        let flying = self.flying.values().map(|flying| flying.by_ns);
+        waiting.chain(flying).min().unwrap_or(i64::MAX)
+    }
+
+    /// Whether nothing waits and nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.flying.is_empty()
+    }
+
+    /// An answer came, or none will: what the call became. `None` if it was given up before.
+    pub fn heard(
+        &mut self,
+        id: RequestId,
+        answer: Option<Answer>,
+        now_ns: i64,
+        wall_us: i64,
+    ) -> Option<(P, Became)> {
+        let flying = self.flying.remove(&id)?;
+        let route = flying.route;
+        let lost = || match route.changes {
+            true => Became::Unknown,
+            false => Became::Wait(BREATH_MS),
+        };
+        let Some(answer) = answer else {
+            return Some((flying.purpose, lost()));
+        };
+        self.count(route.surface, &answer, now_ns);
+        let became = match judge(answer.status, answer.header("retry-after"), &answer.body) {
+            Judgement::Success => Became::Done(answer.body),
+            Judgement::Refused { complaint, .. } => {
+                Became::Refused(complaint.error.map(|error| error.code))
+            }
+            Judgement::Unknown(_) => lost(),
+            Judgement::Wait(pause) => {
+                let surface = route.surface;
+                Became::Wait(self.stop(surface, &flying.cost, pause, now_ns, wall_us))
+            }
+        };
+        Some((flying.purpose, became))
+    }
+
+    /// Corrects the budget by the headers of any answer.
+    fn count(&mut self, surface: Surface, answer: &Answer, now_ns: i64) {
+        let now_ms = self.ms(now_ns);
+        for (name, value) in &answer.headers {
+            if let Some(used) = Used::from_header(name, value) {
+                self.budgets[surface as usize].used(now_ms, &used);
+            }
+        }
+    }
+
+    /// A limit was broken: a stop of the address holds on every surface, for they share a host.
+    fn stop(
+        &mut self,
+        surface: Surface,
+        cost: &Cost,
+        pause: Pause,
+        now_ns: i64,
+        wall_us: i64,
+    ) -> u64 {
+        let mut limit = pause.limit;
+        if limit == Limit::Orders && cost.orders == 0 {
+            limit = Limit::Weight;
+        }
+        let named_ms = pause.retry_after_s.map(|after| after.saturating_mul(1_000));
+        let venue_ms = (wall_us + self.offset_us(surface)).div_euclid(1_000);
+        let ban_ms = pause
+            .until_ms
+            .map(|until| u64::try_from(until - venue_ms).unwrap_or(0));
+        let now_ms = self.ms(now_ns);
+        for other in Surface::ALL {
+            if other == surface || limit != Limit::Orders {
+                let budget = &mut self.budgets[other as usize];
+                budget.refused(now_ms, limit, named_ms.max(ban_ms), cost);
+            }
+        }
+        let mut copy = self.budgets[surface as usize].clone();
+        let denied = copy.acquire(now_ms, Lane::Cancel, cost).err();
+        let until_ms = denied.and_then(|denied| denied.until_ms);
+        until_ms.map_or(BREATH_MS, |until| until.saturating_sub(now_ms))
+    }
+
+    /// A handshake was refused: what that stops, as the streams' driver has it; the pause that the
+    /// stream is told, milliseconds.
+    pub fn heed(
+        &mut self,
+        surface: Surface,
+        status: u16,
+        pause_ms: Option<u64>,
+        now_ns: i64,
+    ) -> Option<u64> {
+        let limit = match status {
+            429 => Limit::Weight,
+            418 => Limit::Ban,
+            403 => return Some(pause_ms.unwrap_or(60_000)),
+            _ => return None,
+        };
+        let now_ms = self.ms(now_ns);
+        self.budgets[surface as usize].refused(now_ms, limit, pause_ms, &Cost::default());
+        self.stopped_ms(surface, now_ns)
+    }
+}

@@ -1,0 +1,206 @@
+//! The journal's disk, in memory: blocks become durable after a while, in their order; a kill keeps
+//! what was durable, some of what was on its way, and by a fault less than that.
+//!
+//! Not simulated: sled itself. Its verdicts on what it finds are taken over as `windvane-journal`
+//! gives them: what lies behind the mark is not believed.
+
+use std::collections::VecDeque;
+
+use windvane_driver::recovery::Remembered;
+use windvane_engine::record::{Block, Chain};
+
+use crate::random::Random;
+
+/// A segment: its head and the blocks that are durable.
+#[derive(Clone, Debug)]
+struct Segment {
+    head: Vec<u8>,
+    base: Chain,
+    blocks: Vec<Block>,
+}
+
+/// What is on its way to the disk.
+#[derive(Clone, Debug)]
+enum Pending {
+    Block(Block),
+    Head(Vec<u8>, Chain),
+}
+
+/// What became durable.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// A block.
+    Block(Block),
+    /// A new segment, which holds everything up to here.
+    Head(Chain),
+}
+
+/// What a kill does to what is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing.
+    None,
+    /// The last block on its way is cut inside.
+    Torn,
+    /// Durable blocks are gone.
+    RolledBack,
+}
+
+/// The disk.
+#[derive(Debug)]
+pub struct Disk {
+    last: Option<Segment>,
+    pending: VecDeque<Pending>,
+    /// Where the journal stood when something became durable last.
+    mark: Chain,
+    verdict: &'static str,
+    /// The last epoch that was reserved.
+    pub epoch: u64,
+    /// What is latched, by the file beside the journal.
+    pub latch: windvane_engine::engine::Latch,
+    /// It takes nothing until a new segment is begun.
+    pub failed: bool,
+}
+
+impl Disk {
+    /// An empty disk.
+    #[expect(clippy::new_without_default, reason = "an empty disk is said, not meant")]
+    pub fn new() -> Self {
+        Self {
+            last: None,
+            pending: VecDeque::new(),
+            mark: Chain::default(),
+            verdict: "fresh",
+            epoch: 0,
+            latch: windvane_engine::engine::Latch::None,
+            failed: false,
+        }
+    }
+
+    /// A block is on its way.
+    pub fn append(&mut self, block: Block) {
+        if !self.failed {
+            self.pending.push_back(Pending::Block(block));
+        }
+    }
+
+    /// A new segment is on its way: it holds whatever was lost before.
+    pub fn roll(&mut self, head: Vec<u8>, base: Chain) {
+        if self.failed {
+            self.pending.clear();
+        }
+        self.failed = false;
+        self.pending.push_back(Pending::Head(head, base));
+    }
+
+    /// The first segment of a start, durable at once: nothing goes on before it is.
+    pub fn begin(&mut self, head: Vec<u8>, base: Chain) {
+        self.pending.clear();
+        self.failed = false;
+        self.mark = base;
+        self.last = Some(Segment {
+            head,
+            base,
+            blocks: Vec::new(),
+        });
+    }
+
+    /// Whether anything is on its way.
+    pub fn is_busy(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// The oldest thing on its way becomes durable.
+    pub fn sync(&mut self) -> Option<Written> {
+        match self.pending.pop_front()? {
+            Pending::Block(block) => {
+                self.mark = end_of(&block);
+                if let Some(segment) = &mut self.last {
+                    segment.blocks.push(block.clone());
+                }
+                Some(Written::Block(block))
+            }
+            Pending::Head(head, base) => {
+                self.mark = base;
+                self.last = Some(Segment {
+                    head,
+                    base,
+                    blocks: Vec::new(),
+                });
+                Some(Written::Head(base))
+            }
+        }
+    }
+
+    /// The process was killed: what was on its way reached the disk as far as chance has it.
+    pub fn crash(&mut self, damage: Damage, random: &mut Random) {
+        let kept = random.below(self.pending.len() as u64 + 1);
+        for _ in 0..kept {
+            // The kernel wrote it, though nobody heard of it: no mark was set.
+            let mark = self.mark;
+            self.sync();
+            self.mark = mark;
+        }
+        self.pending.clear();
+        self.failed = false;
+        self.verdict = "clean";
+        match damage {
+            Damage::None => {}
+            Damage::Torn => self.verdict = "torn",
+            Damage::RolledBack => {
+                if let Some(segment) = &mut self.last {
+                    let most = segment.blocks.len() as u64;
+                    let lost = random.below(most + 1).min(1 + random.below(50));
+                    segment.blocks.truncate((most - lost) as usize);
+                }
+            }
+        }
+        if self.found().last_record < self.mark.last_record {
+            self.verdict = "rolled back";
+        }
+    }
+
+    fn found(&self) -> Chain {
+        let Some(segment) = &self.last else {
+            return Chain::default();
+        };
+        segment.blocks.last().map_or(segment.base, end_of)
+    }
+
+    /// What it was found to be: the words of the journal's verdict.
+    pub const fn verdict(&self) -> &'static str {
+        self.verdict
+    }
+
+    /// What a start is given.
+    pub fn recover(&self) -> Remembered<Vec<Block>> {
+        let found = self.found();
+        let behind = found.last_record < self.mark.last_record;
+        let segment = self.last.as_ref();
+        Remembered {
+            is_authority: segment.is_some() && !behind,
+            head: segment
+                .map(|segment| segment.head.clone())
+                .unwrap_or_default(),
+            blocks: segment
+                .map(|segment| segment.blocks.clone())
+                .unwrap_or_default(),
+            base: segment.map(|segment| segment.base).unwrap_or_default(),
+            next: if behind { self.mark } else { found },
+        }
+    }
+
+    /// Reserves an epoch, durably.
+    pub fn reserve_epoch(&mut self, unix_s: u64) -> u64 {
+        self.epoch = (self.epoch + 1).max(unix_s);
+        self.epoch
+    }
+}
+
+const fn end_of(block: &Block) -> Chain {
+    Chain {
+        next_block: block.number + 1,
+        last_record: block.last_record,
+        hash: block.hash,
+    }
+}

@@ -1,0 +1,402 @@
+//! What a seed is: strategies and their figures, the market's rate, and how often what goes wrong.
+//! Each kind of fault is absent in about half of the seeds, so that every combination comes up.
+//!
+//! What may never enter: what the faults do.
+
+use std::fmt::Write as _;
+
+use crate::random::Random;
+use crate::witness::{LimitTerms, StrategyTerms, Terms};
+
+/// After the faults have ended, everything converges within this.
+pub const CONVERGE_NS: i64 = 60_000_000_000;
+
+/// A kind of fault, as `--only` and `--without` name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Requests and answers are late.
+    Slow,
+    /// Requests or answers are lost.
+    Lose,
+    /// Questions, cancels and heartbeats arrive twice.
+    Double,
+    /// The venue answers 503, -1000, -1001, -1006 or -1007, having acted or not.
+    Unknown,
+    /// HTML, nothing, or half of the answer.
+    Spoil,
+    /// 429 and 418.
+    Ban,
+    /// User events are lost.
+    EventLost,
+    /// User events are late, and so out of order.
+    EventLate,
+    /// User events come twice.
+    EventTwice,
+    /// Public frames are lost, late or twice.
+    Public,
+    /// Connections of streams are cut.
+    Cut,
+    /// Connections die without a word.
+    HalfOpen,
+    /// Everything of one channel is held back and then released in random order.
+    Stall,
+    /// The process is killed.
+    Crash,
+    /// A kill takes records along that were durable, or tears the last block.
+    Tear,
+    /// The process stops for longer than the countdown, or shorter.
+    Pause,
+    /// The process's wall clock jumps.
+    Clock,
+    /// The venue's clock is wrong.
+    Skew,
+    /// The disk is slow, hangs or fails.
+    Disk,
+    /// Others act on the account: orders, fills, funding, transfers, liquidations.
+    Others,
+    /// Listen keys expire early.
+    Keys,
+    /// The operator pauses, halts and resumes.
+    Operator,
+}
+
+impl Kind {
+    /// All kinds and their names.
+    pub const ALL: [(Self, &'static str); 22] = [
+        (Self::Slow, "slow"),
+        (Self::Lose, "lose"),
+        (Self::Double, "double"),
+        (Self::Unknown, "unknown"),
+        (Self::Spoil, "spoil"),
+        (Self::Ban, "ban"),
+        (Self::EventLost, "event-lost"),
+        (Self::EventLate, "event-late"),
+        (Self::EventTwice, "event-twice"),
+        (Self::Public, "public"),
+        (Self::Cut, "cut"),
+        (Self::HalfOpen, "half-open"),
+        (Self::Stall, "stall"),
+        (Self::Crash, "crash"),
+        (Self::Tear, "tear"),
+        (Self::Pause, "pause"),
+        (Self::Clock, "clock"),
+        (Self::Skew, "skew"),
+        (Self::Disk, "disk"),
+        (Self::Others, "others"),
+        (Self::Keys, "keys"),
+        (Self::Operator, "operator"),
+    ];
+
+    /// The kind with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, known)| *known == name);
+        found.map(|(kind, _)| *kind)
+    }
+}
+
+/// Which kinds may be drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// These alone, if any is named.
+    pub only: Vec<Kind>,
+    /// Not these.
+    pub without: Vec<Kind>,
+    /// None.
+    pub none: bool,
+}
+
+impl Choice {
+    fn allows(&self, kind: Kind) -> bool {
+        let wanted = self.only.is_empty() || self.only.contains(&kind);
+        wanted && !self.none && !self.without.contains(&kind)
+    }
+}
+
+/// How often what goes wrong. Shares are of a million, periods are mean seconds; 0 is never.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Requests, and answers, that take `slow_ms` longer at most.
+    pub slow_ppm: u32,
+    /// Milliseconds.
+    pub slow_ms: i64,
+    /// Requests that never arrive.
+    pub lose_request_ppm: u32,
+    /// Answers that never arrive.
+    pub lose_answer_ppm: u32,
+    /// Requests that arrive twice, of those that may.
+    pub double_ppm: u32,
+    /// Answers that say that the outcome is unknown.
+    pub unknown_ppm: u32,
+    /// Answers that are none.
+    pub spoil_ppm: u32,
+    /// Period of bans.
+    pub ban_s: u32,
+    /// User events that never come.
+    pub event_lost_ppm: u32,
+    /// User events that come up to `event_late_ms` later than their turn.
+    pub event_late_ppm: u32,
+    /// Milliseconds.
+    pub event_late_ms: i64,
+    /// User events that come twice.
+    pub event_twice_ppm: u32,
+    /// Public frames that are lost, late or come twice.
+    pub public_ppm: u32,
+    /// Period of cuts of a stream.
+    pub cut_s: u32,
+    /// Period of streams that die without a word.
+    pub half_open_s: u32,
+    /// Period of stalls of a channel.
+    pub stall_s: u32,
+    /// Period of kills.
+    pub crash_s: u32,
+    /// Kills that tear the last block.
+    pub torn_ppm: u32,
+    /// Kills that take durable blocks along.
+    pub rolled_back_ppm: u32,
+    /// Period of stops.
+    pub pause_s: u32,
+    /// Period of jumps of the wall clock.
+    pub clock_s: u32,
+    /// Period of a wrong clock of the venue.
+    pub skew_s: u32,
+    /// Period of troubles of the disk.
+    pub disk_s: u32,
+    /// Period of acts of others.
+    pub others_s: u32,
+    /// Period of expiring listen keys.
+    pub keys_s: u32,
+    /// Period of commands of the operator.
+    pub operator_s: u32,
+}
+
+/// Everything that a seed draws before its life begins.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    /// What the checkers may know.
+    pub terms: Terms,
+    /// The configuration of the runtime.
+    pub config: String,
+    /// Actions of the market per second and symbol.
+    pub per_second: u32,
+    /// How often what goes wrong.
+    pub faults: Faults,
+}
+
+impl Mix {
+    /// The mix of a seed.
+    pub fn draw(seed: u64, choice: &Choice) -> Self {
+        let mut random = Random::of(seed, "mix");
+        let terms = terms(seed, &mut random);
+        Self {
+            config: config(&terms, &mut random),
+            per_second: 1 + random.below(3) as u32,
+            faults: faults(&mut random, choice),
+            terms,
+        }
+    }
+}
+
+fn terms(seed: u64, random: &mut Random) -> Terms {
+    let futures = ["futures:BTCUSDT", "futures:ETHUSDT"];
+    let second = usize::from(random.chance(300_000));
+    let instruments: Vec<String> = futures[..=second].iter().map(|s| (*s).to_owned()).collect();
+    let countdown_ms = 10_000 * (1 + random.below(3));
+    let mut strategies = Vec::new();
+    for (n, instrument) in instruments.iter().enumerate() {
+        let both = n > 0 || random.chance(600_000);
+        let maker = random.chance(500_000);
+        for (module, wanted) in [
+            ("market_maker", maker || both),
+            ("ema_cross", !maker || both),
+        ] {
+            if wanted {
+                let own = random.chance(500_000);
+                strategies.push(StrategyTerms {
+                    id: format!("{}{n}", &module[..2]),
+                    module: module.to_owned(),
+                    instruments: vec![instrument.clone()],
+                    limits: LimitTerms {
+                        max_position_notional: own.then(|| "6000".to_owned()),
+                        ..LimitTerms::default()
+                    },
+                });
+            }
+        }
+    }
+    Terms {
+        seed,
+        strategies,
+        limits: LimitTerms {
+            max_order_notional: Some("5000".to_owned()),
+            max_position_notional: Some("20000".to_owned()),
+            max_open_orders: Some(20),
+            max_orders_per_minute: Some(300),
+        },
+        instruments,
+        countdown_ms,
+        renew_ms: countdown_ms / 3,
+        reconcile_ms: 10_000 + 5_000 * random.below(3),
+        recv_window_ms: 5_000,
+        v3: random.chance(100_000),
+        on_start: if random.chance(300_000) {
+            "cancel"
+        } else {
+            "adopt"
+        }
+        .to_owned(),
+        converge_ns: CONVERGE_NS,
+    }
+}
+
+/// The configuration file of such a life.
+fn config(terms: &Terms, random: &mut Random) -> String {
+    let mut text = format!(
+        r#"[run]
+mode = "live"
+data_dir = "unused"
+on_start = "{on_start}"
+on_stop = "cancel"
+
+[venue]
+brand = "svc"
+spot.rest = "http://127.0.0.1:1"
+spot.ws = "ws://127.0.0.1:1"
+futures.rest = "http://127.0.0.1:2"
+futures.ws = "ws://127.0.0.1:2"
+api = "{api}"
+recv_window_ms = {recv_window}
+
+[heartbeat]
+countdown_ms = {countdown}
+interval_ms = {renew}
+
+[reconcile]
+interval_ms = {reconcile}
+
+[risk]
+"#,
+        on_start = terms.on_start,
+        api = if terms.v3 { "v3" } else { "v1" },
+        recv_window = terms.recv_window_ms,
+        countdown = terms.countdown_ms,
+        renew = terms.renew_ms,
+        reconcile = terms.reconcile_ms,
+    );
+    limits(&mut text, &terms.limits);
+    for strategy in &terms.strategies {
+        // Quantities that round lots of both symbols hold.
+        let qty = if strategy.instruments[0].contains("ETH") {
+            "0.2"
+        } else {
+            "0.01"
+        };
+        let maker = strategy.module == "market_maker";
+        let (streams, on_fault) = if maker {
+            ("book", "cancel")
+        } else {
+            ("trade", "flatten")
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n[[strategy]]\nid = \"{}\"\nmodule = \"strategies/{}\"\ninstruments = [\"{}\"]\n\
+             streams = [\"{streams}\"]\non_fault = \"{on_fault}\"\n\n[strategy.params]\nqty = \"{qty}\"\n",
+            strategy.id, strategy.module, strategy.instruments[0],
+        );
+        let _ = if maker {
+            let distance = random.between(1, 8);
+            let threshold = random.between(2, 40);
+            let most = if strategy.instruments[0].contains("ETH") {
+                "1"
+            } else {
+                "0.05"
+            };
+            writeln!(
+                text,
+                "reference = \"touch\"\nhalf_spread_ticks = {distance}\n\
+                 replace_threshold_ticks = {threshold}\nmax_position = \"{most}\""
+            )
+        } else {
+            let fast = random.between(3, 10);
+            let slow = fast + random.between(3, 20);
+            let mode = if random.chance(300_000) {
+                "flip_each_sign"
+            } else {
+                "position"
+            };
+            writeln!(text, "fast = {fast}\nslow = {slow}\nmode = \"{mode}\"")
+        };
+        text.push_str("\n[strategy.limits]\n");
+        limits(&mut text, &strategy.limits);
+    }
+    text
+}
+
+fn limits(text: &mut String, limits: &LimitTerms) {
+    let texts = [
+        ("max_order_notional", &limits.max_order_notional),
+        ("max_position_notional", &limits.max_position_notional),
+    ];
+    for (key, value) in texts {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{key} = \"{value}\"");
+        }
+    }
+    let counts = [
+        ("max_open_orders", limits.max_open_orders),
+        ("max_orders_per_minute", limits.max_orders_per_minute),
+    ];
+    for (key, value) in counts {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{key} = {value}");
+        }
+    }
+}
+
+fn faults(random: &mut Random, choice: &Choice) -> Faults {
+    // Drawn whether allowed or not, so that a choice leaves the rest of a seed as it is.
+    let mut on = |kind| {
+        let drawn = random.chance(500_000);
+        let figure = random.below(1_000_000);
+        let named = choice.only.contains(&kind);
+        ((drawn || named) && choice.allows(kind)).then_some(figure as u32)
+    };
+    // From a share, or a period, of rare to one of often.
+    let share = |drawn: Option<u32>, most: u32| drawn.map_or(0, |d| 500 + d / 100 * most / 10_000);
+    let period = |drawn: Option<u32>, least: u32, most: u32| {
+        drawn.map_or(0, |d| least + d / 100 * (most - least) / 10_000)
+    };
+    let slow = on(Kind::Slow);
+    let lose = on(Kind::Lose);
+    let late = on(Kind::EventLate);
+    let crash = on(Kind::Crash);
+    let tear = on(Kind::Tear);
+    Faults {
+        slow_ppm: share(slow, 100_000),
+        slow_ms: slow.map_or(0, |d| 50 + i64::from(d) / 250),
+        lose_request_ppm: share(lose, 40_000),
+        lose_answer_ppm: share(lose, 40_000),
+        double_ppm: share(on(Kind::Double), 100_000),
+        unknown_ppm: share(on(Kind::Unknown), 80_000),
+        spoil_ppm: share(on(Kind::Spoil), 50_000),
+        ban_s: period(on(Kind::Ban), 600, 3_600),
+        event_lost_ppm: share(on(Kind::EventLost), 50_000),
+        event_late_ppm: share(late, 200_000),
+        event_late_ms: late.map_or(0, |d| 20 + i64::from(d) / 500),
+        event_twice_ppm: share(on(Kind::EventTwice), 200_000),
+        public_ppm: share(on(Kind::Public), 50_000),
+        cut_s: period(on(Kind::Cut), 60, 1_200),
+        half_open_s: period(on(Kind::HalfOpen), 200, 1_800),
+        stall_s: period(on(Kind::Stall), 60, 900),
+        crash_s: period(crash.or(tear), 120, 1_800),
+        torn_ppm: tear.map_or(0, |d| d / 2),
+        rolled_back_ppm: tear.map_or(0, |d| d / 3),
+        pause_s: period(on(Kind::Pause), 200, 1_800),
+        clock_s: period(on(Kind::Clock), 120, 1_800),
+        skew_s: period(on(Kind::Skew), 300, 1_800),
+        disk_s: period(on(Kind::Disk), 60, 900),
+        others_s: period(on(Kind::Others), 20, 600),
+        keys_s: period(on(Kind::Keys), 200, 1_800),
+        operator_s: period(on(Kind::Operator), 300, 1_800),
+    }
+}

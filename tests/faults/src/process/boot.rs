@@ -1,0 +1,313 @@
+//! The start of a process, which is the same path as recovery: the venue's clocks and rules, asked
+//! until it answers; the journal; an engine; strategies with what they saved; then the streams
+//! (`node/src/live/begin`).
+
+use windvane::assembly;
+use windvane::live::guests::LiveGuests;
+use windvane::live::start;
+use windvane_client::budget::Lane;
+use windvane_client::clock::{Sample, estimate};
+use windvane_driver::Driver;
+use windvane_driver::recovery::{self, Flaw};
+use windvane_engine::engine::Latch;
+use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
+use windvane_engine::{Input, Instrument, Surface, Time};
+use windvane_venue::Assets;
+use windvane_venue::route;
+use windvane_venue::wire::Parameters;
+
+use super::pulse::{self, Module, Pulse};
+use super::streams::Stream;
+use super::{CLOCK_EVERY_NS, Given, MS, Out, Process, Purpose, StreamKey, venue_surface};
+use crate::client::Became;
+
+/// Pauses between questions while the venue is away.
+const RETRY_NS: (i64, i64) = (1_000 * MS, 15_000 * MS);
+/// Readings of a clock of which the best counts.
+const CLOCK_SAMPLES: usize = 3;
+/// After a clock that was not read.
+const CLOCK_AGAIN_NS: i64 = 2_000 * MS;
+
+/// A clock that is being read.
+#[derive(Debug)]
+pub struct Clock {
+    surface: Surface,
+    taken: Vec<Sample>,
+    sent_us: i64,
+}
+
+/// A start under way.
+pub struct Boot {
+    given: Option<Given>,
+    /// What is asked for next: surfaces' clocks, then their rules.
+    step: usize,
+    is_asking: bool,
+    again_ns: i64,
+    pause_ns: i64,
+    texts: Vec<(Surface, String)>,
+}
+
+impl Boot {
+    /// Nothing was asked for yet.
+    pub fn new(given: Given, now_ns: i64) -> Self {
+        Self {
+            given: Some(given),
+            step: 0,
+            is_asking: false,
+            again_ns: now_ns,
+            pause_ns: RETRY_NS.0,
+            texts: Vec::new(),
+        }
+    }
+
+    /// When it asks again.
+    pub const fn wake_ns(&self) -> i64 {
+        if self.is_asking {
+            i64::MAX
+        } else {
+            self.again_ns
+        }
+    }
+
+    fn failed(&mut self, now_ns: i64) {
+        self.is_asking = false;
+        self.again_ns = now_ns + self.pause_ns;
+        self.pause_ns = (self.pause_ns * 2).min(RETRY_NS.1);
+    }
+
+    fn done(&mut self, now_ns: i64) {
+        self.is_asking = false;
+        self.again_ns = now_ns;
+        self.pause_ns = RETRY_NS.0;
+        self.step += 1;
+    }
+}
+
+impl Process {
+    /// Takes the next step of a start, where one is due.
+    pub(super) fn continue_boot(&mut self) {
+        let now_ns = self.now_ns;
+        let Some(boot) = &mut self.boot else { return };
+        if boot.is_asking || boot.again_ns > now_ns {
+            return;
+        }
+        let count = self.setup.surfaces.len();
+        let step = boot.step;
+        if step >= 2 * count {
+            return self.go();
+        }
+        boot.is_asking = true;
+        let surface = self.setup.surfaces[step % count];
+        if step < count {
+            self.read_clock(surface);
+        } else if let Some(route) = route::named(&format!("{surface}.exchange_info")) {
+            self.call(
+                route,
+                Parameters::new(),
+                Lane::Heartbeat,
+                0,
+                Purpose::Info(surface),
+            );
+        }
+    }
+
+    /// Begins to read a clock.
+    pub(super) fn read_clock(&mut self, surface: Surface) {
+        self.ask_clock(Clock {
+            surface,
+            taken: Vec::new(),
+            sent_us: 0,
+        });
+    }
+
+    fn ask_clock(&mut self, mut clock: Clock) {
+        clock.sent_us = self.wall_us;
+        if let Some(route) = route::named(&format!("{}.time", clock.surface)) {
+            self.call(
+                route,
+                Parameters::new(),
+                Lane::Heartbeat,
+                0,
+                Purpose::Clock(clock),
+            );
+        }
+    }
+
+    /// A reading came, or did not.
+    pub(super) fn clock_read(&mut self, mut clock: Clock, became: Became) {
+        let surface = clock.surface;
+        let server_ms = match &became {
+            Became::Done(text) => server_time(text),
+            _ => None,
+        };
+        let Some(server_ms) = server_ms else {
+            return self.clock_failed(surface);
+        };
+        clock.taken.push(Sample {
+            sent_us: clock.sent_us,
+            received_us: self.wall_us,
+            server_ms,
+        });
+        if clock.taken.len() < CLOCK_SAMPLES {
+            return self.ask_clock(clock);
+        }
+        let Some(offset) = estimate(&clock.taken) else {
+            return self.clock_failed(surface);
+        };
+        self.client.set_offset(venue_surface(surface), offset);
+        if let Some(boot) = &mut self.boot {
+            boot.done(self.now_ns);
+            return self.continue_boot();
+        }
+        self.clocks.insert(surface, self.now_ns + CLOCK_EVERY_NS);
+        self.live(LiveInput::Clock {
+            surface,
+            offset_ns: offset.offset_us.saturating_mul(1_000),
+            error_ns: offset.error_us.saturating_mul(1_000),
+        });
+    }
+
+    fn clock_failed(&mut self, surface: Surface) {
+        match &mut self.boot {
+            Some(boot) => boot.failed(self.now_ns),
+            None => {
+                self.clocks.insert(surface, self.now_ns + CLOCK_AGAIN_NS);
+            }
+        }
+    }
+
+    /// Exchange information came, or did not.
+    pub(super) fn info_came(&mut self, surface: Surface, became: Became) {
+        let Some(boot) = &mut self.boot else { return };
+        match became {
+            Became::Done(text) => {
+                boot.texts.push((surface, text));
+                boot.done(self.now_ns);
+            }
+            // The live run ends here, and whoever supervises it starts it again.
+            _ => boot.failed(self.now_ns),
+        }
+        self.continue_boot();
+    }
+
+    /// Everything was said: recovery, the strategies, the streams.
+    fn go(&mut self) {
+        let Some(mut boot) = self.boot.take() else {
+            return;
+        };
+        let Some(given) = boot.given.take() else {
+            return;
+        };
+        let mut assets = Assets::default();
+        let mut instruments = Vec::new();
+        for name in &self.setup.names {
+            let text = boot
+                .texts
+                .iter()
+                .find(|(surface, _)| *surface == name.surface);
+            let text = text.map_or("", |(_, text)| text.as_str());
+            match start::instrument(name, text, &mut assets) {
+                Ok(instrument) => instruments.push(instrument),
+                Err(_) => {
+                    // An answer that a fault spoilt: asked again.
+                    boot.given = Some(given);
+                    boot.step = self.setup.surfaces.len();
+                    boot.texts.clear();
+                    boot.failed(self.now_ns);
+                    self.boot = Some(boot);
+                    return;
+                }
+            }
+        }
+        if let Err(error) = self.recover(given, instruments, &assets) {
+            self.broken = Some(error);
+        }
+    }
+
+    fn recover(
+        &mut self,
+        given: Given,
+        instruments: Vec<Instrument>,
+        assets: &Assets,
+    ) -> Result<(), String> {
+        let setup = std::sync::Arc::clone(&self.setup);
+        let config = &setup.config;
+        let speaker = start::speaker(config, &instruments, assets);
+        let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
+        for (strategy, (id, module)) in config.strategies.iter().zip(&setup.strategies) {
+            let params = strategy.params.to_string().into_bytes();
+            let guest = setup.modules.instance(module, id, params);
+            let mut guest = guest.map_err(|error| error.to_string())?;
+            guest.instruments =
+                assembly::instruments_json(strategy, &setup.names, &instruments, assets.names());
+            modules.push((guest.name.clone(), guest.sha256));
+            guests.push(guest);
+        }
+        let engine = start::engine_config(config, &setup.names, instruments, assets, given.epoch);
+        let restored = recovery::restore(given.remembered, engine);
+        let restored = restored.map_err(|error| format!("the engine cannot go on: {error}"))?;
+        match &restored.flaw {
+            None => {}
+            Some(Flaw::NotBelieved) if given.verdict == "rolled back" => {}
+            Some(Flaw::NotBelieved) if given.verdict == "fresh" => {}
+            Some(flaw) => return Err(format!("journal {}: {flaw}", given.verdict)),
+        }
+        let mut engine = restored.engine;
+        let state_of = |(name, _): &Module| restored.head.as_ref()?.state_of(name);
+        let states: Vec<_> = modules.iter().map(state_of).collect();
+        let head = pulse::head(engine.snapshot(), states.clone(), &modules);
+        self.outs
+            .push_back(Out::Begin(head.to_bytes(), engine.chain()));
+        let base_ns = (self.wall_us * 1_000).max(engine.now().0);
+        let mut driver = Driver::new(engine, LiveGuests::new(guests), true);
+        let started = driver.start(Time(base_ns), &states);
+        started.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
+        if let Some(command) = to_latch(given.latch, driver.engine().latch()) {
+            driver.handle(Time(base_ns), Input::Command(command));
+        }
+        driver.handle(Time(base_ns), Input::Live(&LiveInput::Begin));
+        self.tell_running(given.epoch, given.verdict);
+        let times = (base_ns, self.now_ns);
+        let mut pulse = Pulse::new(self.life, driver, speaker, modules, given.latch, times);
+        pulse.act(&mut self.outs);
+        self.pulse = Some(pulse);
+        self.open_streams();
+        self.grant();
+        Ok(())
+    }
+
+    fn open_streams(&mut self) {
+        let setup = std::sync::Arc::clone(&self.setup);
+        for surface in &setup.surfaces {
+            let topics = start::topics(&setup.config, *surface);
+            let mut topics: Vec<_> = topics.iter().map(ToString::to_string).collect();
+            topics.sort();
+            topics.dedup();
+            for user in [true, false] {
+                let key = StreamKey {
+                    surface: *surface,
+                    user,
+                };
+                self.streams
+                    .push(Stream::new(key, &topics, setup.seed, self.now_ns));
+                self.stream(key, windvane_client::streams::sans_io::Input::Tick);
+            }
+            self.read_clock(*surface);
+        }
+    }
+}
+
+/// The stricter of what the file says and what the engine remembers holds.
+fn to_latch(file: Latch, engine: Latch) -> Option<Command> {
+    match (file, engine) {
+        (Latch::Halted, Latch::None | Latch::Paused) => Some(Command::Halt),
+        (Latch::Paused, Latch::None) => Some(Command::Pause),
+        _ => None,
+    }
+}
+
+fn server_time(text: &str) -> Option<i64> {
+    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
+    answer.get("serverTime")?.as_i64()
+}

@@ -1,0 +1,551 @@
+//! One process of the runtime: start and recovery, requests, streams, the engine. It is told what
+//! happens and says what it wants done; a kill drops it, whatever it still wanted.
+//!
+//! What may never enter here: the world's secrets. It sees what a real process sees.
+
+mod boot;
+mod carry;
+mod notices;
+mod pulse;
+mod streams;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use windvane::config::{Config, InstrumentName};
+use windvane_client::budget::Lane;
+use windvane_client::streams::sans_io;
+use windvane_driver::recovery::Remembered;
+use windvane_engine::engine::Latch;
+use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
+use windvane_engine::record::{Block, Chain};
+use windvane_engine::{ClientOrderId, Input, InstrumentId, Request, Surface};
+use windvane_venue::route::{self, Route};
+use windvane_venue::wire::Parameters;
+
+use crate::client::{Became, Call, Client, Identity, Tried, Wire};
+use crate::modules::Modules;
+use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
+
+use boot::{Boot, Clock};
+use carry::Carried;
+pub use pulse::Pulse;
+use pulse::Wish;
+pub use streams::StreamKey;
+use streams::{Stream, Want};
+
+const MS: i64 = 1_000_000;
+/// The modes of the account are asked for so often (`node/src/live/carrier`).
+const MODES_AGE_NS: i64 = 60_000 * MS;
+/// After a depth that did not come, and after a clock that was not read.
+const AGAIN_NS: i64 = 2_000 * MS;
+/// How often the venue's clock is read.
+const CLOCK_EVERY_NS: i64 = 60_000 * MS;
+
+/// What all processes of a life are made of.
+pub struct Setup {
+    /// The configuration.
+    pub config: Config,
+    /// What it trades.
+    pub names: Vec<InstrumentName>,
+    /// The surfaces of that.
+    pub surfaces: Vec<Surface>,
+    /// The strategies' modules, in their order.
+    pub strategies: Vec<(String, String)>,
+    /// The compiled modules.
+    pub modules: Modules,
+    /// Keys and dialect.
+    pub identity: Identity,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// What happens to a process.
+#[derive(Debug)]
+pub enum In {
+    /// An answer, or that none will come.
+    Answer(RequestId, Option<Answer>),
+    /// A stream's connection stands.
+    Opened(StreamKey, u64),
+    /// It does not come about; the answer to the handshake, if there was one.
+    NotOpened(StreamKey, u64, Option<Answer>),
+    /// A frame.
+    Text(StreamKey, u64, String),
+    /// The answer to a PING.
+    Pong(StreamKey, u64),
+    /// The connection ended.
+    Closed(StreamKey, u64),
+    /// The journal is durable up to a record.
+    Durable(u64),
+    /// A new segment stands.
+    Rolled(u64),
+    /// The journal waits for the disk for long.
+    Stalled,
+    /// It does not any more.
+    Healthy,
+    /// The disk refused.
+    Failed,
+    /// A command of the operator.
+    Command(Command),
+    /// The time that it asked for has come.
+    Wake,
+}
+
+/// What a process wants done.
+#[derive(Debug)]
+pub enum Out {
+    /// A request leaves.
+    Send(Wire),
+    /// A stream's connection.
+    Open(StreamKey, u64, String),
+    /// A message on it.
+    Say(StreamKey, u64, String),
+    /// A PING on it.
+    Ping(StreamKey, u64),
+    /// Its end.
+    Close(StreamKey, u64),
+    /// The head of the first segment, durable at once.
+    Begin(Vec<u8>, Chain),
+    /// A block for the journal.
+    Append(Block),
+    /// A new segment.
+    Roll(Vec<u8>, Chain),
+    /// The latch changed.
+    Latch(Latch),
+    /// Something for the witness.
+    Seen(Seen),
+}
+
+/// What a call is for.
+#[derive(Debug)]
+pub enum Purpose {
+    /// Reading a clock.
+    Clock(Clock),
+    /// Exchange information.
+    Info(Surface),
+    /// A part of an engine's request.
+    Carried(u64),
+    /// A listen key.
+    CreateKey(StreamKey),
+    /// Its renewal.
+    RenewKey(StreamKey),
+    /// Depth.
+    Depth(InstrumentId),
+}
+
+/// What the disk gave a process that starts.
+pub struct Given {
+    /// The journal.
+    pub remembered: Remembered<Vec<Block>>,
+    /// The journal's verdict, in a word.
+    pub verdict: &'static str,
+    /// The epoch that was reserved.
+    pub epoch: u64,
+    /// The latch file.
+    pub latch: Latch,
+}
+
+/// A process.
+pub struct Process {
+    /// Its life: 1, 2, ...
+    pub life: u32,
+    setup: Arc<Setup>,
+    client: Client<Purpose>,
+    next_request: RequestId,
+    boot: Option<Boot>,
+    pulse: Option<Pulse>,
+    streams: Vec<Stream>,
+    carried: BTreeMap<u64, Carried>,
+    next_carried: u64,
+    placing: BTreeSet<ClientOrderId>,
+    modes: BTreeMap<&'static str, (i64, String)>,
+    clocks: BTreeMap<Surface, i64>,
+    depth_again: Vec<(i64, InstrumentId)>,
+    outs: VecDeque<Out>,
+    now_ns: i64,
+    wall_us: i64,
+    /// Why it cannot go on: a bug, of the runtime or of this simulator.
+    pub broken: Option<String>,
+}
+
+impl Process {
+    /// A process that starts now.
+    pub fn start(setup: Arc<Setup>, life: u32, given: Given, now_ns: i64, wall_ns: i64) -> Self {
+        let client = Client::new(setup.identity.clone(), now_ns);
+        let mut process = Self {
+            life,
+            client,
+            next_request: u64::from(life) << 32,
+            boot: Some(Boot::new(given, now_ns)),
+            pulse: None,
+            streams: Vec::new(),
+            carried: BTreeMap::new(),
+            next_carried: 0,
+            placing: BTreeSet::new(),
+            modes: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            depth_again: Vec::new(),
+            outs: VecDeque::new(),
+            now_ns,
+            wall_us: wall_ns / 1_000,
+            broken: None,
+            setup,
+        };
+        process.continue_boot();
+        process
+    }
+
+    /// Something happened; `now_ns` never runs backwards, the wall's clock may.
+    pub fn handle(&mut self, now_ns: i64, wall_ns: i64, happened: In) {
+        (self.now_ns, self.wall_us) = (now_ns, wall_ns / 1_000);
+        match happened {
+            In::Answer(id, answer) => self.heard(id, answer),
+            In::Opened(key, link) => self.stream(key, sans_io::Input::Opened(link)),
+            In::NotOpened(key, link, answer) => self.not_opened(key, link, answer.as_ref()),
+            In::Text(key, link, text) => {
+                let dead = key.user && text.contains("\"listenKeyExpired\"");
+                self.stream(key, sans_io::Input::Frame(link, text));
+                if dead {
+                    self.stream(key, sans_io::Input::KeyExpired(link));
+                }
+            }
+            In::Pong(key, link) => self.stream(key, sans_io::Input::Pong(link)),
+            In::Closed(key, link) => self.stream(key, sans_io::Input::Closed(link)),
+            In::Durable(record) => self.with_pulse(|pulse, _, outs| pulse.durable(record, outs)),
+            In::Rolled(record) => {
+                self.with_pulse(|pulse, now, outs| pulse.rolled(now, record, outs));
+            }
+            In::Stalled => self.with_pulse(|pulse, now, outs| pulse.journal(now, false, outs)),
+            In::Healthy => self.with_pulse(|pulse, now, outs| pulse.journal(now, true, outs)),
+            In::Failed => self.with_pulse(Pulse::journal_failed),
+            In::Command(command) => self.with_pulse(|pulse, now, outs| {
+                pulse.handle(now, Input::Command(command), outs);
+            }),
+            In::Wake => {}
+        }
+        self.keep_time();
+    }
+
+    fn with_pulse(&mut self, work: impl FnOnce(&mut Pulse, i64, &mut VecDeque<Out>)) {
+        if let Some(pulse) = &mut self.pulse {
+            work(pulse, self.now_ns, &mut self.outs);
+        }
+        self.grant();
+    }
+
+    /// Does what the pulse wishes, until it wishes nothing more.
+    fn grant(&mut self) {
+        while let Some(wish) = self
+            .pulse
+            .as_mut()
+            .and_then(|pulse| pulse.wishes.pop_front())
+        {
+            match wish {
+                Wish::Carry(request) => self.carry(request),
+                Wish::Reconnect(surface) => {
+                    let key = StreamKey {
+                        surface,
+                        user: true,
+                    };
+                    self.stream(key, sans_io::Input::Restart);
+                }
+                Wish::Depth(id) => self.fetch_depth(id),
+                Wish::ForgetModes => self.modes.clear(),
+            }
+        }
+    }
+
+    /// Everything whose time has come.
+    fn keep_time(&mut self) {
+        let now_ns = self.now_ns;
+        while let Some(id) = self.client.late(now_ns) {
+            self.outs.push_back(Out::Seen(Seen::Heard {
+                request: id,
+                answer: None,
+            }));
+            self.heard(id, None);
+        }
+        while let Some(again) = self.client.due(now_ns) {
+            let id = self.request_id();
+            let tried = self.client.again(again, id, now_ns, self.wall_us);
+            self.tried(tried);
+        }
+        self.continue_boot();
+        self.follow_placed();
+        for place in 0..self.streams.len() {
+            let key = self.streams[place].key;
+            if self.streams[place].wake_ns(now_ns) <= now_ns {
+                self.stream(key, sans_io::Input::Tick);
+            }
+        }
+        while let Some(at) = self.depth_again.iter().position(|(at, _)| *at <= now_ns) {
+            let (_, id) = self.depth_again.remove(at);
+            self.with_pulse(|pulse, now, outs| pulse.depth(now, id, None, outs));
+        }
+        let due: Vec<_> = self
+            .clocks
+            .iter()
+            .filter(|(_, at)| **at <= now_ns)
+            .map(|(s, _)| *s)
+            .collect();
+        for surface in due {
+            self.clocks.remove(&surface);
+            self.read_clock(surface);
+        }
+        self.with_pulse(Pulse::keep_time);
+    }
+
+    /// What it wants next.
+    pub fn poll(&mut self) -> Option<Out> {
+        self.outs.pop_front()
+    }
+
+    /// When it wants to be told the time.
+    pub fn wake_ns(&mut self) -> i64 {
+        let now_ns = self.now_ns;
+        let streams = self.streams.iter_mut().map(|stream| stream.wake_ns(now_ns));
+        let mut wake = streams.min().unwrap_or(i64::MAX).min(self.client.wake_ns());
+        if let Some(boot) = &self.boot {
+            wake = wake.min(boot.wake_ns());
+        }
+        if let Some(pulse) = &self.pulse {
+            wake = wake.min(pulse.wake_ns());
+        }
+        let others = self.clocks.values().copied();
+        let others = others.chain(self.depth_again.iter().map(|(at, _)| *at));
+        let others = others.chain(
+            self.carried
+                .values()
+                .filter_map(|carried| carried.follow_ns),
+        );
+        wake.min(others.min().unwrap_or(i64::MAX))
+    }
+
+    /// What it believes; `None` before it runs.
+    pub fn view(&self) -> Option<View> {
+        self.pulse
+            .as_ref()
+            .map(|pulse| notices::view(pulse.engine()))
+    }
+
+    /// Where its chain of records stands.
+    pub fn chain(&self) -> Option<Chain> {
+        self.pulse.as_ref().map(Pulse::chain)
+    }
+
+    /// Whether no request is under way.
+    pub fn is_idle(&self) -> bool {
+        self.client.is_idle() && self.carried.is_empty()
+    }
+
+    fn request_id(&mut self) -> RequestId {
+        self.next_request += 1;
+        self.next_request
+    }
+
+    fn call(
+        &mut self,
+        route: &'static Route,
+        parameters: Parameters,
+        lane: Lane,
+        patience_ns: i64,
+        purpose: Purpose,
+    ) {
+        let call = Call {
+            route,
+            parameters,
+            lane,
+            patience_ns,
+            purpose,
+        };
+        let id = self.request_id();
+        let tried = self.client.call(call, id, self.now_ns, self.wall_us);
+        self.tried(tried);
+    }
+
+    fn tried(&mut self, tried: Tried<Purpose>) {
+        match tried {
+            Tried::Leaves(wire) => self.outs.push_back(Out::Send(wire)),
+            Tried::Waits => {}
+            Tried::Ended(purpose, became) => self.became(purpose, became),
+        }
+    }
+
+    fn heard(&mut self, id: RequestId, answer: Option<Answer>) {
+        let heard = self.client.heard(id, answer, self.now_ns, self.wall_us);
+        if let Some((purpose, became)) = heard {
+            self.became(purpose, became);
+        }
+        self.grant();
+    }
+
+    fn became(&mut self, purpose: Purpose, became: Became) {
+        match purpose {
+            Purpose::Clock(clock) => self.clock_read(clock, became),
+            Purpose::Info(surface) => self.info_came(surface, became),
+            Purpose::Carried(number) => self.part_became(number, became),
+            Purpose::CreateKey(key) => {
+                let answer = match became {
+                    Became::Done(text) => listen_key(&text).ok_or(None),
+                    Became::Wait(ms) => Err(Some(ms)),
+                    Became::Refused(_) | Became::Unknown => Err(None),
+                };
+                self.stream(key, sans_io::Input::Key(answer));
+            }
+            Purpose::RenewKey(key) => {
+                let dead = windvane_venue::error::code::INVALID_LISTEN_KEY.code;
+                let renewal = match became {
+                    Became::Done(_) => sans_io::Renewal::Done,
+                    Became::Refused(Some(code)) if code == dead => sans_io::Renewal::Dead,
+                    _ => sans_io::Renewal::Failed,
+                };
+                self.stream(key, sans_io::Input::Renewed(renewal));
+            }
+            Purpose::Depth(id) => match became {
+                Became::Done(text) => {
+                    self.with_pulse(|pulse, now, outs| pulse.depth(now, id, Some(&text), outs));
+                }
+                _ => self.depth_again.push((self.now_ns + AGAIN_NS, id)),
+            },
+        }
+    }
+
+    fn fetch_depth(&mut self, id: InstrumentId) {
+        let instrument = self
+            .pulse
+            .as_ref()
+            .and_then(|pulse| pulse.engine().instrument(id));
+        let Some(instrument) = instrument else { return };
+        let mut parameters = Parameters::new();
+        parameters.push("symbol", instrument.symbol.as_str());
+        parameters.push("limit", "1000");
+        if let Some(route) = route::named(&format!("{}.depth", instrument.surface)) {
+            self.call(route, parameters, Lane::Query, 0, Purpose::Depth(id));
+        }
+    }
+
+    fn not_opened(&mut self, key: StreamKey, link: u64, answer: Option<&Answer>) {
+        let pause_ms = answer.and_then(|answer| {
+            let after = answer
+                .header("retry-after")
+                .and_then(|text| text.parse::<u64>().ok());
+            let after_ms = after.map(|seconds| seconds * 1_000);
+            let surface = venue_surface(key.surface);
+            self.client
+                .heed(surface, answer.status, after_ms, self.now_ns)
+        });
+        self.stream(key, sans_io::Input::NotOpened(link, pause_ms));
+    }
+
+    /// Something happened to a stream; what it then wants is done.
+    fn stream(&mut self, key: StreamKey, input: sans_io::Input<String>) {
+        let Some(place) = self.streams.iter().position(|stream| stream.key == key) else {
+            return;
+        };
+        self.streams[place].handle(self.now_ns, input);
+        while let Some(want) = self.streams[place].poll() {
+            self.want(key, want);
+        }
+    }
+
+    fn want(&mut self, key: StreamKey, want: Want) {
+        let surface = key.surface;
+        match want {
+            Want::CreateKey => {
+                self.key_call(key, "create_listen_key", None, Purpose::CreateKey(key))
+            }
+            Want::RenewKey(text) => {
+                self.key_call(
+                    key,
+                    "keepalive_listen_key",
+                    Some(text),
+                    Purpose::RenewKey(key),
+                );
+            }
+            Want::Open(link, target) => {
+                let stopped = self.client.stopped_ms(venue_surface(surface), self.now_ns);
+                match stopped {
+                    // A ban is of the address: a handshake would prolong it as a request does.
+                    Some(ms) => self.stream(key, sans_io::Input::NotOpened(link, Some(ms))),
+                    None => self.outs.push_back(Out::Open(key, link, target)),
+                }
+            }
+            Want::Say(link, text) => self.outs.push_back(Out::Say(key, link, text)),
+            Want::Ping(link) => self.outs.push_back(Out::Ping(key, link)),
+            Want::Close(link) => self.outs.push_back(Out::Close(key, link)),
+            Want::Frame(text) if key.user => {
+                self.with_pulse(|pulse, now, outs| pulse.user(now, surface, &text, outs));
+            }
+            Want::Frame(text) => {
+                self.with_pulse(|pulse, now, outs| pulse.frame(now, surface, &text, outs));
+            }
+            Want::Connected if key.user => self.live(LiveInput::StreamUp { surface }),
+            Want::Gap if key.user => self.live(LiveInput::StreamDown { surface }),
+            Want::Alive if key.user => self.live(LiveInput::StreamAlive { surface }),
+            Want::Gap => self.with_pulse(|pulse, now, outs| pulse.interrupted(now, surface, outs)),
+            Want::Connected | Want::Alive => {}
+        }
+    }
+
+    fn live(&mut self, input: LiveInput) {
+        self.with_pulse(|pulse, now, outs| pulse.handle(now, Input::Live(&input), outs));
+    }
+
+    fn key_call(
+        &mut self,
+        key: StreamKey,
+        name: &str,
+        listen_key: Option<String>,
+        purpose: Purpose,
+    ) {
+        let Some(route) = route::named(&format!("{}.{name}", key.surface)) else {
+            return;
+        };
+        let mut parameters = Parameters::new();
+        let takes_key = route.params.iter().any(|param| param.name == "listenKey");
+        if let Some(text) = listen_key.filter(|_| takes_key) {
+            parameters.push("listenKey", text);
+        }
+        self.call(route, parameters, Lane::Heartbeat, 0, purpose);
+    }
+
+    /// It runs: for the witness.
+    fn tell_running(&mut self, epoch: u64, verdict: &str) {
+        self.outs
+            .push_back(Out::Seen(Seen::Process(ProcessSeen::Running {
+                process: self.life,
+                epoch,
+                journal: verdict.to_owned(),
+            })));
+    }
+}
+
+fn listen_key(text: &str) -> Option<String> {
+    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
+    let key = answer.get("listenKey")?.as_str()?;
+    (!key.is_empty()).then(|| key.to_owned())
+}
+
+/// The venue's word for a surface of the engine.
+pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
+    match surface {
+        Surface::Spot => windvane_venue::route::Surface::Spot,
+        Surface::Futures => windvane_venue::route::Surface::Futures,
+    }
+}
+
+/// The lane of an engine's request (`node/src/live/carrier`).
+const fn lane(request: &Request) -> Lane {
+    match request {
+        Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. } => {
+            Lane::Cancel
+        }
+        Request::Countdown { .. } => Lane::Heartbeat,
+        Request::Query { .. } | Request::Read(_) => Lane::Reconcile,
+        Request::Place(_)
+        | Request::PlaceBatch(_)
+        | Request::SetPositionMode { .. }
+        | Request::SetLeverage { .. } => Lane::Place,
+    }
+}

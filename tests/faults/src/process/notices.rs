@@ -1,0 +1,148 @@
+//! What people are told, and what the engine believes, in the witness's plain words.
+
+use windvane_engine::effect::Adjustment;
+use windvane_engine::holding::Ledger;
+use windvane_engine::{Engine, InstrumentId, Notice, StrategyId};
+
+use crate::witness::{BalanceView, OrderView, PositionView, Seen, StrategyView, View};
+
+/// The entry of a notice, where it has one.
+pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
+    let name = |id: InstrumentId| engine.instrument(id).map(|i| i.name()).unwrap_or_default();
+    match notice {
+        Notice::State {
+            from, to, doubts, ..
+        } => Some(Seen::State {
+            from: from.as_str().to_owned(),
+            to: to.as_str().to_owned(),
+            doubts: doubts.iter().map(ToString::to_string).collect(),
+        }),
+        Notice::Filled { order, fill, .. } => {
+            let instrument = engine.instrument(order.instrument())?;
+            Some(Seen::Booked {
+                process: life,
+                instrument: instrument.name(),
+                client_order_id: order.client_order_id.as_str().to_owned(),
+                trade_id: fill.trade_id.0,
+                qty: instrument.qty(fill.qty.0).to_string(),
+            })
+        }
+        Notice::Adjusted { adjustment, .. } => {
+            let (kind, of, from, to) = match adjustment {
+                Adjustment::Balance {
+                    surface,
+                    asset,
+                    from,
+                    to,
+                } => {
+                    let asset = &engine.assets()[usize::from(asset.0)];
+                    let text = |amount: &windvane_engine::Amount| amount.to_decimal().to_string();
+                    (
+                        "balance",
+                        format!("{surface}:{asset}"),
+                        text(from),
+                        text(to),
+                    )
+                }
+                Adjustment::Position {
+                    instrument,
+                    from,
+                    to,
+                    ..
+                } => {
+                    let rules = engine.instrument(*instrument)?;
+                    let text = |qty: &i64| rules.qty(*qty).to_string();
+                    ("position", name(*instrument), text(from), text(to))
+                }
+                Adjustment::Absent { order } => {
+                    let id = engine
+                        .order(*order)
+                        .map(|order| order.client_order_id.to_string());
+                    (
+                        "absent",
+                        id.unwrap_or_default(),
+                        String::new(),
+                        String::new(),
+                    )
+                }
+            };
+            Some(Seen::Adjusted {
+                process: life,
+                kind: kind.to_owned(),
+                of,
+                from,
+                to,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// What the engine believes.
+pub fn view(engine: &Engine) -> View {
+    let ledgers = engine.ledgers();
+    let strategies = ledgers.strategies.iter().enumerate();
+    View {
+        state: engine.run_state().as_str().to_owned(),
+        doubts: engine.doubts().iter().map(ToString::to_string).collect(),
+        epoch: engine.epoch(),
+        orders: orders(engine),
+        positions: positions(engine, &ledgers.account),
+        balances: engine
+            .balances()
+            .map(|(surface, asset, balance)| BalanceView {
+                surface: surface.to_string(),
+                asset: engine.assets()[usize::from(asset.0)].clone(),
+                total: balance.total.to_decimal().normalize().to_string(),
+            })
+            .collect(),
+        strategies: strategies
+            .map(|(place, ledger)| {
+                let id = StrategyId(place as u16);
+                StrategyView {
+                    id: engine.strategy_name(id).unwrap_or_default().to_owned(),
+                    fault: engine.fault(id).map(|fault| fault.as_str().to_owned()),
+                    positions: positions(engine, ledger),
+                }
+            })
+            .collect(),
+    }
+}
+
+fn orders(engine: &Engine) -> Vec<OrderView> {
+    let rows = engine.orders().iter().filter_map(|order| {
+        let instrument = engine.instrument(order.instrument())?;
+        let terms = &order.terms;
+        Some(OrderView {
+            instrument: instrument.name(),
+            strategy: engine.strategy_name(order.strategy)?.to_owned(),
+            client_order_id: order.client_order_id.as_str().to_owned(),
+            order_id: order.venue_order_id.map(|id| id.0),
+            side: terms.side.as_str().to_owned(),
+            price: terms
+                .price
+                .map(|price| instrument.price(price.0).normalize().to_string()),
+            qty: terms
+                .qty
+                .map(|qty| instrument.qty(qty.0).normalize().to_string()),
+            executed_qty: instrument.qty(order.executed_qty).normalize().to_string(),
+            state: order.state.as_str().to_owned(),
+            held: order.held,
+        })
+    });
+    rows.collect()
+}
+
+fn positions(engine: &Engine, ledger: &Ledger) -> Vec<PositionView> {
+    let open = ledger.iter().filter(|(_, _, held)| held.position.qty != 0);
+    let rows = open.filter_map(|(id, side, held)| {
+        let instrument = engine.instrument(id)?;
+        Some(PositionView {
+            instrument: instrument.name(),
+            position_side: side.as_str().to_owned(),
+            qty: instrument.qty(held.position.qty).normalize().to_string(),
+            cost: held.position.cost.to_decimal().normalize().to_string(),
+        })
+    });
+    rows.collect()
+}

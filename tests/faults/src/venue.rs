@@ -1,0 +1,174 @@
+//! The venue of a life: the simulated venue's own state machine, and what of it is witnessed.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde_json::Value;
+use windvane_engine::Time;
+use windvane_server::{
+    AccountKeys, Asked, Frame, Machine, Port, Response, Settings, Source, StreamId,
+};
+use windvane_venue::route::Surface;
+use windvane_venue::sign::Prepared;
+
+use crate::witness::Answer;
+
+/// Where the runtime sends from; others act from elsewhere.
+const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+/// A stream as the world names it.
+pub type LinkName = u64;
+
+/// The venue.
+pub struct Venue {
+    machine: Machine,
+    /// Keys of the accounts; ours is the first.
+    pub keys: Vec<AccountKeys>,
+    streams: BTreeMap<LinkName, StreamId>,
+}
+
+impl Venue {
+    /// A venue with a market of its own.
+    ///
+    /// # Errors
+    /// The server's words.
+    pub fn new(seed: u64, per_second: u32, now_ns: i64) -> Result<Self, String> {
+        let settings = Settings {
+            seed,
+            source: Source::Seeded { per_second },
+            ..Settings::default()
+        };
+        let made = Machine::new(settings, Time(now_ns));
+        let (machine, keys) = made.map_err(|error| error.to_string())?;
+        Ok(Self {
+            machine,
+            keys,
+            streams: BTreeMap::new(),
+        })
+    }
+
+    /// Time passes.
+    pub fn advance(&mut self, now_ns: i64) {
+        self.machine.advance(Time(now_ns));
+    }
+
+    /// A request arrives: the venue's own answer, and what goes onto the wire.
+    pub fn request(
+        &mut self,
+        surface: Surface,
+        prepared: &Prepared,
+        now_ns: i64,
+    ) -> (Option<Answer>, Option<Answer>) {
+        let headers = prepared.headers.iter();
+        let headers: Vec<_> = headers
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let method = prepared.method.to_string();
+        let asked = Asked {
+            port: port(surface),
+            ip: IP,
+            method: &method,
+            path: &prepared.path,
+            query: prepared.query.as_deref().unwrap_or_default(),
+            headers: &headers,
+            body: prepared.body.as_deref().unwrap_or_default().as_bytes(),
+        };
+        let answered = self.machine.request(&asked, Time(now_ns));
+        (answered.own.map(answer), answered.sent.map(answer))
+    }
+
+    /// A handshake arrives.
+    ///
+    /// # Errors
+    /// Its answer.
+    pub fn connect(
+        &mut self,
+        link: LinkName,
+        surface: Surface,
+        target: &str,
+        now_ns: i64,
+    ) -> Result<(), Answer> {
+        let made = self
+            .machine
+            .connect(port(surface), IP, target, Time(now_ns));
+        let stream = made.map_err(answer)?;
+        self.streams.insert(link, stream);
+        Ok(())
+    }
+
+    /// A client's message arrives.
+    pub fn say(&mut self, link: LinkName, text: &str, now_ns: i64) {
+        if let Some(stream) = self.streams.get(&link) {
+            self.machine.say(*stream, text, Time(now_ns));
+        }
+    }
+
+    /// The connection is gone.
+    pub fn hang_up(&mut self, link: LinkName) {
+        if let Some(stream) = self.streams.remove(&link) {
+            self.machine.hang_up(stream);
+        }
+    }
+
+    /// Everything that the streams have said: texts, or that one ended.
+    pub fn said(&mut self) -> Vec<(LinkName, Option<String>)> {
+        let mut said = Vec::new();
+        let mut gone = Vec::new();
+        for (link, stream) in &self.streams {
+            while let Some(frame) = self.machine.poll(*stream) {
+                match frame {
+                    Frame::Text(text) => said.push((*link, Some(text))),
+                    Frame::Closed => {
+                        said.push((*link, None));
+                        gone.push(*link);
+                        break;
+                    }
+                }
+            }
+        }
+        for link in gone {
+            self.streams.remove(&link);
+        }
+        said
+    }
+
+    /// Asks the control port.
+    pub fn control(&mut self, method: &str, target: &str, body: &str, now_ns: i64) -> Answer {
+        answer(
+            self.machine
+                .control(method, target, body.as_bytes(), Time(now_ns)),
+        )
+    }
+
+    /// The truth of our account; brief, without what is over.
+    pub fn truth(&mut self, brief: bool, now_ns: i64) -> Value {
+        let target = if brief {
+            "/state?account=0&brief=true"
+        } else {
+            "/state?account=0"
+        };
+        let answer = self.control("GET", target, "", now_ns);
+        answer.json().unwrap_or(Value::Null)
+    }
+}
+
+fn answer(response: Response) -> Answer {
+    Answer {
+        status: response.status,
+        headers: response
+            .headers
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+        body: response.body,
+    }
+}
+
+const fn port(surface: Surface) -> Port {
+    match surface {
+        Surface::Spot => Port::Spot,
+        Surface::Futures => Port::Futures,
+        Surface::Chain => Port::Chain,
+        Surface::Rpc => Port::Rpc,
+    }
+}

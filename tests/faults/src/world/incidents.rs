@@ -1,0 +1,318 @@
+//! What goes wrong beside the single request: cuts, stalls, bans, kills, stops, clocks, disks, and
+//! others who act. Each kind comes again and again, as often as the seed drew.
+
+use serde_json::{Value, json};
+use windvane_engine::input::Command;
+
+use super::net::{PUBLIC, REST, USER};
+use super::{Event, MS, S, Standing, World};
+use crate::process::In;
+use crate::witness::{ProcessSeen, Seen};
+
+/// A kind of incident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incident {
+    /// A stream is cut.
+    Cut,
+    /// A stream dies without a word.
+    HalfOpen,
+    /// A channel is held back.
+    Stall,
+    /// The address is banned, or told to wait.
+    Ban,
+    /// The process is killed.
+    Crash,
+    /// It is stopped for a while.
+    Pause,
+    /// Its wall clock jumps.
+    Clock,
+    /// The venue's clock is wrong for a while.
+    Skew,
+    /// The disk is slow, hangs or fails.
+    Disk,
+    /// Others act.
+    Others,
+    /// Listen keys expire.
+    Keys,
+    /// The operator commands.
+    Operator,
+    /// The operator lets it go on.
+    GoOn,
+}
+
+impl Incident {
+    const ALL: [Self; 12] = [
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Stall,
+        Self::Ban,
+        Self::Crash,
+        Self::Pause,
+        Self::Clock,
+        Self::Skew,
+        Self::Disk,
+        Self::Others,
+        Self::Keys,
+        Self::Operator,
+    ];
+}
+
+impl World {
+    pub(super) fn plan_incidents(&mut self) {
+        for incident in Incident::ALL {
+            self.plan(incident);
+        }
+    }
+
+    /// Plans the next of a kind, if the seed has any.
+    fn plan(&mut self, incident: Incident) {
+        let faults = &self.mix.faults;
+        let mean_s = match incident {
+            Incident::Cut => faults.cut_s,
+            Incident::HalfOpen => faults.half_open_s,
+            Incident::Stall => faults.stall_s,
+            Incident::Ban => faults.ban_s,
+            Incident::Crash => faults.crash_s,
+            Incident::Pause => faults.pause_s,
+            Incident::Clock => faults.clock_s,
+            Incident::Skew => faults.skew_s,
+            Incident::Disk => faults.disk_s,
+            Incident::Others => faults.others_s,
+            Incident::Keys => faults.keys_s,
+            Incident::Operator => faults.operator_s,
+            Incident::GoOn => 0,
+        };
+        if mean_s > 0 {
+            let at_ns = self.now_ns + self.chance.wait_ns(mean_s);
+            self.queue.put(at_ns, Event::Incident(incident));
+        }
+    }
+
+    pub(super) fn incident(&mut self, incident: Incident) {
+        if !self.faults_on {
+            return;
+        }
+        self.plan(incident);
+        match incident {
+            Incident::Cut => self.cut(),
+            Incident::HalfOpen => self.half_open(),
+            Incident::Stall => self.stall(),
+            Incident::Ban => self.ban(),
+            Incident::Crash => {
+                // In the middle of what it does next, and sometimes in the middle of its recovery.
+                self.crash_after = Some(self.chance.below(40));
+            }
+            Incident::Pause => self.pause(),
+            Incident::Clock => self.jump(),
+            Incident::Skew => {
+                let ms = self.chance.between(-4_000, 4_000);
+                let for_ms = self.chance.between(1_000, 90_000);
+                self.switch(&json!({"fault": "skew", "ms": ms, "for_ms": for_ms}));
+            }
+            Incident::Disk => self.disk_trouble(),
+            Incident::Others => self.others(),
+            Incident::Keys => {
+                let silent = self.chance.chance(500_000);
+                self.act(&json!({"act": "expire_listen_key", "silent": silent}));
+            }
+            Incident::Operator => {
+                let commands = [Command::Pause, Command::Halt, Command::Flatten];
+                let command = self
+                    .chance
+                    .pick(&commands)
+                    .copied()
+                    .unwrap_or(Command::Pause);
+                self.tell(format!("the operator: {command:?}"));
+                self.deliver(self.life, In::Command(command));
+                let at_ns = self.now_ns + self.chance.between(S, 60 * S);
+                self.queue.put(at_ns, Event::Incident(Incident::GoOn));
+            }
+            Incident::GoOn => {
+                self.tell("the operator: resume".to_owned());
+                self.deliver(self.life, In::Command(Command::Resume));
+            }
+        }
+    }
+
+    fn tell(&mut self, words: String) {
+        self.see(Seen::Fault(words));
+    }
+
+    fn a_link(&mut self) -> Option<u64> {
+        let up = self.links.iter().filter(|(_, link)| link.up);
+        let names: Vec<_> = up.map(|(name, _)| *name).collect();
+        self.chance.pick(&names).copied()
+    }
+
+    fn cut(&mut self) {
+        let Some(name) = self.a_link() else { return };
+        self.tell(format!("stream {name:x} is cut"));
+        self.venue.hang_up(name);
+        self.ended(name);
+    }
+
+    fn half_open(&mut self) {
+        let Some(name) = self.a_link() else { return };
+        self.tell(format!("stream {name:x} dies"));
+        if let Some(link) = self.links.get_mut(&name) {
+            link.dead = true;
+        }
+    }
+
+    fn stall(&mut self) {
+        let for_ms = self.chance.between(200, 20_000);
+        for channel in [REST, USER, PUBLIC] {
+            if self.chance.chance(500_000) {
+                let jitter_ns = self.chance.between(0, 2 * S);
+                self.stalls[channel] = (self.now_ns + for_ms * MS, jitter_ns);
+                self.tell(format!("channel {channel} stalls for {for_ms} ms"));
+            }
+        }
+    }
+
+    fn ban(&mut self) {
+        let for_ms = self.chance.between(2_000, 60_000);
+        let seconds = for_ms / 1_000 + 1;
+        let switch = match self.chance.below(3) {
+            0 => json!({"fault": "ban", "status": 418, "for_ms": for_ms}),
+            1 => json!({"fault": "ban", "status": 429, "retry_after_s": seconds, "for_ms": for_ms}),
+            _ => {
+                json!({"fault": "ban", "status": 429, "route": "futures.new_order", "for_ms": for_ms})
+            }
+        };
+        self.switch(&switch);
+    }
+
+    /// Turns a fault switch of the venue on.
+    fn switch(&mut self, switch: &Value) {
+        self.tell(format!("switch {switch}"));
+        self.venue
+            .control("POST", "/faults", &switch.to_string(), self.now_ns);
+    }
+
+    fn pause(&mut self) {
+        if self.standing != Standing::Running {
+            return;
+        }
+        self.standing = Standing::Paused;
+        let process = self.life;
+        self.see(Seen::Process(ProcessSeen::Paused { process }));
+        let for_ms = self.chance.between(100, 60_000);
+        self.queue
+            .put(self.now_ns + for_ms * MS, Event::Resume(process));
+    }
+
+    fn jump(&mut self) {
+        let most_s = if self.chance.chance(200_000) {
+            3_600
+        } else {
+            10
+        };
+        let by_ns = self.chance.between(-most_s * S, most_s * S);
+        self.wall_offset_ns += by_ns;
+        self.tell(format!("the wall clock jumps by {} ms", by_ns / MS));
+    }
+
+    fn disk_trouble(&mut self) {
+        if self.chance.chance(250_000) {
+            self.tell("the disk fails".to_owned());
+            self.disk.failed = true;
+            self.disk_fails_until = self.now_ns + self.chance.between(0, 10 * S);
+            self.deliver(self.life, In::Failed);
+        } else {
+            let for_ms = self.chance.between(10, 20_000);
+            self.tell(format!("the disk hangs for {for_ms} ms"));
+            self.disk_hangs_until = self.now_ns + for_ms * MS;
+        }
+    }
+
+    /// Makes something happen at the venue.
+    fn act(&mut self, act: &Value) {
+        let answer = self
+            .venue
+            .control("POST", "/act", &act.to_string(), self.now_ns);
+        let done = answer.status == 200;
+        self.see(Seen::Act {
+            act: act.clone(),
+            done,
+        });
+        self.carry_frames();
+    }
+
+    fn others(&mut self) {
+        let name = self
+            .setup
+            .names
+            .first()
+            .map_or("BTCUSDT", |name| name.symbol.as_str());
+        let symbol = name.to_owned();
+        let side = if self.chance.chance(500_000) {
+            "BUY"
+        } else {
+            "SELL"
+        };
+        let qty = format!("0.00{}", self.chance.between(1, 9));
+        let act = match self.chance.below(8) {
+            0 | 1 => {
+                json!({"act": "place", "symbol": symbol, "side": side, "type": "MARKET", "quantity": qty})
+            }
+            2 => {
+                let price = if side == "BUY" { "58000" } else { "62000" };
+                json!({"act": "place", "symbol": symbol, "side": side, "price": price, "quantity": qty})
+            }
+            3 => {
+                let rates = ["0.0001", "-0.0002", "0.0003"];
+                let rate = self.chance.pick(&rates).copied().unwrap_or("0");
+                json!({"act": "funding", "symbol": symbol, "rate": rate})
+            }
+            4 => json!({"act": "transfer", "from": "spot", "asset": "USDT", "amount": "12.5"}),
+            5 => json!({"act": "adl", "symbol": symbol, "quantity": qty}),
+            6 => return self.someone_fills(),
+            _ => {
+                json!({"act": "deposit", "surface": "futures", "asset": "USDT", "amount": "7", "cause": "ADMIN_DEPOSIT"})
+            }
+        };
+        self.act(&act);
+    }
+
+    /// One of the open orders is filled, in part, or ended by the venue.
+    fn someone_fills(&mut self) {
+        let truth = self.venue.truth(true, self.now_ns);
+        let orders = truth["accounts"][0]["orders"].as_array().cloned();
+        let orders = orders.unwrap_or_default();
+        let Some(order) = self.chance.pick(&orders).cloned() else {
+            return;
+        };
+        let mut act = json!({"act": "fill", "surface": order["surface"], "symbol": order["symbol"], "order_id": order["order_id"]});
+        if self.chance.chance(300_000) {
+            act["act"] = json!("expire");
+        } else if self.chance.chance(500_000) {
+            act["quantity"] = json!("0.002");
+        }
+        self.act(&act);
+    }
+
+    /// From here on nothing goes wrong any more, and what did is over.
+    pub(super) fn end_faults(&mut self) {
+        self.faults_on = false;
+        self.faults_ended_ns = self.now_ns;
+        self.see(Seen::FaultsEnded);
+        self.venue.control("DELETE", "/faults", "", self.now_ns);
+        self.crash_after = None;
+        self.stalls = [(0, 0); 3];
+        self.disk_hangs_until = 0;
+        self.disk_fails_until = 0;
+        let dead = self.links.iter().filter(|(_, link)| link.dead && link.up);
+        let dead: Vec<_> = dead.map(|(name, _)| *name).collect();
+        for name in dead {
+            self.venue.hang_up(name);
+            self.ended(name);
+        }
+        if self.standing == Standing::Paused {
+            self.resume(self.life);
+        }
+        self.start();
+        self.deliver(self.life, In::Command(Command::Resume));
+        self.queue.put(self.now_ns + S, Event::LookForRest);
+    }
+}

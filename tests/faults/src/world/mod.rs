@@ -1,0 +1,491 @@
+//! One life: the venue, the links, the disk and one process at a time, in virtual time. What
+//! happens at the same moment happens in the order in which it was put into the queue.
+//!
+//! What may never enter here: rules of the venue and of the runtime. The world carries, delays,
+//! loses and kills.
+
+mod incidents;
+mod net;
+mod rest;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use windvane_engine::codec::{self, RecordBody};
+use windvane_engine::record::Block;
+use windvane_engine::{ClientOrderId, Input, Intent};
+
+use crate::disk::{Damage, Disk, Written};
+use crate::log::Log;
+use crate::mix::Mix;
+use crate::process::{Given, In, Out, Process, Setup, StreamKey};
+use crate::queue::Queue;
+use crate::random::Random;
+use crate::venue::{LinkName, Venue};
+use crate::witness::{ProcessSeen, Seen};
+
+use incidents::Incident;
+use net::{Flight, Link};
+
+/// A millisecond.
+pub const MS: i64 = 1_000_000;
+/// A second.
+pub const S: i64 = 1_000 * MS;
+/// When every life begins, Unix nanoseconds.
+pub const BORN_NS: i64 = 1_723_161_253 * S;
+/// The venue lets time pass so often: it looks at countdowns every 10 ms, this world more seldom.
+const VENUE_TICK_NS: i64 = 100 * MS;
+/// A journal that waits longer says so.
+const DISK_STALL_NS: i64 = 250 * MS;
+/// Truth and view are witnessed so often.
+const SAMPLE_NS: i64 = 60 * S;
+
+/// What is going to happen.
+#[derive(Debug)]
+pub enum Event {
+    /// The venue lets time pass.
+    Venue,
+    /// A request arrives at the venue.
+    Arrive(Box<Flight>),
+    /// A handshake arrives at the venue.
+    Handshake(LinkName, String),
+    /// A client's message arrives at the venue.
+    Said(LinkName, String),
+    /// Something reaches the process of this life.
+    Deliver(u32, In),
+    /// A frame reaches it; the event that it is, for user streams.
+    Frame(LinkName, Option<u64>, String),
+    /// The process asked to be woken.
+    Wake(u32),
+    /// The disk is done with what it was given.
+    Sync,
+    /// Whether the disk took too long is looked at.
+    DiskLate(u32, u64),
+    /// A process starts.
+    Start,
+    /// A stopped process goes on.
+    Resume(u32),
+    /// Something goes wrong.
+    Incident(Incident),
+    /// Truth and view are witnessed.
+    Sample,
+    /// No faults from here on.
+    FaultsEnd,
+    /// Whether everything is at rest is looked at.
+    LookForRest,
+}
+
+/// How the process stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Gone,
+    Running,
+    Paused,
+}
+
+/// A world.
+pub struct World {
+    setup: Arc<Setup>,
+    mix: Mix,
+    venue: Venue,
+    disk: Disk,
+    process: Option<Process>,
+    standing: Standing,
+    backlog: VecDeque<In>,
+    life: u32,
+    queue: Queue<Event>,
+    /// What is seen.
+    pub log: Log,
+    now_ns: i64,
+    /// The process's wall clock less the true one.
+    wall_offset_ns: i64,
+    net: Random,
+    chance: Random,
+    links: BTreeMap<LinkName, Link>,
+    /// Until when a channel is held back, and how much later it is released.
+    stalls: [(i64, i64); 3],
+    /// The process is killed after so many effects.
+    crash_after: Option<u64>,
+    wake_ns: i64,
+    user_events: u64,
+    disk_sync_put: bool,
+    disk_hangs_until: i64,
+    disk_fails_until: i64,
+    /// Blocks that the disk was given so far, and the number at which it was last looked at.
+    disk_given: u64,
+    disk_told_late: bool,
+    /// Client order ids of the intents in blocks on their way.
+    intended: BTreeMap<u64, Vec<String>>,
+    faults_on: bool,
+    faults_ended_ns: i64,
+    done: bool,
+    /// Kills so far.
+    pub crashes: u32,
+}
+
+impl World {
+    /// A world whose process is about to start.
+    pub fn new(setup: Arc<Setup>, mix: Mix, venue: Venue, hours_ms: i64, keep_all: bool) -> Self {
+        let seed = mix.terms.seed;
+        let log = Log::new(&mix.terms, BORN_NS, keep_all);
+        let mut world = Self {
+            setup,
+            venue,
+            disk: Disk::new(),
+            process: None,
+            standing: Standing::Gone,
+            backlog: VecDeque::new(),
+            life: 0,
+            queue: Queue::default(),
+            log,
+            now_ns: BORN_NS,
+            wall_offset_ns: 0,
+            net: Random::of(seed, "net"),
+            chance: Random::of(seed, "incidents"),
+            links: BTreeMap::new(),
+            stalls: [(0, 0); 3],
+            crash_after: None,
+            wake_ns: i64::MAX,
+            user_events: 0,
+            disk_sync_put: false,
+            disk_hangs_until: 0,
+            disk_fails_until: 0,
+            disk_given: 0,
+            disk_told_late: false,
+            intended: BTreeMap::new(),
+            faults_on: true,
+            faults_ended_ns: i64::MAX,
+            done: false,
+            crashes: 0,
+            mix,
+        };
+        world.queue.put(BORN_NS + VENUE_TICK_NS, Event::Venue);
+        world.queue.put(BORN_NS + 10 * MS, Event::Start);
+        world.queue.put(BORN_NS + SAMPLE_NS, Event::Sample);
+        world.queue.put(BORN_NS + hours_ms * MS, Event::FaultsEnd);
+        world.plan_incidents();
+        world
+    }
+
+    /// Lives to the end: at rest, or a broken rule.
+    pub fn live(&mut self) {
+        while !self.done && self.log.broken.is_none() {
+            let Some((at_ns, event)) = self.queue.take() else {
+                return;
+            };
+            self.now_ns = at_ns;
+            self.happen(event);
+        }
+        if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
+            self.log.effect(&chain.hash);
+        }
+    }
+
+    /// How long it lived, seconds.
+    pub const fn age_s(&self) -> i64 {
+        (self.now_ns - BORN_NS) / S
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Venue => {
+                self.venue.advance(self.now_ns);
+                self.carry_frames();
+                self.queue.put(self.now_ns + VENUE_TICK_NS, Event::Venue);
+            }
+            Event::Arrive(flight) => self.arrive(*flight),
+            Event::Handshake(name, target) => self.handshake(name, &target),
+            Event::Said(name, text) => {
+                self.venue.say(name, &text, self.now_ns);
+                self.carry_frames();
+            }
+            Event::Deliver(life, happened) => self.deliver(life, happened),
+            Event::Frame(name, event, text) => self.frame_comes(name, event, text),
+            Event::Wake(life) => {
+                if life == self.life {
+                    self.wake_ns = i64::MAX;
+                    self.deliver(life, In::Wake);
+                }
+            }
+            Event::Sync => self.sync(),
+            Event::DiskLate(life, given) => self.disk_late(life, given),
+            Event::Start => self.start(),
+            Event::Resume(life) => self.resume(life),
+            Event::Incident(incident) => self.incident(incident),
+            Event::Sample => {
+                self.sample();
+                self.queue.put(self.now_ns + SAMPLE_NS, Event::Sample);
+            }
+            Event::FaultsEnd => self.end_faults(),
+            Event::LookForRest => self.look_for_rest(),
+        }
+    }
+
+    fn see(&mut self, seen: Seen) {
+        self.log.see(self.now_ns, seen);
+    }
+
+    fn wall_ns(&self) -> i64 {
+        self.now_ns + self.wall_offset_ns
+    }
+}
+
+/// The process.
+impl World {
+    fn start(&mut self) {
+        if self.standing != Standing::Gone {
+            return;
+        }
+        self.life += 1;
+        self.standing = Standing::Running;
+        self.wake_ns = i64::MAX;
+        self.see(Seen::Process(ProcessSeen::Started { process: self.life }));
+        let unix_s = (self.wall_ns() / S).unsigned_abs();
+        let given = Given {
+            remembered: self.disk.recover(),
+            verdict: self.disk.verdict(),
+            epoch: self.disk.reserve_epoch(unix_s),
+            latch: self.disk.latch,
+        };
+        let setup = Arc::clone(&self.setup);
+        let process = Process::start(setup, self.life, given, self.now_ns, self.wall_ns());
+        self.process = Some(process);
+        self.drain();
+    }
+
+    fn deliver(&mut self, life: u32, happened: In) {
+        if life != self.life {
+            return;
+        }
+        match self.standing {
+            Standing::Gone => {}
+            Standing::Paused => self.backlog.push_back(happened),
+            Standing::Running => {
+                self.witness_delivery(&happened);
+                let wall_ns = self.wall_ns();
+                if let Some(process) = &mut self.process {
+                    process.handle(self.now_ns, wall_ns, happened);
+                }
+                self.drain();
+            }
+        }
+    }
+
+    fn witness_delivery(&mut self, happened: &In) {
+        match happened {
+            In::Answer(request, answer) => {
+                let (request, answer) = (*request, answer.clone());
+                self.see(Seen::Heard { request, answer });
+            }
+            In::Opened(key, link) => self.see_stream(*key, *link, true),
+            In::Closed(key, link) => self.see_stream(*key, *link, false),
+            _ => {}
+        }
+    }
+
+    fn see_stream(&mut self, key: StreamKey, link: u64, up: bool) {
+        self.see(Seen::Stream {
+            stream: net::link_name(self.life, key, link),
+            surface: key.surface.to_string(),
+            user: key.user,
+            up,
+        });
+    }
+
+    /// Does what the process wants done, and kills it in the middle if that is due.
+    fn drain(&mut self) {
+        while let Some(out) = self.process.as_mut().and_then(Process::poll) {
+            if let Some(left) = &mut self.crash_after {
+                if *left == 0 {
+                    return self.crash();
+                }
+                *left -= 1;
+            }
+            self.carry_out(out);
+        }
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        if let Some(how) = process.broken.take() {
+            self.log
+                .fail(self.now_ns, "a process starts and goes on", how);
+            return;
+        }
+        let wake_ns = process.wake_ns();
+        if wake_ns < self.wake_ns {
+            // Never at once: what is due forever must not stop the world.
+            self.wake_ns = wake_ns.max(self.now_ns + MS / 10);
+            self.queue.put(self.wake_ns, Event::Wake(self.life));
+        }
+    }
+
+    fn carry_out(&mut self, out: Out) {
+        match out {
+            Out::Send(wire) => self.send(wire),
+            Out::Open(key, link, target) => self.open(key, link, target),
+            Out::Say(key, link, text) => self.say(key, link, text),
+            Out::Ping(key, link) => self.ping(key, link),
+            Out::Close(key, link) => self.close(key, link),
+            Out::Begin(head, base) => self.disk.begin(head, base),
+            Out::Append(block) => self.append(block),
+            Out::Roll(head, base) => {
+                if self.disk_fails_until > self.now_ns {
+                    self.queue
+                        .put(self.now_ns + MS, Event::Deliver(self.life, In::Failed));
+                } else {
+                    self.disk.roll(head, base);
+                    self.disk_is_given();
+                }
+            }
+            Out::Latch(latch) => self.disk.latch = latch,
+            Out::Seen(seen) => self.see(seen),
+        }
+    }
+
+    /// Kills the process: nothing of it is left but what the disk has.
+    fn crash(&mut self) {
+        self.crash_after = None;
+        self.crashes += 1;
+        if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
+            self.log.effect(&chain.hash);
+        }
+        self.process = None;
+        self.standing = Standing::Gone;
+        self.backlog.clear();
+        self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
+        let faults = &self.mix.faults;
+        let damage = if self.chance.chance(faults.rolled_back_ppm) {
+            Damage::RolledBack
+        } else if self.chance.chance(faults.torn_ppm) {
+            Damage::Torn
+        } else {
+            Damage::None
+        };
+        self.disk.crash(damage, &mut self.chance);
+        self.intended.clear();
+        let names: Vec<_> = self.links.keys().copied().collect();
+        for name in names {
+            self.venue.hang_up(name);
+        }
+        self.links.clear();
+        let longest_ms = if self.chance.chance(200_000) {
+            60_000
+        } else {
+            5_000
+        };
+        let away_ms = self.chance.between(50, longest_ms);
+        self.queue.put(self.now_ns + away_ms * MS, Event::Start);
+    }
+
+    fn resume(&mut self, life: u32) {
+        if life != self.life || self.standing != Standing::Paused {
+            return;
+        }
+        self.standing = Standing::Running;
+        self.see(Seen::Process(ProcessSeen::Resumed { process: life }));
+        for happened in std::mem::take(&mut self.backlog) {
+            self.deliver(life, happened);
+        }
+        self.deliver(life, In::Wake);
+    }
+}
+
+/// The disk.
+impl World {
+    fn append(&mut self, block: Block) {
+        let ids = intents(&block, &self.setup.config.strategies, self.disk.epoch);
+        for id in &ids {
+            self.see(Seen::Intended {
+                process: self.life,
+                client_order_id: id.clone(),
+            });
+        }
+        if !ids.is_empty() {
+            self.intended.insert(block.last_record, ids);
+        }
+        self.disk.append(block);
+        self.disk_is_given();
+    }
+
+    fn disk_is_given(&mut self) {
+        self.disk_given += 1;
+        if !self.disk_sync_put && self.disk.is_busy() {
+            self.disk_sync_put = true;
+            let slow_ms = if self.net.chance(2_000) { 40 } else { 1 };
+            let took = self.net.between(MS / 20, slow_ms * MS);
+            let at_ns = (self.now_ns + took).max(self.disk_hangs_until);
+            self.queue.put(at_ns, Event::Sync);
+            let late = Event::DiskLate(self.life, self.disk_given);
+            if at_ns > self.now_ns + DISK_STALL_NS {
+                self.queue.put(self.now_ns + DISK_STALL_NS, late);
+            }
+        }
+    }
+
+    /// Everything on its way is durable.
+    fn sync(&mut self) {
+        self.disk_sync_put = false;
+        if self.disk_hangs_until > self.now_ns {
+            return self.disk_is_given();
+        }
+        let mut last = None;
+        while let Some(written) = self.disk.sync() {
+            let (record, happened) = match written {
+                Written::Block(block) => (block.last_record, In::Durable(block.last_record)),
+                Written::Head(chain) => (chain.last_record, In::Rolled(chain.last_record)),
+            };
+            let later = self.intended.split_off(&(record + 1));
+            let durable = std::mem::replace(&mut self.intended, later);
+            for client_order_ids in durable.into_values() {
+                self.see(Seen::Durable {
+                    process: self.life,
+                    client_order_ids,
+                });
+            }
+            if matches!(happened, In::Rolled(_)) {
+                self.deliver(self.life, happened);
+            } else {
+                last = Some(happened);
+            }
+            if self.process.is_none() {
+                return;
+            }
+        }
+        if let Some(happened) = last {
+            self.deliver(self.life, happened);
+        }
+        if std::mem::take(&mut self.disk_told_late) {
+            self.deliver(self.life, In::Healthy);
+        }
+    }
+
+    fn disk_late(&mut self, life: u32, _given: u64) {
+        if life == self.life && self.disk_sync_put && !self.disk_told_late {
+            self.disk_told_late = true;
+            self.deliver(life, In::Stalled);
+        }
+    }
+}
+
+/// Client order ids of the orders that are intended in a block.
+fn intents(block: &Block, strategies: &[windvane::config::Strategy], epoch: u64) -> Vec<String> {
+    let mut ids = Vec::new();
+    for record in codec::decode(&block.bytes).flatten() {
+        let RecordBody::Input(input) = &record.body else {
+            continue;
+        };
+        let Input::Answer { strategy, intents } = input.as_input() else {
+            continue;
+        };
+        let Some(strategy) = strategies.get(usize::from(strategy.0)) else {
+            continue;
+        };
+        for intent in intents {
+            if let Intent::Submit { order, .. } = intent {
+                let id = ClientOrderId::own(&strategy.id, epoch, *order);
+                ids.push(id.as_str().to_owned());
+            }
+        }
+    }
+    ids
+}

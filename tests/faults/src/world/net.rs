@@ -1,0 +1,461 @@
+//! The links: how long everything takes, what is lost, doubled, spoilt and cut, in each direction.
+//!
+//! What travels on one stream keeps its order unless a fault is drawn, for it is TCP; requests
+//! overtake each other. Requests that place orders are never doubled: no proxy may repeat a POST,
+//! and a venue of these documents takes a client order id again once its order has ended.
+
+use windvane_venue::route::Surface;
+use windvane_venue::sign::Prepared;
+
+use super::{Event, MS, S, World};
+use crate::client::Wire;
+use crate::process::{In, StreamKey, venue_surface};
+use crate::venue::LinkName;
+use crate::witness::{Answer, Request, Seen};
+
+/// Channels that may be held back: requests, user streams, public streams.
+pub const REST: usize = 0;
+/// User streams.
+pub const USER: usize = 1;
+/// Public streams.
+pub const PUBLIC: usize = 2;
+
+/// A request on its way.
+#[derive(Debug)]
+pub struct Flight {
+    life: u32,
+    what: Request,
+    surface: Surface,
+    prepared: Prepared,
+    copy: u32,
+    fate: Fate,
+}
+
+/// What becomes of a request at the venue, and of its answer.
+#[derive(Clone, Debug)]
+enum Fate {
+    /// It is answered.
+    AsIs,
+    /// The venue acts, or does not, and this is answered instead.
+    Instead { acts: bool, answer: Answer },
+    /// Half of the answer comes.
+    Half,
+    /// The venue acts; the connection breaks, and the runtime sees that.
+    Cut,
+    /// The venue acts; nothing ever comes.
+    Silent,
+    /// A second arrival: whatever is answered, nobody hears it.
+    Unheard,
+}
+
+/// A stream's connection.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Whose.
+    pub life: u32,
+    /// Which stream.
+    pub key: StreamKey,
+    /// The process's number of it.
+    pub link: u64,
+    /// The venue has it.
+    pub up: bool,
+    /// Nothing passes any more, and nobody is told.
+    pub dead: bool,
+    /// When the last frame arrives.
+    last_ns: i64,
+}
+
+/// A connection's name in the world.
+pub fn link_name(life: u32, key: StreamKey, link: u64) -> LinkName {
+    let stream = key.surface as u64 * 2 + u64::from(key.user);
+    (u64::from(life) << 32) | (stream << 28) | link
+}
+
+impl World {
+    /// How long a way takes now.
+    fn way_ns(&mut self) -> i64 {
+        let usual = self.net.between(MS / 2, 5 * MS);
+        let faults = &self.mix.faults;
+        if self.faults_on && self.net.chance(faults.slow_ppm) {
+            return usual + self.net.between(0, faults.slow_ms * MS);
+        }
+        usual
+    }
+
+    /// When something that leaves now arrives on a channel.
+    fn arrival_ns(&mut self, channel: usize) -> i64 {
+        let way_ns = self.way_ns();
+        let at_ns = self.now_ns + way_ns;
+        let (until_ns, jitter_ns) = self.stalls[channel];
+        if at_ns >= until_ns {
+            return at_ns;
+        }
+        // Requests come out of a stall in any order, a stream's frames in theirs.
+        let later_ns = if channel == REST {
+            self.net.between(0, 2 * S)
+        } else {
+            jitter_ns
+        };
+        until_ns + later_ns
+    }
+
+    fn draw(&mut self, ppm: impl Fn(&crate::mix::Faults) -> u32) -> bool {
+        let ppm = if self.faults_on {
+            ppm(&self.mix.faults)
+        } else {
+            0
+        };
+        self.net.chance(ppm)
+    }
+}
+
+/// Requests.
+impl World {
+    /// A request leaves the process.
+    pub(super) fn send(&mut self, wire: Wire) {
+        let what = request(self.life, &wire);
+        for part in [&wire.prepared.path, &what.method] {
+            self.log.effect(part.as_bytes());
+        }
+        for part in [&wire.prepared.query, &wire.prepared.body] {
+            self.log
+                .effect(part.as_deref().unwrap_or_default().as_bytes());
+        }
+        self.see(Seen::Sent(what.clone()));
+        if self.draw(|faults| faults.lose_request_ppm) {
+            if self.net.chance(500_000) {
+                let at_ns = self.arrival_ns(REST);
+                let cut = In::Answer(wire.id, None);
+                self.queue.put(at_ns, Event::Deliver(self.life, cut));
+            }
+            return;
+        }
+        let fate = self.fate();
+        let doubles = !matches!(wire.route.name, "spot.new_order" | "futures.new_order");
+        let doubled = doubles && self.draw(|faults| faults.double_ppm);
+        let mut flight = Flight {
+            life: self.life,
+            what,
+            surface: wire.route.surface,
+            prepared: wire.prepared,
+            copy: 0,
+            fate,
+        };
+        if doubled {
+            let copy = Flight {
+                what: flight.what.clone(),
+                prepared: flight.prepared.clone(),
+                copy: 1,
+                fate: Fate::Unheard,
+                ..flight
+            };
+            let at_ns = self.arrival_ns(REST);
+            self.queue.put(at_ns, Event::Arrive(Box::new(copy)));
+        }
+        let at_ns = self.arrival_ns(REST);
+        flight.copy = 0;
+        self.queue.put(at_ns, Event::Arrive(Box::new(flight)));
+    }
+
+    fn fate(&mut self) -> Fate {
+        if self.draw(|faults| faults.lose_answer_ppm) {
+            return if self.net.chance(500_000) {
+                Fate::Cut
+            } else {
+                Fate::Silent
+            };
+        }
+        if self.draw(|faults| faults.unknown_ppm) {
+            let acts = self.net.chance(500_000);
+            let answers = [
+                (503, r#"{"code":-1000,"msg":"Unknown error."}"#),
+                (503, "<html><body>Service Unavailable</body></html>"),
+                (400, r#"{"code":-1000,"msg":"An unknown error occurred."}"#),
+                (400, r#"{"code":-1001,"msg":"Internal error."}"#),
+                (400, r#"{"code":-1006,"msg":"Execution status unknown."}"#),
+                (
+                    400,
+                    r#"{"code":-1007,"msg":"Timeout waiting for response."}"#,
+                ),
+                (504, ""),
+            ];
+            let (status, body) = self.net.pick(&answers).copied().unwrap_or_default();
+            let answer = spoilt(status, body);
+            return Fate::Instead { acts, answer };
+        }
+        if self.draw(|faults| faults.spoil_ppm) {
+            let acts = self.net.chance(500_000);
+            let html = "<!DOCTYPE html><html><body><h1>Bad gateway</h1></body></html>";
+            return match self.net.below(4) {
+                0 => Fate::Half,
+                1 => Fate::Instead {
+                    acts,
+                    answer: spoilt(502, html),
+                },
+                2 => Fate::Instead {
+                    acts,
+                    answer: spoilt(200, html),
+                },
+                _ => Fate::Instead {
+                    acts: true,
+                    answer: spoilt(200, ""),
+                },
+            };
+        }
+        Fate::AsIs
+    }
+
+    /// A request arrives at the venue.
+    pub(super) fn arrive(&mut self, flight: Flight) {
+        let (request, copy) = (flight.what.id, flight.copy);
+        let acts = !matches!(flight.fate, Fate::Instead { acts: false, .. });
+        let mut sent = None;
+        if acts {
+            self.see(Seen::Arrived {
+                request,
+                copy,
+                what: flight.what,
+            });
+            let answered = self
+                .venue
+                .request(flight.surface, &flight.prepared, self.now_ns);
+            if let Some(answer) = answered.0 {
+                self.see(Seen::Answered {
+                    request,
+                    copy,
+                    answer,
+                });
+            }
+            sent = answered.1;
+            self.carry_frames();
+        }
+        let heard = match flight.fate {
+            Fate::AsIs => sent,
+            Fate::Half => sent.map(|mut answer| {
+                let half = answer.body.len() / 2;
+                answer.body = answer.body.chars().take(half).collect();
+                answer
+            }),
+            Fate::Instead { answer, .. } => Some(answer),
+            Fate::Cut => None,
+            Fate::Silent | Fate::Unheard => return,
+        };
+        let at_ns = self.arrival_ns(REST);
+        self.queue.put(
+            at_ns,
+            Event::Deliver(flight.life, In::Answer(request, heard)),
+        );
+    }
+}
+
+/// Streams.
+impl World {
+    /// The process wants a connection.
+    pub(super) fn open(&mut self, key: StreamKey, link: u64, target: String) {
+        let name = link_name(self.life, key, link);
+        self.links.insert(
+            name,
+            Link {
+                life: self.life,
+                key,
+                link,
+                up: false,
+                dead: false,
+                last_ns: 0,
+            },
+        );
+        if self.draw(|faults| faults.lose_request_ppm) {
+            return;
+        }
+        let at_ns = self.arrival_ns(REST);
+        self.queue.put(at_ns, Event::Handshake(name, target));
+    }
+
+    pub(super) fn handshake(&mut self, name: LinkName, target: &str) {
+        let Some(link) = self.links.get(&name) else {
+            return;
+        };
+        let (key, number, life) = (link.key, link.link, link.life);
+        let made = self
+            .venue
+            .connect(name, venue_surface(key.surface), target, self.now_ns);
+        let at_ns = self.arrival_ns(REST);
+        let happened = match made {
+            Ok(()) => {
+                if let Some(link) = self.links.get_mut(&name) {
+                    link.up = true;
+                    // Nothing overtakes the answer to the handshake.
+                    link.last_ns = at_ns;
+                }
+                In::Opened(key, number)
+            }
+            Err(answer) => {
+                self.links.remove(&name);
+                In::NotOpened(key, number, Some(answer))
+            }
+        };
+        self.queue.put(at_ns, Event::Deliver(life, happened));
+    }
+
+    pub(super) fn say(&mut self, key: StreamKey, link: u64, text: String) {
+        let name = link_name(self.life, key, link);
+        if self.links.get(&name).is_some_and(|link| !link.dead) {
+            let at_ns = self.arrival_ns(channel(key));
+            self.queue.put(at_ns, Event::Said(name, text));
+        }
+    }
+
+    /// A PING is answered by whoever holds the other end.
+    pub(super) fn ping(&mut self, key: StreamKey, link: u64) {
+        let name = link_name(self.life, key, link);
+        if self
+            .links
+            .get(&name)
+            .is_some_and(|link| link.up && !link.dead)
+        {
+            let there_ns = self.arrival_ns(channel(key)) - self.now_ns;
+            let at_ns = self.arrival_ns(channel(key)) + there_ns;
+            let pong = In::Pong(key, link);
+            self.queue.put(at_ns, Event::Deliver(self.life, pong));
+        }
+    }
+
+    pub(super) fn close(&mut self, key: StreamKey, link: u64) {
+        let name = link_name(self.life, key, link);
+        self.venue.hang_up(name);
+        self.links.remove(&name);
+    }
+
+    /// Brings what the venue says on its streams on its way.
+    pub(super) fn carry_frames(&mut self) {
+        for (name, text) in self.venue.said() {
+            match text {
+                Some(text) => self.carry_frame(name, text),
+                None => self.ended(name),
+            }
+        }
+    }
+
+    /// The venue ended a connection, or it is cut: what is on its way still comes.
+    pub(super) fn ended(&mut self, name: LinkName) {
+        let Some(link) = self.links.get_mut(&name) else {
+            return;
+        };
+        link.up = false;
+        let (life, key, number, last_ns) = (link.life, link.key, link.link, link.last_ns);
+        let at_ns = self.arrival_ns(channel(key)).max(last_ns + 1);
+        self.queue
+            .put(at_ns, Event::Deliver(life, In::Closed(key, number)));
+    }
+
+    fn carry_frame(&mut self, name: LinkName, text: String) {
+        let Some(link) = self.links.get(&name) else {
+            return;
+        };
+        let (key, dead) = (link.key, link.dead);
+        let event = key.user.then(|| {
+            self.user_events += 1;
+            self.user_events
+        });
+        if let Some(event) = event {
+            self.see(Seen::Emitted {
+                event,
+                surface: key.surface.to_string(),
+                stream: name,
+                text: text.clone(),
+            });
+        }
+        let lost = match key.user {
+            true => self.draw(|faults| faults.event_lost_ppm),
+            false => self.draw(|faults| faults.public_ppm),
+        };
+        if dead || lost {
+            return;
+        }
+        let twice = match key.user {
+            true => self.draw(|faults| faults.event_twice_ppm),
+            false => self.draw(|faults| faults.public_ppm),
+        };
+        let late = match key.user {
+            true => self.draw(|faults| faults.event_late_ppm),
+            false => self.draw(|faults| faults.public_ppm),
+        };
+        let arrival_ns = self.arrival_ns(channel(key));
+        let mut at_ns = arrival_ns;
+        if let Some(link) = self.links.get_mut(&name) {
+            at_ns = at_ns.max(link.last_ns + 1);
+            if !late {
+                link.last_ns = at_ns;
+            }
+        }
+        if late {
+            let most_ms = self.mix.faults.event_late_ms.max(50);
+            at_ns += self.net.between(0, most_ms * MS);
+        }
+        if twice {
+            let again_ns = at_ns + self.net.between(0, 500 * MS);
+            self.queue
+                .put(again_ns, Event::Frame(name, event, text.clone()));
+        }
+        self.queue.put(at_ns, Event::Frame(name, event, text));
+    }
+
+    /// A frame reaches the process.
+    pub(super) fn frame_comes(&mut self, name: LinkName, event: Option<u64>, text: String) {
+        let Some(link) = self.links.get(&name) else {
+            return;
+        };
+        let (life, key, number) = (link.life, link.key, link.link);
+        if let Some(event) = event {
+            self.see(Seen::Delivered {
+                event,
+                stream: name,
+            });
+        }
+        self.deliver(life, In::Text(key, number, text));
+    }
+}
+
+fn channel(key: StreamKey) -> usize {
+    if key.user { USER } else { PUBLIC }
+}
+
+fn spoilt(status: u16, body: &str) -> Answer {
+    Answer {
+        status,
+        headers: Vec::new(),
+        body: body.to_owned(),
+    }
+}
+
+/// A request in the witness's words.
+fn request(process: u32, wire: &Wire) -> Request {
+    let mut params = Vec::new();
+    for part in [&wire.prepared.query, &wire.prepared.body]
+        .into_iter()
+        .flatten()
+    {
+        if part.starts_with('{') {
+            params.push(("body".to_owned(), part.clone()));
+            continue;
+        }
+        for pair in part.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            params.push((decoded(name), decoded(value)));
+        }
+    }
+    Request {
+        id: wire.id,
+        process,
+        surface: wire.route.surface.to_string(),
+        route: wire.route.name.to_owned(),
+        method: wire.prepared.method.to_string(),
+        path: wire.prepared.path.clone(),
+        params,
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let text = percent_encoding::percent_decode_str(text);
+    text.decode_utf8_lossy().into_owned()
+}

@@ -1,0 +1,180 @@
+//! Whether everything is at rest: the runtime is ready, nothing is on its way, and what it believes
+//! is what the venue knows. The checkers compare once more by their own means.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+use windvane_engine::input::Command;
+
+use super::{Event, MS, World};
+use crate::process::In;
+use crate::witness::{Rest, Seen, View};
+
+/// So often it is looked at.
+const LOOK_NS: i64 = 250 * MS;
+
+impl World {
+    /// Witnesses truth and view.
+    pub(super) fn sample(&mut self) {
+        let truth = self.venue.truth(true, self.now_ns);
+        self.see(Seen::Truth(truth));
+        let view = self
+            .process
+            .as_ref()
+            .and_then(crate::process::Process::view);
+        if let Some(view) = view {
+            self.see(Seen::View(view));
+        }
+    }
+
+    /// Looks whether everything is at rest; not being so for too long is a broken rule.
+    pub(super) fn look_for_rest(&mut self) {
+        self.carry_frames();
+        let difference = match self.is_quiet() {
+            Err(why) => vec![why],
+            Ok(view) => {
+                let truth = self.venue.truth(false, self.now_ns);
+                let ours = self.mix.terms.strategies.iter().map(|s| s.id.as_str());
+                let differences = differences(&truth, &view, &ours.collect::<Vec<_>>());
+                if differences.is_empty() {
+                    let rest = Rest {
+                        at_ns: self.now_ns,
+                        truth,
+                        view,
+                    };
+                    self.log.rest(&rest);
+                    self.done = true;
+                    return;
+                }
+                differences
+            }
+        };
+        if self.now_ns > self.faults_ended_ns + self.mix.terms.converge_ns {
+            let how = difference.join("; ");
+            self.log
+                .fail(self.now_ns, "everything converges after the faults", how);
+            return;
+        }
+        self.queue.put(self.now_ns + LOOK_NS, Event::LookForRest);
+    }
+
+    /// The view, if the runtime is ready and nothing is on its way.
+    fn is_quiet(&mut self) -> Result<View, String> {
+        let life = self.life;
+        let Some(process) = &self.process else {
+            return Err("no process runs".to_owned());
+        };
+        let view = process.view().ok_or("the process has not recovered")?;
+        if view.state == "halted" || view.state == "paused" {
+            // A start that was latched: the operator lets it go on.
+            self.deliver(life, In::Command(Command::Resume));
+            return Err(format!("the state is {}", view.state));
+        }
+        if view.state != "ready" {
+            return Err(format!(
+                "the state is {}: {}",
+                view.state,
+                view.doubts.join(", ")
+            ));
+        }
+        if !process.is_idle() {
+            return Err("requests are under way".to_owned());
+        }
+        let coming = self.queue.any(|event| {
+            matches!(event, Event::Frame(_, Some(_), _) | Event::Arrive(_))
+                || matches!(event, Event::Deliver(_, In::Answer(..)))
+        });
+        if coming {
+            return Err("something is on its way".to_owned());
+        }
+        Ok(view)
+    }
+}
+
+/// What the runtime believes and the venue does not know, or the other way round.
+pub fn differences(truth: &Value, view: &View, ours: &[&str]) -> Vec<String> {
+    let account = &truth["accounts"][0];
+    let mut differences = Vec::new();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let decimal = |text: &str| text.parse::<Decimal>().unwrap_or_default().normalize();
+
+    let mut open = BTreeMap::new();
+    for order in account["orders"].as_array().into_iter().flatten() {
+        let id = text(&order["client_order_id"]);
+        let owner = id.split('.').next().unwrap_or_default();
+        if order["open"] == Value::Bool(true) && ours.contains(&owner) {
+            open.insert(id, decimal(&text(&order["executed_qty"])));
+        }
+    }
+    let sent = view.orders.iter().filter(|order| !order.held);
+    let believed: BTreeMap<_, _> = sent
+        .map(|order| (order.client_order_id.clone(), decimal(&order.executed_qty)))
+        .collect();
+    compare("order", &open, &believed, &mut differences);
+
+    let mut positions = BTreeMap::new();
+    for position in account["positions"].as_array().into_iter().flatten() {
+        let key = format!(
+            "futures:{} {}",
+            text(&position["symbol"]),
+            text(&position["position_side"])
+        );
+        let qty = decimal(&text(&position["qty"]));
+        if !qty.is_zero() {
+            positions.insert(key, qty);
+        }
+    }
+    let believed: BTreeMap<_, _> = view
+        .positions
+        .iter()
+        .map(|held| {
+            (
+                format!("{} {}", held.instrument, held.position_side),
+                decimal(&held.qty),
+            )
+        })
+        .collect();
+    compare("position", &positions, &believed, &mut differences);
+
+    let mut wallets = BTreeMap::new();
+    for balance in account["balances"]["futures"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        wallets.insert(text(&balance["asset"]), decimal(&text(&balance["wallet"])));
+    }
+    let futures = view
+        .balances
+        .iter()
+        .filter(|balance| balance.surface == "futures");
+    let believed: BTreeMap<_, _> = futures
+        .map(|balance| (balance.asset.clone(), decimal(&balance.total)))
+        .filter(|(asset, total)| !total.is_zero() || wallets.contains_key(asset))
+        .collect();
+    wallets.retain(|asset, _| believed.contains_key(asset));
+    compare("balance", &wallets, &believed, &mut differences);
+    differences
+}
+
+fn compare(
+    what: &str,
+    truth: &BTreeMap<String, Decimal>,
+    believed: &BTreeMap<String, Decimal>,
+    differences: &mut Vec<String>,
+) {
+    for (key, value) in truth {
+        if believed.get(key) != Some(value) {
+            let own = believed
+                .get(key)
+                .map_or("nothing".to_owned(), Decimal::to_string);
+            differences.push(format!(
+                "{what} {key}: the venue has {value}, we have {own}"
+            ));
+        }
+    }
+    for (key, value) in believed.iter().filter(|(key, _)| !truth.contains_key(*key)) {
+        differences.push(format!("{what} {key}: the venue has none, we have {value}"));
+    }
+}
