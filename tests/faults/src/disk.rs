@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_driver::recovery::Remembered;
+use windvane::live::recover::Remembered;
 use windvane_engine::record::{Block, Chain};
 
 use crate::random::Random;
@@ -64,7 +64,10 @@ pub struct Disk {
 
 impl Disk {
     /// An empty disk.
-    #[expect(clippy::new_without_default, reason = "an empty disk is said, not meant")]
+    #[expect(
+        clippy::new_without_default,
+        reason = "an empty disk is said, not meant"
+    )]
     pub fn new() -> Self {
         Self {
             last: None,

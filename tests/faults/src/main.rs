@@ -53,6 +53,9 @@ struct Arguments {
     /// With --seed: everything that was seen is written here.
     #[arg(long)]
     log: Option<PathBuf>,
+    /// Modules that were built before are in this folder: market_maker.wasm, ema_cross.wasm.
+    #[arg(long)]
+    modules: Option<PathBuf>,
     /// Plants this bug (feature `planted`).
     #[arg(long)]
     bug: Option<String>,
@@ -78,7 +81,11 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         faults_ms: (arguments.hours * 3_600_000.0) as i64,
         keep_all: arguments.log.is_some() && arguments.seed.is_some(),
     };
-    let modules = Modules::build().map_err(|error| error.to_string())?;
+    let modules = match &arguments.modules {
+        Some(dir) => Modules::read(dir),
+        None => Modules::build(),
+    };
+    let modules = modules.map_err(|error| error.to_string())?;
     let (first, count) = match arguments.seed {
         Some(seed) => (seed, 1),
         None => (arguments.from, arguments.seeds),

@@ -189,7 +189,7 @@ impl Mix {
         let terms = terms(seed, &mut random);
         Self {
             config: config(&terms, &mut random),
-            per_second: 1 + random.below(3) as u32,
+            per_second: 2 + random.below(4) as u32,
             faults: faults(&mut random, choice),
             terms,
         }
@@ -305,7 +305,7 @@ interval_ms = {reconcile}
         );
         let _ = if maker {
             let distance = random.between(1, 8);
-            let threshold = random.between(2, 40);
+            let threshold = random.between(2, 20);
             let most = if strategy.instruments[0].contains("ETH") {
                 "1"
             } else {

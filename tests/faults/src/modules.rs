@@ -8,6 +8,9 @@ use windvane::build;
 use windvane::strategies::Guest;
 use windvane_host::{Capabilities, Host, HostOptions, Limits};
 
+/// The samples that live here.
+const NAMES: [&str; 2] = ["market_maker", "ema_cross"];
+
 /// Why there are no modules.
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
@@ -18,6 +21,14 @@ pub enum ModulesError {
         name: &'static str,
         /// Why.
         source: windvane::build::BuildError,
+    },
+    /// One that was built cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
     },
     /// One is no strategy.
     #[error("strategies/{name}: {source}")]
@@ -45,15 +56,30 @@ impl Modules {
     /// # Errors
     /// No toolchain, or the sources do not build.
     pub fn build() -> Result<Self, ModulesError> {
-        let host = Host::new(HostOptions {
-            compile_cache: build::cache_folder().ok().map(|dir| dir.join("compiled")),
-            ..HostOptions::default()
-        })?;
+        let host = host()?;
         let mut modules = Vec::new();
-        for name in ["market_maker", "ema_cross"] {
+        for name in NAMES {
             let built = build::build(&folder(name), &mut |_| {});
             let built = built.map_err(|source| ModulesError::Build { name, source })?;
             modules.push((name, built.component));
+        }
+        Ok(Self { host, modules })
+    }
+
+    /// Takes modules that were built before: `market_maker.wasm` and `ema_cross.wasm` in a folder.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn read(dir: &Path) -> Result<Self, ModulesError> {
+        let host = host()?;
+        let mut modules = Vec::new();
+        for name in NAMES {
+            let path = dir.join(format!("{name}.wasm"));
+            let bytes = std::fs::read(&path);
+            modules.push((
+                name,
+                bytes.map_err(|source| ModulesError::Read { path, source })?,
+            ));
         }
         Ok(Self { host, modules })
     }
@@ -78,6 +104,13 @@ impl Modules {
             sha256: Sha256::digest(bytes).into(),
         })
     }
+}
+
+fn host() -> Result<Host, windvane_host::HostError> {
+    Host::new(HostOptions {
+        compile_cache: build::cache_folder().ok().map(|dir| dir.join("compiled")),
+        ..HostOptions::default()
+    })
 }
 
 fn folder(name: &str) -> PathBuf {

@@ -23,7 +23,12 @@ fn fifty_seeds_keep_every_rule_and_are_the_same_twice() {
     };
     for seed in 1..=50 {
         let life = live(seed);
-        assert_eq!(life.broken, None, "seed {seed}\n{}", life.context.join("\n"));
+        assert_eq!(
+            life.broken,
+            None,
+            "seed {seed}\n{}",
+            life.context.join("\n")
+        );
         if seed <= 5 {
             assert_eq!(life.fingerprint, live(seed).fingerprint, "seed {seed}");
         }

@@ -4,11 +4,10 @@
 
 use windvane::assembly;
 use windvane::live::guests::LiveGuests;
-use windvane::live::start;
+use windvane::live::{recover, start};
 use windvane_client::budget::Lane;
 use windvane_client::clock::{Sample, estimate};
 use windvane_driver::Driver;
-use windvane_driver::recovery::{self, Flaw};
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
@@ -245,16 +244,14 @@ impl Process {
             guests.push(guest);
         }
         let engine = start::engine_config(config, &setup.names, instruments, assets, given.epoch);
-        let restored = recovery::restore(given.remembered, engine);
-        let restored = restored.map_err(|error| format!("the engine cannot go on: {error}"))?;
-        match &restored.flaw {
-            None => {}
-            Some(Flaw::NotBelieved) if given.verdict == "rolled back" => {}
-            Some(Flaw::NotBelieved) if given.verdict == "fresh" => {}
-            Some(flaw) => return Err(format!("journal {}: {flaw}", given.verdict)),
+        let mut left = recover::left_of(given.remembered);
+        if let Some(flaw) = left.flaw.take() {
+            return Err(format!("journal {}: {flaw}", given.verdict));
         }
-        let mut engine = restored.engine;
-        let state_of = |(name, _): &Module| restored.head.as_ref()?.state_of(name);
+        let head = left.head.take();
+        let engine = left.succeed(engine);
+        let mut engine = engine.map_err(|error| format!("the engine cannot go on: {error}"))?;
+        let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
         let states: Vec<_> = modules.iter().map(state_of).collect();
         let head = pulse::head(engine.snapshot(), states.clone(), &modules);
         self.outs

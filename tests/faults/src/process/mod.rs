@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use windvane::config::{Config, InstrumentName};
+use windvane::live::recover::Remembered;
 use windvane_client::budget::Lane;
 use windvane_client::streams::sans_io;
-use windvane_driver::recovery::Remembered;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;

@@ -5,7 +5,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use windvane::live::guests::LiveGuests;
-use windvane_driver::{Action, Driver, Head, SavedStrategy};
+use windvane::live::head::{Head, SavedStrategy};
+use windvane_driver::{Action, Driver};
 use windvane_engine::engine::Latch;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
@@ -122,6 +123,8 @@ impl Pulse {
                 }
                 Action::Reconnect(surface) => self.wishes.push_back(Wish::Reconnect(surface)),
                 Action::Notice(notice) => self.notice(&notice, outs),
+                // Only spot orders have a watchdog; no life here trades spot.
+                Action::Beat(_) => {}
             }
         }
     }
@@ -361,5 +364,6 @@ pub fn head(engine: Vec<u8>, states: Vec<Option<Vec<u8>>>, modules: &[Module]) -
                 state,
             })
             .collect(),
+        paper: None,
     }
 }

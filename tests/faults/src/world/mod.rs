@@ -279,6 +279,10 @@ impl World {
             }
             In::Opened(key, link) => self.see_stream(*key, *link, true),
             In::Closed(key, link) => self.see_stream(*key, *link, false),
+            In::Pong(key, link) if key.user => {
+                let stream = net::link_name(self.life, *key, *link);
+                self.see(Seen::Pong { stream });
+            }
             _ => {}
         }
     }
