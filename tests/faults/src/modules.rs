@@ -2,14 +2,17 @@
 //! instantiated for each start of a process.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use windvane::build;
-use windvane::strategies::Guest;
-use windvane_host::{Capabilities, Host, HostOptions, Limits};
+use windvane::strategies::{Guest, Made, host};
+use windvane_host::{Host, Limits};
 
 /// The samples that live here.
 const NAMES: [&str; 2] = ["market_maker", "ema_cross"];
+
+/// What each is granted.
+const CAPABILITIES: [&str; 6] = ["orders", "account", "market", "timers", "log", "plot"];
 
 /// Why there are no modules.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,7 @@ pub enum ModulesError {
 #[derive(Clone, Debug)]
 pub struct Modules {
     host: Host,
-    modules: Vec<(&'static str, Vec<u8>)>,
+    modules: Vec<(&'static str, Arc<[u8]>)>,
 }
 
 impl Modules {
@@ -61,7 +64,7 @@ impl Modules {
         for name in NAMES {
             let built = build::build(&folder(name), &mut |_| {});
             let built = built.map_err(|source| ModulesError::Build { name, source })?;
-            modules.push((name, built.component));
+            modules.push((name, Arc::from(built.component)));
         }
         Ok(Self { host, modules })
     }
@@ -76,10 +79,8 @@ impl Modules {
         for name in NAMES {
             let path = dir.join(format!("{name}.wasm"));
             let bytes = std::fs::read(&path);
-            modules.push((
-                name,
-                bytes.map_err(|source| ModulesError::Read { path, source })?,
-            ));
+            let bytes = bytes.map_err(|source| ModulesError::Read { path, source })?;
+            modules.push((name, Arc::from(bytes)));
         }
         Ok(Self { host, modules })
     }
@@ -90,27 +91,21 @@ impl Modules {
     /// It is no strategy.
     pub fn instance(&self, module: &str, id: &str, params: Vec<u8>) -> Result<Guest, ModulesError> {
         let known = self.modules.iter().find(|(name, _)| *name == module);
-        let bytes = known.map_or(&[][..], |(_, bytes)| bytes);
-        let loaded = self.host.load(bytes, Limits::default(), Capabilities::ALL);
-        let strategy = loaded.map_err(|source| ModulesError::Load {
-            name: module.to_owned(),
-            source,
-        })?;
-        Ok(Guest {
-            strategy,
-            name: id.to_owned(),
+        let bytes = known.map(|(_, bytes)| Arc::clone(bytes));
+        let limits = Limits::default();
+        let made = Made {
             params,
             instruments: Vec::new(),
-            sha256: Sha256::digest(bytes).into(),
+            fuel_per_event: limits.fuel_per_event,
+            memory_bytes: limits.memory_bytes as u64,
+            capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
+        };
+        let loaded = Guest::load(&self.host, id, bytes.unwrap_or_default(), made);
+        loaded.map_err(|source| ModulesError::Load {
+            name: module.to_owned(),
+            source,
         })
     }
-}
-
-fn host() -> Result<Host, windvane_host::HostError> {
-    Host::new(HostOptions {
-        compile_cache: build::cache_folder().ok().map(|dir| dir.join("compiled")),
-        ..HostOptions::default()
-    })
 }
 
 fn folder(name: &str) -> PathBuf {

@@ -14,6 +14,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Input, Instrument, Surface, Time};
 use windvane_venue::Assets;
 use windvane_venue::route;
+use windvane_venue::speak::FuturesAccount;
 use windvane_venue::wire::Parameters;
 
 use super::pulse::{self, Module, Pulse};
@@ -232,7 +233,7 @@ impl Process {
     ) -> Result<(), String> {
         let setup = std::sync::Arc::clone(&self.setup);
         let config = &setup.config;
-        let speaker = start::speaker(config, &instruments, assets);
+        let speaker = start::speaker(config, FuturesAccount::Routes, &instruments, assets);
         let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
         for (strategy, (id, module)) in config.strategies.iter().zip(&setup.strategies) {
             let params = strategy.params.to_string().into_bytes();

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use windvane::live::guests::LiveGuests;
 use windvane::live::head::{Head, SavedStrategy};
+use windvane::strategies::Made;
 use windvane_driver::{Action, Driver};
 use windvane_engine::engine::Latch;
 use windvane_engine::live::LiveInput;
@@ -362,6 +363,8 @@ pub fn head(engine: Vec<u8>, states: Vec<Option<Vec<u8>>>, modules: &[Module]) -
                 name: name.clone(),
                 sha256: *sha256,
                 state,
+                // Only a replay with other modules reads it, and none is made here.
+                made: Made::default(),
             })
             .collect(),
         paper: None,
