@@ -250,7 +250,9 @@ impl Keeping {
 
     /// Waits before the next start; answers whether there shall be none.
     fn pause(&mut self, pause: Duration) -> bool {
-        let until = Instant::now() + pause;
+        // Whoever begins has questions, and every question makes a ban longer.
+        let stopped = self.client.stopped_for(Surface::Spot).unwrap_or_default();
+        let until = Instant::now() + pause.max(stopped);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.inbox.recv_timeout(left) {

@@ -24,8 +24,10 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Cancels that are on their way at the same time.
 const AT_ONCE: usize = 8;
-/// A venue that has refused every question for so long will not be asked for ever.
-const GIVE_UP: Duration = Duration::from_hours(1);
+/// While it waits for longer, it says that it lives this often.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+/// Nobody is asked for ever: not who has refused for so long, nor who was away for so long.
+const GIVE_UP: (Duration, Duration) = (Duration::from_hours(1), Duration::from_hours(24));
 
 /// What one listing of every symbol showed.
 #[derive(Debug, Default)]
@@ -48,7 +50,7 @@ pub(super) async fn sweep(
     let begun = Instant::now();
     let nothing_arrives = begun + Duration::from_millis(plan.absence_ms);
     let (mut clean, mut found, mut retry) = (0, 0, RETRY.0);
-    let mut answered = begun;
+    let (mut taken, mut answered) = (begun, begun);
     loop {
         told();
         let asked = Instant::now();
@@ -56,22 +58,22 @@ pub(super) async fn sweep(
         found += round.found;
         if let Some(words) = &round.refused {
             tracing::error!(words, "the venue refuses to list or to cancel");
-            if answered.elapsed() > GIVE_UP {
-                return Err(words.clone());
-            }
             // Most often it is the clock.
             let _ = client.sync_clock(Surface::Spot, 1).await;
         } else {
-            answered = Instant::now();
+            taken = asked;
         }
-        let failed = round.refused.is_some() || round.wait.is_some();
-        if failed {
+        if round.refused.is_some() || round.wait.is_some() {
+            if taken.elapsed() > GIVE_UP.0 || answered.elapsed() > GIVE_UP.1 {
+                let away = || "the venue is away".to_owned();
+                return Err(round.refused.unwrap_or_else(away));
+            }
             clean = 0;
-            sleep(round.wait.unwrap_or_default().max(retry)).await;
+            rest(round.wait.unwrap_or_default().max(retry), told).await;
             retry = (retry * 2).min(RETRY.1);
             continue;
         }
-        retry = RETRY.0;
+        (answered, retry) = (asked, RETRY.0);
         clean = if round.found == 0 { clean + 1 } else { 0 };
         if clean >= CLEAN && asked >= nothing_arrives {
             return Ok(found);
@@ -83,6 +85,17 @@ pub(super) async fn sweep(
             LIST_EVERY.min(last)
         };
         sleep(pause).await;
+    }
+}
+
+/// Waits, and goes on telling that it lives.
+async fn rest(pause: Duration, told: &mut dyn FnMut()) {
+    let until = Instant::now() + pause;
+    while let left = until.saturating_duration_since(Instant::now())
+        && !left.is_zero()
+    {
+        told();
+        sleep(left.min(TELL_EVERY)).await;
     }
 }
 
@@ -133,7 +146,11 @@ impl Round {
         match not_done {
             NotDone::Refused(_) => self.refused = Some(not_done.to_string()),
             NotDone::Unknown(_) => self.wait = self.wait.max(Some(Duration::ZERO)),
-            NotDone::Wait(wait) => self.wait = self.wait.max(Some(wait.after)),
+            NotDone::Wait(wait) => {
+                // The longest duration stands for never.
+                let after = Some(wait.after).filter(|after| *after < Duration::MAX);
+                self.wait = self.wait.max(Some(after.unwrap_or(RETRY.1)));
+            }
         }
     }
 }
