@@ -18,7 +18,7 @@ pub struct Guest<'a> {
     /// Why `init` refuses; empty if it does not.
     pub refusal: &'a str,
     /// What each event does, with `$count` (of events, from 1), `$kind`, `$a` (the bid of an event
-    /// of the book) and a local `$i`.
+    /// of the book) and locals `$i` and `$bid`.
     pub on_event: &'a str,
     /// More imports.
     pub imports: &'a str,
@@ -67,7 +67,7 @@ impl Guest<'_> {
     (param $time i64) (param $sequence i64) (param $kind i32) (param $instrument i32)
     (param $flags i32) (param $a i64) (param $b i64) (param $c i64) (param $d i64)
     (param $e i64) (param $f i64) (param $id i64)
-    (local $i i32)
+    (local $i i32) (local $bid i64)
     (global.set $count (i64.add (global.get $count) (i64.const 1)))
     {on_event})
   {more})"#

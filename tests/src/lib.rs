@@ -17,3 +17,4 @@ pub mod random;
 pub mod recording;
 pub mod results;
 pub mod venue;
+pub mod watchdogs;

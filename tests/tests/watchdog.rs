@@ -1,0 +1,241 @@
+//! The watchdog process of spot orders, with real processes and a real clock: whatever becomes of
+//! the run, nothing of it rests on spot for long, and nothing of others is touched.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windvane_tests::guest::Guest;
+use windvane_tests::instance::Instance;
+use windvane_tests::launch::Launch;
+use windvane_tests::venue::Venue;
+use windvane_tests::watchdogs;
+
+/// A buy of 0.001 BTC that rests a twentieth below the bid, at each top of the book.
+const REST: Guest<'static> = Guest {
+    init: "",
+    refusal: "",
+    on_event: "(if (i32.eq (local.get $kind) (i32.const 2)) (then
+        (local.set $bid (i64.sub (local.get $a) (i64.div_s (local.get $a) (i64.const 20))))
+        (drop (call $submit (i32.const 0) (i32.const 0x10) (i64.const 100)
+          (i64.sub (local.get $bid) (i64.rem_s (local.get $bid) (i64.const 1000)))
+          (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
+    imports: "",
+    more: "",
+};
+
+const CONFIG: &str = r#"
+[run]
+mode = "live"
+
+[venue]
+recv_window_ms = 1000
+
+[heartbeat]
+countdown_ms = 3000
+interval_ms = 1000
+
+[reconcile]
+interval_ms = 5000
+
+[[strategy]]
+id = "rests"
+instruments = ["spot:BTCUSDT"]
+streams = ["book"]
+"#;
+
+/// Whatever has to happen happens within this, on a machine with other work.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A venue with an order of somebody else, and how a run is started on it.
+struct Stage {
+    venue: Venue,
+    launch: Launch,
+}
+
+impl Stage {
+    /// The strategy keeps so many orders at rest.
+    fn new(seed: &str, orders: u32) -> Self {
+        let venue = Venue::start(&["--seed", seed]);
+        let (module, file) = (
+            venue.folder().join("rests.wasm"),
+            venue.folder().join("spot.toml"),
+        );
+        REST.write(&module);
+        std::fs::write(&file, CONFIG).unwrap();
+        let foreign = json!({"act": "place", "surface": "spot", "symbol": "BTCUSDT", "side": "BUY",
+            "price": "55000", "quantity": "0.001", "client_order_id": "web_a"});
+        venue.control("/act", &foreign);
+        let launch = Launch::new(&venue, &venue.folder().join("data"))
+            .config(&file)
+            .set(&format!("strategy.0.module={}", module.display()))
+            .set(&format!("risk.max_open_orders={orders}"));
+        Self { venue, launch }
+    }
+
+    /// Starts a run and waits until its orders rest.
+    fn start(&self, orders: usize) -> Instance {
+        let mut instance = self.launch.start();
+        instance.ready();
+        self.until("its orders rest", &|own| own >= orders);
+        instance
+    }
+
+    /// Client order ids of the account's open orders.
+    fn open(&self) -> Vec<String> {
+        let account = self.venue.account();
+        let orders = account["orders"].as_array().unwrap().iter();
+        let open = orders.filter(|order| order["open"] == json!(true));
+        open.map(|order| order["client_order_id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// How many orders were ever accepted.
+    fn accepted(&self) -> u64 {
+        let account = self.venue.account();
+        assert_eq!(account["accepted"]["repeated"], json!({}));
+        account["accepted"]["total"].as_u64().unwrap()
+    }
+
+    /// Waits until this is true of the number of own orders that rest.
+    fn until(&self, what: &str, is_it: &dyn Fn(usize) -> bool) {
+        wait(what, || {
+            let open = self.open();
+            assert!(open.contains(&"web_a".to_owned()), "{what}: {open:?}");
+            is_it(open.len() - 1)
+        });
+    }
+
+    /// Nothing of the run rests, and its watchdog has ended.
+    fn until_swept(&self) {
+        self.until("nothing of it rests", &|own| own == 0);
+        watchdogs::until_gone(self.launch.data());
+        self.until("nothing came after it", &|own| own == 0);
+    }
+}
+
+fn wait(what: &str, is_it: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_it() {
+        assert!(begin.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Its venue is gone with it, and would be waited for.
+        for pid in watchdogs::of(self.launch.data()) {
+            watchdogs::kill(&pid);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_no_spot_order() {
+    let stage = Stage::new("41", 3);
+    let instance = stage.start(3);
+    instance.kill();
+    stage.until_swept();
+}
+
+#[test]
+fn a_run_that_is_killed_in_a_burst_leaves_no_spot_order() {
+    let stage = Stage::new("42", 150);
+    let instance = stage.start(20);
+    instance.kill();
+    stage.until_swept();
+    // The next run is not hindered by what watched the last one.
+    let instance = stage.start(20);
+    assert_eq!(instance.terminate().code(), Some(0));
+    assert_eq!(stage.open(), ["web_a"]);
+    watchdogs::until_gone(stage.launch.data());
+    stage.accepted();
+}
+
+#[test]
+fn a_run_that_is_stopped_loses_its_orders_and_trades_on_afterwards() {
+    let stage = Stage::new("43", 3);
+    let mut instance = stage.start(3);
+    instance.signal("STOP");
+    stage.until("nothing of it rests", &|own| own == 0);
+    watchdogs::until_gone(stage.launch.data());
+    let accepted = stage.accepted();
+    instance.signal("CONT");
+    instance.until("status", &|status| status["state"] != "ready");
+    instance.ready();
+    stage.until("new orders rest", &|own| own == 3);
+    assert_eq!(stage.accepted(), accepted + 3);
+    instance.until("orders", &|orders| {
+        let orders = orders.as_array().unwrap();
+        orders.len() == 3 && orders.iter().all(|order| order["status"] == "NEW")
+    });
+    assert_eq!(instance.terminate().code(), Some(0));
+    assert_eq!(stage.open(), ["web_a"]);
+}
+
+#[test]
+fn a_watchdog_that_is_killed_is_replaced_and_no_order_leaves_meanwhile() {
+    let stage = Stage::new("44", 3);
+    let mut instance = stage.start(3);
+    let first = watchdogs::of(stage.launch.data());
+    // The next one cannot show that it can do its work.
+    let away = json!({"fault": "html", "status": 502, "route": "spot.open_orders"});
+    stage.venue.control("/faults", &away);
+    watchdogs::kill(&first[0]);
+    let unwatched = |status: &Value| {
+        let doubts = status["doubts"].as_array().unwrap();
+        doubts.contains(&json!("no watchdog process covers spot orders"))
+    };
+    instance.until("status", &unwatched);
+    let accepted = stage.accepted();
+    let rests = stage.open().into_iter().find(|id| id != "web_a").unwrap();
+    let cancel = json!({"act": "cancel", "surface": "spot", "symbol": "BTCUSDT",
+        "client_order_id": rests});
+    stage.venue.control("/act", &cancel);
+    instance.until("orders", &|orders| orders.as_array().unwrap().len() == 2);
+    wait("another begins", || {
+        let now = watchdogs::of(stage.launch.data());
+        now.len() == 1 && now != first
+    });
+    wait("it tries", || {
+        instance.log().contains("not armed; it is tried again")
+    });
+    assert_eq!(stage.accepted(), accepted, "none left meanwhile");
+    stage.venue.control_delete("/faults");
+    instance.ready();
+    stage.until("a new order rests", &|own| own == 3);
+    assert_eq!(stage.accepted(), accepted + 1);
+    instance.kill();
+    stage.until_swept();
+}
+
+#[test]
+fn a_watchdog_goes_on_until_a_network_that_was_cut_is_back() {
+    let stage = Stage::new("45", 3);
+    let instance = stage.start(3);
+    let cut = json!({"fault": "unknown", "how": "cut", "accepted": false, "surface": "spot"});
+    stage.venue.control("/faults", &cut);
+    let log = instance.log().len();
+    instance.signal("KILL");
+    wait("it tries", || {
+        instance.log()[log..].matches("asked again").count() > 2
+    });
+    assert_eq!(stage.open().len(), 4);
+    stage.venue.control_delete("/faults");
+    let busy = json!({"fault": "unknown", "how": "503", "accepted": true, "count": 3,
+        "route": "spot.cancel_order"});
+    stage.venue.control("/faults", &busy);
+    stage.until_swept();
+}
+
+#[test]
+fn an_end_in_order_that_keeps_orders_lets_the_watchdog_go() {
+    let mut stage = Stage::new("46", 3);
+    stage.launch = stage.launch.clone().set("run.on_stop=keep");
+    let instance = stage.start(3);
+    assert_eq!(instance.terminate().code(), Some(0));
+    watchdogs::until_gone(stage.launch.data());
+    assert_eq!(stage.open().len(), 4, "they are kept");
+}
