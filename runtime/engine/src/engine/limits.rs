@@ -23,7 +23,8 @@ impl Engine {
         self.timers.count_of(strategy)
     }
 
-    pub(crate) fn has_timer(&self, strategy: StrategyId, token: i64) -> bool {
+    /// Whether a strategy has set a timer with this token.
+    pub fn has_timer(&self, strategy: StrategyId, token: i64) -> bool {
         self.timers.is_set(Timer::Strategy { strategy, token })
     }
 

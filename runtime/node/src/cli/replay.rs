@@ -1,12 +1,16 @@
 //! `windvane replay`: a journal again.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::journal::has_journal;
 use super::{Failure, print_line};
-use crate::live::replay;
+use crate::live::rerun::{self, Newcomer, Rerun, Role};
+use crate::live::whatif::{By, Change};
+use crate::results::utc::utc_text;
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
@@ -14,49 +18,177 @@ pub(super) struct Replay {
     #[arg(value_name = "DIR")]
     data_dir: PathBuf,
     /// Compare what comes out with what was recorded, to the byte
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "module", conflicts_with = "module")]
     verify: bool,
+    /// Put another module beside the one of a strategy, and tell what it would have done otherwise
+    #[arg(long, value_name = "ID=FILE")]
+    module: Option<Other>,
     /// Print JSON and nothing else
     #[arg(long)]
     json: bool,
 }
 
+/// A strategy and a module.
+#[derive(Clone, Debug)]
+struct Other {
+    id: String,
+    file: PathBuf,
+}
+
+impl FromStr for Other {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (id, file) = text
+            .split_once('=')
+            .ok_or("must be the id of a strategy, =, and a .wasm file")?;
+        Ok(Self {
+            id: id.to_owned(),
+            file: PathBuf::from(file),
+        })
+    }
+}
+
 impl Replay {
     pub(super) fn run(self) -> Result<(), Failure> {
-        if !self.data_dir.join("journal").is_dir() {
-            return Err(Failure::Usage(format!(
-                "{} holds no journal: name the run.data_dir of an instance",
-                self.data_dir.display()
-            )));
+        has_journal(&self.data_dir)?;
+        match &self.module {
+            None => self.verify(),
+            Some(other) => self.what_if(other),
         }
-        let verified = replay::verify(&self.data_dir).map_err(Failure::failed)?;
-        let difference = verified.difference.as_ref();
+    }
+
+    fn verify(&self) -> Result<(), Failure> {
+        let played = rerun::rerun(&self.data_dir, None).map_err(Failure::failed)?;
         if self.json {
-            let shown = json!({
-                "equal": difference.is_none(),
-                "segments": verified.segments,
-                "blocks": verified.blocks,
-                "records": verified.records,
-                "difference": difference.map(|(segment, difference)| json!({
-                    "segment": segment,
-                    "block": difference.block,
-                    "record": difference.record,
-                    "recorded": difference.recorded,
-                    "made": difference.made,
-                })),
-            });
-            print_line(&shown.to_string())?;
-        } else if difference.is_none() {
-            print_line(&format!(
-                "equal: {} records in {} blocks of {} segments",
-                verified.records, verified.blocks, verified.segments
-            ))?;
+            print_line(&played_json(&played).to_string())?;
+        } else {
+            if played.difference.is_none() {
+                print_line(&format!(
+                    "equal: {} records in {} blocks of {} segments",
+                    played.records, played.blocks, played.segments
+                ))?;
+            }
+            say_roles(&played)?;
         }
-        match difference {
+        match &played.difference {
             None => Ok(()),
             Some((segment, difference)) => Err(Failure::Differs(format!(
                 "segment {segment:08x}, {difference}"
             ))),
         }
     }
+
+    fn what_if(&self, other: &Other) -> Result<(), Failure> {
+        let file = &other.file;
+        let module = std::fs::read(file)
+            .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
+        let newcomer = Newcomer {
+            id: other.id.clone(),
+            module: module.into(),
+        };
+        let played = rerun::rerun(&self.data_dir, Some(&newcomer)).map_err(Failure::failed)?;
+        if !played.roles.iter().any(|role| role.id == other.id) {
+            let ids: Vec<_> = played.roles.iter().map(|role| role.id.as_str()).collect();
+            let ids = ids.join(", ");
+            return Err(Failure::Usage(format!(
+                "the journal knows no strategy {}; it has {ids}",
+                other.id
+            )));
+        }
+        let changes = &played.changes;
+        if self.json {
+            let mut shown = played_json(&played);
+            shown["changes"] = changes.told.iter().map(change_json).collect();
+            shown["new"] = json!({"submits": changes.new[0], "cancels": changes.new[1]});
+            shown["old"] = json!({"submits": changes.old[0], "cancels": changes.old[1]});
+            return print_line(&shown.to_string());
+        }
+        for change in &changes.told {
+            print_line(&change_line(change))?;
+        }
+        print_line(&format!(
+            "only the new module: {} orders, {} cancels; only the old one: {} orders, {} cancels",
+            changes.new[0], changes.new[1], changes.old[0], changes.old[1]
+        ))?;
+        say_roles(&played)
+    }
+}
+
+fn played_json(played: &Rerun) -> Value {
+    let role = |role: &Role| {
+        json!({
+            "strategy": role.id,
+            "module_sha256": role.sha256,
+            "answers": if role.from_journal.is_none() { "module" } else { "journal" },
+            "why": role.from_journal,
+        })
+    };
+    json!({
+        "equal": played.difference.is_none(),
+        "segments": played.segments,
+        "blocks": played.blocks,
+        "records": played.records,
+        "module_answers": played.answers,
+        "modules": played.roles.iter().map(role).collect::<Vec<_>>(),
+        "notes": played.notes,
+        "difference": played.difference.as_ref().map(|(segment, difference)| json!({
+            "segment": segment,
+            "block": difference.block,
+            "record": difference.record,
+            "recorded": difference.recorded,
+            "made": difference.made,
+        })),
+    })
+}
+
+fn say_roles(played: &Rerun) -> Result<(), Failure> {
+    for role in &played.roles {
+        let (id, hash) = (&role.id, &role.sha256[..12]);
+        print_line(&match &role.from_journal {
+            None => format!("{id}: played by its module {hash}"),
+            Some(why) => format!("{id}: answers of module {hash} taken from the journal: {why}"),
+        })?;
+    }
+    for note in &played.notes {
+        print_line(note)?;
+    }
+    Ok(())
+}
+
+const fn by_word(by: By) -> &'static str {
+    match by {
+        By::New => "new",
+        By::Old => "old",
+    }
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({
+        "time_ns": change.time.0,
+        "only": by_word(change.by),
+        "intent": change.kind,
+        "order": change.order,
+    })
+}
+
+fn change_line(change: &Change) -> String {
+    let word = |field: &str| match &change.order[field] {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let sign = match change.by {
+        By::New => '+',
+        By::Old => '-',
+    };
+    format!(
+        "{sign} {} {:<10} {} {} {} @ {}",
+        utc_text(change.time),
+        change.kind,
+        word("instrument"),
+        word("side"),
+        word("qty"),
+        word("price"),
+    )
 }

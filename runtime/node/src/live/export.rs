@@ -42,6 +42,11 @@ impl Words {
         })
     }
 
+    /// Number of the segment.
+    pub const fn segment(&self) -> u32 {
+        self.segment
+    }
+
     /// The line of the segment's head.
     pub fn head(&self) -> Value {
         let instruments = self.instruments.iter().map(|rules| {

@@ -23,11 +23,14 @@ mod playing;
 mod pulse;
 pub mod recover;
 pub mod replay;
+pub mod rerun;
+mod reread;
 mod show;
 mod stage;
 pub mod start;
 mod streams;
 mod tell;
+pub mod whatif;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -24,6 +24,9 @@ pub enum ReplayError {
     /// It cannot be read.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// No WebAssembly here.
+    #[error(transparent)]
+    Host(#[from] windvane_host::HostError),
     /// A segment's head is none of ours.
     #[error("segment {segment:08x}: its head cannot be read: damaged, or of another version?")]
     Head {
@@ -171,7 +174,7 @@ impl Replay {
     }
 }
 
-fn difference(recorded: &Block, made: &Block) -> Difference {
+pub(super) fn difference(recorded: &Block, made: &Block) -> Difference {
     let read = |block: &Block| -> Vec<String> {
         let records = codec::decode(&block.bytes).flatten();
         records.map(|record| format!("{record:?}")).collect()

@@ -1,0 +1,176 @@
+//! The inputs of one segment in their order, with a look at the one that comes next, and the
+//! blocks that they must make again.
+
+use std::collections::VecDeque;
+
+use windvane_engine::codec::{self, RecordBody, RecordedInput};
+use windvane_engine::live::LiveInput;
+use windvane_engine::record::Block;
+use windvane_engine::{Engine, Time};
+use windvane_journal::Blocks;
+
+use super::paper::{Otherwise, Paper};
+use super::replay::{Difference, ReplayError, difference};
+
+/// An input with its place.
+#[derive(Clone, Debug)]
+pub struct Next {
+    /// Number of its block.
+    pub block: u64,
+    /// Its sequence.
+    pub record: u64,
+    /// When it was handled.
+    pub time: Time,
+    /// The input.
+    pub input: RecordedInput,
+}
+
+/// A segment being read.
+#[derive(Debug)]
+pub struct Reading {
+    blocks: Blocks,
+    ready: VecDeque<Next>,
+    expected: VecDeque<Block>,
+    paper: Option<Paper>,
+    last_block: Option<u64>,
+    counts: (u64, u64),
+    /// The first record that came out otherwise.
+    pub difference: Option<Difference>,
+}
+
+impl Reading {
+    /// Nothing read yet; `paper` is the simulated account of a paper run.
+    ///
+    /// # Errors
+    /// The simulated account is none.
+    pub fn new(segment: u32, blocks: Blocks, paper: Option<&[u8]>) -> Result<Self, ReplayError> {
+        let read = |bytes| Paper::from_bytes(bytes).ok_or(ReplayError::Paper { segment });
+        Ok(Self {
+            blocks,
+            ready: VecDeque::new(),
+            expected: VecDeque::new(),
+            paper: paper.map(read).transpose()?,
+            last_block: None,
+            counts: (0, 0),
+            difference: None,
+        })
+    }
+
+    /// Blocks and records so far.
+    pub const fn counts(&self) -> (u64, u64) {
+        self.counts
+    }
+
+    /// Reads one more block; `false` at the end.
+    fn load(&mut self) -> bool {
+        let Some(block) = self.blocks.next() else {
+            return false;
+        };
+        self.counts.0 += 1;
+        self.counts.1 += block.last_record + 1 - block.first_record;
+        let records = (block.first_record..).zip(codec::decode(&block.bytes).flatten());
+        for (sequence, record) in records {
+            let heard = self.paper.as_mut().map(|paper| paper.replay(&record));
+            if let (Some(Err(Otherwise(said))), None) = (heard, &self.difference) {
+                self.difference = Some(Difference {
+                    block: block.number,
+                    record: sequence,
+                    recorded: Some(format!("{record:?}")),
+                    made: said.map(|said| format!("{said:?}")),
+                });
+            }
+            if let RecordBody::Input(input) = record.body {
+                self.ready.push_back(Next {
+                    block: block.number,
+                    record: sequence,
+                    time: record.time,
+                    input,
+                });
+            }
+        }
+        self.last_block = Some(block.number);
+        self.expected.push_back(block);
+        true
+    }
+
+    /// The next input, which stays.
+    pub fn peek(&mut self) -> Option<Next> {
+        while self.ready.is_empty() {
+            if !self.load() {
+                return None;
+            }
+        }
+        self.ready.front().cloned()
+    }
+
+    /// Takes the next input.
+    pub fn pop(&mut self) -> Option<Next> {
+        self.pop_if(|_| true)
+    }
+
+    /// Takes the next input if it is such a one.
+    pub fn pop_if(&mut self, is_it: impl FnOnce(&RecordedInput) -> bool) -> Option<Next> {
+        while self.ready.is_empty() {
+            if !self.load() {
+                return None;
+            }
+        }
+        let first = self.ready.front()?;
+        if is_it(&first.input) {
+            self.ready.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Whether a process began with this segment: its first inputs say so.
+    pub fn begins_a_process(&mut self) -> bool {
+        let mut at = 0;
+        loop {
+            while at >= self.ready.len() {
+                if !self.load() {
+                    return false;
+                }
+            }
+            match &self.ready[at].input {
+                RecordedInput::Live(LiveInput::Begin) => return true,
+                RecordedInput::Answer { .. }
+                | RecordedInput::Fault { .. }
+                | RecordedInput::Command(_)
+                | RecordedInput::Steer { .. } => at += 1,
+                _ => return false,
+            }
+        }
+    }
+
+    /// Ends the block that its driver ended before this one began; others end by themselves, at an
+    /// intent or when full.
+    pub fn seal_before(&self, block: u64, engine: &mut Option<Box<Engine>>) {
+        if let Some(engine) = engine.as_mut().filter(|one| one.chain().next_block < block) {
+            engine.seal();
+        }
+    }
+
+    /// Ends the last block of the segment, if its driver did.
+    pub fn seal_last(&self, engine: &mut Option<Box<Engine>>) {
+        let last = self.last_block;
+        if let Some(engine) = engine
+            && last == Some(engine.chain().next_block)
+        {
+            engine.seal();
+        }
+    }
+
+    /// Holds the blocks that were made against those that were recorded.
+    pub fn compare(&mut self, engine: &mut Engine) {
+        while let Some(made) = engine.poll_block() {
+            let Some(recorded) = self.expected.pop_front() else {
+                // Blocks that a kill kept from the disk.
+                return;
+            };
+            if self.difference.is_none() && made.hash != recorded.hash {
+                self.difference = Some(difference(&recorded, &made));
+            }
+        }
+    }
+}

@@ -1,0 +1,685 @@
+//! A journal again with its modules: each strategy is told what it was told, asks an engine that
+//! is in the state that it was in, and what it answers is held against what was recorded. The
+//! engine itself always goes on with the recorded answers, so that every difference is the
+//! module's own.
+//!
+//! A module that was changed can be put beside the one that ran: it hears the same, and what it
+//! would have done otherwise is told. Its own orders never come to life here: what they would
+//! have led to is for a simulation.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use windvane_engine::codec::RecordedInput;
+use windvane_engine::event::EventKind;
+use windvane_engine::input::FaultKind;
+use windvane_engine::{Effect, Engine, Event, InstrumentId, Intent, StrategyId, Time};
+use windvane_host::{FaultKind as HostFault, Host};
+use windvane_journal::{Directory, StoredSegment};
+
+use super::export::Words;
+use super::head::{Head, SavedStrategy};
+use super::replay::{Difference, ReplayError};
+use super::reread::{Next, Reading};
+use super::whatif::{Change, Changes};
+use crate::results::hex;
+use crate::results::utc::utc_text;
+use crate::strategies::{self, Guest, engine_fault};
+
+/// A module to be put beside the one that ran.
+#[derive(Clone, Debug)]
+pub struct Newcomer {
+    /// The strategy's id.
+    pub id: String,
+    /// The module.
+    pub module: Arc<[u8]>,
+}
+
+/// How a module of the journal was played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// The strategy's id.
+    pub id: String,
+    /// Hash of the module that ran.
+    pub sha256: String,
+    /// Why its answers were taken as recorded; `None` where the module itself ran.
+    pub from_journal: Option<String>,
+}
+
+/// What was played.
+#[derive(Debug, Default)]
+pub struct Rerun {
+    /// Segments.
+    pub segments: u64,
+    /// Blocks in them.
+    pub blocks: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Answers that the modules themselves gave again.
+    pub answers: u64,
+    /// Where it came out otherwise first: segment and place.
+    pub difference: Option<(u32, Difference)>,
+    /// Who played.
+    pub roles: Vec<Role>,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
+    /// What the newcomer would have done otherwise.
+    pub changes: Changes,
+}
+
+/// Plays the journal of a data folder: up to the first difference, or, with a newcomer, to its
+/// end.
+///
+/// # Errors
+/// It is in use, or cannot be read, or there is no WebAssembly here.
+pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, ReplayError> {
+    let _ours = Directory::lock(data_dir)?;
+    let mut stage = Stage {
+        data_dir,
+        host: strategies::host()?,
+        newcomer,
+        cast: Vec::new(),
+        ended: None,
+        result: Rerun::default(),
+    };
+    let numbers = windvane_journal::segments(data_dir)?;
+    let read = |at: usize| -> Result<Option<(u32, StoredSegment, Head)>, ReplayError> {
+        let Some(&segment) = numbers.get(at) else {
+            return Ok(None);
+        };
+        let stored = windvane_journal::segment(data_dir, segment)?;
+        let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
+        Ok(Some((segment, stored, head)))
+    };
+    let mut at = 0;
+    let mut this = read(at)?;
+    while let Some((segment, stored, head)) = this {
+        at += 1;
+        let next = read(at)?;
+        stage.segment(segment, stored, &head, next.as_ref().map(|(.., head)| head))?;
+        if stage.result.difference.is_some() && newcomer.is_none() {
+            break;
+        }
+        this = next;
+    }
+    Ok(stage.result)
+}
+
+/// One strategy.
+struct Player {
+    id: String,
+    /// The module that ran; without it, answers are those of the journal.
+    module: Option<Guest>,
+    /// What it saved last.
+    saved: Option<Vec<u8>>,
+    /// The module beside it.
+    beside: Option<Beside>,
+}
+
+/// A newcomer that plays along.
+struct Beside {
+    guest: Guest,
+    /// Its timers by token: the engine does not know them.
+    timers: BTreeMap<i64, Time>,
+    /// It failed.
+    fell: bool,
+}
+
+struct Stage<'a> {
+    data_dir: &'a Path,
+    host: Host,
+    newcomer: Option<&'a Newcomer>,
+    cast: Vec<Player>,
+    /// Where the segment before ended.
+    ended: Option<windvane_engine::record::Chain>,
+    result: Rerun,
+}
+
+/// One segment on its way.
+struct Scene<'a, 'b> {
+    stage: &'b mut Stage<'a>,
+    /// Away only while a module is called with it.
+    engine: Option<Box<Engine>>,
+    reading: Reading,
+    words: Words,
+    head: &'b Head,
+    next: Option<&'b Head>,
+    difference: Option<Difference>,
+}
+
+impl Stage<'_> {
+    fn segment(
+        &mut self,
+        segment: u32,
+        stored: StoredSegment,
+        head: &Head,
+        next: Option<&Head>,
+    ) -> Result<(), ReplayError> {
+        let engine = Engine::restore(&head.engine);
+        let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        let words = Words::new(segment, &stored.head).ok_or(ReplayError::Head { segment })?;
+        let base = engine.chain();
+        let mut scene = Scene {
+            stage: self,
+            engine: Some(Box::new(engine)),
+            reading: Reading::new(segment, stored.blocks, head.paper.as_deref())?,
+            words,
+            head,
+            next,
+            difference: None,
+        };
+        scene.open(base);
+        scene.play();
+        let (difference, ended) = (scene.difference.take(), scene.engine().chain());
+        let read = scene.reading.counts();
+        self.ended = Some(ended);
+        self.result.segments += 1;
+        self.result.blocks += read.0;
+        self.result.records += read.1;
+        if let (None, Some(difference)) = (&self.result.difference, difference) {
+            self.result.difference = Some((segment, difference));
+        }
+        Ok(())
+    }
+
+    /// The module of a saved strategy, not begun; and who plays it.
+    fn module(&mut self, saved: &SavedStrategy) -> Option<Guest> {
+        let module = strategies::kept(self.data_dir, &saved.sha256);
+        let loaded = match module {
+            None => Err("the module was not kept, or is not what it was".to_owned()),
+            Some(module) => Guest::load(&self.host, &saved.name, module, saved.made.clone())
+                .map_err(|error| error.to_string()),
+        };
+        let role = Role {
+            id: saved.name.clone(),
+            sha256: hex(&saved.sha256),
+            from_journal: loaded.as_ref().err().cloned(),
+        };
+        if !self.result.roles.contains(&role) {
+            self.result.roles.push(role);
+        }
+        loaded.ok()
+    }
+
+    fn beside(&mut self, saved: &SavedStrategy) -> Option<Beside> {
+        let newcomer = self.newcomer.filter(|one| one.id == saved.name)?;
+        let module = Arc::clone(&newcomer.module);
+        match Guest::load(&self.host, &saved.name, module, saved.made.clone()) {
+            Ok(guest) => Some(Beside {
+                guest,
+                timers: BTreeMap::new(),
+                fell: false,
+            }),
+            Err(error) => {
+                self.note(format!("the new module of {} cannot be loaded: {error}", saved.name));
+                None
+            }
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.result.notes.contains(&note) {
+            self.result.notes.push(note);
+        }
+    }
+}
+
+impl Scene<'_, '_> {
+    fn engine(&self) -> &Engine {
+        match &self.engine {
+            Some(engine) => engine,
+            None => unreachable!("the engine is away only while a module is called"),
+        }
+    }
+
+    /// Brings the modules to where they were when the segment began.
+    fn open(&mut self, base: windvane_engine::record::Chain) {
+        if self.reading.begins_a_process() {
+            self.new_cast();
+            // What was latched before is known before anything begins.
+            while let Some(next) = self.reading.pop_if(|input| {
+                matches!(input, RecordedInput::Command(_) | RecordedInput::Steer { .. })
+            }) {
+                self.feed(&next);
+                self.drain();
+            }
+            for place in 0..self.stage.cast.len() {
+                let strategy = StrategyId(place as u16);
+                if self.engine().fault(strategy).is_none() {
+                    self.begin(strategy, self.head.strategies[place].state.clone());
+                }
+            }
+            self.drain();
+            return;
+        }
+        let goes_on = self.stage.ended == Some(base);
+        if goes_on && self.stage.cast.len() == self.head.strategies.len() {
+            self.compare_states();
+            return;
+        }
+        self.new_cast();
+        let segment = self.words.segment();
+        self.stage.note(format!(
+            "segment {segment:08x} begins in the middle of a run: modules begin there with what \
+             they saved, which may not be all that they knew"
+        ));
+        for place in 0..self.stage.cast.len() {
+            let state = self.head.strategies[place].state.clone();
+            let strategy = StrategyId(place as u16);
+            // What it intends at its beginning was intended before the segment.
+            drop(self.try_begin(strategy, state.as_deref()));
+            self.begin_beside(strategy, state.as_deref());
+        }
+    }
+
+    fn new_cast(&mut self) {
+        let saved = self.head.strategies.iter();
+        self.stage.cast = saved
+            .map(|saved| Player {
+                id: saved.name.clone(),
+                module: self.stage.module(saved),
+                saved: saved.state.clone(),
+                beside: self.stage.beside(saved),
+            })
+            .collect();
+    }
+
+    /// A new segment of the same process: what modules save now is what they saved then.
+    fn compare_states(&mut self) {
+        for place in 0..self.stage.cast.len() {
+            let saved = &self.head.strategies[place];
+            let healthy = self.engine().fault(StrategyId(place as u16)).is_none();
+            let player = &mut self.stage.cast[place];
+            player.saved.clone_from(&saved.state);
+            if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
+                drop(beside.guest.strategy.save());
+            }
+            let Some(module) = player.module.as_mut() else {
+                continue;
+            };
+            if module.sha256 != saved.sha256 {
+                let module = self.stage.module(saved);
+                self.stage.cast[place].module = module;
+                continue;
+            }
+            let state = module.strategy.save().ok();
+            if healthy && state != saved.state && self.difference.is_none() {
+                let words = |state: &Option<Vec<u8>>| {
+                    let state = state.as_ref()?;
+                    let hash = hex(&Sha256::digest(state));
+                    Some(format!("a state of {} bytes, sha256 {hash}", state.len()))
+                };
+                let id = &saved.name;
+                let chain = self.engine().chain();
+                self.difference = Some(Difference {
+                    block: chain.next_block,
+                    record: chain.last_record,
+                    recorded: words(&saved.state).map(|text| format!("{id} saved {text}")),
+                    made: words(&state).map(|text| format!("{id} saved {text}")),
+                });
+            }
+        }
+    }
+
+    fn play(&mut self) {
+        while let Some(next) = self.reading.pop() {
+            self.reading.seal_before(next.block, &mut self.engine);
+            match &next.input {
+                RecordedInput::Answer { strategy, .. } | RecordedInput::Fault { strategy, .. }
+                    if self.player(*strategy).is_some_and(|one| one.module.is_some()) =>
+                {
+                    self.differ(&next, None);
+                    self.feed(&next);
+                }
+                RecordedInput::Renew { strategy } => {
+                    self.feed(&next);
+                    self.renew(*strategy);
+                }
+                _ => self.feed(&next),
+            }
+            self.drain();
+            self.own_timers(next.time);
+            if self.stop() {
+                return;
+            }
+        }
+        self.reading.seal_last(&mut self.engine);
+        self.stop();
+    }
+
+    /// Compares blocks, and says whether the first difference was found.
+    fn stop(&mut self) -> bool {
+        if let Some(engine) = &mut self.engine {
+            self.reading.compare(engine);
+        }
+        if self.difference.is_none() {
+            self.difference = self.reading.difference.take();
+        }
+        self.difference.is_some() && self.stage.newcomer.is_none()
+    }
+
+    fn player(&self, strategy: StrategyId) -> Option<&Player> {
+        self.stage.cast.get(usize::from(strategy.0))
+    }
+
+    fn feed(&mut self, next: &Next) {
+        if let Some(engine) = &mut self.engine {
+            engine.handle(next.time, next.input.as_input());
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(effect) = self.engine.as_mut().and_then(|engine| engine.poll_effect()) {
+            if let Effect::Deliver { strategy, event } = effect {
+                self.deliver(strategy, &event);
+            }
+        }
+        while self.engine.as_mut().is_some_and(|engine| engine.poll_notice().is_some()) {}
+    }
+
+    fn deliver(&mut self, strategy: StrategyId, event: &Event) {
+        let place = usize::from(strategy.0);
+        let Some(player) = self.stage.cast.get_mut(place) else {
+            return;
+        };
+        let Some(mut engine) = self.engine.take() else {
+            return;
+        };
+        let mut new = None;
+        if let Some(beside) = player.beside.as_mut().filter(|one| one.hears(event)) {
+            (engine, new) = beside.deliver(engine, event);
+        }
+        let mut made = None;
+        if let Some(module) = &mut player.module {
+            let result;
+            (engine, result) = module.strategy.deliver(engine, event);
+            drop(module.strategy.take_output());
+            made = match result {
+                Ok(()) => answer(strategy, module.strategy.intents()),
+                Err(fault) => Some(RecordedInput::Fault {
+                    strategy,
+                    kind: engine_fault(fault.kind),
+                }),
+            };
+        }
+        self.engine = Some(engine);
+        let old = self.settle(strategy, made);
+        if let Some(new) = new {
+            self.compare_intents(strategy, event.time, old, &new);
+        }
+    }
+
+    /// Takes what was recorded of a strategy here, held against what its module made.
+    fn settle(&mut self, strategy: StrategyId, made: Option<RecordedInput>) -> Vec<Intent> {
+        let has_module = self.player(strategy).is_some_and(|one| one.module.is_some());
+        if has_module && made.is_none() {
+            return Vec::new();
+        }
+        let is_its = |input: &RecordedInput| match input {
+            RecordedInput::Answer { strategy: of, .. } => *of == strategy,
+            RecordedInput::Fault { strategy: of, .. } => *of == strategy,
+            _ => false,
+        };
+        let recorded = self.reading.pop_if(is_its);
+        match (&recorded, made) {
+            (Some(next), Some(made)) if next.input != made => self.differ(next, Some(&made)),
+            (Some(_), Some(_)) => self.stage.result.answers += 1,
+            (None, Some(made)) => {
+                // Where the journal ends, what followed was kept from the disk.
+                if let Some(next) = self.reading.peek() {
+                    self.differ(&next, Some(&made));
+                }
+            }
+            (_, None) => {}
+        }
+        let Some(next) = recorded else {
+            return Vec::new();
+        };
+        self.feed(&next);
+        match next.input {
+            RecordedInput::Answer { intents, .. } => intents,
+            _ => Vec::new(),
+        }
+    }
+
+    fn differ(&mut self, next: &Next, made: Option<&RecordedInput>) {
+        if self.difference.is_some() {
+            return;
+        }
+        let word = |input: &RecordedInput| {
+            let at = utc_text(next.time);
+            match input {
+                RecordedInput::Answer { strategy, intents } => {
+                    let id = self.words.strategy(*strategy);
+                    let intents = intents.iter().map(|one| self.words.intent(one).to_string());
+                    let intents: Vec<_> = intents.collect();
+                    format!("at {at} an answer of {id}: {}", intents.join(", "))
+                }
+                RecordedInput::Fault { strategy, kind } => {
+                    let id = self.words.strategy(*strategy);
+                    format!("at {at} a fault of {id}: {}", kind.as_str())
+                }
+                other => format!("at {at} {other:?}"),
+            }
+        };
+        let recorded = Some(word(&next.input));
+        let made = made.map(word).or_else(|| Some("no answer of the module".to_owned()));
+        self.difference = Some(Difference {
+            block: next.block,
+            record: next.record,
+            recorded,
+            made,
+        });
+    }
+
+    /// Begins a module; what it intends and whether it fails is held against the record.
+    fn begin(&mut self, strategy: StrategyId, state: Option<Vec<u8>>) {
+        let state = state.as_deref();
+        let new = self.begin_beside(strategy, state);
+        let made = match self.try_begin(strategy, state) {
+            None => None,
+            Some(Ok(intents)) => answer(strategy, &intents),
+            Some(Err(kind)) => Some(RecordedInput::Fault { strategy, kind }),
+        };
+        let now = self.engine().now();
+        let old = self.settle(strategy, made);
+        if let Some(new) = new {
+            self.compare_intents(strategy, now, old, &new);
+        }
+    }
+
+    /// `init`, then `load`; `None` without a module.
+    fn try_begin(
+        &mut self,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+    ) -> Option<Result<Vec<Intent>, FaultKind>> {
+        let engine = self.engine.take()?;
+        let player = self.stage.cast.get_mut(usize::from(strategy.0));
+        let Some(module) = player.and_then(|player| player.module.as_mut()) else {
+            self.engine = Some(engine);
+            return None;
+        };
+        let (engine, begun) = begin_guest(module, engine, strategy, state);
+        self.engine = Some(engine);
+        Some(begun)
+    }
+
+    fn begin_beside(&mut self, strategy: StrategyId, state: Option<&[u8]>) -> Option<Vec<Intent>> {
+        let place = usize::from(strategy.0);
+        let mut beside = self.stage.cast.get_mut(place)?.beside.take()?;
+        let mut engine = self.engine.take()?;
+        let mut begun;
+        (engine, begun) = begin_guest(&mut beside.guest, engine, strategy, state);
+        if begun == Err(FaultKind::State) {
+            self.stage.note("the new module cannot use the saved state: it begins fresh".to_owned());
+            if let Some(fresh) = self.stage.beside(&self.head.strategies[place]) {
+                beside = fresh;
+                (engine, begun) = begin_guest(&mut beside.guest, engine, strategy, None);
+            }
+        }
+        self.engine = Some(engine);
+        if let Err(kind) = begun {
+            let word = kind.as_str();
+            self.stage.note(format!("the new module does not begin ({word}): it would do nothing"));
+            beside.fell = true;
+        }
+        let intents = begun.unwrap_or_default();
+        beside.keep_timers(&intents);
+        self.stage.cast[place].beside = Some(beside);
+        Some(intents)
+    }
+
+    /// A strategy's module was instantiated anew: the same, or, after a reload, the one that the
+    /// next segment of the same process names.
+    fn renew(&mut self, strategy: StrategyId) {
+        let place = usize::from(strategy.0);
+        let this = &self.head.strategies[place];
+        let epoch = self.engine().epoch();
+        let of_process = |head: &&Head| {
+            let engine = Engine::restore(&head.engine);
+            engine.is_ok_and(|engine| engine.epoch() == epoch)
+        };
+        let next = self.next.filter(of_process).and_then(|head| head.strategies.get(place));
+        let saved = next.filter(|next| next.name == this.name).unwrap_or(this);
+        let (module, beside) = (self.stage.module(saved), self.stage.beside(saved));
+        let Some(player) = self.stage.cast.get_mut(place) else {
+            return;
+        };
+        let state = player.module.as_mut().and_then(|old| old.strategy.save().ok());
+        let state = state.or_else(|| player.saved.clone());
+        (player.module, player.beside) = (module, beside);
+        self.begin(strategy, state);
+    }
+
+    /// Fires what only the newcomer waits for.
+    fn own_timers(&mut self, now: Time) {
+        for place in 0..self.stage.cast.len() {
+            let strategy = StrategyId(place as u16);
+            let Some(beside) = &self.stage.cast[place].beside else {
+                continue;
+            };
+            let due = |(token, at): (&i64, &Time)| (*at <= now).then_some(*token);
+            let due: Vec<i64> = beside.timers.iter().filter_map(due).collect();
+            for token in due {
+                if self.engine().has_timer(strategy, token) {
+                    continue;
+                }
+                let event = Event {
+                    time: now,
+                    sequence: 0,
+                    kind: EventKind::Timer,
+                    instrument: InstrumentId(0),
+                    flags: 0,
+                    fields: [token, 0, 0, 0, 0, 0],
+                    id: 0,
+                };
+                let Some(engine) = self.engine.take() else {
+                    return;
+                };
+                let Some(beside) = self.stage.cast[place].beside.as_mut() else {
+                    self.engine = Some(engine);
+                    return;
+                };
+                beside.timers.remove(&token);
+                let (engine, new) = beside.deliver(engine, &event);
+                self.engine = Some(engine);
+                self.compare_intents(strategy, now, Vec::new(), &new.unwrap_or_default());
+            }
+        }
+    }
+
+    fn compare_intents(
+        &mut self,
+        strategy: StrategyId,
+        time: Time,
+        old: Vec<Intent>,
+        new: &[Intent],
+    ) {
+        let beside = self.stage.cast[usize::from(strategy.0)].beside.as_ref();
+        if beside.is_some_and(|one| one.fell) {
+            let id = self.stage.cast[usize::from(strategy.0)].id.clone();
+            let at = utc_text(time);
+            let known = self.stage.result.notes.iter().any(|note| note.contains(" fails at "));
+            if !known {
+                self.stage.note(format!("the new module of {id} fails at {at}: quarantine"));
+            }
+        }
+        let engine = match &self.engine {
+            Some(engine) => engine,
+            None => return,
+        };
+        for change in Change::between(time, old, new, engine, &self.words) {
+            self.stage.result.changes.push(change);
+        }
+    }
+}
+
+impl Beside {
+    /// An event of a timer is for whoever set it.
+    fn hears(&self, event: &Event) -> bool {
+        !self.fell && (event.kind != EventKind::Timer || self.timers.contains_key(&event.fields[0]))
+    }
+
+    fn deliver(&mut self, engine: Box<Engine>, event: &Event) -> (Box<Engine>, Option<Vec<Intent>>) {
+        if event.kind == EventKind::Timer {
+            self.timers.remove(&event.fields[0]);
+        }
+        let (engine, result) = self.guest.strategy.deliver(engine, event);
+        drop(self.guest.strategy.take_output());
+        if result.is_err() {
+            self.fell = true;
+            return (engine, Some(Vec::new()));
+        }
+        let intents = self.guest.strategy.intents().to_vec();
+        self.keep_timers(&intents);
+        (engine, Some(intents))
+    }
+
+    fn keep_timers(&mut self, intents: &[Intent]) {
+        for intent in intents {
+            match intent {
+                Intent::SetTimer { time, token } => {
+                    self.timers.insert(*token, *time);
+                }
+                Intent::CancelTimer { token } => {
+                    self.timers.remove(token);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// An answer as it is recorded; one without intents is not.
+fn answer(strategy: StrategyId, intents: &[Intent]) -> Option<RecordedInput> {
+    (!intents.is_empty()).then(|| RecordedInput::Answer {
+        strategy,
+        intents: intents.to_vec(),
+    })
+}
+
+/// `init`, then `load`, as the driver does it.
+fn begin_guest(
+    guest: &mut Guest,
+    engine: Box<Engine>,
+    strategy: StrategyId,
+    state: Option<&[u8]>,
+) -> (Box<Engine>, Result<Vec<Intent>, FaultKind>) {
+    let (params, instruments) = (guest.params.clone(), guest.instruments.clone());
+    let (engine, result) = guest.strategy.init(engine, strategy, &params, &instruments);
+    if let Err(fault) = result {
+        let kind = match fault.kind {
+            HostFault::Refused => FaultKind::Contract,
+            kind => engine_fault(kind),
+        };
+        return (engine, Err(kind));
+    }
+    // `load` begins a callback of its own.
+    let intents = guest.strategy.intents().to_vec();
+    let loaded = state.map_or(Ok(()), |state| guest.strategy.load(state));
+    drop(guest.strategy.take_output());
+    (engine, loaded.map(|()| intents).map_err(|_| FaultKind::State))
+}

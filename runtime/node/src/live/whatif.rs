@@ -1,0 +1,148 @@
+//! What a changed module would have done otherwise: intents of the one and not of the other.
+
+use serde_json::{Value, json};
+use windvane_engine::{Engine, Intent, OrderTerms, Time};
+
+use super::export::Words;
+
+/// So many changes are told; the rest is counted.
+const TOLD: usize = 100_000;
+
+/// Who would have done it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The new module alone.
+    New,
+    /// The old one alone.
+    Old,
+}
+
+/// One intent that the other module did not have at this moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// When.
+    pub time: Time,
+    /// Whose it is.
+    pub by: By,
+    /// `submit`, `cancel` or `cancel_all`.
+    pub kind: &'static str,
+    /// The order, as far as it is known.
+    pub order: Value,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// The first ones.
+    pub told: Vec<Change>,
+    /// Of the new module: submitted, cancelled.
+    pub new: [u64; 2],
+    /// Of the old one.
+    pub old: [u64; 2],
+}
+
+impl Changes {
+    /// One more.
+    pub fn push(&mut self, change: Change) {
+        let counts = match change.by {
+            By::New => &mut self.new,
+            By::Old => &mut self.old,
+        };
+        counts[usize::from(change.kind != "submit")] += 1;
+        if self.told.len() < TOLD {
+            self.told.push(change);
+        }
+    }
+
+    /// How many there are.
+    pub const fn total(&self) -> u64 {
+        self.new[0] + self.new[1] + self.old[0] + self.old[1]
+    }
+}
+
+/// Orders are numbered by whoever is first: what counts is what they ask for.
+fn same(one: &Intent, other: &Intent) -> bool {
+    match (one, other) {
+        (Intent::Submit { terms: one, .. }, Intent::Submit { terms: other, .. }) => one == other,
+        _ => one == other,
+    }
+}
+
+impl Change {
+    /// What of the intents of one moment only one module had. Timers and what was refused on the
+    /// spot lead to nothing at the venue and are left out.
+    pub fn between(
+        time: Time,
+        mut old: Vec<Intent>,
+        new: &[Intent],
+        engine: &Engine,
+        words: &Words,
+    ) -> Vec<Self> {
+        let mut changes = Vec::new();
+        for intent in new {
+            match old.iter().position(|other| same(intent, other)) {
+                Some(at) => drop(old.remove(at)),
+                None => changes.extend(Self::of(time, By::New, intent, engine, words)),
+            }
+        }
+        let left = old.iter();
+        changes.extend(left.filter_map(|one| Self::of(time, By::Old, one, engine, words)));
+        changes
+    }
+
+    fn of(time: Time, by: By, intent: &Intent, engine: &Engine, words: &Words) -> Option<Self> {
+        let told = |terms: Option<&OrderTerms>| terms.map_or(Value::Null, |one| words.terms(one));
+        let (kind, order) = match intent {
+            Intent::Submit { terms, .. } => ("submit", told(Some(terms))),
+            Intent::Cancel { order } => {
+                ("cancel", told(engine.order(*order).map(|order| &order.terms)))
+            }
+            Intent::CancelAll { instrument } => {
+                let instrument = instrument.map(|id| words.name(id));
+                ("cancel_all", json!({ "instrument": instrument }))
+            }
+            Intent::Rejected { .. } | Intent::SetTimer { .. } | Intent::CancelTimer { .. } => {
+                return None;
+            }
+        };
+        Some(Self {
+            time,
+            by,
+            kind,
+            order,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_engine::OrderSeq;
+    use windvane_engine::config::EngineConfig;
+
+    use super::*;
+    use crate::live::head::Head;
+
+    #[test]
+    fn intents_of_one_module_alone_are_told_once_each() {
+        let mut engine = Engine::new(EngineConfig::default()).unwrap();
+        let head = Head {
+            version: String::new(),
+            engine: engine.snapshot(),
+            strategies: Vec::new(),
+            paper: None,
+        };
+        let words = Words::new(0, &head.to_bytes()).unwrap();
+        let cancel = |order| Intent::Cancel {
+            order: OrderSeq(order),
+        };
+        let timer = Intent::CancelTimer { token: 7 };
+        let old = vec![cancel(1), cancel(2), cancel(2), timer];
+        let new = [cancel(2), cancel(3)];
+        let changes = Change::between(Time(5), old, &new, &engine, &words);
+        let told: Vec<_> = changes.iter().map(|change| (change.by, change.kind)).collect();
+        assert_eq!(told, [(By::New, "cancel"), (By::Old, "cancel"), (By::Old, "cancel")]);
+        let mut all = Changes::default();
+        changes.into_iter().for_each(|change| all.push(change));
+        assert_eq!((all.new, all.old, all.total()), ([0, 1], [0, 2], 3));
+    }
+}
