@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::StrategyConfig;
 use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
 use crate::holding::{Ledger, Ledgers};
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
@@ -12,7 +13,7 @@ use crate::market::Level;
 use crate::order::{Side, Surface};
 use crate::orders::{Order, Orders};
 use crate::record::Recorder;
-use crate::risk::LossWatch;
+use crate::risk::{LossWatch, RiskLimits};
 
 use super::{Engine, Latch, RunState};
 
@@ -95,6 +96,17 @@ impl Engine {
     pub fn strategy_name(&self, strategy: StrategyId) -> Option<&str> {
         let state = self.strategies.get(usize::from(strategy.0))?;
         Some(state.config.name.as_str())
+    }
+
+    /// A strategy as configured.
+    pub fn strategy_config(&self, strategy: StrategyId) -> Option<&StrategyConfig> {
+        let state = self.strategies.get(usize::from(strategy.0))?;
+        Some(&state.config)
+    }
+
+    /// Limits of the account.
+    pub const fn limits(&self) -> &RiskLimits {
+        &self.limits
     }
 
     /// Why a strategy is quarantined; `None` while it runs.

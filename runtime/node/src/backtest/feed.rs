@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use windvane_engine::Time;
 
-use crate::recording::{Chunk, RecordingError, Tape, TapeEvent};
+use crate::recording::{Chunk, Chunks, RecordingError, TapeEvent};
 
 /// How long a market event takes from the venue to the engine.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub enum FeedLatency {
 
 /// Both views of the market.
 pub struct Feed {
-    tape: Tape,
+    tape: Box<dyn Chunks>,
     latency: FeedLatency,
     chunks: VecDeque<Chunk>,
     ended: bool,
@@ -46,14 +46,14 @@ struct Cursor {
 
 impl Feed {
     /// Starts at the first event of a tape.
-    pub fn new(tape: Tape, latency: FeedLatency) -> Result<Self, RecordingError> {
+    pub fn new(tape: impl Chunks + 'static, latency: FeedLatency) -> Result<Self, RecordingError> {
         let start = || Cursor {
             chunk: 0,
             index: 0,
             at: Time::NEVER,
         };
         let mut feed = Self {
-            tape,
+            tape: Box::new(tape),
             latency,
             chunks: VecDeque::new(),
             ended: false,

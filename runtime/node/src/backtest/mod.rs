@@ -5,6 +5,7 @@ mod error;
 mod feed;
 mod guests;
 pub(crate) mod load;
+pub mod play;
 mod session;
 mod summary;
 mod tally;

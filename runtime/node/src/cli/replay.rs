@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::journal::has_journal;
 use super::{Failure, print_line};
 use crate::live::rerun::{self, Newcomer, Rerun, Role};
+use crate::live::trial::Tried;
 use crate::live::whatif::{By, Change};
 use crate::results::utc::utc_text;
 
@@ -23,6 +24,12 @@ pub(super) struct Replay {
     /// Put another module beside the one of a strategy, and tell what it would have done otherwise
     #[arg(long, value_name = "ID=FILE")]
     module: Option<Other>,
+    /// Configuration file, for the [sim] on whose terms both modules trade beside each other
+    #[arg(long, value_name = "FILE", requires = "module")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as `sim.fees.taker=0.0005`; may be given again
+    #[arg(long, value_name = "KEY=VALUE", requires = "module")]
+    set: Vec<String>,
     /// Print JSON and nothing else
     #[arg(long)]
     json: bool,
@@ -97,11 +104,25 @@ impl Replay {
             )));
         }
         let changes = &played.changes;
+        let config = super::configuration(self.config.as_deref(), &self.set)?;
+        let tried = match &played.trial {
+            Some(trial) => Some(trial.run(&config, &self.data_dir, &newcomer).map_err(
+                |error| {
+                    let what = "the simulation of what they would have done";
+                    Failure::Failed(format!("{what}: {error}"))
+                },
+            )?),
+            None => None,
+        };
         if self.json {
             let mut shown = played_json(&played);
             shown["changes"] = changes.told.iter().map(change_json).collect();
             shown["new"] = json!({"submits": changes.new[0], "cancels": changes.new[1]});
             shown["old"] = json!({"submits": changes.old[0], "cancels": changes.old[1]});
+            shown["simulated"] = json!({
+                "old": tried.as_ref().and_then(|tried| tried.old.as_ref()),
+                "new": tried.as_ref().and_then(|tried| tried.new.as_ref()),
+            });
             return print_line(&shown.to_string());
         }
         for change in &changes.told {
@@ -111,8 +132,43 @@ impl Replay {
             "only the new module: {} orders, {} cancels; only the old one: {} orders, {} cancels",
             changes.new[0], changes.new[1], changes.old[0], changes.old[1]
         ))?;
+        for line in tried.iter().flat_map(tried_lines) {
+            print_line(&line)?;
+        }
         say_roles(&played)
     }
+}
+
+/// Both modules beside each other.
+fn tried_lines(tried: &Tried) -> Vec<String> {
+    let old = json!(tried.old);
+    let new = json!(tried.new);
+    let word = |value: &Value| match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut lines = vec![
+        String::new(),
+        "alone on the recorded market, orders filled by simulation:".to_owned(),
+        format!("  {:<18} {:>18} {:>18}", "", "old", "new"),
+    ];
+    for name in [
+        "orders_submitted",
+        "orders_rejected",
+        "orders_canceled",
+        "fills",
+        "volume_quote",
+        "fees",
+        "realized_pnl",
+        "unrealized_pnl",
+        "funding",
+        "net_pnl",
+    ] {
+        let (old, new) = (word(&old[name]), word(&new[name]));
+        lines.push(format!("  {name:<18} {old:>18} {new:>18}"));
+    }
+    lines
 }
 
 fn played_json(played: &Rerun) -> Value {

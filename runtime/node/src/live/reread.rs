@@ -143,14 +143,6 @@ impl Reading {
         }
     }
 
-    /// Ends the block that its driver ended before this one began; others end by themselves, at an
-    /// intent or when full.
-    pub fn seal_before(&self, block: u64, engine: &mut Option<Box<Engine>>) {
-        if let Some(engine) = engine.as_mut().filter(|one| one.chain().next_block < block) {
-            engine.seal();
-        }
-    }
-
     /// Ends the last block of the segment, if its driver did.
     pub fn seal_last(&self, engine: &mut Option<Box<Engine>>) {
         let last = self.last_block;
@@ -172,5 +164,13 @@ impl Reading {
                 self.difference = Some(difference(&recorded, &made));
             }
         }
+    }
+}
+
+/// Ends the block that its driver ended before this one began; others end by themselves, at an
+/// intent or when full.
+pub fn seal_before(block: u64, engine: &mut Option<Box<Engine>>) {
+    if let Some(engine) = engine.as_mut().filter(|one| one.chain().next_block < block) {
+        engine.seal();
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use windvane_engine::codec::RecordedInput;
+use windvane_engine::config::EngineConfig;
 use windvane_engine::event::EventKind;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Effect, Engine, Event, InstrumentId, Intent, StrategyId, Time};
@@ -22,7 +23,8 @@ use windvane_journal::{Directory, StoredSegment};
 use super::export::Words;
 use super::head::{Head, SavedStrategy};
 use super::replay::{Difference, ReplayError};
-use super::reread::{Next, Reading};
+use super::reread::{self, Next, Reading};
+use super::trial::Trial;
 use super::whatif::{Change, Changes};
 use crate::results::hex;
 use crate::results::utc::utc_text;
@@ -67,6 +69,8 @@ pub struct Rerun {
     pub notes: Vec<String>,
     /// What the newcomer would have done otherwise.
     pub changes: Changes,
+    /// What it takes to let it trade on the recorded market.
+    pub trial: Option<Trial>,
 }
 
 /// Plays the journal of a data folder: up to the first difference, or, with a newcomer, to its
@@ -173,8 +177,10 @@ impl Stage<'_> {
         scene.open(base);
         scene.play();
         let (difference, ended) = (scene.difference.take(), scene.engine().chain());
+        let trial = scene.trial();
         let read = scene.reading.counts();
         self.ended = Some(ended);
+        self.result.trial = trial.or(self.result.trial.take());
         self.result.segments += 1;
         self.result.blocks += read.0;
         self.result.records += read.1;
@@ -192,15 +198,19 @@ impl Stage<'_> {
             Some(module) => Guest::load(&self.host, &saved.name, module, saved.made.clone())
                 .map_err(|error| error.to_string()),
         };
+        self.role(saved, loaded.as_ref().err().cloned());
+        loaded.ok()
+    }
+
+    fn role(&mut self, saved: &SavedStrategy, from_journal: Option<String>) {
         let role = Role {
             id: saved.name.clone(),
             sha256: hex(&saved.sha256),
-            from_journal: loaded.as_ref().err().cloned(),
+            from_journal,
         };
         if !self.result.roles.contains(&role) {
             self.result.roles.push(role);
         }
-        loaded.ok()
     }
 
     fn beside(&mut self, saved: &SavedStrategy) -> Option<Beside> {
@@ -213,7 +223,10 @@ impl Stage<'_> {
                 fell: false,
             }),
             Err(error) => {
-                self.note(format!("the new module of {} cannot be loaded: {error}", saved.name));
+                self.note(format!(
+                    "the new module of {} cannot be loaded: {error}",
+                    saved.name
+                ));
                 None
             }
         }
@@ -234,13 +247,41 @@ impl Scene<'_, '_> {
         }
     }
 
+    /// The account of now for the strategy of the newcomer alone.
+    fn trial(&self) -> Option<Trial> {
+        let newcomer = self.stage.newcomer?;
+        let mut saved = self.head.strategies.iter();
+        let place = saved.position(|saved| saved.name == newcomer.id)?;
+        let engine = self.engine();
+        let balances = engine
+            .balances()
+            .filter(|(.., balance)| balance.total.0 > 0);
+        let engine = EngineConfig {
+            assets: engine.assets().to_vec(),
+            instruments: engine.instruments().to_vec(),
+            strategies: vec![engine.strategy_config(StrategyId(place as u16))?.clone()],
+            limits: engine.limits().clone(),
+            hedge_mode: engine.hedge_mode(),
+            epoch: engine.epoch(),
+            balances: balances
+                .map(|(surface, asset, balance)| (surface, asset, balance.total))
+                .collect(),
+            ..EngineConfig::default()
+        };
+        let saved = self.head.strategies[place].clone();
+        Some(Trial { engine, saved })
+    }
+
     /// Brings the modules to where they were when the segment began.
     fn open(&mut self, base: windvane_engine::record::Chain) {
         if self.reading.begins_a_process() {
             self.new_cast();
             // What was latched before is known before anything begins.
             while let Some(next) = self.reading.pop_if(|input| {
-                matches!(input, RecordedInput::Command(_) | RecordedInput::Steer { .. })
+                matches!(
+                    input,
+                    RecordedInput::Command(_) | RecordedInput::Steer { .. }
+                )
             }) {
                 self.feed(&next);
                 self.drain();
@@ -248,7 +289,7 @@ impl Scene<'_, '_> {
             for place in 0..self.stage.cast.len() {
                 let strategy = StrategyId(place as u16);
                 if self.engine().fault(strategy).is_none() {
-                    self.begin(strategy, self.head.strategies[place].state.clone());
+                    self.begin(strategy, self.head.strategies[place].state.as_deref());
                 }
             }
             self.drain();
@@ -259,18 +300,29 @@ impl Scene<'_, '_> {
             self.compare_states();
             return;
         }
-        self.new_cast();
-        let segment = self.words.segment();
-        self.stage.note(format!(
-            "segment {segment:08x} begins in the middle of a run: modules begin there with what \
-             they saved, which may not be all that they knew"
-        ));
+        self.join_late();
+    }
+
+    /// The segment begins in the middle of a run whose beginning is lost: what its modules knew is
+    /// more than what they saved, so that they cannot be held to what they answered.
+    fn join_late(&mut self) {
+        let saved = self.head.strategies.iter();
+        self.stage.cast = saved
+            .map(|saved| {
+                let why = "the journal begins in the middle of its run".to_owned();
+                self.stage.role(saved, Some(why));
+                Player {
+                    id: saved.name.clone(),
+                    module: None,
+                    saved: saved.state.clone(),
+                    beside: self.stage.beside(saved),
+                }
+            })
+            .collect();
         for place in 0..self.stage.cast.len() {
             let state = self.head.strategies[place].state.clone();
-            let strategy = StrategyId(place as u16);
             // What it intends at its beginning was intended before the segment.
-            drop(self.try_begin(strategy, state.as_deref()));
-            self.begin_beside(strategy, state.as_deref());
+            drop(self.begin_beside(StrategyId(place as u16), state.as_deref()));
         }
     }
 
@@ -325,10 +377,12 @@ impl Scene<'_, '_> {
 
     fn play(&mut self) {
         while let Some(next) = self.reading.pop() {
-            self.reading.seal_before(next.block, &mut self.engine);
+            reread::seal_before(next.block, &mut self.engine);
             match &next.input {
                 RecordedInput::Answer { strategy, .. } | RecordedInput::Fault { strategy, .. }
-                    if self.player(*strategy).is_some_and(|one| one.module.is_some()) =>
+                    if self
+                        .player(*strategy)
+                        .is_some_and(|one| one.module.is_some()) =>
                 {
                     self.differ(&next, None);
                     self.feed(&next);
@@ -376,7 +430,11 @@ impl Scene<'_, '_> {
                 self.deliver(strategy, &event);
             }
         }
-        while self.engine.as_mut().is_some_and(|engine| engine.poll_notice().is_some()) {}
+        while self
+            .engine
+            .as_mut()
+            .is_some_and(|engine| engine.poll_notice().is_some())
+        {}
     }
 
     fn deliver(&mut self, strategy: StrategyId, event: &Event) {
@@ -387,9 +445,17 @@ impl Scene<'_, '_> {
         let Some(mut engine) = self.engine.take() else {
             return;
         };
-        let mut new = None;
+        // One that fell, or is not meant, has no intents of its own.
+        let mut new = player.beside.as_ref().map(|_| Vec::new());
         if let Some(beside) = player.beside.as_mut().filter(|one| one.hears(event)) {
-            (engine, new) = beside.deliver(engine, event);
+            let heard;
+            (engine, heard) = beside.deliver(engine, event);
+            new = Some(heard);
+            if beside.fell {
+                let (id, at) = (&player.id, utc_text(event.time));
+                let note = format!("the new module of {id} fails at {at}: quarantine");
+                self.stage.result.notes.push(note);
+            }
         }
         let mut made = None;
         if let Some(module) = &mut player.module {
@@ -407,19 +473,21 @@ impl Scene<'_, '_> {
         self.engine = Some(engine);
         let old = self.settle(strategy, made);
         if let Some(new) = new {
-            self.compare_intents(strategy, event.time, old, &new);
+            self.compare_intents(event.time, old, &new);
         }
     }
 
     /// Takes what was recorded of a strategy here, held against what its module made.
     fn settle(&mut self, strategy: StrategyId, made: Option<RecordedInput>) -> Vec<Intent> {
-        let has_module = self.player(strategy).is_some_and(|one| one.module.is_some());
+        let has_module = self
+            .player(strategy)
+            .is_some_and(|one| one.module.is_some());
         if has_module && made.is_none() {
             return Vec::new();
         }
         let is_its = |input: &RecordedInput| match input {
-            RecordedInput::Answer { strategy: of, .. } => *of == strategy,
-            RecordedInput::Fault { strategy: of, .. } => *of == strategy,
+            RecordedInput::Answer { strategy: of, .. }
+            | RecordedInput::Fault { strategy: of, .. } => *of == strategy,
             _ => false,
         };
         let recorded = self.reading.pop_if(is_its);
@@ -465,7 +533,9 @@ impl Scene<'_, '_> {
             }
         };
         let recorded = Some(word(&next.input));
-        let made = made.map(word).or_else(|| Some("no answer of the module".to_owned()));
+        let made = made
+            .map(word)
+            .or_else(|| Some("no answer of the module".to_owned()));
         self.difference = Some(Difference {
             block: next.block,
             record: next.record,
@@ -475,8 +545,7 @@ impl Scene<'_, '_> {
     }
 
     /// Begins a module; what it intends and whether it fails is held against the record.
-    fn begin(&mut self, strategy: StrategyId, state: Option<Vec<u8>>) {
-        let state = state.as_deref();
+    fn begin(&mut self, strategy: StrategyId, state: Option<&[u8]>) {
         let new = self.begin_beside(strategy, state);
         let made = match self.try_begin(strategy, state) {
             None => None,
@@ -486,7 +555,7 @@ impl Scene<'_, '_> {
         let now = self.engine().now();
         let old = self.settle(strategy, made);
         if let Some(new) = new {
-            self.compare_intents(strategy, now, old, &new);
+            self.compare_intents(now, old, &new);
         }
     }
 
@@ -514,7 +583,8 @@ impl Scene<'_, '_> {
         let mut begun;
         (engine, begun) = begin_guest(&mut beside.guest, engine, strategy, state);
         if begun == Err(FaultKind::State) {
-            self.stage.note("the new module cannot use the saved state: it begins fresh".to_owned());
+            self.stage
+                .note("the new module cannot use the saved state: it begins fresh".to_owned());
             if let Some(fresh) = self.stage.beside(&self.head.strategies[place]) {
                 beside = fresh;
                 (engine, begun) = begin_guest(&mut beside.guest, engine, strategy, None);
@@ -523,7 +593,9 @@ impl Scene<'_, '_> {
         self.engine = Some(engine);
         if let Err(kind) = begun {
             let word = kind.as_str();
-            self.stage.note(format!("the new module does not begin ({word}): it would do nothing"));
+            self.stage.note(format!(
+                "the new module does not begin ({word}): it would do nothing"
+            ));
             beside.fell = true;
         }
         let intents = begun.unwrap_or_default();
@@ -542,16 +614,22 @@ impl Scene<'_, '_> {
             let engine = Engine::restore(&head.engine);
             engine.is_ok_and(|engine| engine.epoch() == epoch)
         };
-        let next = self.next.filter(of_process).and_then(|head| head.strategies.get(place));
+        let next = self
+            .next
+            .filter(of_process)
+            .and_then(|head| head.strategies.get(place));
         let saved = next.filter(|next| next.name == this.name).unwrap_or(this);
         let (module, beside) = (self.stage.module(saved), self.stage.beside(saved));
         let Some(player) = self.stage.cast.get_mut(place) else {
             return;
         };
-        let state = player.module.as_mut().and_then(|old| old.strategy.save().ok());
+        let state = player
+            .module
+            .as_mut()
+            .and_then(|old| old.strategy.save().ok());
         let state = state.or_else(|| player.saved.clone());
         (player.module, player.beside) = (module, beside);
-        self.begin(strategy, state);
+        self.begin(strategy, state.as_deref());
     }
 
     /// Fires what only the newcomer waits for.
@@ -586,31 +664,13 @@ impl Scene<'_, '_> {
                 beside.timers.remove(&token);
                 let (engine, new) = beside.deliver(engine, &event);
                 self.engine = Some(engine);
-                self.compare_intents(strategy, now, Vec::new(), &new.unwrap_or_default());
+                self.compare_intents(now, Vec::new(), &new);
             }
         }
     }
 
-    fn compare_intents(
-        &mut self,
-        strategy: StrategyId,
-        time: Time,
-        old: Vec<Intent>,
-        new: &[Intent],
-    ) {
-        let beside = self.stage.cast[usize::from(strategy.0)].beside.as_ref();
-        if beside.is_some_and(|one| one.fell) {
-            let id = self.stage.cast[usize::from(strategy.0)].id.clone();
-            let at = utc_text(time);
-            let known = self.stage.result.notes.iter().any(|note| note.contains(" fails at "));
-            if !known {
-                self.stage.note(format!("the new module of {id} fails at {at}: quarantine"));
-            }
-        }
-        let engine = match &self.engine {
-            Some(engine) => engine,
-            None => return,
-        };
+    fn compare_intents(&mut self, time: Time, old: Vec<Intent>, new: &[Intent]) {
+        let Some(engine) = &self.engine else { return };
         for change in Change::between(time, old, new, engine, &self.words) {
             self.stage.result.changes.push(change);
         }
@@ -623,7 +683,7 @@ impl Beside {
         !self.fell && (event.kind != EventKind::Timer || self.timers.contains_key(&event.fields[0]))
     }
 
-    fn deliver(&mut self, engine: Box<Engine>, event: &Event) -> (Box<Engine>, Option<Vec<Intent>>) {
+    fn deliver(&mut self, engine: Box<Engine>, event: &Event) -> (Box<Engine>, Vec<Intent>) {
         if event.kind == EventKind::Timer {
             self.timers.remove(&event.fields[0]);
         }
@@ -631,11 +691,11 @@ impl Beside {
         drop(self.guest.strategy.take_output());
         if result.is_err() {
             self.fell = true;
-            return (engine, Some(Vec::new()));
+            return (engine, Vec::new());
         }
         let intents = self.guest.strategy.intents().to_vec();
         self.keep_timers(&intents);
-        (engine, Some(intents))
+        (engine, intents)
     }
 
     fn keep_timers(&mut self, intents: &[Intent]) {
@@ -681,5 +741,8 @@ fn begin_guest(
     let intents = guest.strategy.intents().to_vec();
     let loaded = state.map_or(Ok(()), |state| guest.strategy.load(state));
     drop(guest.strategy.take_output());
-    (engine, loaded.map(|()| intents).map_err(|_| FaultKind::State))
+    (
+        engine,
+        loaded.map(|()| intents).map_err(|_| FaultKind::State),
+    )
 }

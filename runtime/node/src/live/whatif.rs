@@ -94,9 +94,10 @@ impl Change {
         let told = |terms: Option<&OrderTerms>| terms.map_or(Value::Null, |one| words.terms(one));
         let (kind, order) = match intent {
             Intent::Submit { terms, .. } => ("submit", told(Some(terms))),
-            Intent::Cancel { order } => {
-                ("cancel", told(engine.order(*order).map(|order| &order.terms)))
-            }
+            Intent::Cancel { order } => (
+                "cancel",
+                told(engine.order(*order).map(|order| &order.terms)),
+            ),
             Intent::CancelAll { instrument } => {
                 let instrument = instrument.map(|id| words.name(id));
                 ("cancel_all", json!({ "instrument": instrument }))
@@ -139,10 +140,22 @@ mod tests {
         let old = vec![cancel(1), cancel(2), cancel(2), timer];
         let new = [cancel(2), cancel(3)];
         let changes = Change::between(Time(5), old, &new, &engine, &words);
-        let told: Vec<_> = changes.iter().map(|change| (change.by, change.kind)).collect();
-        assert_eq!(told, [(By::New, "cancel"), (By::Old, "cancel"), (By::Old, "cancel")]);
+        let told: Vec<_> = changes
+            .iter()
+            .map(|change| (change.by, change.kind))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (By::New, "cancel"),
+                (By::Old, "cancel"),
+                (By::Old, "cancel")
+            ]
+        );
         let mut all = Changes::default();
-        changes.into_iter().for_each(|change| all.push(change));
+        for change in changes {
+            all.push(change);
+        }
         assert_eq!((all.new, all.old, all.total()), ([0, 1], [0, 2], 3));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::io::{self, Read, Write};
 
-use windvane_engine::{InstrumentId, Level, Time};
+use windvane_engine::{InstrumentId, Level, MarketEvent, Time};
 
 use super::tape_event::{DEPTH, GAP, MARK, TOP, TRADE, TapeEvent};
 
@@ -17,6 +17,56 @@ pub struct Chunk {
     pub events: Vec<TapeEvent>,
     /// Levels; see [`TapeEvent::market`].
     pub levels: Vec<Level>,
+}
+
+impl Chunk {
+    /// Adds an event, which happened when it was received, as far as is known.
+    pub fn push(&mut self, recv: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
+        let (kind, flag, words) = match *event {
+            MarketEvent::Trade {
+                price,
+                qty,
+                trade_id,
+                buyer_is_maker,
+            } => (TRADE, buyer_is_maker, [price, qty, trade_id, 0, 0]),
+            MarketEvent::Top {
+                update_id,
+                bid,
+                ask,
+            } => {
+                let words = [update_id, bid.price, bid.qty, ask.price, ask.qty];
+                (TOP, false, words)
+            }
+            MarketEvent::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => {
+                let counts = [self.levels.len(), bids.len(), asks.len()];
+                let [first, bid_count, ask_count] = counts.map(|count| count as i64);
+                self.levels.extend_from_slice(bids);
+                self.levels.extend_from_slice(asks);
+                (DEPTH, snapshot, [update_id, first, bid_count, ask_count, 0])
+            }
+            MarketEvent::Gap => (GAP, false, [0; 5]),
+            MarketEvent::Mark {
+                mark,
+                index,
+                funding_rate,
+                next_funding,
+            } => (MARK, false, [mark, index, funding_rate, next_funding.0, 0]),
+        };
+        self.events.push(TapeEvent {
+            recv,
+            event_time: Time(0),
+            instrument,
+            kind,
+            flag,
+            line: 0,
+            words,
+        });
+    }
 }
 
 /// Scales of one instrument of the recording within a chunk: the smallest that hold all its

@@ -24,7 +24,7 @@ pub use chunk::Chunk;
 pub use rules::{ResolveError, RulesSource, resolve_instrument};
 pub use survey::{Cut, Faults, InstrumentSurvey, Survey};
 pub use synthetic::SyntheticSession;
-pub use tape::Tape;
+pub use tape::{Chunks, Tape};
 pub use tape_event::TapeEvent;
 use windvane_engine::Surface;
 

@@ -13,6 +13,35 @@ use super::chunking::scale_event;
 use super::tape_event::{DEPTH, TOP, TRADE, TapeEvent};
 use super::{Recording, RecordingError};
 
+/// Whoever gives market events in chunks, in order of receive time.
+pub trait Chunks {
+    /// The next events; `None` at the end. Never an empty chunk.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, RecordingError>;
+
+    /// Gives a chunk back that is done with, so that its memory serves the next one.
+    fn recycle(&mut self, chunk: Chunk);
+
+    /// What happened on the way that a reader should be told.
+    fn notices(&self) -> &[String];
+}
+
+impl Chunks for Tape {
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, RecordingError> {
+        Self::next_chunk(self)
+    }
+
+    fn recycle(&mut self, chunk: Chunk) {
+        Self::recycle(self, chunk);
+    }
+
+    fn notices(&self) -> &[String] {
+        Self::notices(self)
+    }
+}
+
 /// Recordings played as one.
 #[derive(Debug)]
 pub struct Tape {

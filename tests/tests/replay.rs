@@ -1,0 +1,122 @@
+//! `windvane replay` of the real binary on the journal of a real run: its modules answer again what
+//! they answered, and another module beside one of them is told apart.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use windvane_tests::binary;
+use windvane_tests::guest::Guest;
+use windvane_tests::instance::Instance;
+use windvane_tests::venue::Venue;
+
+/// Two buys of 0.01 BTC at market, and nothing else.
+const BUYER: Guest<'static> = Guest {
+    on_event: "(if (i32.or (i64.eq (global.get $count) (i64.const 1))
+                           (i64.eq (global.get $count) (i64.const 2)))
+      (then (drop (call $submit (i32.const 0) (i32.const 2) (i64.const 10) (i64.const 0)
+        (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
+    ..EMPTY
+};
+
+const EMPTY: Guest<'static> = Guest {
+    init: "",
+    refusal: "",
+    on_event: "",
+    imports: "",
+    more: "",
+};
+
+fn replay(data: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
+    let data = data.to_str().unwrap();
+    let all = ["replay", data, "--json"].into_iter();
+    let output = binary::run(all.chain(arguments.iter().copied()));
+    let said = serde_json::from_slice(&output.stdout);
+    let said = said.unwrap_or_else(|_| json!(String::from_utf8_lossy(&output.stderr)));
+    (output.status.code(), said)
+}
+
+/// Who answered for a strategy, and the hash of its module.
+fn role<'a>(said: &'a Value, id: &str) -> (&'a str, &'a str) {
+    let mut roles = said["modules"].as_array().unwrap().iter();
+    let role = roles.find(|role| role["strategy"] == id).unwrap();
+    let word = |field: &str| role[field].as_str().unwrap();
+    (word("answers"), word("module_sha256"))
+}
+
+#[test]
+fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart() {
+    let venue = Venue::start(&["--seed", "51"]);
+    let data = venue.folder().join("data");
+    for _ in 0..2 {
+        let mut instance = Instance::start(&venue, &data);
+        instance.ready();
+        instance.until("orders", &|orders| *orders != json!([]));
+        instance.kill();
+    }
+    let mut instance = Instance::start(&venue, &data);
+    instance.ready();
+    instance.until("orders", &|orders| *orders != json!([]));
+    assert_eq!(replay(&data, &["--verify"]).0, Some(1), "it is in use");
+    assert_eq!(instance.terminate().code(), Some(0));
+
+    let (code, verified) = replay(&data, &["--verify"]);
+    assert_eq!(code, Some(0), "{verified:#}");
+    assert_eq!(verified["equal"], json!(true));
+    assert_eq!(verified["segments"], json!(3));
+    assert!(
+        verified["module_answers"].as_u64().unwrap() >= 3,
+        "{verified:#}"
+    );
+    let (by, sha256) = role(&verified, "maker");
+    assert_eq!((by, role(&verified, "ema").0), ("module", "module"));
+
+    let kept = data.join("modules").join(format!("{sha256}.wasm"));
+    let same = format!("maker={}", kept.display());
+    let (code, same) = replay(&data, &["--module", &same]);
+    assert_eq!(code, Some(0), "{same:#}");
+    assert_eq!(same["changes"], json!([]), "{same:#}");
+    assert!(
+        same["simulated"]["old"]["orders_submitted"]
+            .as_u64()
+            .unwrap()
+            > 0
+    );
+    assert_eq!(same["simulated"]["old"], same["simulated"]["new"]);
+
+    let buyer = venue.folder().join("buyer.wasm");
+    BUYER.write(&buyer);
+    let buyer = format!("maker={}", buyer.display());
+    let (code, other) = replay(&data, &["--module", &buyer]);
+    assert_eq!(code, Some(0), "{other:#}");
+    // It begins anew with each of the three processes.
+    let submits = other["new"]["submits"].as_u64().unwrap();
+    assert!((3..=6).contains(&submits), "{other:#}");
+    assert_eq!(other["new"]["cancels"], json!(0));
+    assert!(other["old"]["submits"].as_u64().unwrap() >= 3);
+    let changes = other["changes"].as_array().unwrap();
+    let first = changes
+        .iter()
+        .find(|change| change["only"] == "new")
+        .unwrap();
+    assert_eq!(
+        (
+            &first["intent"],
+            &first["order"]["side"],
+            &first["order"]["qty"]
+        ),
+        (&json!("submit"), &json!("Buy"), &json!("0.01"))
+    );
+    let simulated = &other["simulated"];
+    assert_eq!(simulated["new"]["orders_submitted"], json!(2), "{other:#}");
+    assert!(simulated["new"]["fills"].as_u64().unwrap() >= 2);
+    assert_eq!(simulated["old"], same["simulated"]["old"]);
+
+    std::fs::remove_file(kept).unwrap();
+    let (code, verified) = replay(&data, &["--verify"]);
+    assert_eq!(code, Some(0), "{verified:#}");
+    assert_eq!(role(&verified, "maker").0, "journal");
+    assert_eq!(role(&verified, "ema").0, "module");
+    assert_eq!(replay(&data, &["--module", "nobody=no.wasm"]).0, Some(2));
+}
