@@ -11,10 +11,9 @@ use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::venue::Venue;
 
-/// Two buys of 0.01 BTC at market, and nothing else.
+/// A buy of 0.01 BTC at market at each top of the book, and nothing else.
 const BUYER: Guest<'static> = Guest {
-    on_event: "(if (i32.or (i64.eq (global.get $count) (i64.const 1))
-                           (i64.eq (global.get $count) (i64.const 2)))
+    on_event: "(if (i32.eq (local.get $kind) (i32.const 2))
       (then (drop (call $submit (i32.const 0) (i32.const 2) (i64.const 10) (i64.const 0)
         (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
     ..EMPTY
@@ -90,9 +89,7 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     let buyer = format!("maker={}", buyer.display());
     let (code, other) = replay(&data, &["--module", &buyer]);
     assert_eq!(code, Some(0), "{other:#}");
-    // It begins anew with each of the three processes.
-    let submits = other["new"]["submits"].as_u64().unwrap();
-    assert!((3..=6).contains(&submits), "{other:#}");
+    assert!(other["new"]["submits"].as_u64().unwrap() >= 3, "{other:#}");
     assert_eq!(other["new"]["cancels"], json!(0));
     assert!(other["old"]["submits"].as_u64().unwrap() >= 3);
     let changes = other["changes"].as_array().unwrap();
@@ -109,8 +106,10 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
         (&json!("submit"), &json!("Buy"), &json!("0.01"))
     );
     let simulated = &other["simulated"];
-    assert_eq!(simulated["new"]["orders_submitted"], json!(2), "{other:#}");
-    assert!(simulated["new"]["fills"].as_u64().unwrap() >= 2);
+    assert!(
+        simulated["new"]["fills"].as_u64().unwrap() >= 2,
+        "{other:#}"
+    );
     assert_eq!(simulated["old"], same["simulated"]["old"]);
 
     std::fs::remove_file(kept).unwrap();
