@@ -1,11 +1,14 @@
 //! At most one live order per intent: an order that is sent was intended once, under that very id,
 //! by the process that sends it; and the venue took each id at most once. An order that is sent
 //! again because its outcome is unknown has either its old id or one that nobody intended.
+//!
+//! Where an operator or a strategy's fault wants positions closed, the runtime makes market orders
+//! of its own: of those, nothing but their ids is known here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, Asked, Placed};
 use crate::witness::{Entry, Rest, Seen};
 
 /// The rule.
@@ -34,7 +37,7 @@ impl Check for Intents {
                     return Ok(());
                 };
                 for placed in orders {
-                    self.sent(&placed.id, request.process)?;
+                    self.sent(&placed, request.process)?;
                 }
             }
             _ => {}
@@ -54,7 +57,8 @@ impl Check for Intents {
 }
 
 impl Intents {
-    fn sent(&mut self, id: &str, process: u32) -> Result<(), String> {
+    fn sent(&mut self, placed: &Placed, process: u32) -> Result<(), String> {
+        let id = &placed.id;
         if !self.sent.insert(id.to_owned()) {
             return Err(format!("{id} is sent a second time"));
         }
@@ -63,6 +67,7 @@ impl Intents {
             Some(intended) => Err(format!(
                 "{id} was intended in life {intended} of the process and is sent in life {process}"
             )),
+            None if placed.price.is_none() => Ok(()),
             None => Err(format!("{id} is sent, and no strategy intended it")),
         }
     }
