@@ -175,6 +175,7 @@ impl Engine {
                 let length_ms = i64::try_from(length_ms).unwrap_or(i64::MAX);
                 countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut countdown.held);
+                let blind = !live.sees(Surface::Futures);
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
                     instrument,
@@ -187,7 +188,12 @@ impl Engine {
                     );
                 }
                 for (seq, record) in held {
-                    self.send_order(seq, record);
+                    if blind {
+                        // It was meant by a state that is in doubt now (promise 5).
+                        self.take_back(seq, OrderMove::Reject);
+                    } else {
+                        self.send_order(seq, record);
+                    }
                 }
                 return;
             }
@@ -203,7 +209,7 @@ impl Engine {
                     instrument,
                     what: HeartbeatNotice::Failed,
                 });
-                self.refuse_held(instrument);
+                self.tire(instrument);
             }
         }
         self.timers
@@ -211,12 +217,17 @@ impl Engine {
     }
 
     /// Orders do not wait for ever for a timer that cannot be armed.
+    fn tire(&mut self, instrument: InstrumentId) {
+        let Some(live) = &self.live else { return };
+        if live.countdowns[usize::from(instrument.0)].failures >= TRIES_MAX {
+            self.refuse_held(instrument);
+        }
+    }
+
+    /// Orders that wait are refused: nothing was sent.
     fn refuse_held(&mut self, instrument: InstrumentId) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
-        if countdown.failures < TRIES_MAX {
-            return;
-        }
         countdown.failures = 0;
         for (seq, _) in std::mem::take(&mut countdown.held) {
             self.take_back(seq, OrderMove::Reject);
@@ -239,8 +250,10 @@ impl Engine {
             return;
         };
         let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
-        if waited_for {
+        if waited_for && healthy {
             self.arm(instrument);
+        } else if waited_for {
+            self.refuse_held(instrument);
         } else if !armed {
         } else if !sent {
             self.ask_countdown(instrument, 0);
@@ -264,7 +277,8 @@ impl Engine {
         let Some(live) = &mut self.live else { return };
         let mut lapsed = Vec::new();
         for (index, countdown) in live.countdowns.iter_mut().enumerate() {
-            if countdown.until.is_some_and(|until| now >= until) {
+            let over = countdown.until.is_some_and(|until| now >= until);
+            if over && !planted!(LapsedStillCovers) {
                 countdown.until = None;
                 lapsed.push(InstrumentId(index as u16));
             }

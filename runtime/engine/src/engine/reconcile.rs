@@ -49,8 +49,8 @@ pub(super) struct Round {
     /// The differences of the last read, and the count of user events when it was asked for.
     seen: Option<(Vec<Adjustment>, u64)>,
     pub(super) events_when_asked: u64,
-    /// Account trades were read in this round.
-    trades_read: bool,
+    /// Account trades were read after this difference was first seen: they do not explain it.
+    trades_for: Option<Vec<Adjustment>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -259,7 +259,6 @@ impl Engine {
             return;
         };
         let missed = line.clean.is_none() && !line.no_trades;
-        line.round.trades_read |= missed;
         line.round.step = if missed {
             Step::Trades(instruments)
         } else {
@@ -358,7 +357,6 @@ impl Engine {
         if matches!(line.round.step, Step::Idle) {
             line.round = Round {
                 step: Step::Trades(VecDeque::from([instrument])),
-                trades_read: true,
                 ..Round::default()
             };
             self.ask_next(surface);
@@ -372,7 +370,7 @@ impl Engine {
             return;
         };
         let now_events = line.events;
-        let quiet = now_events == line.round.events_when_asked || planted!(OlderAccountRead);
+        let quiet = now_events == line.round.events_when_asked;
         if differences.is_empty() {
             if quiet {
                 self.verify_trades(surface);
@@ -386,10 +384,15 @@ impl Engine {
                 .seen
                 .as_ref()
                 .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
-        let agreed = agreed || planted!(AdjustAfterOneRead);
-        if agreed && !line.round.trades_read && !line.no_trades {
-            // What the trades explain needs no adjustment.
-            line.round.trades_read = true;
+        if (planted!(AdjustAfterOneRead) && quiet) || (planted!(OlderAccountRead) && !quiet) {
+            self.adjust(surface, account);
+            self.end_round(surface);
+            return;
+        }
+        if agreed && !line.no_trades && line.round.trades_for.as_ref() != Some(&differences) {
+            // What the trades explain needs no adjustment. Those that were read for another
+            // difference, or before it, may lack the one that explains this.
+            line.round.trades_for = Some(differences);
             line.round.seen = None;
             let instruments = self.instruments_of(surface);
             if let Some(line) = self.line_mut(surface) {

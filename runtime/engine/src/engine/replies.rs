@@ -297,6 +297,7 @@ impl Engine {
         };
         order.lost = order.lost.or(Some(now));
         let before = order.state;
+        self.forget_exposure(seq);
         self.move_order(seq, OrderMove::Doubt, before, false);
     }
 

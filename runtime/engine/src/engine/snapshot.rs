@@ -8,7 +8,7 @@ use crate::holding::Ledger;
 use crate::ids::{AssetId, InstrumentId, StrategyId};
 use crate::instrument::Instrument;
 use crate::ledger::Position;
-use crate::order_state::OrderMove;
+use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::planted;
 use crate::record::{Chain, Recorder};
@@ -191,7 +191,8 @@ impl Engine {
                 self.orders.insert_ended(order);
                 continue;
             }
-            if planted!(ForgetInFlight) && order.venue_order_id.is_none() {
+            let rests = matches!(order.state, OrderState::New | OrderState::PartiallyFilled);
+            if planted!(ForgetInFlight) && !rests {
                 continue;
             }
             // Whatever was on its way when the process ended may have arrived, what was held too.

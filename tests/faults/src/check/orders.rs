@@ -44,6 +44,10 @@ pub struct Orders {
     requests: BTreeMap<RequestId, Asked>,
     live: BTreeMap<String, Own>,
     ended: BTreeMap<String, Own>,
+    /// Own orders by the venue's numbers.
+    numbers: BTreeMap<(String, i64), String>,
+    /// Account trades of own orders, by order and trade.
+    trades: BTreeMap<String, BTreeMap<i64, Decimal>>,
     /// Executed quantities by strategy and instrument, signed.
     positions: BTreeMap<(String, String), Decimal>,
 }
@@ -88,6 +92,12 @@ impl Orders {
         let Some(asked) = self.requests.get(&request).cloned() else {
             return;
         };
+        if let Asked::Trades(instrument) = &asked {
+            for (number, trade, qty) in wire::trades(answer) {
+                self.traded((instrument.clone(), number), trade, qty);
+            }
+            return;
+        }
         for report in wire::reports(answer) {
             self.report(&report);
         }
@@ -144,6 +154,10 @@ impl Orders {
         };
         let more = (report.executed - own.executed).max(Decimal::ZERO);
         own.executed += more;
+        if let Some(number) = report.number {
+            let place = (own.placed.instrument.clone(), number);
+            self.numbers.insert(place, report.id.clone());
+        }
         let was_refused = own.ended && !own.accepted;
         own.accepted = true;
         let (strategy, instrument) = (wire::strategy(&report.id), &own.placed.instrument);
@@ -156,6 +170,22 @@ impl Orders {
             // It came after all: a request that a link doubled, or one that came late.
             self.revive(&report.id);
         }
+    }
+
+    /// Account trades may tell of a fill that nothing else told of.
+    fn traded(&mut self, place: (String, i64), trade: i64, qty: Decimal) {
+        let Some(id) = self.numbers.get(&place).cloned() else {
+            return;
+        };
+        let trades = self.trades.entry(id.clone()).or_default();
+        trades.insert(trade, qty);
+        let report = Report {
+            number: Some(place.1),
+            status: String::new(),
+            executed: trades.values().sum(),
+            id,
+        };
+        self.report(&report);
     }
 
     /// A refusal of one copy says nothing of another that was taken.

@@ -28,6 +28,8 @@ pub struct Placed {
 pub struct Report {
     /// `clientOrderId`.
     pub id: String,
+    /// `orderId`.
+    pub number: Option<i64>,
     /// `status`.
     pub status: String,
     /// `executedQty`.
@@ -57,6 +59,8 @@ pub enum Asked {
     Query(String),
     /// Current open orders.
     OpenOrders,
+    /// Account trades of an instrument.
+    Trades(String),
     /// Any other question.
     Read,
     /// Anything else that may change something.
@@ -80,6 +84,7 @@ pub fn asked(request: &Request) -> Asked {
         }
         ("GET", "order" | "openOrder") => Asked::Query(id().to_owned()),
         ("GET", "openOrders") => Asked::OpenOrders,
+        ("GET", "userTrades") => Asked::Trades(instrument(request)),
         // Listen keys touch nobody, and the info endpoint is asked by POST.
         (_, "listenKey" | "noop" | "info") | ("GET", _) => Asked::Read,
         _ => Asked::Change,
@@ -114,9 +119,26 @@ pub fn reports(answer: &Answer) -> Vec<Report> {
     }
 }
 
+/// The trades that an answer tells of: order, trade and quantity.
+pub fn trades(answer: &Answer) -> Vec<(i64, i64, Decimal)> {
+    let Some(Value::Array(list)) = answer.json().filter(|_| is_done(answer)) else {
+        return Vec::new();
+    };
+    let read = |trade: &Value| {
+        let number = |field| trade.get(field).and_then(Value::as_i64);
+        Some((
+            number("orderId")?,
+            number("id")?,
+            self::number(trade, "qty")?,
+        ))
+    };
+    list.iter().filter_map(read).collect()
+}
+
 fn report(order: &Value) -> Option<Report> {
     Some(Report {
         id: text(order, "clientOrderId")?,
+        number: order.get("orderId").and_then(Value::as_i64),
         status: text(order, "status")?,
         executed: number(order, "executedQty")?,
     })
@@ -134,6 +156,7 @@ pub fn told(event: &str) -> Option<Report> {
     };
     Some(Report {
         id: text(order, "c")?,
+        number: order.get("i").and_then(Value::as_i64),
         status: text(order, "X")?,
         executed: number(order, "z")?,
     })
