@@ -59,6 +59,26 @@ fn a_timer_that_cannot_be_armed_refuses_the_orders_that_wait() {
 }
 
 #[test]
+fn an_order_that_waits_is_refused_when_the_stream_goes_down() {
+    for armed in [true, false] {
+        let mut account = ready();
+        let order = account.submit(MM, limit(Side::Buy, 990, 1));
+        account.take_countdown();
+        account.live(LiveInput::StreamDown {
+            surface: Surface::Futures,
+        });
+        account.countdown_reply(if armed {
+            Outcome::Done(COUNTDOWN_MS)
+        } else {
+            Outcome::Unknown
+        });
+        account.pass(500);
+        assert_eq!(account.places(), 0);
+        assert!(account.engine.order(order).is_none(), "armed: {armed}");
+    }
+}
+
+#[test]
 fn a_refused_timer_lets_no_order_pass() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));

@@ -171,6 +171,27 @@ fn an_order_that_is_not_listed_is_asked_for() {
 }
 
 #[test]
+fn trades_that_were_read_for_another_difference_do_not_count() {
+    let mut account = ready();
+    account.wait(31);
+    for found in [5, 5, 6, 6] {
+        round(&mut account, &[], &[], |own| {
+            own.positions = vec![position(found)];
+        });
+        account.pass(250);
+        assert_eq!(qty(&account), 0, "a trade since then may explain it");
+    }
+    round(&mut account, &[], &[], |own| {
+        own.positions = vec![position(6)];
+    });
+    account.pass(250);
+    round(&mut account, &[], &[], |own| {
+        own.positions = vec![position(6)];
+    });
+    assert_eq!(qty(&account), 6);
+}
+
+#[test]
 fn a_fill_that_the_stream_missed_comes_with_the_trades() {
     let mut account = ready();
     let order = account.rest();
