@@ -20,6 +20,8 @@
 pub mod check;
 pub mod client;
 pub mod disk;
+#[cfg(feature = "planted")]
+pub mod hunt;
 pub mod life;
 pub mod log;
 pub mod mix;

@@ -59,6 +59,9 @@ struct Arguments {
     /// Plants this bug (feature `planted`).
     #[arg(long)]
     bug: Option<String>,
+    /// Hunts every planted bug in --seeds seeds each; fails if one is not found.
+    #[arg(long)]
+    bugs: bool,
 }
 
 fn main() -> ExitCode {
@@ -86,6 +89,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         None => Modules::build(),
     };
     let modules = modules.map_err(|error| error.to_string())?;
+    if arguments.bugs {
+        return hunt(arguments, &modules, &options);
+    }
     let (first, count) = match arguments.seed {
         Some(seed) => (seed, 1),
         None => (arguments.from, arguments.seeds),
@@ -152,6 +158,42 @@ fn choice(arguments: &Arguments) -> Result<Choice, String> {
         without: kinds(&arguments.without)?,
         none: arguments.calm,
     })
+}
+
+/// Hunts every planted bug; whether each was found.
+#[cfg(feature = "planted")]
+fn hunt(arguments: &Arguments, modules: &Modules, options: &Options) -> Result<bool, String> {
+    use windvane_engine::planted::Planted;
+    let began = Instant::now();
+    let mut missed = Vec::new();
+    for bug in Planted::ALL {
+        let found = faults::hunt::hunt(*bug, arguments.seeds, arguments.jobs, modules, options)?;
+        if let Some(found) = found {
+            println!(
+                "{:26} seed {:3}  {}: {}",
+                bug.name(),
+                found.seed,
+                found.broken.rule,
+                found.broken.how
+            );
+        } else {
+            println!("{:26} NOT FOUND  ({})", bug.name(), bug.about());
+            missed.push(bug.name());
+        }
+    }
+    println!(
+        "{} of {} planted bugs found within {} seeds, {:.0} s",
+        Planted::ALL.len() - missed.len(),
+        Planted::ALL.len(),
+        arguments.seeds,
+        began.elapsed().as_secs_f64()
+    );
+    Ok(missed.is_empty())
+}
+
+#[cfg(not(feature = "planted"))]
+fn hunt(_: &Arguments, _: &Modules, _: &Options) -> Result<bool, String> {
+    Err("--bugs needs the feature: cargo run -p faults --features planted".to_owned())
 }
 
 #[cfg(feature = "planted")]

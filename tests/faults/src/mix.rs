@@ -201,6 +201,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
     let second = usize::from(random.chance(300_000));
     let instruments: Vec<String> = futures[..=second].iter().map(|s| (*s).to_owned()).collect();
     let countdown_ms = 10_000 * (1 + random.below(3));
+    let mut tight = Random::of(seed, "limits");
     let mut strategies = Vec::new();
     for (n, instrument) in instruments.iter().enumerate() {
         let both = n > 0 || random.chance(600_000);
@@ -211,12 +212,17 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         ] {
             if wanted {
                 let own = random.chance(500_000);
+                // Room for one or two orders, or for many.
+                let most = tight
+                    .pick(&["700", "1300", "6000"])
+                    .copied()
+                    .unwrap_or("6000");
                 strategies.push(StrategyTerms {
                     id: format!("{}{n}", &module[..2]),
                     module: module.to_owned(),
                     instruments: vec![instrument.clone()],
                     limits: LimitTerms {
-                        max_position_notional: own.then(|| "6000".to_owned()),
+                        max_position_notional: own.then(|| most.to_owned()),
                         ..LimitTerms::default()
                     },
                 });

@@ -1,0 +1,34 @@
+//! Three planted bugs are found: proof that the checkers see. All of them are hunted by a
+//! documented command (`tests/faults/README.md`).
+
+use faults::hunt::hunt;
+use faults::life::Options;
+use faults::modules::Modules;
+use windvane_engine::planted::Planted;
+
+#[test]
+fn three_planted_bugs_are_found_each_by_its_rule() {
+    let modules = match Modules::build() {
+        Ok(modules) => modules,
+        Err(error) => panic!("{error}"),
+    };
+    let options = Options {
+        faults_ms: 6 * 60_000,
+        ..Options::default()
+    };
+    for (bug, rule) in [
+        (
+            Planted::ResendOnTimeout,
+            "at most one live order per intent",
+        ),
+        (Planted::FillsNotDeduplicated, "every fill is counted once"),
+        (Planted::PlaceBeforeArmed, "no order without an armed timer"),
+    ] {
+        let found = match hunt(bug, 60, 2, &modules, &options) {
+            Ok(found) => found,
+            Err(error) => panic!("{error}"),
+        };
+        let broken = found.map(|found| found.broken.rule);
+        assert_eq!(broken.as_deref(), Some(rule), "{}", bug.name());
+    }
+}
