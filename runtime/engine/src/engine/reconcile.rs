@@ -384,7 +384,9 @@ impl Engine {
                 .seen
                 .as_ref()
                 .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
-        if (planted!(AdjustAfterOneRead) && quiet) || (planted!(OlderAccountRead) && !quiet) {
+        let rash = planted!(AdjustAfterOneRead) && quiet;
+        let believed = planted!(OlderAccountRead) && !quiet;
+        if rash || believed {
             self.adjust(surface, account);
             self.end_round(surface);
             return;
