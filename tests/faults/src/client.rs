@@ -263,9 +263,12 @@ impl<P> Client<P> {
     ) -> Option<(P, Became)> {
         let flying = self.flying.remove(&id)?;
         let route = flying.route;
-        let lost = || match route.changes {
-            true => Became::Unknown,
-            false => Became::Wait(BREATH_MS),
+        let lost = || {
+            if route.changes {
+                Became::Unknown
+            } else {
+                Became::Wait(BREATH_MS)
+            }
         };
         let Some(answer) = answer else {
             return Some((flying.purpose, lost()));
@@ -279,7 +282,7 @@ impl<P> Client<P> {
             Judgement::Unknown(_) => lost(),
             Judgement::Wait(pause) => {
                 let surface = route.surface;
-                Became::Wait(self.stop(surface, &flying.cost, pause, now_ns, wall_us))
+                Became::Wait(self.stop(surface, &flying.cost, &pause, now_ns, wall_us))
             }
         };
         Some((flying.purpose, became))
@@ -300,7 +303,7 @@ impl<P> Client<P> {
         &mut self,
         surface: Surface,
         cost: &Cost,
-        pause: Pause,
+        pause: &Pause,
         now_ns: i64,
         wall_us: i64,
     ) -> u64 {

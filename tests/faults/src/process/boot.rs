@@ -135,9 +135,9 @@ impl Process {
     }
 
     /// A reading came, or did not.
-    pub(super) fn clock_read(&mut self, mut clock: Clock, became: Became) {
+    pub(super) fn clock_read(&mut self, mut clock: Clock, became: &Became) {
         let surface = clock.surface;
-        let server_ms = match &became {
+        let server_ms = match became {
             Became::Done(text) => server_time(text),
             _ => None,
         };
@@ -207,18 +207,16 @@ impl Process {
                 .iter()
                 .find(|(surface, _)| *surface == name.surface);
             let text = text.map_or("", |(_, text)| text.as_str());
-            match start::instrument(name, text, &mut assets) {
-                Ok(instrument) => instruments.push(instrument),
-                Err(_) => {
-                    // An answer that a fault spoilt: asked again.
-                    boot.given = Some(given);
-                    boot.step = self.setup.surfaces.len();
-                    boot.texts.clear();
-                    boot.failed(self.now_ns);
-                    self.boot = Some(boot);
-                    return;
-                }
-            }
+            let Ok(instrument) = start::instrument(name, text, &mut assets) else {
+                // An answer that a fault spoilt: asked again.
+                boot.given = Some(given);
+                boot.step = self.setup.surfaces.len();
+                boot.texts.clear();
+                boot.failed(self.now_ns);
+                self.boot = Some(boot);
+                return;
+            };
+            instruments.push(instrument);
         }
         if let Err(error) = self.recover(given, instruments, &assets) {
             self.broken = Some(error);

@@ -382,7 +382,7 @@ impl Process {
 
     fn became(&mut self, purpose: Purpose, became: Became) {
         match purpose {
-            Purpose::Clock(clock) => self.clock_read(clock, became),
+            Purpose::Clock(clock) => self.clock_read(clock, &became),
             Purpose::Info(surface) => self.info_came(surface, became),
             Purpose::Carried(number) => self.part_became(number, became),
             Purpose::CreateKey(key) => {
@@ -453,7 +453,7 @@ impl Process {
         let surface = key.surface;
         match want {
             Want::CreateKey => {
-                self.key_call(key, "create_listen_key", None, Purpose::CreateKey(key))
+                self.key_call(key, "create_listen_key", None, Purpose::CreateKey(key));
             }
             Want::RenewKey(text) => {
                 self.key_call(

@@ -2,13 +2,18 @@
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::holding::Ledger;
-use windvane_engine::{Engine, InstrumentId, Notice, StrategyId};
+use windvane_engine::{Engine, Instrument, InstrumentId, Notice, StrategyId};
 
 use crate::witness::{BalanceView, OrderView, PositionView, Seen, StrategyView, View};
 
 /// The entry of a notice, where it has one.
 pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
-    let name = |id: InstrumentId| engine.instrument(id).map(|i| i.name()).unwrap_or_default();
+    let name = |id: InstrumentId| {
+        engine
+            .instrument(id)
+            .map(Instrument::name)
+            .unwrap_or_default()
+    };
     match notice {
         Notice::State {
             from, to, doubts, ..

@@ -168,19 +168,19 @@ impl Pulse {
         let missing = self
             .reader
             .frame(surface, &decoded.event, &self.levels, &mut emit);
-        self.after_frame(missing, outs);
+        self.after_frame(&missing, outs);
     }
 
     fn after_frame(
         &mut self,
-        missing: Result<Missing, windvane_venue::speak::MarketError>,
+        missing: &Result<Missing, windvane_venue::speak::MarketError>,
         outs: &mut VecDeque<Out>,
     ) {
         self.act(outs);
         if let Ok(Missing::Snapshot(id)) = missing
-            && self.fetching.insert(id)
+            && self.fetching.insert(*id)
         {
-            self.wishes.push_back(Wish::Depth(id));
+            self.wishes.push_back(Wish::Depth(*id));
         }
     }
 
@@ -203,7 +203,7 @@ impl Pulse {
             driver.handle(now, Input::Market { instrument, event });
         };
         let missing = self.reader.snapshot(id, &snapshot, &self.levels, &mut emit);
-        self.after_frame(missing, outs);
+        self.after_frame(&missing, outs);
     }
 
     /// Public events may have been missed.

@@ -56,7 +56,7 @@ pub struct Link {
     /// Which stream.
     pub key: StreamKey,
     /// The process's number of it.
-    pub link: u64,
+    pub number: u64,
     /// The venue has it.
     pub up: bool,
     /// Nothing passes any more, and nobody is told.
@@ -258,7 +258,7 @@ impl World {
             Link {
                 life: self.life,
                 key,
-                link,
+                number: link,
                 up: false,
                 dead: false,
                 last_ns: 0,
@@ -275,7 +275,7 @@ impl World {
         let Some(link) = self.links.get(&name) else {
             return;
         };
-        let (key, number, life) = (link.key, link.link, link.life);
+        let (key, number, life) = (link.key, link.number, link.life);
         let made = self
             .venue
             .connect(name, venue_surface(key.surface), target, self.now_ns);
@@ -342,7 +342,7 @@ impl World {
             return;
         };
         link.up = false;
-        let (life, key, number, last_ns) = (link.life, link.key, link.link, link.last_ns);
+        let (life, key, number, last_ns) = (link.life, link.key, link.number, link.last_ns);
         let at_ns = self.arrival_ns(channel(key)).max(last_ns + 1);
         self.queue
             .put(at_ns, Event::Deliver(life, In::Closed(key, number)));
@@ -365,20 +365,23 @@ impl World {
                 text: text.clone(),
             });
         }
-        let lost = match key.user {
-            true => self.draw(|faults| faults.event_lost_ppm),
-            false => self.draw(|faults| faults.public_ppm),
+        let lost = if key.user {
+            self.draw(|faults| faults.event_lost_ppm)
+        } else {
+            self.draw(|faults| faults.public_ppm)
         };
         if dead || lost {
             return;
         }
-        let twice = match key.user {
-            true => self.draw(|faults| faults.event_twice_ppm),
-            false => self.draw(|faults| faults.public_ppm),
+        let twice = if key.user {
+            self.draw(|faults| faults.event_twice_ppm)
+        } else {
+            self.draw(|faults| faults.public_ppm)
         };
-        let late = match key.user {
-            true => self.draw(|faults| faults.event_late_ppm),
-            false => self.draw(|faults| faults.public_ppm),
+        let late = if key.user {
+            self.draw(|faults| faults.event_late_ppm)
+        } else {
+            self.draw(|faults| faults.public_ppm)
         };
         let arrival_ns = self.arrival_ns(channel(key));
         let mut at_ns = arrival_ns;
@@ -405,7 +408,7 @@ impl World {
         let Some(link) = self.links.get(&name) else {
             return;
         };
-        let (life, key, number) = (link.life, link.key, link.link);
+        let (life, key, number) = (link.life, link.key, link.number);
         if let Some(event) = event {
             self.see(Seen::Delivered {
                 event,
