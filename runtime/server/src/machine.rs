@@ -84,7 +84,8 @@ impl Machine {
     /// A venue that begins now, and the keys of its accounts.
     pub fn new(settings: Settings, now: Time) -> Result<(Self, Vec<AccountKeys>), StartError> {
         check_settings(&settings)?;
-        let (state, accounts) = State::new(settings, now)?;
+        let (mut state, accounts) = State::new(settings, now)?;
+        state.counters.executions = Some(Vec::new());
         let seats = BTreeMap::new();
         Ok((Self { state, seats }, accounts))
     }
@@ -196,6 +197,19 @@ impl Machine {
             return Some(Frame::Closed);
         }
         None
+    }
+
+    /// Executions since they were asked for last, whether a stream told them or not: the place of
+    /// the account, the client order id, and the quantity of the order that is executed now.
+    pub fn executions(&mut self) -> Vec<(u16, String, String)> {
+        let executions = self.state.counters.executions.replace(Vec::new());
+        let told = executions.unwrap_or_default().into_iter();
+        told.map(|(account, update)| {
+            let rules = self.state.rules(update.instrument);
+            let executed = crate::figures::qty(rules, update.executed_qty.0);
+            (account, update.client_order_id.to_string(), executed)
+        })
+        .collect()
     }
 
     /// The client's end is gone.

@@ -132,6 +132,14 @@ impl Venue {
         said
     }
 
+    /// What was executed of orders of our account since the last time.
+    pub fn executions(&mut self) -> Vec<(String, String)> {
+        let all = self.machine.executions().into_iter();
+        all.filter(|(account, ..)| *account == 0)
+            .map(|(_, id, qty)| (id, qty))
+            .collect()
+    }
+
     /// Asks the control port.
     pub fn control(&mut self, method: &str, target: &str, body: &str, now_ns: i64) -> Answer {
         answer(

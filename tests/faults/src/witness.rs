@@ -118,6 +118,14 @@ pub enum Seen {
         /// The frame.
         text: String,
     },
+    /// The venue executed an order of our account, whether a stream tells it or not: a checker's
+    /// knowledge, not the runtime's.
+    Executed {
+        /// The order.
+        client_order_id: String,
+        /// What is executed of it now.
+        executed_qty: String,
+    },
     /// A user event reached the runtime; one that a link doubles does so twice.
     Delivered {
         /// Which.

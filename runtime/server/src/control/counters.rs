@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use windvane_engine::protocol::OrderUpdate;
 use windvane_engine::{ClientOrderId, ExecutionType, InstrumentId, Time, VenueOrderId};
 use windvane_sim::StreamEvent;
 
@@ -66,6 +67,8 @@ pub(crate) struct Counters {
     /// User events, told or not, faults apart.
     pub(super) user_events: u64,
     pub(super) accounts: BTreeMap<u16, Ledger>,
+    /// Executions since they were taken last, if anybody wants them.
+    pub(crate) executions: Option<Vec<(u16, OrderUpdate)>>,
 }
 
 impl Counters {
@@ -89,6 +92,9 @@ impl Counters {
             return;
         };
         let update = &order.update;
+        if let (Some(executions), Some(_)) = (&mut self.executions, update.fill) {
+            executions.push((account, *update));
+        }
         if update.execution == ExecutionType::New {
             let ledger = self.accounts.entry(account).or_default();
             ledger.accept(Accepted {

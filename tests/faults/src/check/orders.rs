@@ -84,6 +84,14 @@ impl Orders {
                     self.report(&report);
                 }
             }
+            Seen::Executed {
+                client_order_id,
+                executed_qty,
+            } => self.report(&Report {
+                id: client_order_id.clone(),
+                status: "PARTIALLY_FILLED".to_owned(),
+                executed: wire::decimal(executed_qty),
+            }),
             _ => {}
         }
     }

@@ -328,6 +328,12 @@ impl World {
 
     /// Brings what the venue says on its streams on its way.
     pub(super) fn carry_frames(&mut self) {
+        for (client_order_id, executed_qty) in self.venue.executions() {
+            self.see(Seen::Executed {
+                client_order_id,
+                executed_qty,
+            });
+        }
         for (name, text) in self.venue.said() {
             match text {
                 Some(text) => self.carry_frame(name, text),
