@@ -55,8 +55,8 @@ pub enum Event {
     Deliver(u32, In),
     /// A frame reaches it; the event that it is, for user streams.
     Frame(LinkName, Option<u64>, String),
-    /// The process asked to be woken.
-    Wake(u32),
+    /// The process asked to be woken; only the last that it asked for counts.
+    Wake(u64),
     /// The disk is done with what it was given.
     Sync,
     /// Whether the disk took too long is looked at.
@@ -107,6 +107,7 @@ pub struct World {
     /// The process is killed after so many effects.
     crash_after: Option<u64>,
     wake_ns: i64,
+    wakes: u64,
     user_events: u64,
     disk_sync_put: bool,
     disk_hangs_until: i64,
@@ -146,6 +147,7 @@ impl World {
             stalls: [(0, 0); 3],
             crash_after: None,
             wake_ns: i64::MAX,
+            wakes: 0,
             user_events: 0,
             disk_sync_put: false,
             disk_hangs_until: 0,
@@ -201,10 +203,10 @@ impl World {
             }
             Event::Deliver(life, happened) => self.deliver(life, happened),
             Event::Frame(name, event, text) => self.frame_comes(name, event, text),
-            Event::Wake(life) => {
-                if life == self.life {
+            Event::Wake(asked) => {
+                if asked == self.wakes {
                     self.wake_ns = i64::MAX;
-                    self.deliver(life, In::Wake);
+                    self.deliver(self.life, In::Wake);
                 }
             }
             Event::Sync => self.sync(),
@@ -315,11 +317,12 @@ impl World {
                 .fail(self.now_ns, "a process starts and goes on", how);
             return;
         }
-        let wake_ns = process.wake_ns();
+        // Never at once: what is due forever must not stop the world.
+        let wake_ns = process.wake_ns().max(self.now_ns + MS / 10);
         if wake_ns < self.wake_ns {
-            // Never at once: what is due forever must not stop the world.
-            self.wake_ns = wake_ns.max(self.now_ns + MS / 10);
-            self.queue.put(self.wake_ns, Event::Wake(self.life));
+            self.wake_ns = wake_ns;
+            self.wakes += 1;
+            self.queue.put(wake_ns, Event::Wake(self.wakes));
         }
     }
 
