@@ -20,6 +20,10 @@ pub struct Guest<'a> {
     /// What each event does, with `$count` (of events, from 1), `$kind`, `$a` (the bid of an event
     /// of the book) and locals `$i` and `$bid`.
     pub on_event: &'a str,
+    /// What `load` does before it answers.
+    pub load: &'a str,
+    /// Why `load` refuses; empty if it does not.
+    pub load_refusal: &'a str,
     /// More imports.
     pub imports: &'a str,
     /// More functions and globals.
@@ -33,17 +37,21 @@ impl Guest<'_> {
             init,
             refusal,
             on_event,
+            load,
+            load_refusal,
             imports,
             more,
         } = self;
         let escaped = |text: &str| text.replace('"', "\\22").replace('\n', "\\0a");
         let (description, reason) = (escaped(DESCRIPTION), escaped(refusal));
         let (described, refused) = (DESCRIPTION.len(), refusal.len());
+        let (no_load, not_loaded) = (escaped(load_refusal), load_refusal.len());
         format!(
             r#"(module {SUBMIT} {imports}
   (memory (export "memory") 1)
   (data (i32.const 1024) "{description}")
   (data (i32.const 2048) "{reason}")
+  (data (i32.const 3072) "{no_load}")
   (global $heap (mut i32) (i32.const 8192))
   (global $count (mut i64) (i64.const 0))
   (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
@@ -60,9 +68,10 @@ impl Guest<'_> {
   (func (export "init") (param i32 i32 i32 i32) (result i32)
     {init}
     (call $answer (i32.const 2048) (i32.const {refused})))
-  (func (export "save") (result i32) (call $answer (i32.const 0) (i32.const 0)))
+  (func (export "save") (result i32) (call $answer (i32.const 1024) (i32.const 4)))
   (func (export "load") (param i32 i32) (result i32)
-    (call $answer (i32.const 0) (i32.const 0)))
+    {load}
+    (call $answer (i32.const 3072) (i32.const {not_loaded})))
   (func (export "on-event")
     (param $time i64) (param $sequence i64) (param $kind i32) (param $instrument i32)
     (param $flags i32) (param $a i64) (param $b i64) (param $c i64) (param $d i64)

@@ -1,5 +1,7 @@
 //! A running `windvane run` of the real binary, asked and commanded by its own verbs.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output};
 use std::time::{Duration, Instant};
@@ -22,7 +24,11 @@ pub struct Instance {
     child: Child,
     data: PathBuf,
     log: PathBuf,
+    config: PathBuf,
 }
+
+/// What a test runs where it needs nothing else.
+const CONFIG: &str = "configs/live-sim.toml";
 
 impl Instance {
     /// Starts `configs/live-sim.toml` against a venue, with its data in this folder.
@@ -31,6 +37,23 @@ impl Instance {
     /// It cannot be started.
     pub fn start(venue: &Venue, data: &Path) -> Self {
         Launch::new(venue, data).start()
+    }
+
+    /// Starts another configuration, with these variables in its environment.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn start_with(
+        venue: &Venue,
+        data: &Path,
+        config: &Path,
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let mut launch = Launch::new(venue, data).config(config);
+        for (name, value) in environment {
+            launch = launch.env(name, value);
+        }
+        launch.start()
     }
 
     /// Runs the same in the foreground: for one that must not come about.
@@ -42,11 +65,12 @@ impl Instance {
     }
 
     /// A process that was started.
-    pub(crate) fn of(child: Child, data: &Path, log: &Path) -> Self {
+    pub(crate) fn of(child: Child, data: &Path, log: &Path, config: &Path) -> Self {
         Self {
             child,
             data: data.to_owned(),
             log: log.to_owned(),
+            config: config.to_owned(),
         }
     }
 
@@ -142,22 +166,52 @@ impl Instance {
 
     /// `windvane VERB --json` for this instance.
     pub fn verb(&self, verb: &str) -> Output {
-        verb_in(&self.data, verb)
+        self.say(&[verb])
+    }
+
+    /// The same with arguments.
+    pub fn say(&self, arguments: &[&str]) -> Output {
+        say_in(&self.data, &self.config, arguments)
+    }
+
+    /// A verb with arguments that must succeed; its answer.
+    ///
+    /// # Panics
+    /// It fails: with what it said, and the log.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn done(&self, arguments: &[&str]) -> Value {
+        let output = self.say(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {output:?}\n{}",
+            self.log()
+        );
+        serde_json::from_slice(&output.stdout).expect("an answer is JSON")
+    }
+
+    /// What its server answers to a GET without a token.
+    ///
+    /// # Panics
+    /// It does not answer.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn get(&self, path: &str) -> String {
+        let address = std::fs::read_to_string(self.data.join("admin.addr"));
+        let address = address.expect("it listens");
+        let address = address.trim();
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("it is asked");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
     }
 
     /// A verb that must succeed; its answer.
     ///
     /// # Panics
     /// It fails: with what it said, and the log.
-    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn answer(&self, verb: &str) -> Value {
-        let output = self.verb(verb);
-        assert!(
-            output.status.success(),
-            "{verb}: {output:?}\n{}",
-            self.log()
-        );
-        serde_json::from_slice(&output.stdout).expect("an answer is JSON")
+        self.done(&[verb])
     }
 
     /// Asks until this is true, which is answered.
@@ -231,11 +285,18 @@ impl Drop for Instance {
 ///
 /// # Panics
 /// It cannot be started.
-#[expect(clippy::expect_used, reason = "a panic is how a test fails")]
 pub fn verb_in(data: &Path, verb: &str) -> Output {
+    say_in(data, Path::new(CONFIG), &[verb])
+}
+
+#[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+fn say_in(data: &Path, config: &Path, arguments: &[&str]) -> Output {
     Command::new(binary::path())
         .current_dir(binary::root())
-        .args([verb, "--json", "--config", "configs/live-sim.toml", "--set"])
+        .args(arguments)
+        .args(["--json", "--config"])
+        .arg(config)
+        .arg("--set")
         .arg(format!("run.data_dir={}", data.display()))
         .output()
         .expect("the verb starts")

@@ -114,7 +114,7 @@ impl Launch {
             .stderr(Stdio::from(file.expect("a log")))
             .spawn()
             .expect("the instance starts");
-        Instance::of(child, &self.data, &log)
+        Instance::of(child, &self.data, &log, &self.config)
     }
 
     /// Runs it in the foreground: for one that must not come about.

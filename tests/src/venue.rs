@@ -113,6 +113,16 @@ impl Venue {
 }
 
 impl Venue {
+    /// Ends it; its line stays.
+    ///
+    /// # Panics
+    /// It cannot be ended.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn stop(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it has ended");
+    }
+
     /// Posts to the control port.
     ///
     /// # Panics

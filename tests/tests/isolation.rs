@@ -75,6 +75,8 @@ const NOTHING: Guest<'static> = Guest {
     init: "",
     refusal: "",
     on_event: "",
+    load: "",
+    load_refusal: "",
     imports: "",
     more: "",
 };

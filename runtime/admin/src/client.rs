@@ -27,6 +27,8 @@ use crate::token::{Token, TokenError};
 
 /// Longer than the server waits for its engine.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+/// So much longer than the server.
+const BREATH: Duration = Duration::from_secs(5);
 /// Far more than all orders of an account.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -135,12 +137,13 @@ impl Admin {
     /// Finds the instance at an address, and makes sure that it is one before it reads the token.
     pub async fn connect(address: SocketAddr, token: TokenSource) -> Result<Self, AskError> {
         let asked = request(address, Method::GET, "/health").body(Full::default());
-        let answer = exchange(address, asked)
-            .await
-            .map_err(|broken| match broken {
-                Broken::Cut(_) => somebody_else(address),
-                broken => broken.at(address),
-            })?;
+        let answer =
+            exchange(address, asked, ANSWER_WITHIN)
+                .await
+                .map_err(|broken| match broken {
+                    Broken::Cut(_) => somebody_else(address),
+                    broken => broken.at(address),
+                })?;
         let server = answer.headers().get(SERVER);
         if server.is_none_or(|name| name != server::SERVER) {
             return Err(somebody_else(address));
@@ -160,7 +163,8 @@ impl Admin {
     /// Asks; `T` is what [`Question`] says, or `serde_json::Value`.
     pub async fn get<T: DeserializeOwned>(&self, question: Question) -> Result<T, AskError> {
         let path = format!("/api/{}", question.as_str());
-        self.ask(Method::GET, &path, Full::default()).await
+        self.ask(Method::GET, &path, Full::default(), ANSWER_WITHIN)
+            .await
     }
 
     /// Commands, one strategy or all; answers what is now the state.
@@ -179,7 +183,9 @@ impl Admin {
             Some(Err(error)) => return Err(self.failed(&format!("cannot be asked: {error}"))),
         };
         let path = format!("/api/{}", command.as_str());
-        self.ask(Method::POST, &path, Full::new(body)).await
+        // The server gives up first, and says so.
+        let within = command.answer_within(ANSWER_WITHIN) + BREATH;
+        self.ask(Method::POST, &path, Full::new(body), within).await
     }
 
     async fn ask<T: DeserializeOwned>(
@@ -187,12 +193,13 @@ impl Admin {
         method: Method,
         path: &str,
         body: Full<Bytes>,
+        within: Duration,
     ) -> Result<T, AskError> {
         let asked = request(self.address, method, path)
             .header(AUTHORIZATION, self.token.authorization())
             .header(CONTENT_TYPE, "application/json")
             .body(body);
-        let answer = exchange(self.address, asked).await;
+        let answer = exchange(self.address, asked, within).await;
         let answer = answer.map_err(|broken| broken.at(self.address))?;
         let (head, body) = answer.into_parts();
         if head.status.is_success() {
@@ -250,9 +257,10 @@ fn request(address: SocketAddr, method: Method, path: &str) -> http::request::Bu
 async fn exchange(
     address: SocketAddr,
     request: http::Result<Request<Full<Bytes>>>,
+    within: Duration,
 ) -> Result<Response<Bytes>, Broken> {
     let request = request.map_err(|error| Broken::Other(format!("cannot be asked: {error}")))?;
-    let exchanged = timeout(ANSWER_WITHIN, exchange_once(address, request)).await;
+    let exchanged = timeout(within, exchange_once(address, request)).await;
     exchanged.unwrap_or(Err(Broken::Late))
 }
 

@@ -85,6 +85,11 @@ impl Notifier {
         self.send("WATCHDOG=1");
     }
 
+    /// The configuration is loaded anew; [`Self::ready`] follows, whatever comes of it.
+    pub fn reloading(&self) {
+        self.send("RELOADING=1");
+    }
+
     /// The process is about to end in order.
     pub fn stopping(&self) {
         self.send("STOPPING=1");
@@ -171,11 +176,18 @@ mod tests {
         notifier.ready();
         notifier.status("two\nlines");
         notifier.watchdog();
+        notifier.reloading();
         notifier.stopping();
-        let all: Vec<_> = (0..4).map(|_| heard(&socket)).collect();
+        let all: Vec<_> = (0..5).map(|_| heard(&socket)).collect();
         assert_eq!(
             all,
-            ["READY=1", "STATUS=two lines", "WATCHDOG=1", "STOPPING=1"]
+            [
+                "READY=1",
+                "STATUS=two lines",
+                "WATCHDOG=1",
+                "RELOADING=1",
+                "STOPPING=1"
+            ]
         );
     }
 

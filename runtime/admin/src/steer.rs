@@ -2,10 +2,15 @@
 //!
 //! Nothing that moves money to another account is here, and never will be (promise 9).
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use crate::view::State;
+use crate::view::{State, Strategy};
+
+/// Building modules takes so long at most.
+const RELOAD_WITHIN: Duration = Duration::from_mins(10);
 
 /// A command of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +37,14 @@ impl Command {
         Self::Flatten,
         Self::Reload,
     ];
+
+    /// How long an answer may take where others have `others`: a reload builds modules.
+    pub(crate) fn answer_within(self, others: Duration) -> Duration {
+        match self {
+            Self::Reload => RELOAD_WITHIN.max(others),
+            Self::Pause | Self::Resume | Self::Halt | Self::Flatten => others,
+        }
+    }
 
     /// The verb, which is also the last part of the route.
     pub const fn as_str(self) -> &'static str {
@@ -78,6 +91,10 @@ pub struct Applied {
     pub since_ms: i64,
     /// What is still under way, such as positions that are being closed; empty when nothing is.
     pub pending: String,
+    /// The strategy that was commanded; `null` when all were.
+    pub strategy: Option<Strategy>,
+    /// What a reload changed, in words; empty for other commands.
+    pub changes: Vec<String>,
 }
 
 /// A command that was not taken; nothing changed.

@@ -109,6 +109,10 @@ pub struct Status {
 pub struct StrategyCounts {
     /// Running.
     pub running: u64,
+    /// Paused, each for itself.
+    pub paused: u64,
+    /// Halted, each for itself.
+    pub halted: u64,
     /// Quarantined.
     pub quarantined: u64,
 }
@@ -184,8 +188,10 @@ pub struct Strategy {
     pub module_sha256: String,
     /// State.
     pub state: StrategyState,
-    /// Why it is quarantined; `null` while it runs.
+    /// The fault that it is quarantined for, in one word; `null` while it is not.
     pub fault: Option<String>,
+    /// Why it is not running, one sentence for people; `null` while it is.
+    pub reason: Option<String>,
     /// Orders that may be live at the venue.
     pub open_orders: u64,
     /// Realized profit before fees.
@@ -205,8 +211,24 @@ pub enum StrategyState {
     /// It is called.
     #[default]
     Running,
-    /// It is not, since its fault.
+    /// It is called, and adds no exposure until it is resumed.
+    Paused,
+    /// It is called; its orders are cancelled, and it sends none until it is resumed.
+    Halted,
+    /// It is not called, since its fault.
     Quarantined,
+}
+
+impl StrategyState {
+    /// The word in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Halted => "halted",
+            Self::Quarantined => "quarantined",
+        }
+    }
 }
 
 /// All that is shown, of one moment. Whoever steers publishes anew before it answers a command,

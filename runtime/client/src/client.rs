@@ -163,6 +163,12 @@ impl Client {
         self.gate(surface).with(work)
     }
 
+    /// Takes how long requests to a surface waited for their share of the budget since the last
+    /// time, for metrics; those that did not wait are left out.
+    pub fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
+        self.gate(surface).take_waits()
+    }
+
     /// How long nothing at all may be sent to a surface, after a 429, 418 or 403.
     pub fn stopped_for(&self, surface: Surface) -> Option<Duration> {
         let gate = self.gate(surface);

@@ -12,13 +12,18 @@ use crate::budget::{Budget, Cost, Denied, Lane};
 pub(crate) struct Gate {
     started: Instant,
     budget: Mutex<Budget>,
+    waits: Mutex<Vec<(Lane, Duration)>>,
 }
+
+/// So many waits are remembered until somebody takes them.
+const WAITS_MAX: usize = 1_024;
 
 impl Gate {
     pub(crate) fn new(budget: Budget) -> Self {
         Self {
             started: Instant::now(),
             budget: Mutex::new(budget),
+            waits: Mutex::default(),
         }
     }
 
@@ -29,19 +34,42 @@ impl Gate {
         cost: &Cost,
         patience: Duration,
     ) -> Result<(), Denied> {
+        let mut began = None;
         let give_up_ms = self.now_ms().saturating_add(millis(patience));
         loop {
             let denied = match self.with(|budget, now_ms| budget.acquire(now_ms, lane, cost)) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    if let Some(began) = began {
+                        self.note_wait(lane, began);
+                    }
+                    return Ok(());
+                }
                 Err(denied) => denied,
             };
+            let began = *began.get_or_insert_with(Instant::now);
             match denied.until_ms {
                 Some(until_ms) if until_ms <= give_up_ms => {
                     tokio::time::sleep_until(self.started + Duration::from_millis(until_ms)).await;
                 }
-                _ => return Err(denied),
+                _ => {
+                    self.note_wait(lane, began);
+                    return Err(denied);
+                }
             }
         }
+    }
+
+    fn note_wait(&self, lane: Lane, began: Instant) {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        if waits.len() < WAITS_MAX {
+            waits.push((lane, began.elapsed()));
+        }
+    }
+
+    /// Takes what requests waited since the last time, those that gave up included.
+    pub(crate) fn take_waits(&self) -> Vec<(Lane, Duration)> {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut waits)
     }
 
     /// How long it is until a time of the budget.

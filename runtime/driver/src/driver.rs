@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use windvane_engine::input::FaultKind;
 use windvane_engine::record::Block;
-use windvane_engine::{Effect, Engine, Event, Input, Notice, Request, StrategyId, Surface, Time};
+use windvane_engine::{
+    Effect, Engine, Event, Input, Intent, Notice, Request, StrategyId, Surface, Time,
+};
 
 use crate::guests::{Guests, InitResult};
 use crate::outbox::Outbox;
@@ -37,6 +39,26 @@ pub struct Driver<G> {
     keeps_journal: bool,
 }
 
+/// How a new instance began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Renewed {
+    /// With the state that there was.
+    WithState,
+    /// Without, for it could not use it: why.
+    Fresh(String),
+}
+
+/// Why a strategy does not begin.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("it refuses: {0}")]
+    Refused(String),
+    #[error("its init failed: {}", .0.as_str())]
+    Fault(FaultKind),
+    #[error("it cannot use its saved state: {0}")]
+    State(String),
+}
+
 impl<G: Guests> Driver<G> {
     /// A driver whose strategies were not started. Without a journal, records count as durable at
     /// once.
@@ -55,7 +77,8 @@ impl<G: Guests> Driver<G> {
     }
 
     /// Starts the strategies in their order, each with its saved state where there is one. One
-    /// that fails, or cannot use its state, is not started blind: it is quarantined.
+    /// that fails, or cannot use its state, is not started blind: it is quarantined. One that is
+    /// in quarantine is left there.
     ///
     /// # Errors
     /// The first strategy that refuses its parameters or instruments, with its reason.
@@ -66,29 +89,109 @@ impl<G: Guests> Driver<G> {
     ) -> Result<(), (StrategyId, String)> {
         for place in 0..self.guests.count() {
             let strategy = StrategyId(place as u16);
-            let Some(engine) = self.engine.take() else {
-                break;
-            };
-            let (engine, result) = self.guests.init(strategy, engine);
-            let engine = self.engine.insert(engine);
-            match result {
-                InitResult::Ready => {
-                    let intents = self.guests.intents(strategy);
-                    engine.handle(now, Input::Answer { strategy, intents });
-                }
-                InitResult::Refused(reason) => return Err((strategy, reason)),
-                InitResult::Fault(kind) => engine.handle(now, Input::Fault { strategy, kind }),
+            if self.engine().fault(strategy).is_some() {
+                continue;
             }
-            if let Some(Some(state)) = states.get(place)
-                && self.guests.load(strategy, state).is_err()
-            {
-                let kind = FaultKind::Contract;
-                self.handle_quietly(now, Input::Fault { strategy, kind });
+            let state = states.get(place).and_then(Option::as_deref);
+            match self.begin(now, strategy, state) {
+                Err(Trouble::Refused(reason)) => return Err((strategy, reason)),
+                Err(trouble) => self.quarantine(now, strategy, &trouble),
+                Ok(()) => {}
             }
-            self.guests.show_output(strategy, now);
         }
         self.drain(now);
         Ok(())
+    }
+
+    /// Tries whether a strategy's module begins, with this state; nothing comes of it.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn rehearse(&mut self, strategy: StrategyId, state: Option<&[u8]>) -> Result<(), String> {
+        let tried = self.try_begin(strategy, state);
+        self.guests.show_output(strategy, self.engine().now());
+        tried.map(|_| ()).map_err(|trouble| trouble.to_string())
+    }
+
+    /// Begins a new instance of a strategy's module, out of quarantine or after a change of the
+    /// module, with its state; where it cannot use that and may begin fresh, without.
+    ///
+    /// # Errors
+    /// Why it does not begin; it is in quarantine then.
+    pub fn renew(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+        may_be_fresh: bool,
+    ) -> Result<Renewed, String> {
+        self.guests.renew(strategy)?;
+        self.handle_quietly(now, Input::Renew { strategy });
+        let mut begun = self
+            .begin(now, strategy, state)
+            .map(|()| Renewed::WithState);
+        if let Err(Trouble::State(reason)) = &begun
+            && may_be_fresh
+        {
+            let reason = reason.clone();
+            begun = match self.guests.renew(strategy) {
+                Ok(()) => self.begin(now, strategy, None),
+                Err(reason) => Err(Trouble::Refused(reason)),
+            }
+            .map(|()| Renewed::Fresh(reason));
+        }
+        if let Err(trouble) = &begun {
+            self.quarantine(now, strategy, trouble);
+        }
+        self.drain(now);
+        begun.map_err(|trouble| trouble.to_string())
+    }
+
+    /// `init`, then `load`; what `init` intends counts once both succeeded.
+    fn begin(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+    ) -> Result<(), Trouble> {
+        let intents = self.try_begin(strategy, state);
+        self.guests.show_output(strategy, now);
+        let intents = &intents?;
+        self.handle_quietly(now, Input::Answer { strategy, intents });
+        Ok(())
+    }
+
+    fn try_begin(
+        &mut self,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+    ) -> Result<Vec<Intent>, Trouble> {
+        let Some(engine) = self.engine.take() else {
+            return Ok(Vec::new());
+        };
+        let (engine, result) = self.guests.init(strategy, engine);
+        self.engine = Some(engine);
+        match result {
+            InitResult::Ready => {}
+            InitResult::Refused(reason) => return Err(Trouble::Refused(reason)),
+            InitResult::Fault(kind) => return Err(Trouble::Fault(kind)),
+        }
+        // `load` begins a callback of its own.
+        let intents = self.guests.intents(strategy).to_vec();
+        if let Some(state) = state {
+            let loaded = self.guests.load(strategy, state);
+            loaded.map_err(Trouble::State)?;
+        }
+        Ok(intents)
+    }
+
+    fn quarantine(&mut self, now: Time, strategy: StrategyId, trouble: &Trouble) {
+        let kind = match trouble {
+            Trouble::Refused(_) => FaultKind::Contract,
+            Trouble::Fault(kind) => *kind,
+            Trouble::State(_) => FaultKind::State,
+        };
+        self.handle_quietly(now, Input::Fault { strategy, kind });
     }
 
     /// Takes an input.
@@ -146,6 +249,11 @@ impl<G: Guests> Driver<G> {
     /// The strategies.
     pub const fn guests(&self) -> &G {
         &self.guests
+    }
+
+    /// The strategies, to be changed between inputs.
+    pub const fn guests_mut(&mut self) -> &mut G {
+        &mut self.guests
     }
 
     /// Orders that wait for the journal.

@@ -8,6 +8,17 @@ pub trait Guests {
     /// How many there are.
     fn count(&self) -> usize;
 
+    /// Makes a new instance of a strategy's module, with which `init` begins again.
+    ///
+    /// # Errors
+    /// Why there is none; the old one is gone.
+    fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
+        Err(format!(
+            "strategy {} cannot be instantiated anew",
+            strategy.0
+        ))
+    }
+
     /// Calls `init` of a strategy. The engine comes back, whatever happens.
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult);
 

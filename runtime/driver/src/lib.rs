@@ -11,6 +11,6 @@ mod driver;
 mod guests;
 mod outbox;
 
-pub use driver::{Action, Driver};
+pub use driver::{Action, Driver, Renewed};
 pub use guests::{Guests, InitResult, NoGuests};
 pub use outbox::Outbox;

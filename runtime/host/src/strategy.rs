@@ -248,6 +248,14 @@ impl Strategy {
         refused("load", &reason)
     }
 
+    /// Makes a new instance, with which [`Strategy::init`] begins again.
+    ///
+    /// # Errors
+    /// The module's start function failed; there is no instance then.
+    pub fn renew(&mut self) -> Result<(), Fault> {
+        self.instantiate()
+    }
+
     /// Makes a new instance, calls `init` as the first time and then `load` with `state`.
     pub fn restart(
         &mut self,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::epoch::{self, EpochError};
-use crate::latch::Latch;
+use crate::latch::Latches;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
 
@@ -111,17 +111,17 @@ impl Directory {
     }
 
     /// What is latched. A latch that cannot be read is a halt.
-    pub fn latch(&self) -> Latch {
-        Latch::read(&self.path.join("latch"))
+    pub fn latches(&self) -> Latches {
+        Latches::read(&self.path.join("latch"))
     }
 
     /// Latches, durably before it returns.
     ///
     /// # Errors
     /// The latch is not durable; the old one may still hold at the next start.
-    pub fn set_latch(&self, latch: &Latch) -> Result<(), SmallFileError> {
+    pub fn set_latches(&self, latches: &Latches) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
-        latch.write(&self.path.join("latch"))
+        latches.write(&self.path.join("latch"))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The latch: whether the operator or a limit stopped the runtime, kept apart from the journal so
 //! that a halt outlives even a lost one.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::small_file::{self, SmallFileError};
@@ -25,23 +27,72 @@ pub enum Latch {
     },
 }
 
+/// What is latched for one strategy, beside what holds for all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StrategyLatch {
+    /// The operator's word.
+    pub latch: Latch,
+    /// Its quarantine: the fault in one word, and why, on one line.
+    pub quarantine: Option<(String, String)>,
+}
+
+/// Everything that is latched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Latches {
+    /// For all.
+    pub account: Latch,
+    /// By strategy; what is clear may be left out.
+    pub strategies: BTreeMap<String, StrategyLatch>,
+}
+
 impl Latch {
-    /// Makes the latch durable. Control characters of the reason become spaces.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), SmallFileError> {
-        let (state, reason) = match self {
-            Self::Clear => ("clear", ""),
-            Self::Paused { reason } => ("paused", reason.as_str()),
-            Self::Halted { reason } => ("halted", reason.as_str()),
-        };
-        let reason = reason.replace(char::is_control, " ");
-        small_file::write(path, KIND, &format!("state {state}\nreason {reason}"))
+    fn words(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Clear => None,
+            Self::Paused { reason } => Some(("paused", reason)),
+            Self::Halted { reason } => Some(("halted", reason)),
+        }
     }
 
-    /// The latch; clear where there is no file. One that cannot be read is a halt: whoever wrote
-    /// it may have meant one.
+    fn of(word: &str, reason: &str) -> Option<Self> {
+        let reason = reason.to_owned();
+        match word {
+            "clear" => Some(Self::Clear),
+            "paused" => Some(Self::Paused { reason }),
+            "halted" => Some(Self::Halted { reason }),
+            _ => None,
+        }
+    }
+}
+
+impl Latches {
+    /// Makes them durable. Control characters of reasons become spaces.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), SmallFileError> {
+        let one_line = |text: &str| text.replace(char::is_control, " ");
+        let (state, reason) = self.account.words().unwrap_or(("clear", ""));
+        let mut lines = format!("state {state}\nreason {}", one_line(reason));
+        for (name, strategy) in &self.strategies {
+            let quarantine = strategy.quarantine.as_ref();
+            let said = [
+                strategy.latch.words(),
+                quarantine.map(|(fault, reason)| (fault.as_str(), reason.as_str())),
+            ];
+            for (kind, said) in ["latch", "fault"].iter().zip(said) {
+                if let Some((word, reason)) = said {
+                    let reason = one_line(reason);
+                    // Writing to a string cannot fail.
+                    let _ = write!(lines, "\n{kind} {name} {word} {reason}");
+                }
+            }
+        }
+        small_file::write(path, KIND, &lines)
+    }
+
+    /// What is latched; nothing where there is no file. A file that cannot be read is a halt:
+    /// whoever wrote it may have meant one.
     pub(crate) fn read(path: &Path) -> Self {
         let lines = match small_file::read(path, KIND) {
-            Ok(None) => return Self::Clear,
+            Ok(None) => return Self::default(),
             Ok(Some(lines)) => lines,
             Err(error) => return Self::unreadable(&error),
         };
@@ -49,48 +100,95 @@ impl Latch {
     }
 
     fn unreadable(error: &SmallFileError) -> Self {
-        Self::Halted {
-            reason: format!("the latch could not be read, which counts as a halt: {error}"),
+        let reason = format!("the latch could not be read, which counts as a halt: {error}");
+        Self {
+            account: Latch::Halted { reason },
+            ..Self::default()
         }
     }
 }
 
-fn parse(lines: &str) -> Option<Latch> {
-    let (state, reason) = lines.split_once('\n')?;
-    let reason = reason.strip_prefix("reason ")?.to_owned();
-    match state.strip_prefix("state ")? {
-        "clear" => Some(Latch::Clear),
-        "paused" => Some(Latch::Paused { reason }),
-        "halted" => Some(Latch::Halted { reason }),
-        _ => None,
+fn parse(text: &str) -> Option<Latches> {
+    let mut lines = text.split('\n');
+    let state = lines.next()?.strip_prefix("state ")?;
+    let reason = lines.next()?.strip_prefix("reason ")?;
+    let mut latches = Latches {
+        account: Latch::of(state, reason)?,
+        ..Latches::default()
+    };
+    for line in lines {
+        let (kind, rest) = line.split_once(' ')?;
+        let (name, rest) = rest.split_once(' ')?;
+        let (word, reason) = rest.split_once(' ')?;
+        let strategy = latches.strategies.entry(name.to_owned()).or_default();
+        match kind {
+            "latch" => strategy.latch = Latch::of(word, reason)?,
+            "fault" => strategy.quarantine = Some((word.to_owned(), reason.to_owned())),
+            _ => return None,
+        }
     }
+    Some(latches)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of_account(account: Latch) -> Latches {
+        Latches {
+            account,
+            ..Latches::default()
+        }
+    }
+
     #[test]
     fn a_latch_comes_back_and_what_cannot_be_read_is_a_halt() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
-        assert_eq!(Latch::read(&path), Latch::Clear);
-        let halted = Latch::Halted {
-            reason: "max_daily_loss: -501 of 500, \u{e4}\ncheck 00".to_owned(),
+        assert_eq!(Latches::read(&path), Latches::default());
+        let halted = |reason: &str| {
+            let reason = reason.to_owned();
+            of_account(Latch::Halted { reason })
         };
-        halted.write(&path).unwrap();
-        let reason = "max_daily_loss: -501 of 500, \u{e4} check 00".to_owned();
-        assert_eq!(Latch::read(&path), Latch::Halted { reason });
-        for latch in [
-            Latch::Paused {
-                reason: String::new(),
-            },
-            Latch::Clear,
-        ] {
-            latch.write(&path).unwrap();
-            assert_eq!(Latch::read(&path), latch);
+        let latches = halted("max_daily_loss: -501 of 500, \u{e4}\ncheck 00");
+        latches.write(&path).unwrap();
+        let read = halted("max_daily_loss: -501 of 500, \u{e4} check 00");
+        assert_eq!(Latches::read(&path), read);
+        let paused = Latch::Paused {
+            reason: String::new(),
+        };
+        for latches in [of_account(paused), Latches::default()] {
+            latches.write(&path).unwrap();
+            assert_eq!(Latches::read(&path), latches);
         }
         std::fs::write(&path, "state clear").unwrap();
-        assert!(matches!(Latch::read(&path), Latch::Halted { .. }));
+        let read = Latches::read(&path).account;
+        assert!(matches!(read, Latch::Halted { .. }));
+    }
+
+    #[test]
+    fn what_holds_for_one_strategy_comes_back_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("latch");
+        let halted = StrategyLatch {
+            latch: Latch::Halted {
+                reason: "the operator asked for it".to_owned(),
+            },
+            quarantine: Some(("fuel".to_owned(), String::new())),
+        };
+        let faulty = StrategyLatch {
+            quarantine: Some(("trap".to_owned(), "wasm\ttrap: unreachable".to_owned())),
+            ..StrategyLatch::default()
+        };
+        let strategies = [("mm".to_owned(), halted), ("x".to_owned(), faulty)];
+        let mut latches = Latches {
+            account: Latch::Clear,
+            strategies: strategies.into(),
+        };
+        latches.write(&path).unwrap();
+        let reason = "wasm trap: unreachable".to_owned();
+        let faulty = latches.strategies.get_mut("x").unwrap();
+        faulty.quarantine = Some(("trap".to_owned(), reason));
+        assert_eq!(Latches::read(&path), latches);
     }
 }

@@ -32,6 +32,17 @@ pub struct Pruned {
 }
 
 impl Directory {
+    /// What all segments take on disk, those put aside left out.
+    ///
+    /// # Errors
+    /// The disk refused.
+    pub fn journal_bytes(&self) -> io::Result<u64> {
+        let journal = self.journal();
+        let sizes = segments(&journal)?;
+        let sizes = sizes.iter().map(|number| segment_bytes(&journal, *number));
+        sizes.sum()
+    }
+
     /// What [`Self::prune`] would drop.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ pub fn engine_config(
 }
 
 /// Everything beside the engine's own configuration that decides how a run goes.
-fn circumstances(config: &Config) -> String {
+pub fn circumstances(config: &Config) -> String {
     let params: Vec<_> = config
         .strategies
         .iter()
@@ -130,11 +130,16 @@ fn strategy_config(strategy: &Strategy, names: &[InstrumentName]) -> StrategyCon
         name: strategy.id.clone(),
         subscriptions,
         limits: risk_limits(&strategy.limits.risk()),
-        on_fault: match strategy.on_fault {
-            Leave::Cancel => OnFault::Cancel,
-            Leave::Keep => OnFault::Keep,
-            Leave::Flatten => OnFault::Flatten,
-        },
+        on_fault: on_fault(strategy.on_fault),
+    }
+}
+
+/// What happens to what a strategy that failed leaves.
+pub const fn on_fault(leave: Leave) -> OnFault {
+    match leave {
+        Leave::Cancel => OnFault::Cancel,
+        Leave::Keep => OnFault::Keep,
+        Leave::Flatten => OnFault::Flatten,
     }
 }
 

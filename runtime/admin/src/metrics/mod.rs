@@ -16,6 +16,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, Prometheu
 use crate::beat::Beat;
 use crate::view::{Published, State, Strategy};
 
+pub use ::metrics::{Counter, Histogram};
 pub use family::{Counters, Family, Gauges, Kind, Line, Summaries};
 pub use page::page;
 

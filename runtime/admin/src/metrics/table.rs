@@ -34,6 +34,8 @@ table! {
         "How many things are in doubt; the run is degraded while it is not 0.";
     UPTIME: Gauges<0>, gauge, "windvane_uptime_seconds", "seconds", [],
         "Time since the process started.";
+    RECOVERY: Gauges<0>, gauge, "windvane_recovery_seconds", "seconds", [],
+        "From the start of the process to its first state ready.";
     LOOP_AGE: Gauges<0>, gauge, "windvane_loop_age_seconds", "seconds", [],
         "Time since the engine's loop last made a turn.";
     MEMORY: Gauges<0>, gauge, "windvane_memory_bytes", "bytes", [],
@@ -102,7 +104,8 @@ table! {
     WEIGHT_LIMIT: Gauges<1>, gauge, "windvane_weight_limit", "weight", ["surface"],
         "Weight that the venue allows in a minute.";
     BUDGET_WAIT: Summaries<1>, summary, "windvane_budget_wait_seconds", "seconds", ["lane"],
-        "Time that a request waited for its share of the weight.";
+        "Time that a request waited for its share of the weight, or until it gave up; without \
+         those that did not wait.";
     BANS: Counters<1>, counter, "windvane_bans_total", "bans", ["surface"],
         "Times that the venue answered 418.";
 

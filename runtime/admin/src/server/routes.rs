@@ -106,7 +106,10 @@ fn take(command: Command) -> MethodRouter<Arc<Desk>> {
             let (outcome, response) = match steer(&desk, command, to.strategy.clone()).await {
                 Ok(Ok(applied)) => ("applied", json(StatusCode::OK, &applied)),
                 Ok(Err(refused)) => ("refused", json(StatusCode::CONFLICT, &refused)),
-                Err(Unanswered::Late) => ("unanswered", late(desk.settings.answer_within)),
+                Err(Unanswered::Late) => {
+                    let within = command.answer_within(desk.settings.answer_within);
+                    ("unanswered", late(within))
+                }
                 Err(Unanswered::Gone) => ("unanswered", gone()),
             };
             let (verb, status) = (command.as_str(), response.status().as_u16());
@@ -183,6 +186,7 @@ async fn steer(
     command: Command,
     strategy: Option<String>,
 ) -> Result<Result<Applied, Refused>, Unanswered> {
+    let within = command.answer_within(desk.settings.answer_within);
     let (answer, answered) = oneshot::channel();
     let steer = Steer {
         command,
@@ -194,7 +198,7 @@ async fn steer(
         sent.map_err(|_| Unanswered::Gone)?;
         answered.await.map_err(|_| Unanswered::Gone)
     };
-    let in_time = timeout(desk.settings.answer_within, asked).await;
+    let in_time = timeout(within, asked).await;
     in_time.unwrap_or(Err(Unanswered::Late))
 }
 

@@ -39,6 +39,17 @@ impl Lane {
         Self::Query,
     ];
 
+    /// One word for people and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Heartbeat => "heartbeat",
+            Self::Reconcile => "reconcile",
+            Self::Place => "place",
+            Self::Query => "query",
+        }
+    }
+
     /// The lane that a route belongs to unless the caller says otherwise.
     pub fn of(route: &Route) -> Self {
         let (_, name) = route.name.split_once('.').unwrap_or(("", route.name));

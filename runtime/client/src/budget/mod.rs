@@ -252,6 +252,11 @@ impl Budget {
         }
     }
 
+    /// How often the venue answered 418 so far.
+    pub const fn bans(&self) -> u32 {
+        self.bans
+    }
+
     /// Until when nothing may be sent at all, if something said so.
     pub fn stopped_until(&self, now_ms: u64) -> Option<u64> {
         let until = self.stop.map(|(until_ms, _)| until_ms);

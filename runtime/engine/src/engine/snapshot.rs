@@ -128,10 +128,6 @@ impl Engine {
             }
         }
         heir.inherit_orders(&self, &names);
-        // Nobody is told: the strategies have not begun.
-        if let Some(live) = &heir.live {
-            heir.state = live.state(heir.latch);
-        }
         Ok(heir)
     }
 

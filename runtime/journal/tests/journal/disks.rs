@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use windvane_journal::{
-    AppendError, Directory, Event, Failure, Latch, LockError, Options, Verdict, open, verify,
+    AppendError, Directory, Event, Failure, Latch, Latches, LockError, Options, Verdict, open,
+    verify,
 };
 
 use super::support::{Rig, child, child_folder, locked};
@@ -140,7 +141,7 @@ fn filler() {
     };
     assert!(matches!(failure, Failure::DiskFull(_)), "{failure}");
     assert!(durable.last_record > 10, "{durable:?}");
-    rig.journal.directory().latch();
+    rig.journal.directory().latches();
     std::fs::remove_file(ballast).unwrap();
     rig.roll();
     rig.wait_durable(rig.source.chain());
@@ -259,12 +260,14 @@ fn a_disk_that_takes_no_writes_can_be_verified_and_not_used() {
 fn a_latch_outlives_a_lost_journal() {
     let folder = tempfile::tempdir().unwrap();
     let (rig, _) = Rig::start(folder.path(), &Options::default());
-    let halted = Latch::Halted {
-        reason: "max_drawdown".to_owned(),
+    let reason = "max_drawdown".to_owned();
+    let halted = Latches {
+        account: Latch::Halted { reason },
+        ..Latches::default()
     };
-    rig.journal.directory().set_latch(&halted).unwrap();
+    rig.journal.directory().set_latches(&halted).unwrap();
     drop(rig);
     let journal: PathBuf = folder.path().join("journal");
     std::fs::remove_dir_all(journal).unwrap();
-    assert_eq!(locked(folder.path()).latch(), halted);
+    assert_eq!(locked(folder.path()).latches(), halted);
 }

@@ -81,7 +81,7 @@ enum Verb {
     Journal(journal::Journal),
     /// Ask a running instance how it is
     Status(steer::Instance),
-    /// Ask a running instance for its own orders that may be live
+    /// Ask a running instance for orders that may be live, its own and those of others
     Orders(steer::Instance),
     /// Ask a running instance for positions
     Positions(steer::Instance),
@@ -90,13 +90,15 @@ enum Verb {
     /// Ask a running instance for its strategies
     Strategies(steer::Instance),
     /// No new exposure; cancels and reducing orders pass
-    Pause(steer::Instance),
-    /// End a pause or a halt
-    Resume(steer::Instance),
+    Pause(steer::Order),
+    /// End a pause or a halt; of a strategy, its quarantine too
+    Resume(steer::Order),
     /// Cancel own orders and send none, across restarts, until resumed
-    Halt(steer::Instance),
+    Halt(steer::Order),
     /// Halt, then close own positions
-    Flatten(steer::Instance),
+    Flatten(steer::Order),
+    /// Load changed modules, parameters and limits, without a stop
+    Reload(steer::Instance),
     /// The watchdog process of spot orders, which `run` starts
     #[command(hide = true)]
     Watchdog(watchdog::Watchdog),
@@ -183,10 +185,11 @@ impl Verb {
             Self::Positions(instance) => instance.ask(Question::Positions),
             Self::Balances(instance) => instance.ask(Question::Balances),
             Self::Strategies(instance) => instance.ask(Question::Strategies),
-            Self::Pause(instance) => instance.command(Command::Pause),
-            Self::Resume(instance) => instance.command(Command::Resume),
-            Self::Halt(instance) => instance.command(Command::Halt),
-            Self::Flatten(instance) => instance.command(Command::Flatten),
+            Self::Pause(order) => order.give(Command::Pause),
+            Self::Resume(order) => order.give(Command::Resume),
+            Self::Halt(order) => order.give(Command::Halt),
+            Self::Flatten(order) => order.give(Command::Flatten),
+            Self::Reload(instance) => instance.reload(),
             // It logs in a way of its own, and was run already.
             Self::Watchdog(watchdog) => watchdog.run(),
         }

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::connection::{self, ConnectionError, Needs, VenueLine};
 
 /// Where the venue is and who asks: arguments that verbs share.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct Place {
     /// Configuration file, for its [venue] and [account]
     #[arg(long, value_name = "FILE")]

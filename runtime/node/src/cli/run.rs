@@ -1,6 +1,7 @@
 //! `windvane run`: the unattended runtime.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -46,7 +47,16 @@ impl Run {
         let begin = watchdog::Begin {
             arguments: self.place.arguments(),
         };
-        super::block_on(live::run(&config, market, begin))?.map_err(|error| {
+        let place = self.place.clone();
+        let reread = Arc::new(move || {
+            place.config().map_err(|failure| match failure {
+                Failure::Usage(text)
+                | Failure::Failed(text)
+                | Failure::NotRunning(text)
+                | Failure::Differs(text) => text,
+            })
+        });
+        super::block_on(live::run(&config, market, begin, reread))?.map_err(|error| {
             if error.is_usage() {
                 Failure::usage(error)
             } else {

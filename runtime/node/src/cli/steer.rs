@@ -33,12 +33,6 @@ impl Instance {
         self.show(&answer)
     }
 
-    /// Commands, and prints what is now the state.
-    pub(super) fn command(&self, command: Command) -> Result<(), Failure> {
-        let applied = self.with_admin(async |admin| admin.post(command, None).await)?;
-        self.show(&json!(applied))
-    }
-
     fn with_admin<T>(
         &self,
         work: impl AsyncFnOnce(Admin) -> Result<T, AskError>,
@@ -71,6 +65,34 @@ fn token(config: &Config) -> Result<TokenSource, Failure> {
     let text = secret.read().map_err(Failure::usage)?;
     let token = Token::from_text(text.expose_secret(), "admin.token").map_err(Failure::usage)?;
     Ok(TokenSource::Token(token))
+}
+
+/// What is commanded, and for whom.
+#[derive(Debug, Args)]
+pub(super) struct Order {
+    #[command(flatten)]
+    instance: Instance,
+    /// One strategy, instead of the whole account
+    #[arg(long, value_name = "ID")]
+    strategy: Option<String>,
+}
+
+impl Order {
+    /// Commands, and prints what is now the state.
+    pub(super) fn give(&self, command: Command) -> Result<(), Failure> {
+        let strategy = self.strategy.as_deref();
+        let instance = &self.instance;
+        let applied = instance.with_admin(async |admin| admin.post(command, strategy).await)?;
+        instance.show(&json!(applied))
+    }
+}
+
+impl Instance {
+    /// Has the instance load its configuration anew, and prints what is now the state.
+    pub(super) fn reload(&self) -> Result<(), Failure> {
+        let applied = self.with_admin(async |admin| admin.post(Command::Reload, None).await)?;
+        self.show(&json!(applied))
+    }
 }
 
 /// For people: a line for each member of an object, or a table of a list.

@@ -4,6 +4,7 @@
 //! Order of precedence, the last wins: defaults, file, `WINDVANE__SECTION__KEY` variables,
 //! `--set key.path=value`, other arguments.
 
+mod change;
 mod error;
 mod instrument;
 mod live;
@@ -18,6 +19,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+pub use change::fixed_difference;
 pub use error::{ConfigError, Place};
 pub use instrument::InstrumentRules;
 pub use live::{

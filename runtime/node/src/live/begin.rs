@@ -9,11 +9,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use windvane_driver::Driver;
 use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::Latch;
-use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface};
-use windvane_journal::{Directory, Journal, Latch as Latched, Options, Ready};
+use windvane_journal::{Directory, Journal, Options, Ready};
 use windvane_venue::Assets;
 use windvane_venue::speak::{FuturesAccount, MarketReader};
 
@@ -21,11 +19,12 @@ use super::account::Account;
 use super::clock::Clock;
 use super::desk::Counter;
 use super::guests::LiveGuests;
-use super::latch::LatchFile;
+use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
 use super::outside::{Outside, Showing};
 use super::pulse::{self, Module, Pulse};
 use super::recover::{self, Left};
+use super::reload::Reread;
 use super::stage::{self, Stage};
 use super::{LiveError, Market, Running, start};
 use crate::assembly;
@@ -40,12 +39,14 @@ pub async fn begin(
     directory: Arc<Directory>,
     counter: Counter,
     watchdog: watchdog::Begin,
+    reread: Reread,
 ) -> Result<Running, LiveError> {
     let guests = blocking({
         let config = config.clone();
         move || strategies::load(&config, &mut |step| tracing::info!(step, "building"))
     });
     let guests = guests.await??;
+    counter.say("the journal is opened");
     let (ready, recovered) = blocking({
         let directory = Arc::clone(&directory);
         move || windvane_journal::open(directory)
@@ -54,6 +55,10 @@ pub async fn begin(
     let left = blocking(move || recover::left(recovered)).await?;
     left.must_be_of(config.run.mode)?;
     let names = assembly::instrument_names(config);
+    counter.say(match market {
+        Market::Venue(_) => "the venue is asked for its clock and its instruments",
+        Market::Recordings(_) => "the recordings are opened",
+    });
     let mut assets = Assets::default();
     let (stage, instruments) = Stage::set(config, market, &names, &mut assets).await?;
     let futures_account = match stage.client().filter(|_| config.run.mode == Mode::Live) {
@@ -69,7 +74,9 @@ pub async fn begin(
         futures_account,
         directory,
         watchdog,
+        reread,
     };
+    counter.say("the journal is restored");
     prepared.go(guests, ready, left, counter)
 }
 
@@ -91,6 +98,7 @@ struct Prepared<'a> {
     futures_account: FuturesAccount,
     directory: Arc<Directory>,
     watchdog: watchdog::Begin,
+    reread: Reread,
 }
 
 impl Prepared<'_> {
@@ -140,25 +148,24 @@ impl Prepared<'_> {
         let (journal, engine, states) =
             begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
         clock.pass(engine.now());
-        let mut driver = Driver::new(engine, LiveGuests::new(guests), true);
+        let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
         if config.run.unwaited {
             driver.durable(u64::MAX);
         }
+        let names = modules.iter().map(|(name, _)| name.clone());
+        let latches = Held::read(&self.directory, mailbox.clone(), names)?;
         let mut run = Begun {
             clock,
             driver: &mut driver,
             account,
         };
+        run.latch(&latches, false);
         run.strategies(&states, &modules)?;
-        let latched = self.directory.latch();
-        run.trust(
-            &latched,
-            &start::surfaces(&self.names),
-            self.stage.client().is_some(),
-        );
+        run.latch(&latches, true);
+        run.trust(&start::surfaces(&self.names), self.stage.client().is_some());
         let account = run.account;
         let reconnects = self.stage.open_streams(config, &self.names, &mailbox)?;
-        let outside = self.outside(counter, reconnects, mailbox.clone(), modules, &latched)?;
+        let outside = self.outside(counter, reconnects, mailbox.clone(), modules, latches);
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
         let (stop, stopped) = channel();
@@ -211,15 +218,9 @@ impl Prepared<'_> {
         reconnects: BTreeMap<Surface, Arc<Notify>>,
         mailbox: Mailbox,
         modules: Vec<Module>,
-        latched: &Latched,
-    ) -> Result<Outside, LiveError> {
-        let known = match latched {
-            Latched::Clear => Latch::None,
-            Latched::Paused { .. } => Latch::Paused,
-            Latched::Halted { .. } => Latch::Halted,
-        };
-        let latch = LatchFile::start(Arc::clone(&self.directory), mailbox.clone(), known)?;
-        Ok(Outside {
+        latches: Held,
+    ) -> Outside {
+        Outside {
             handle: Handle::current(),
             client: self.stage.client(),
             mode: self.config.run.mode,
@@ -230,12 +231,14 @@ impl Prepared<'_> {
             steered: counter.steered,
             beat: counter.beat,
             directory: Arc::clone(&self.directory),
-            latch,
             modules,
             keep: self.config.journal.keep(),
-            showing: Showing::new(latched),
+            config: Arc::new(self.config.clone()),
+            reread: Arc::clone(&self.reread),
+            latches,
+            showing: Showing::new(counter.started, counter.since_ms),
             keeper: None,
-        })
+        }
     }
 }
 
@@ -260,11 +263,18 @@ impl Begun<'_> {
         })
     }
 
-    fn trust(&mut self, latched: &Latched, surfaces: &[Surface], streamed: bool) {
-        let now = self.clock.now();
-        if let Some(command) = to_latch(latched, self.driver.engine().latch()) {
-            self.driver.handle(now, Input::Command(command));
+    /// Quarantines of the file hold before the strategies begin; what tells strategies something
+    /// has to wait until they did.
+    fn latch(&mut self, latches: &Held, have_begun: bool) {
+        for input in latches.missing(self.driver.engine()) {
+            if have_begun || matches!(input, Input::Fault { .. }) {
+                self.driver.handle(self.clock.now(), input);
+            }
         }
+    }
+
+    fn trust(&mut self, surfaces: &[Surface], streamed: bool) {
+        let now = self.clock.now();
         self.driver.handle(now, Input::Live(&LiveInput::Begin));
         let Account::Paper(paper) = &mut self.account else {
             return;
@@ -319,13 +329,4 @@ fn begin_segment(
     let listener = Arc::new(move |event| mailbox.journal(event));
     let journal = ready.begin(&bytes, engine.chain(), &Options::default(), listener)?;
     Ok((journal, engine, states))
-}
-
-/// The stricter of what the file says and what the engine remembers holds.
-const fn to_latch(file: &Latched, engine: Latch) -> Option<Command> {
-    match (file, engine) {
-        (Latched::Halted { .. }, Latch::None | Latch::Paused) => Some(Command::Halt),
-        (Latched::Paused { .. }, Latch::None) => Some(Command::Pause),
-        _ => None,
-    }
 }

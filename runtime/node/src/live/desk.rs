@@ -1,7 +1,7 @@
 //! Where people ask a run: the admin server with its token, what it shows, and what it passes on.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use secrecy::ExposeSecret;
 use tokio::sync::{mpsc, watch};
@@ -24,6 +24,10 @@ pub struct Desk {
     pub server: Server,
     pub beat: Beat,
     pub published: watch::Receiver<Arc<Published>>,
+    /// Where commands of this process itself go.
+    pub steer: mpsc::Sender<Steer>,
+    publish: watch::Sender<Arc<Published>>,
+    started: Instant,
 }
 
 /// The engine's side.
@@ -31,6 +35,20 @@ pub struct Counter {
     pub publish: watch::Sender<Arc<Published>>,
     pub steered: mpsc::Receiver<Steer>,
     pub beat: Beat,
+    /// When the process began.
+    pub started: Instant,
+    /// The same in Unix milliseconds: it has been booting since.
+    pub since_ms: i64,
+}
+
+impl Counter {
+    /// Says how far the start is.
+    pub fn say(&self, reason: &str) {
+        tracing::info!("{reason}");
+        self.publish.send_modify(|published| {
+            Arc::make_mut(published).status.reason = reason.to_owned();
+        });
+    }
 }
 
 impl Desk {
@@ -42,12 +60,14 @@ impl Desk {
         if let Some(listen) = config.admin.listen {
             settings.listen = listen;
         }
-        let (publish, published) = watch::channel(Arc::new(nothing_yet(config.run.mode)));
+        let (started, since_ms) = (Instant::now(), wall_ms());
+        let first = nothing_yet(config.run.mode, since_ms);
+        let (publish, published) = watch::channel(Arc::new(first));
         let (steer, steered) = mpsc::channel(COMMANDS);
         let beat = Beat::new();
         let served = Served {
             published: published.clone(),
-            steer,
+            steer: steer.clone(),
             beat: beat.clone(),
             metrics: Metrics::install()?,
         };
@@ -56,19 +76,30 @@ impl Desk {
             server,
             beat: beat.clone(),
             published,
+            steer,
+            publish: publish.clone(),
+            started,
         };
         let counter = Counter {
             publish,
             steered,
             beat,
+            started,
+            since_ms,
         };
         Ok((desk, counter))
     }
 
-    /// Gives signs of life for as long as it is waited for.
+    /// Gives signs of life for as long as it is waited for, and shows that time passes.
     pub async fn keep_alive(&self) {
         loop {
             self.beat.mark();
+            let uptime = self.started.elapsed().as_millis();
+            self.publish.send_modify(|published| {
+                let status = &mut Arc::make_mut(published).status;
+                status.as_of_ms = wall_ms();
+                status.uptime_ms = u64::try_from(uptime).unwrap_or(u64::MAX);
+            });
             tokio::time::sleep(ALIVE_EVERY).await;
         }
     }
@@ -81,10 +112,18 @@ fn token(secret: Option<&Secret>, data_dir: &std::path::Path) -> Result<Token, L
     })
 }
 
-fn nothing_yet(mode: Mode) -> Published {
+fn wall_ms() -> i64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+    let wall_ms = wall.map_or(0, |elapsed| elapsed.as_millis());
+    i64::try_from(wall_ms).unwrap_or(i64::MAX)
+}
+
+fn nothing_yet(mode: Mode, since_ms: i64) -> Published {
     Published {
         status: Status {
-            reason: "the venue is asked for its instruments".to_owned(),
+            reason: "the strategies' modules are loaded".to_owned(),
+            since_ms,
+            as_of_ms: since_ms,
             mode: mode_shown(mode),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ..Status::default()

@@ -1,28 +1,84 @@
 //! The strategies of a live run as WebAssembly modules in the host.
 
+use std::time::Instant;
+
+use windvane_admin::metrics::{Histogram, table};
 use windvane_driver::{Guests, InitResult};
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
-use windvane_host::FaultKind as HostFault;
+use windvane_host::{Fault, FaultKind as HostFault};
 
 use crate::strategies::{Guest, Made, engine_fault, show_lines};
 
 /// All strategies of a run, in the order of the configuration.
-pub struct LiveGuests(Vec<Guest>);
+pub struct LiveGuests(Vec<Place>);
+
+/// The place of one strategy.
+struct Place {
+    guest: Guest,
+    /// What it saved last, which outlives its faults.
+    saved: Option<Vec<u8>>,
+    /// It runs with its state, so that what it saves now counts.
+    begun: bool,
+    /// What went wrong last, in words.
+    trouble: Option<String>,
+    callbacks: Histogram,
+}
 
 impl LiveGuests {
-    /// Strategies that have not begun.
-    pub const fn new(guests: Vec<Guest>) -> Self {
-        Self(guests)
+    /// Strategies that have not begun, with what they saved in an earlier process.
+    pub fn new(guests: Vec<Guest>, states: &[Option<Vec<u8>>]) -> Self {
+        let places = guests.into_iter().enumerate().map(|(at, guest)| Place {
+            callbacks: table::CALLBACK_SECONDS.of([&guest.name]),
+            guest,
+            saved: states.get(at).cloned().flatten(),
+            begun: false,
+            trouble: None,
+        });
+        Self(places.collect())
     }
 
     /// What each instance is made of beside its module.
     pub fn made(&self) -> Vec<Made> {
-        self.0.iter().map(Guest::made).collect()
+        self.0.iter().map(|place| place.guest.made()).collect()
     }
 
-    fn guest(&mut self, strategy: StrategyId) -> &mut Guest {
+    /// What went wrong with a strategy last.
+    pub fn trouble(&self, strategy: StrategyId) -> Option<&str> {
+        self.0.get(usize::from(strategy.0))?.trouble.as_deref()
+    }
+
+    /// A strategy as it was loaded.
+    pub fn guest(&self, strategy: StrategyId) -> &Guest {
+        &self.0[usize::from(strategy.0)].guest
+    }
+
+    /// Puts another module in the place of a strategy's; answers the one before.
+    pub fn replace(&mut self, strategy: StrategyId, guest: Guest) -> Guest {
+        std::mem::replace(&mut self.place(strategy).guest, guest)
+    }
+
+    /// The module in a strategy's place is the one that ran before, and runs on.
+    pub fn runs_on(&mut self, strategy: StrategyId) {
+        let place = self.place(strategy);
+        (place.begun, place.trouble) = (true, None);
+    }
+
+    /// What a strategy saved last.
+    pub fn saved(&self, strategy: StrategyId) -> Option<Vec<u8>> {
+        self.0[usize::from(strategy.0)].saved.clone()
+    }
+
+    fn place(&mut self, strategy: StrategyId) -> &mut Place {
         &mut self.0[usize::from(strategy.0)]
+    }
+}
+
+impl Place {
+    fn fails(&mut self, what: &str, fault: &Fault) {
+        tracing::error!(strategy = %self.guest.name, %fault, "{what} failed");
+        self.begun = false;
+        self.trouble = Some(format!("{what}: {fault}"));
     }
 }
 
@@ -31,15 +87,31 @@ impl Guests for LiveGuests {
         self.0.len()
     }
 
+    fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
+        let place = self.place(strategy);
+        let renewed = place.guest.strategy.renew();
+        renewed.map_err(|fault| {
+            place.fails("a new instance", &fault);
+            fault.to_string()
+        })
+    }
+
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
-        let guest = self.guest(strategy);
+        let place = self.place(strategy);
+        let guest = &mut place.guest;
         let (params, instruments) = (&guest.params, &guest.instruments);
         let (engine, result) = guest.strategy.init(engine, strategy, params, instruments);
         let result = match result {
-            Ok(()) => InitResult::Ready,
-            Err(fault) if fault.kind == HostFault::Refused => InitResult::Refused(fault.detail),
+            Ok(()) => {
+                place.begun = true;
+                InitResult::Ready
+            }
+            Err(fault) if fault.kind == HostFault::Refused => {
+                place.trouble = Some(fault.detail.clone());
+                InitResult::Refused(fault.detail)
+            }
             Err(fault) => {
-                tracing::error!(strategy = %guest.name, %fault, "init failed");
+                place.fails("init", &fault);
                 InitResult::Fault(engine_fault(fault.kind))
             }
         };
@@ -52,37 +124,45 @@ impl Guests for LiveGuests {
         engine: Box<Engine>,
         event: &Event,
     ) -> (Box<Engine>, Result<(), FaultKind>) {
-        let guest = self.guest(strategy);
-        let (engine, result) = guest.strategy.deliver(engine, event);
+        let place = self.place(strategy);
+        let begin = Instant::now();
+        let (engine, result) = place.guest.strategy.deliver(engine, event);
+        place.callbacks.record(begin.elapsed().as_secs_f64());
         let result = result.map_err(|fault| {
-            tracing::error!(strategy = %guest.name, time_ns = event.time.0, %fault, "callback failed");
+            place.fails("a callback", &fault);
             engine_fault(fault.kind)
         });
         (engine, result)
     }
 
     fn intents(&self, strategy: StrategyId) -> &[Intent] {
-        self.0[usize::from(strategy.0)].strategy.intents()
+        self.guest(strategy).strategy.intents()
     }
 
     fn save(&mut self, strategy: StrategyId) -> Option<Vec<u8>> {
-        let guest = self.guest(strategy);
-        let saved = guest.strategy.save();
-        saved
-            .inspect_err(|fault| tracing::warn!(strategy = %guest.name, %fault, "save failed"))
-            .ok()
+        let place = self.place(strategy);
+        if place.begun {
+            match place.guest.strategy.save() {
+                Ok(state) => place.saved = Some(state),
+                Err(fault) => {
+                    tracing::warn!(strategy = %place.guest.name, %fault, "save failed");
+                }
+            }
+        }
+        place.saved.clone()
     }
 
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String> {
-        let guest = self.guest(strategy);
-        guest.strategy.load(state).map_err(|fault| {
-            tracing::error!(strategy = %guest.name, %fault, "its saved state cannot be used");
+        let place = self.place(strategy);
+        let loaded = place.guest.strategy.load(state);
+        loaded.map_err(|fault| {
+            place.fails("load", &fault);
             fault.to_string()
         })
     }
 
     fn show_output(&mut self, strategy: StrategyId, now: Time) {
-        let guest = self.guest(strategy);
+        let guest = &mut self.place(strategy).guest;
         if guest.strategy.has_output() {
             let output = guest.strategy.take_output();
             show_lines(&guest.name, now, &output.logs);

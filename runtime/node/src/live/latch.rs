@@ -1,56 +1,55 @@
-//! The small file of the latch, written on a thread of its own: a disk that hangs must hold up
+//! The small file of the latches, written on a thread of its own: a disk that hangs must hold up
 //! neither the cancels of a halt nor anything else of the engine.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use windvane_engine::engine::Latch;
-use windvane_journal::{Directory, Latch as Latched};
+use windvane_journal::{Directory, Latches};
 
 use super::mailbox::Mailbox;
 
 /// After it could not be written it is tried again this often.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Writes the latch down where it changed.
+/// Writes the latches down where they changed.
 #[derive(Debug)]
 pub struct LatchFile {
-    jobs: Sender<Latched>,
+    jobs: Sender<Latches>,
     written: Receiver<Result<(), String>>,
     /// What was written last, or is being written.
-    latch: Latch,
+    latches: Latches,
     writing: usize,
     failed: Option<(Instant, String)>,
 }
 
-/// Whether the latch survives the end of the process.
+/// Whether the latches survive the end of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It does.
+    /// They do.
     Durable,
-    /// It is being written.
+    /// They are being written.
     Writing,
-    /// It could not be written, for this reason.
+    /// They could not be written, for this reason.
     Failed(String),
 }
 
 impl LatchFile {
-    /// Begins its thread; the file says `latch` already.
+    /// Begins its thread; the file says `latches` already.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn start(
         directory: Arc<Directory>,
         mailbox: Mailbox,
-        latch: Latch,
+        latches: Latches,
     ) -> std::io::Result<Self> {
-        let (jobs, asked) = channel::<Latched>();
+        let (jobs, asked) = channel::<Latches>();
         let (tell, written) = channel();
         let thread = std::thread::Builder::new().name("latch".to_owned());
         thread.spawn(move || {
-            for latched in asked {
-                let result = directory.set_latch(&latched);
+            for latches in asked {
+                let result = directory.set_latches(&latches);
                 if tell
                     .send(result.map_err(|error| error.to_string()))
                     .is_err()
@@ -63,14 +62,25 @@ impl LatchFile {
         Ok(Self {
             jobs,
             written,
-            latch,
+            latches,
             writing: 0,
             failed: None,
         })
     }
 
-    /// Has it written where it is another one than before, or could not be written a while ago.
-    pub fn keep(&mut self, latch: Latch, cause: &str) {
+    /// What was written last, or is being written.
+    pub const fn latches(&self) -> &Latches {
+        &self.latches
+    }
+
+    /// Has them written.
+    pub fn write(&mut self, latches: Latches) {
+        self.latches = latches;
+        self.send();
+    }
+
+    /// Hears what became of it; what could not be written a while ago is tried again.
+    pub fn look(&mut self) {
         while let Ok(result) = self.written.try_recv() {
             self.writing -= 1;
             self.failed = result.err().map(|error| {
@@ -82,24 +92,19 @@ impl LatchFile {
             });
         }
         let is_due = |(at, _): &(Instant, String)| at.elapsed() >= AGAIN;
-        let again = self.writing == 0 && self.failed.as_ref().is_some_and(is_due);
-        if latch == self.latch && !again {
-            return;
+        if self.writing == 0 && self.failed.as_ref().is_some_and(is_due) {
+            self.send();
         }
-        let reason = cause.to_owned();
-        let latched = match latch {
-            Latch::None => Latched::Clear,
-            Latch::Paused => Latched::Paused { reason },
-            Latch::Halted => Latched::Halted { reason },
-        };
-        self.latch = latch;
+    }
+
+    fn send(&mut self) {
         // The thread ends after this sender.
-        if self.jobs.send(latched).is_ok() {
+        if self.jobs.send(self.latches.clone()).is_ok() {
             self.writing += 1;
         }
     }
 
-    /// What became of it, as far as [`Self::keep`] heard.
+    /// What became of it, as far as [`Self::look`] heard.
     pub fn kept(&self) -> Kept {
         match &self.failed {
             _ if self.writing > 0 => Kept::Writing,
@@ -111,12 +116,22 @@ impl LatchFile {
 
 #[cfg(test)]
 mod tests {
+    use windvane_journal::Latch;
+
     use super::super::mailbox::mailbox;
     use super::*;
 
-    fn until_written(file: &mut LatchFile, latch: Latch) -> Kept {
+    fn halted() -> Latches {
+        let reason = "a test".to_owned();
+        Latches {
+            account: Latch::Halted { reason },
+            ..Latches::default()
+        }
+    }
+
+    fn until_written(file: &mut LatchFile) -> Kept {
         loop {
-            file.keep(latch, "a test");
+            file.look();
             match file.kept() {
                 Kept::Writing => std::thread::yield_now(),
                 kept => return kept,
@@ -129,13 +144,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = Arc::new(Directory::lock(folder.path()).unwrap());
         let (mailbox, _inbox) = mailbox();
-        let mut file = LatchFile::start(Arc::clone(&directory), mailbox, Latch::None).unwrap();
-        assert_eq!(until_written(&mut file, Latch::None), Kept::Durable);
-        assert_eq!(until_written(&mut file, Latch::Halted), Kept::Durable);
-        let reason = "a test".to_owned();
-        assert_eq!(directory.latch(), Latched::Halted { reason });
-        assert_eq!(until_written(&mut file, Latch::None), Kept::Durable);
-        assert_eq!(directory.latch(), Latched::Clear);
+        let clear = Latches::default();
+        let mut file = LatchFile::start(Arc::clone(&directory), mailbox, clear.clone()).unwrap();
+        assert_eq!(until_written(&mut file), Kept::Durable);
+        for latches in [halted(), clear] {
+            file.write(latches.clone());
+            assert_eq!(until_written(&mut file), Kept::Durable);
+            assert_eq!(directory.latches(), latches);
+        }
     }
 
     #[test]
@@ -143,16 +159,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = Arc::new(Directory::lock(folder.path()).unwrap());
         let (mailbox, _inbox) = mailbox();
-        let mut file = LatchFile::start(Arc::clone(&directory), mailbox, Latch::None).unwrap();
+        let clear = Latches::default();
+        let mut file = LatchFile::start(Arc::clone(&directory), mailbox, clear).unwrap();
         std::fs::create_dir(folder.path().join("latch.new")).unwrap();
-        let kept = until_written(&mut file, Latch::Paused);
+        file.write(halted());
+        let kept = until_written(&mut file);
         assert!(matches!(kept, Kept::Failed(_)), "{kept:?}");
         std::fs::remove_dir(folder.path().join("latch.new")).unwrap();
         let begin = Instant::now();
-        while until_written(&mut file, Latch::Paused) != Kept::Durable {
+        while until_written(&mut file) != Kept::Durable {
             assert!(begin.elapsed() < Duration::from_secs(20), "never again");
         }
-        let reason = "a test".to_owned();
-        assert_eq!(directory.latch(), Latched::Paused { reason });
+        assert_eq!(directory.latches(), halted());
     }
 }

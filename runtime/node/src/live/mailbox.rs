@@ -12,6 +12,8 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{InstrumentId, Reply, Surface};
 use windvane_journal::Event as JournalEvent;
 
+use super::reload::Reload;
+
 /// So many things may wait for the engine; beyond, whoever brings more waits.
 const CAPACITY: usize = 65_536;
 
@@ -52,6 +54,8 @@ pub enum Happened {
     Replies(Vec<Reply>),
     /// What is to be trusted.
     Live(LiveInput),
+    /// A configuration was read anew.
+    Reload(Box<Reload>),
     /// Something is to be looked at beside the mailbox: the journal, a command, the end.
     Nudge,
 }
@@ -104,6 +108,12 @@ impl Mailbox {
                 tokio::task::block_in_place(|| drop(self.happened.send(happened)));
             }
         }
+    }
+
+    /// Hands over what was read anew. Not to be called on a worker of the runtime: it may wait.
+    pub fn reload(&self, reload: Box<Reload>) {
+        // An engine that has ended hears nothing, which is no loss.
+        drop(self.happened.send(Happened::Reload(reload)));
     }
 
     /// Passes a word of the journal on, without ever waiting.

@@ -14,6 +14,7 @@ pub mod export;
 pub mod guests;
 pub mod head;
 mod latch;
+mod latches;
 mod mailbox;
 mod market;
 mod outside;
@@ -23,12 +24,14 @@ mod player;
 mod playing;
 mod pulse;
 pub mod recover;
+mod reload;
 pub mod replay;
 mod reread;
 pub mod rerun;
 mod show;
 mod stage;
 pub mod start;
+mod steering;
 mod streams;
 mod tell;
 pub mod trial;
@@ -40,8 +43,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
-use windvane_admin::Notifier;
+use tokio::sync::{mpsc, oneshot};
+use windvane_admin::{Command, Notifier, Steer};
 use windvane_journal::Directory;
 
 use crate::backtest::BacktestError;
@@ -55,6 +58,7 @@ pub use desk::TOKEN_FILE;
 use mailbox::Mailbox;
 pub use player::Pace;
 use pulse::Ended;
+pub use reload::Reread;
 use start::StartError;
 
 /// After the second signal the process ends within this, whatever hangs.
@@ -205,7 +209,8 @@ impl LiveError {
     }
 }
 
-/// Runs until it is asked to end; `watchdog` says how its watchdog process is started.
+/// Runs until it is asked to end; `watchdog` says how its watchdog process is started, `reread`
+/// reads the configuration again.
 ///
 /// # Errors
 /// It did not come about, or did not end in order.
@@ -213,17 +218,19 @@ pub async fn run(
     config: &Config,
     market: Market,
     watchdog: watchdog::Begin,
+    reread: Reread,
 ) -> Result<(), LiveError> {
     if config.strategies.is_empty() {
         return Err(LiveError::NoStrategy);
     }
     let directory = Arc::new(Directory::lock(&config.run.data_dir)?);
     let mut signals = Signals::new()?;
+    let mut hangups = signal(SignalKind::hangup())?;
     let notifier = Notifier::from_env()?;
     let (desk, counter) = Desk::open(config).await?;
     notifier.ready();
     let began = tokio::select! {
-        began = begin::begin(config, market, directory, counter, watchdog) => Some(began?),
+        began = begin::begin(config, market, directory, counter, watchdog, reread) => Some(began?),
         () = signals.next() => None,
         () = desk.keep_alive() => None,
     };
@@ -231,12 +238,35 @@ pub async fn run(
         Some(mut running) => tokio::select! {
             ended = running.wait(&mut signals) => ended,
             () = notifier.keep(desk.beat.clone(), desk.published.clone()) => running.ended().await,
+            () = reload_on_hangup(&mut hangups, &desk.steer, &notifier) => running.ended().await,
         },
         None => Ok(()),
     };
     notifier.stopping();
     desk.server.stop().await;
     ended
+}
+
+/// SIGHUP is `windvane reload`. Ends when no signal can come any more.
+async fn reload_on_hangup(
+    hangups: &mut Signal,
+    commands: &mpsc::Sender<Steer>,
+    notifier: &Notifier,
+) {
+    while hangups.recv().await.is_some() {
+        notifier.reloading();
+        let (answer, answered) = oneshot::channel();
+        let steer = Steer {
+            command: Command::Reload,
+            strategy: None,
+            answer,
+        };
+        if commands.send(steer).await.is_ok() {
+            // The engine's thread logs what became of it.
+            let _ = answered.await;
+        }
+        notifier.ready();
+    }
 }
 
 /// A run that began.

@@ -8,22 +8,25 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, watch};
 use windvane_admin::metrics::table;
 use windvane_admin::view::{self, JournalLag, Status};
-use windvane_admin::{Applied, Beat, Command as Word, Published, Refused, Steer};
+use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
-use windvane_engine::engine::Latch;
-use windvane_engine::input::Command;
-use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Surface};
-use windvane_journal::{Directory, Keep, Latch as Latched};
+use windvane_engine::engine::{Latch, RunState};
+use windvane_engine::input::FaultKind;
+use windvane_engine::{Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
+use windvane_journal::{Directory, Keep};
 
-use super::latch::{Kept, LatchFile};
+use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::pulse::Module;
+use super::reload::Reread;
 use super::{show, streams, tell};
-use crate::config::Mode;
+use crate::config::{Config, Mode};
 use crate::watchdog::Keeper;
 
 /// People are shown a new state this often at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
+/// The journal's size is looked at this often.
+const MEASURE_EVERY: Duration = Duration::from_secs(10);
 
 /// What the thread reaches.
 pub struct Outside {
@@ -39,10 +42,14 @@ pub struct Outside {
     pub steered: mpsc::Receiver<Steer>,
     pub beat: Beat,
     pub directory: Arc<Directory>,
-    pub latch: LatchFile,
     pub modules: Vec<Module>,
     /// What the journal keeps.
     pub keep: Keep,
+    /// The configuration that holds.
+    pub config: Arc<Config>,
+    /// Reads it again.
+    pub reread: Reread,
+    pub latches: Held,
     pub showing: Showing,
     /// The watchdog process, where spot orders are to be watched.
     pub keeper: Option<Keeper>,
@@ -53,28 +60,30 @@ pub struct Showing {
     started: Instant,
     published: Option<Instant>,
     since_ms: i64,
-    state: view::State,
-    /// Why it was halted or paused.
-    cause: String,
+    ready: bool,
+    /// When the journal's size was looked at.
+    measured: Option<Instant>,
     /// Public frames since the last time, by surface.
     frames: [u64; 2],
 }
 
 impl Showing {
-    /// Nothing was shown yet; `latched` is what the file of the latch says.
-    pub fn new(latched: &Latched) -> Self {
-        let cause = match latched {
-            Latched::Clear => String::new(),
-            Latched::Paused { reason } | Latched::Halted { reason } => reason.clone(),
-        };
+    /// Nothing was shown yet; the run entered its state at `since_ms`, and its process began at
+    /// `started`.
+    pub const fn new(started: Instant, since_ms: i64) -> Self {
         Self {
-            started: Instant::now(),
+            started,
             published: None,
-            since_ms: 0,
-            state: view::State::default(),
-            cause,
+            since_ms,
+            ready: false,
+            measured: None,
             frames: [0; 2],
         }
+    }
+
+    /// When the run entered its state, Unix milliseconds.
+    pub const fn since_ms(&self) -> i64 {
+        self.since_ms
     }
 }
 
@@ -142,15 +151,28 @@ impl Outside {
     /// Tells people.
     pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
         if let Notice::Halted { limit, .. } = notice {
-            self.showing.cause = match limit {
+            self.latches.set_cause(match limit {
                 Some(limit) => format!("{} was breached", limit.key()),
-                None => "the operator asked for it".to_owned(),
-            };
+                None => OPERATOR.to_owned(),
+            });
         }
-        if let Notice::State { time, .. } = notice {
+        if let Notice::State { time, to, .. } = notice {
             self.showing.since_ms = time.millis();
+            if *to == RunState::Ready && !std::mem::replace(&mut self.showing.ready, true) {
+                let took = self.showing.started.elapsed();
+                table::RECOVERY.of([]).set(took.as_secs_f64());
+            }
         }
         tell::tell(engine, notice);
+    }
+
+    /// A strategy was quarantined; `trouble` is what its module said last.
+    pub fn quarantined(&mut self, strategy: StrategyId, kind: FaultKind, trouble: &str) {
+        let reason = match kind {
+            FaultKind::Loss => "a loss limit of its own was breached",
+            _ => trouble,
+        };
+        self.latches.set_trouble(strategy, kind, reason.to_owned());
     }
 
     /// The next command of the operator that is still wanted.
@@ -161,11 +183,6 @@ impl Outside {
                 return Some(steer);
             }
         }
-    }
-
-    /// Has the latch written down where it changed.
-    pub fn keep_latch(&mut self, engine: &Engine) {
-        self.latch.keep(engine.latch(), &self.showing.cause);
     }
 
     /// Shows people what is now, unless they were shown a moment ago.
@@ -188,8 +205,25 @@ impl Outside {
             }
         }
         self.show_budget();
+        self.measure_journal(now);
         let published = self.published(engine, journal);
         self.publish.send_replace(Arc::new(published));
+    }
+
+    /// Looks at the journal's size, beside the engine's thread.
+    fn measure_journal(&mut self, now: Instant) {
+        let lately = |at| now < at + MEASURE_EVERY;
+        if self.showing.measured.is_some_and(lately) {
+            return;
+        }
+        self.showing.measured = Some(now);
+        let directory = Arc::clone(&self.directory);
+        self.handle.spawn_blocking(move || {
+            // A segment that is dropped meanwhile is looked at the next time.
+            if let Ok(bytes) = directory.journal_bytes() {
+                table::JOURNAL_BYTES.of([]).set(bytes as f64);
+            }
+        });
     }
 
     fn show_budget(&self) {
@@ -203,31 +237,34 @@ impl Outside {
                 table::WEIGHT_USED.of(name).set(f64::from(used));
                 table::WEIGHT_LIMIT.of(name).set(f64::from(limit));
             }
+            for (lane, waited) in client.take_waits(venue) {
+                let waited = waited.as_secs_f64();
+                table::BUDGET_WAIT.of([lane.as_str()]).record(waited);
+            }
+            let bans = client.with_budget(venue, |budget, _| budget.bans());
+            if bans > 0 {
+                table::BANS.of([surface.as_str()]).absolute(bans.into());
+            }
         }
     }
 
-    fn published(&mut self, engine: &Engine, journal: JournalLag) -> Published {
-        let strategies = show::strategies(engine, &self.modules);
+    fn published(&self, engine: &Engine, journal: JournalLag) -> Published {
+        let strategies = show::strategies(engine, &self.modules, &self.latches);
         let orders = show::orders(engine);
-        let state = show::state(engine.run_state());
-        let as_of_ms = engine.now().millis();
-        if state != self.showing.state || self.showing.since_ms == 0 {
-            self.showing.state = state;
-            self.showing.since_ms = self.showing.since_ms.max(as_of_ms);
-        }
+        let own = engine.orders().iter().filter(|order| !order.held);
         let uptime = self.showing.started.elapsed().as_millis();
         let status = Status {
-            state,
+            state: show::state(engine.run_state()),
             reason: self.reason(engine),
             mode: mode(self.mode),
             since_ms: self.showing.since_ms,
-            as_of_ms,
+            as_of_ms: engine.now().millis(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
             doubts: engine.doubts().iter().map(ToString::to_string).collect(),
             strategies: show::counts(&strategies),
-            open_orders: orders.len() as u64,
+            open_orders: own.count() as u64,
             journal,
         };
         Published {
@@ -239,8 +276,8 @@ impl Outside {
         }
     }
 
-    fn reason(&self, engine: &Engine) -> String {
-        use windvane_engine::engine::RunState;
+    /// Why the run is in its state.
+    pub fn reason(&self, engine: &Engine) -> String {
         match engine.run_state() {
             RunState::Ready => "nothing is in doubt".to_owned(),
             RunState::Degraded => {
@@ -250,56 +287,7 @@ impl Outside {
             RunState::Syncing => "the account is compared with the venue".to_owned(),
             RunState::Booting => "the journal is restored".to_owned(),
             RunState::Halted if engine.latch() != Latch::Halted => "it is stopping".to_owned(),
-            RunState::Halted | RunState::Paused => self.showing.cause.clone(),
-        }
-    }
-
-    /// What to do for a command, or why not.
-    pub fn understood(steer: &Steer) -> Result<Command, Refused> {
-        if steer.strategy.is_some() {
-            return Err(Refused {
-                error: "one strategy alone cannot be commanded".to_owned(),
-                what_to_do: "leave the strategy out to command all".to_owned(),
-            });
-        }
-        Ok(match steer.command {
-            Word::Pause => Command::Pause,
-            Word::Resume => Command::Resume,
-            Word::Halt => Command::Halt,
-            Word::Flatten => Command::Flatten,
-            Word::Reload => {
-                return Err(Refused {
-                    error: "a running instance cannot load modules anew".to_owned(),
-                    what_to_do: "stop it and start it again".to_owned(),
-                });
-            }
-        })
-    }
-
-    /// The operator asked for it: the reason of what follows.
-    pub fn commanded(&mut self, command: Command) {
-        self.showing.cause = match command {
-            Command::Resume => String::new(),
-            _ => "the operator asked for it".to_owned(),
-        };
-    }
-
-    /// What a command led to.
-    pub fn applied(&self, engine: &Engine) -> Applied {
-        let open = engine.orders().len();
-        let pending = match self.latch.kept() {
-            Kept::Failed(error) => format!("the latch is not durable: {error}"),
-            Kept::Writing => "the latch is not durable yet: the disk is slow".to_owned(),
-            Kept::Durable if engine.latch() == Latch::Halted && open > 0 => {
-                format!("{open} orders are being cancelled")
-            }
-            Kept::Durable => String::new(),
-        };
-        Applied {
-            state: show::state(engine.run_state()),
-            reason: self.reason(engine),
-            since_ms: self.showing.since_ms,
-            pending,
+            RunState::Halted | RunState::Paused => self.latches.cause().to_owned(),
         }
     }
 }

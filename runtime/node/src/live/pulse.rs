@@ -5,12 +5,11 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use windvane_admin::Steer;
 use windvane_admin::view::JournalLag;
 use windvane_driver::{Action, Driver};
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Block;
-use windvane_engine::{Input, InstrumentId, Surface, Time, UserEvent};
+use windvane_engine::{Input, InstrumentId, Notice, Surface, Time, UserEvent};
 use windvane_journal::{AppendError, Event as JournalEvent, Journal, RollError};
 use windvane_venue::market_stream;
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
@@ -21,10 +20,10 @@ use super::carrier;
 use super::clock::Clock;
 use super::guests::LiveGuests;
 use super::head::{Head, SavedStrategy};
-use super::latch::Kept;
 use super::mailbox::{Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
+use super::steering::CarriedOut;
 use crate::strategies::Made;
 
 /// What was recorded becomes durable within this, orders or not.
@@ -37,8 +36,6 @@ const SEGMENT_BLOCKS: u64 = 100_000;
 const SEGMENT_AGE: Duration = Duration::from_mins(5);
 /// After a disk failed, this often a new segment is tried.
 const ROLL_AGAIN: Duration = Duration::from_secs(1);
-/// A command is answered after so long even if its latch is not durable, and says so.
-const LATCH_WITHIN: Duration = Duration::from_secs(1);
 /// How long `on_stop` may take.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -70,6 +67,7 @@ pub enum Ended {
     Hurried,
 }
 
+/// What the thread remembers between turns.
 pub(super) struct State {
     levels: BookLevels,
     fetching: BTreeSet<InstrumentId>,
@@ -84,9 +82,13 @@ pub(super) struct State {
     event_at: Option<Instant>,
     rolled: Instant,
     rolling: bool,
+    /// The next segment is to begin as soon as it can.
+    pub(super) roll_wanted: bool,
+    /// A configuration is being read anew.
+    pub(super) reloading: bool,
     failed: bool,
     /// Commands that are done but for their latch, since when.
-    carried_out: Vec<(Steer, Instant)>,
+    pub(super) carried_out: Vec<CarriedOut>,
 }
 
 /// A block on its way to the disk.
@@ -111,6 +113,8 @@ impl State {
             event_at: None,
             rolled: now,
             rolling: false,
+            roll_wanted: false,
+            reloading: false,
             failed: false,
             carried_out: Vec::new(),
         }
@@ -208,6 +212,7 @@ impl Pulse {
                 }
             }
             Happened::Live(input) => self.handle(Input::Live(&input), state),
+            Happened::Reload(reload) => self.take_reload(*reload, state),
             Happened::Nudge => {}
         }
     }
@@ -389,7 +394,13 @@ impl Pulse {
                     Account::Paper(paper) => paper.reconnect(surface),
                 },
                 Action::Beat(number) => self.outside.beat(number),
-                Action::Notice(notice) => self.outside.notice(self.driver.engine(), &notice),
+                Action::Notice(notice) => {
+                    if let Notice::Quarantined { strategy, kind, .. } = *notice {
+                        let trouble = self.driver.guests().trouble(strategy).unwrap_or_default();
+                        self.outside.quarantined(strategy, kind, trouble);
+                    }
+                    self.outside.notice(self.driver.engine(), &notice);
+                }
             }
         }
     }
@@ -430,7 +441,7 @@ impl Pulse {
             self.command(steer, state);
         }
         // A limit latches too; what cannot be written is tried again.
-        self.outside.keep_latch(self.driver.engine());
+        self.outside.latches.keep(self.driver.engine());
         self.answer_commands(state);
         let lag = self.lag(state);
         self.outside.publish(self.driver.engine(), lag, false);
@@ -447,7 +458,7 @@ impl Pulse {
         }
     }
 
-    fn lag(&self, state: &State) -> JournalLag {
+    pub(super) fn lag(&self, state: &State) -> JournalLag {
         let oldest = state.appended.front();
         let behind = oldest.map_or(Duration::ZERO, |block| block.at.elapsed());
         JournalLag {
@@ -457,44 +468,12 @@ impl Pulse {
         }
     }
 
-    /// Carries a command out; it is answered once its latch is durable and people can see what it
-    /// did.
-    fn command(&mut self, steer: Steer, state: &mut State) {
-        let command = match Outside::understood(&steer) {
-            Ok(command) => command,
-            Err(refused) => {
-                drop(steer.answer.send(Err(refused)));
-                return;
-            }
-        };
-        tracing::warn!(?command, "a command of the operator");
-        self.outside.commanded(command);
-        self.handle(Input::Command(command), state);
-        self.outside.keep_latch(self.driver.engine());
-        state.carried_out.push((steer, Instant::now()));
-    }
-
-    /// Answers commands whose latch is durable, cannot be made durable, or takes too long.
-    fn answer_commands(&mut self, state: &mut State) {
-        let Some((_, oldest)) = state.carried_out.first() else {
-            return;
-        };
-        if self.outside.latch.kept() == Kept::Writing && oldest.elapsed() < LATCH_WITHIN {
-            return;
-        }
-        let lag = self.lag(state);
-        self.outside.publish(self.driver.engine(), lag, true);
-        for (steer, _) in state.carried_out.drain(..) {
-            let applied = self.outside.applied(self.driver.engine());
-            drop(steer.answer.send(Ok(applied)));
-        }
-    }
-
     /// Ends a segment that is long enough, or one whose disk failed.
     fn roll_if_due(&mut self, state: &mut State) {
         let long = self.journal.segment_records() >= SEGMENT_RECORDS
             || self.journal.segment_blocks() >= SEGMENT_BLOCKS
-            || state.rolled.elapsed() >= SEGMENT_AGE;
+            || state.rolled.elapsed() >= SEGMENT_AGE
+            || state.roll_wanted;
         let due = if state.failed {
             state.rolled.elapsed() >= ROLL_AGAIN
         } else {
@@ -513,7 +492,7 @@ impl Pulse {
         let head = head(engine, states, &self.outside.modules, made, &self.account);
         let chain = self.driver.engine().chain();
         match self.journal.roll(head.to_bytes(), chain) {
-            Ok(()) => state.rolling = true,
+            Ok(()) => (state.rolling, state.roll_wanted) = (true, false),
             Err(RollError::Full) => {}
             Err(error @ RollError::OutOfPlace { .. }) => {
                 tracing::error!(%error, "the journal is not where the engine is");

@@ -6,13 +6,15 @@ use windvane_admin::view::{
     Balance, Order, Position, State, Strategy, StrategyCounts, StrategyState,
 };
 use windvane_engine::decimal::{AMOUNT_SCALE, decimal};
-use windvane_engine::engine::RunState;
+use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::holding::Ledger;
 use windvane_engine::ledger::Position as Held;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order as OwnOrder;
+use windvane_engine::truth::OpenOrder;
 use windvane_engine::{Amount, Engine, StrategyId};
 
+use super::latches;
 use super::pulse::Module;
 use crate::results::hex;
 
@@ -28,10 +30,29 @@ pub const fn state(state: RunState) -> State {
     }
 }
 
-/// Own orders that may be live at the venue, oldest first.
+/// Own orders that may be live at the venue, oldest first; then those of others on the account.
 pub fn orders(engine: &Engine) -> Vec<Order> {
     let sent = engine.orders().iter().filter(|order| !order.held);
-    sent.filter_map(|order| order_row(engine, order)).collect()
+    let own = sent.filter_map(|order| order_row(engine, order));
+    let others = engine.external_orders();
+    let others = others.filter_map(|order| external_row(engine, order));
+    own.chain(others).collect()
+}
+
+fn external_row(engine: &Engine, order: &OpenOrder) -> Option<Order> {
+    let (report, terms) = (&order.report, &order.terms);
+    let instrument = engine.instrument(report.instrument)?;
+    Some(Order {
+        instrument: instrument.name(),
+        strategy: None,
+        client_order_id: report.client_order_id.as_str().to_owned(),
+        order_id: u64::try_from(report.order_id.0).ok(),
+        side: terms.side.as_str().to_owned(),
+        price: terms.price.map(|price| text(instrument.price(price.0))),
+        qty: terms.qty.map(|qty| text(instrument.qty(qty.0))),
+        executed_qty: text(instrument.qty(report.executed_qty.0)),
+        status: report.status.as_str().to_owned(),
+    })
 }
 
 fn order_row(engine: &Engine, order: &OwnOrder) -> Option<Order> {
@@ -102,37 +123,51 @@ pub fn balances(engine: &Engine) -> Vec<Balance> {
 }
 
 /// Strategies as configured.
-pub fn strategies(engine: &Engine, modules: &[Module]) -> Vec<Strategy> {
-    let of = |(place, (id, sha256)): (usize, &Module)| {
-        let strategy = StrategyId(place as u16);
-        let ledger = engine.ledgers().strategies.get(place)?;
-        let total = |field: fn(&Held) -> Amount| amount(ledger.total(field));
-        let fault = engine.fault(strategy);
-        Some(Strategy {
-            id: id.clone(),
-            module_sha256: hex(sha256),
-            state: match fault {
-                None => StrategyState::Running,
-                Some(_) => StrategyState::Quarantined,
-            },
-            fault: fault.map(|fault| fault.as_str().to_owned()),
-            open_orders: engine.orders().of(strategy, None).count() as u64,
-            realized_pnl: total(|position| position.realized_pnl),
-            unrealized_pnl: engine.unrealized(ledger).map(amount),
-            fees: total(|position| position.fees),
-            funding: total(|position| position.funding),
-        })
-    };
-    modules.iter().enumerate().filter_map(of).collect()
+pub fn strategies(engine: &Engine, modules: &[Module], latches: &latches::Held) -> Vec<Strategy> {
+    let row = |place| strategy(engine, modules, latches, place);
+    (0..modules.len()).filter_map(row).collect()
 }
 
-/// How many strategies run.
+/// The strategy at this place of the configuration.
+pub fn strategy(
+    engine: &Engine,
+    modules: &[Module],
+    latches: &latches::Held,
+    place: usize,
+) -> Option<Strategy> {
+    let (id, sha256) = modules.get(place)?;
+    let strategy = StrategyId(place as u16);
+    let ledger = engine.ledgers().strategies.get(place)?;
+    let total = |field: fn(&Held) -> Amount| amount(ledger.total(field));
+    let fault = engine.fault(strategy);
+    let state = match engine.latch_of(strategy) {
+        _ if fault.is_some() => StrategyState::Quarantined,
+        Latch::None => StrategyState::Running,
+        Latch::Paused => StrategyState::Paused,
+        Latch::Halted => StrategyState::Halted,
+    };
+    Some(Strategy {
+        id: id.clone(),
+        module_sha256: hex(sha256),
+        state,
+        fault: fault.map(|fault| fault.as_str().to_owned()),
+        reason: latches.reason(engine, strategy),
+        open_orders: engine.orders().of(strategy, None).count() as u64,
+        realized_pnl: total(|position| position.realized_pnl),
+        unrealized_pnl: engine.unrealized(ledger).map(amount),
+        fees: total(|position| position.fees),
+        funding: total(|position| position.funding),
+    })
+}
+
+/// How many strategies are in which state.
 pub fn counts(strategies: &[Strategy]) -> StrategyCounts {
-    let running = |one: &&Strategy| one.state == StrategyState::Running;
-    let running = strategies.iter().filter(running).count() as u64;
+    let of = |state| strategies.iter().filter(|one| one.state == state).count() as u64;
     StrategyCounts {
-        running,
-        quarantined: strategies.len() as u64 - running,
+        running: of(StrategyState::Running),
+        paused: of(StrategyState::Paused),
+        halted: of(StrategyState::Halted),
+        quarantined: of(StrategyState::Quarantined),
     }
 }
 

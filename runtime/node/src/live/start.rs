@@ -180,11 +180,7 @@ fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
             config::OnStart::Adopt => OnStart::Adopt,
             config::OnStart::Cancel => OnStart::Cancel,
         },
-        on_stop: match config.run.on_stop {
-            Leave::Cancel => OnStop::Cancel,
-            Leave::Keep => OnStop::Keep,
-            Leave::Flatten => OnStop::Flatten,
-        },
+        on_stop: on_stop(config),
         multi_assets: config.account.multi_assets,
         fee_estimate_ppm: fee.unwrap_or_default(),
         watchdog: is_watched(config, names),
@@ -194,6 +190,15 @@ fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
 /// Whether a watchdog process watches spot orders: spot has no dead man's switch of its own.
 pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
     config.run.mode == config::Mode::Live && surfaces(names).contains(&Surface::Spot)
+}
+
+/// What happens to own orders and positions at the stop.
+pub const fn on_stop(config: &Config) -> OnStop {
+    match config.run.on_stop {
+        Leave::Cancel => OnStop::Cancel,
+        Leave::Keep => OnStop::Keep,
+        Leave::Flatten => OnStop::Flatten,
+    }
 }
 
 /// When a request that was lost can no longer arrive (promise 2).

@@ -117,9 +117,22 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             report.no_go("data", found, "let this user write there, or make room");
         }
     }
-    let latch = directory.latch();
+    let latches = directory.latches();
     drop(directory);
-    match latch {
+    for (name, latch) in &latches.strategies {
+        let is = match (&latch.quarantine, &latch.latch) {
+            (Some((fault, reason)), _) => format!("{name} is quarantined ({fault}): {reason}"),
+            (None, Latch::Halted { reason }) => format!("{name} is halted: {reason}"),
+            (None, Latch::Paused { reason }) => format!("{name} is paused: {reason}"),
+            (None, Latch::Clear) => continue,
+        };
+        report.warn(
+            "latch",
+            is,
+            "it begins so; `windvane resume --strategy ID` ends that",
+        );
+    }
+    match latches.account {
         Latch::Clear => report.ok("latch", "nothing is latched"),
         Latch::Paused { reason } => report.warn(
             "latch",
@@ -206,7 +219,7 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
         }
     };
     let now = engine.now();
-    let mut driver = Driver::new(engine, LiveGuests::new(guests), false);
+    let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), false);
     if let Err((strategy, reason)) = driver.start(now, &states) {
         let id = config.strategies[usize::from(strategy.0)].id.as_str();
         let found = format!("{id} refuses: {reason}");

@@ -1,0 +1,290 @@
+//! What is latched and why: the operator's words and quarantines, kept in a small file beside the
+//! journal, so that they hold even where the journal is lost. Of file and journal, the stricter
+//! holds. Decides nothing: the engine latches.
+
+use std::sync::Arc;
+
+use windvane_engine::engine::Latch;
+use windvane_engine::input::{Command, FaultKind};
+use windvane_engine::{Engine, Input, StrategyId};
+use windvane_journal::{Directory, Latch as Latched, StrategyLatch};
+
+use super::latch::{Kept, LatchFile};
+use super::mailbox::Mailbox;
+
+/// What the operator's word is called where no other reason is known.
+pub const OPERATOR: &str = "the operator asked for it";
+
+/// The latches of a run with their reasons.
+pub struct Held {
+    /// Strategies that are not configured stay in it.
+    file: LatchFile,
+    account: (Latch, String),
+    strategies: Vec<One>,
+    /// A quarantine has a reason that the file does not have yet.
+    untold: bool,
+}
+
+/// Those of one strategy.
+struct One {
+    name: String,
+    latch: (Latch, String),
+    fault: Option<(FaultKind, String)>,
+}
+
+impl Held {
+    /// What the file of a data folder says of these strategies.
+    ///
+    /// # Errors
+    /// The system gives no thread to write it.
+    pub fn read(
+        directory: &Arc<Directory>,
+        mailbox: Mailbox,
+        names: impl Iterator<Item = String>,
+    ) -> std::io::Result<Self> {
+        let file = directory.latches();
+        let strategies = names.map(|name| {
+            let said = file.strategies.get(&name).cloned().unwrap_or_default();
+            One {
+                name,
+                latch: read(&said.latch),
+                fault: said.quarantine.map(|(word, reason)| (fault(&word), reason)),
+            }
+        });
+        Ok(Self {
+            account: read(&file.account),
+            strategies: strategies.collect(),
+            untold: false,
+            file: LatchFile::start(Arc::clone(directory), mailbox, file)?,
+        })
+    }
+
+    /// What an engine that knows less must be told before its strategies begin.
+    pub fn missing(&self, engine: &Engine) -> Vec<Input<'static>> {
+        let mut inputs = Vec::new();
+        if let Some(command) = stricter(self.account.0, engine.latch()) {
+            inputs.push(Input::Command(command));
+        }
+        for (place, one) in self.strategies.iter().enumerate() {
+            let strategy = StrategyId(place as u16);
+            if let Some(command) = stricter(one.latch.0, engine.latch_of(strategy)) {
+                inputs.push(Input::Steer { strategy, command });
+            }
+            if let (Some((kind, _)), None) = (&one.fault, engine.fault(strategy)) {
+                let kind = *kind;
+                inputs.push(Input::Fault { strategy, kind });
+            }
+        }
+        inputs
+    }
+
+    /// Why the account is latched, or will be.
+    pub fn cause(&self) -> &str {
+        &self.account.1
+    }
+
+    /// From here on the account is latched for this reason.
+    pub fn set_cause(&mut self, cause: String) {
+        self.account.1 = cause;
+    }
+
+    /// A strategy was quarantined for this reason.
+    pub fn set_trouble(&mut self, strategy: StrategyId, kind: FaultKind, trouble: String) {
+        if let Some(one) = self.strategies.get_mut(usize::from(strategy.0)) {
+            one.fault = Some((kind, trouble));
+            self.untold = true;
+        }
+    }
+
+    /// Why a strategy does not trade as it likes; `None` while it does.
+    pub fn reason(&self, engine: &Engine, strategy: StrategyId) -> Option<String> {
+        let one = self.strategies.get(usize::from(strategy.0))?;
+        if let Some(kind) = engine.fault(strategy) {
+            let told = one.fault.as_ref().filter(|(known, _)| *known == kind);
+            let reason = told.map_or("", |(_, reason)| reason.as_str());
+            return Some(match reason {
+                "" => kind.as_str().to_owned(),
+                reason => reason.to_owned(),
+            });
+        }
+        match engine.latch_of(strategy) {
+            Latch::None => None,
+            Latch::Paused | Latch::Halted => Some(one.latch.1.clone()),
+        }
+    }
+
+    /// Whether what was latched is durable.
+    pub fn kept(&self) -> Kept {
+        self.file.kept()
+    }
+
+    /// Has written down what changed.
+    pub fn keep(&mut self, engine: &Engine) {
+        self.file.look();
+        let changed = |(place, one): (usize, &One)| {
+            let strategy = StrategyId(place as u16);
+            let fault = one.fault.as_ref().map(|(kind, _)| *kind);
+            one.latch.0 != engine.latch_of(strategy) || fault != engine.fault(strategy)
+        };
+        let same = self.account.0 == engine.latch() && !self.untold;
+        if same && !self.strategies.iter().enumerate().any(changed) {
+            return;
+        }
+        self.account.0 = engine.latch();
+        self.untold = false;
+        let mut next = self.file.latches().clone();
+        next.account = latched(engine.latch(), &self.account.1);
+        for (place, one) in self.strategies.iter_mut().enumerate() {
+            one.take(engine, StrategyId(place as u16));
+            next.strategies.insert(one.name.clone(), one.said());
+        }
+        let is_clear = |said: &StrategyLatch| *said == StrategyLatch::default();
+        next.strategies.retain(|_, said| !is_clear(said));
+        self.file.write(next);
+    }
+}
+
+impl One {
+    /// Takes over what the engine has, with the reason that is known of it.
+    fn take(&mut self, engine: &Engine, strategy: StrategyId) {
+        self.fault = engine.fault(strategy).map(|kind| {
+            let known = self.fault.take().filter(|(known, _)| *known == kind);
+            known.unwrap_or((kind, String::new()))
+        });
+        let latch = engine.latch_of(strategy);
+        if latch != self.latch.0 {
+            let reason = match latch {
+                Latch::None => "",
+                Latch::Paused | Latch::Halted => OPERATOR,
+            };
+            self.latch = (latch, reason.to_owned());
+        }
+    }
+
+    fn said(&self) -> StrategyLatch {
+        let quarantine = self.fault.as_ref();
+        StrategyLatch {
+            latch: latched(self.latch.0, &self.latch.1),
+            quarantine: quarantine.map(|(kind, why)| (kind.as_str().to_owned(), why.clone())),
+        }
+    }
+}
+
+fn read(latched: &Latched) -> (Latch, String) {
+    match latched {
+        Latched::Clear => (Latch::None, String::new()),
+        Latched::Paused { reason } => (Latch::Paused, reason.clone()),
+        Latched::Halted { reason } => (Latch::Halted, reason.clone()),
+    }
+}
+
+fn latched(latch: Latch, reason: &str) -> Latched {
+    let reason = reason.to_owned();
+    match latch {
+        Latch::None => Latched::Clear,
+        Latch::Paused => Latched::Paused { reason },
+        Latch::Halted => Latched::Halted { reason },
+    }
+}
+
+/// A word that this program does not know is a fault all the same.
+fn fault(word: &str) -> FaultKind {
+    let known = FaultKind::ALL.iter().find(|kind| kind.as_str() == word);
+    known.copied().unwrap_or(FaultKind::Contract)
+}
+
+/// The command that makes an engine as strict as the file.
+const fn stricter(file: Latch, engine: Latch) -> Option<Command> {
+    match (file, engine) {
+        (Latch::Halted, Latch::None | Latch::Paused) => Some(Command::Halt),
+        (Latch::Paused, Latch::None) => Some(Command::Pause),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_engine::Time;
+    use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig};
+    use windvane_engine::ids::StrategyName;
+    use windvane_engine::risk::RiskLimits;
+
+    use super::super::mailbox::{Inbox, mailbox};
+    use super::*;
+
+    fn engine() -> Engine {
+        let strategy = |name| StrategyConfig {
+            name: StrategyName::new(name).unwrap(),
+            subscriptions: Vec::new(),
+            limits: RiskLimits::default(),
+            on_fault: OnFault::Cancel,
+        };
+        Engine::new(EngineConfig {
+            strategies: vec![strategy("a"), strategy("b")],
+            ..EngineConfig::default()
+        })
+        .unwrap()
+    }
+
+    /// What a process finds, with what must outlive it.
+    fn held(folder: &std::path::Path) -> (Held, Inbox) {
+        let directory = Arc::new(Directory::lock(folder).unwrap());
+        let names = ["a", "b"].map(str::to_owned);
+        let (mailbox, inbox) = mailbox();
+        let held = Held::read(&directory, mailbox, names.into_iter()).unwrap();
+        (held, inbox)
+    }
+
+    /// Keeps what an engine has until it is durable, and ends.
+    fn end(mut held: Held, engine: &Engine) {
+        held.keep(engine);
+        while held.kept() == Kept::Writing {
+            held.keep(engine);
+            std::thread::yield_now();
+        }
+        assert_eq!(held.kept(), Kept::Durable);
+    }
+
+    /// The lock of a process that ended is let go by its thread.
+    fn next(folder: &std::path::Path) -> (Held, Inbox) {
+        while Directory::lock(folder).is_err() {
+            std::thread::yield_now();
+        }
+        held(folder)
+    }
+
+    #[test]
+    fn what_was_latched_holds_where_the_journal_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let ((mut first, _inbox), mut engine) = (held(folder.path()), engine());
+        let (strategy, kind) = (StrategyId(1), FaultKind::Trap);
+        engine.handle(Time(1), Input::Fault { strategy, kind });
+        first.set_trouble(strategy, kind, "trap: unreachable".to_owned());
+        let command = Command::Pause;
+        engine.handle(
+            Time(2),
+            Input::Steer {
+                strategy: StrategyId(0),
+                command,
+            },
+        );
+        end(first, &engine);
+
+        let (second, _inbox) = next(folder.path());
+        let mut lost = self::engine();
+        for input in second.missing(&lost) {
+            lost.handle(Time(1), input);
+        }
+        assert_eq!(lost.latch_of(StrategyId(0)), Latch::Paused);
+        assert_eq!(lost.fault(strategy), Some(kind));
+        let reason = |held: &Held, at| held.reason(&lost, StrategyId(at));
+        assert_eq!(reason(&second, 1).unwrap(), "trap: unreachable");
+        assert_eq!(reason(&second, 0).unwrap(), OPERATOR);
+        assert!(second.missing(&lost).is_empty());
+
+        lost.handle(Time(3), Input::Renew { strategy });
+        end(second, &lost);
+        let (third, _inbox) = next(folder.path());
+        assert_eq!(third.missing(&self::engine()).len(), 1, "the pause alone");
+    }
+}

@@ -1,0 +1,273 @@
+//! A running instance takes its configuration and modules anew. What is slow (reading, building,
+//! compiling) happens beside the engine's thread; what follows there is one moment.
+//!
+//! All or nothing: each changed module is tried with the state of the running one first. One that
+//! does not begin leaves everything as it was.
+
+use std::sync::Arc;
+
+use windvane_admin::{Applied, Refused, Steer};
+use windvane_driver::Guests;
+use windvane_engine::config::{Reconfiguration, StrategyTerms};
+use windvane_engine::{Input, StrategyId};
+
+use super::pulse::{Pulse, State};
+use super::start;
+use super::steering::joined;
+use crate::assembly;
+use crate::config::{Config, Strategy, fixed_difference};
+use crate::results::hex;
+use crate::strategies::{self, Guest};
+
+/// Reads the configuration again as it was read at the start; why not, in words.
+pub type Reread = Arc<dyn Fn() -> Result<Config, String> + Send + Sync>;
+
+/// What is to be taken, and who asked.
+pub struct Reload {
+    /// Who asked.
+    pub steer: Steer,
+    /// What was read, or why nothing was.
+    pub fresh: Result<Fresh, Refused>,
+}
+
+/// A configuration with its modules, none of which has begun.
+pub struct Fresh {
+    config: Config,
+    guests: Vec<Guest>,
+}
+
+impl std::fmt::Debug for Reload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
+/// Reads, builds and compiles; may take minutes.
+pub fn read(old: &Config, reread: &Reread) -> Result<Fresh, Refused> {
+    let config = reread().map_err(|error| Refused {
+        error,
+        what_to_do: "correct the configuration and reload again; nothing was changed".to_owned(),
+    })?;
+    if let Some(key) = fixed_difference(old, &config) {
+        return Err(Refused {
+            error: format!("{key} cannot change while running"),
+            what_to_do: "set it back and reload, or stop the instance and start it again; \
+                         nothing was changed"
+                .to_owned(),
+        });
+    }
+    let guests = strategies::load(&config, &mut |step| tracing::info!(step, "building"));
+    let guests = guests.map_err(|error| Refused {
+        error: error.to_string(),
+        what_to_do: "mend the module and reload again; nothing was changed".to_owned(),
+    })?;
+    if let Err(error) = strategies::keep(&guests, &config.run.data_dir) {
+        tracing::warn!(%error, "modules are not kept: a replay takes their answers as recorded");
+    }
+    Ok(Fresh { config, guests })
+}
+
+/// A strategy that gets a new instance.
+struct Change {
+    strategy: StrategyId,
+    /// What it goes on with.
+    state: Option<Vec<u8>>,
+    /// It is in quarantine and stays there.
+    idle: bool,
+    /// The module before.
+    old: Guest,
+}
+
+impl Pulse {
+    /// Begins to read beside this thread; the answer comes back through the mailbox.
+    pub(super) fn begin_reload(&mut self, steer: Steer, state: &mut State) {
+        if state.reloading {
+            let refused = Refused {
+                error: "a reload is under way".to_owned(),
+                what_to_do: "wait for it, then reload again".to_owned(),
+            };
+            drop(steer.answer.send(Err(refused)));
+            return;
+        }
+        state.reloading = true;
+        let outside = &self.outside;
+        let (old, reread) = (Arc::clone(&outside.config), Arc::clone(&outside.reread));
+        let mailbox = outside.mailbox.clone();
+        outside.handle.spawn_blocking(move || {
+            let fresh = read(&old, &reread);
+            mailbox.reload(Box::new(Reload { steer, fresh }));
+        });
+    }
+
+    /// Takes what was read, and answers.
+    pub(super) fn take_reload(&mut self, reload: Reload, state: &mut State) {
+        state.reloading = false;
+        let Reload { steer, fresh } = reload;
+        if !steer.is_wanted() {
+            tracing::warn!("a reload came too late for whoever asked: nothing was changed");
+            return;
+        }
+        let answer = fresh.and_then(|fresh| self.reload(fresh, state));
+        match &answer {
+            Ok(applied) => tracing::warn!(changes = ?applied.changes, "reloaded"),
+            Err(refused) => tracing::error!(error = refused.error, "the reload is refused"),
+        }
+        drop(steer.answer.send(answer));
+    }
+
+    fn reload(&mut self, fresh: Fresh, state: &mut State) -> Result<Applied, Refused> {
+        let Fresh { config, guests } = fresh;
+        let old = Arc::clone(&self.outside.config);
+        let mut changes = Vec::new();
+        let mut changed = Vec::new();
+        for (place, guest) in guests.into_iter().enumerate() {
+            let (before, after) = (&old.strategies[place], &config.strategies[place]);
+            let strategy = StrategyId(place as u16);
+            let running = self.driver.guests().guest(strategy);
+            let new_module = guest.sha256 != running.sha256;
+            changes.extend(told(before, after, new_module.then_some(&guest.sha256)));
+            if new_module || needs_instance(before, after) {
+                match self.try_module(strategy, guest) {
+                    Ok(change) => changed.push(change),
+                    Err(reason) => {
+                        self.put_back(changed);
+                        return Err(Refused {
+                            error: format!("strategy {}: {reason}", after.id.as_str()),
+                            what_to_do: "mend it and reload again; the one before runs on, and \
+                                         nothing was changed"
+                                .to_owned(),
+                        });
+                    }
+                }
+            }
+        }
+        if config.risk != old.risk {
+            changes.push("risk".to_owned());
+        }
+        if config.run.on_stop != old.run.on_stop {
+            changes.push("run.on_stop".to_owned());
+        }
+        if config.journal != old.journal {
+            changes.push("journal".to_owned());
+            self.outside.keep = config.journal.keep();
+        }
+        let next = reconfiguration(&config, self);
+        self.handle(Input::Reconfigure(&next), state);
+        let pending = self.begin_changed(changed, state);
+        self.outside.config = Arc::new(config);
+        // The next segment begins with the new modules and what they know now.
+        state.roll_wanted = true;
+        let applied = self.applied(state, None);
+        Ok(Applied {
+            changes,
+            pending: joined(pending.into_iter().chain([applied.pending])),
+            ..applied
+        })
+    }
+
+    /// Puts a module in its place and tries whether it begins with the state of the one before.
+    fn try_module(&mut self, strategy: StrategyId, mut guest: Guest) -> Result<Change, String> {
+        let idle = self.driver.engine().fault(strategy).is_some();
+        let guests = self.driver.guests_mut();
+        let state = guests.save(strategy);
+        guest
+            .instruments
+            .clone_from(&guests.guest(strategy).instruments);
+        let old = guests.replace(strategy, guest);
+        let tried = if idle {
+            Ok(())
+        } else {
+            self.driver.rehearse(strategy, state.as_deref())
+        };
+        let change = Change {
+            strategy,
+            state,
+            idle,
+            old,
+        };
+        match tried {
+            Ok(()) => Ok(change),
+            Err(reason) => {
+                self.put_back(vec![change]);
+                Err(reason)
+            }
+        }
+    }
+
+    fn put_back(&mut self, changed: Vec<Change>) {
+        for change in changed {
+            let guests = self.driver.guests_mut();
+            guests.replace(change.strategy, change.old);
+            if !change.idle {
+                guests.runs_on(change.strategy);
+            }
+        }
+    }
+
+    /// Begins what was tried; answers what went wrong all the same.
+    fn begin_changed(&mut self, changed: Vec<Change>, state: &mut State) -> Vec<String> {
+        let mut pending = Vec::new();
+        for change in changed {
+            let place = usize::from(change.strategy.0);
+            let sha256 = self.driver.guests().guest(change.strategy).sha256;
+            self.outside.modules[place].1 = sha256;
+            if change.idle {
+                continue;
+            }
+            let now = self.clock.now();
+            let (strategy, saved) = (change.strategy, change.state.as_deref());
+            if let Err(reason) = self.driver.renew(now, strategy, saved, false) {
+                let name = &self.outside.modules[place].0;
+                pending.push(format!("{name} is in quarantine: {reason}"));
+            }
+            self.act(state);
+        }
+        pending
+    }
+}
+
+/// What an instance is made of beside its module.
+fn needs_instance(before: &Strategy, after: &Strategy) -> bool {
+    before.params != after.params
+        || before.limits.fuel_per_event != after.limits.fuel_per_event
+        || before.limits.memory_mb != after.limits.memory_mb
+}
+
+/// What changes for a strategy, in words.
+fn told(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<String> {
+    let id = after.id.as_str();
+    let mut changes = Vec::new();
+    if let Some(sha256) = module {
+        changes.push(format!("{id}: module {}", hex(sha256)));
+    }
+    if before.params != after.params {
+        changes.push(format!("{id}: params"));
+    }
+    if before.limits != after.limits {
+        changes.push(format!("{id}: limits"));
+    }
+    if before.on_fault != after.on_fault {
+        changes.push(format!("{id}: on_fault"));
+    }
+    changes
+}
+
+fn reconfiguration(config: &Config, pulse: &Pulse) -> Reconfiguration {
+    let strategies = config.strategies.iter();
+    let module = |place: usize| {
+        let guest = pulse.driver.guests().guest(StrategyId(place as u16));
+        format!("{} {}", guest.name, hex(&guest.sha256))
+    };
+    let modules: Vec<_> = (0..config.strategies.len()).map(module).collect();
+    Reconfiguration {
+        limits: assembly::risk_limits(&config.risk),
+        strategies: strategies
+            .map(|strategy| StrategyTerms {
+                limits: assembly::risk_limits(&strategy.limits.risk()),
+                on_fault: assembly::on_fault(strategy.on_fault),
+            })
+            .collect(),
+        on_stop: start::on_stop(config),
+        circumstances: format!("{modules:?} {}", assembly::circumstances(config)),
+    }
+}

@@ -1,0 +1,203 @@
+//! Commands of the operator on the engine's thread: for all, or for one strategy. Each is answered
+//! once its latch is durable and people can see what it did.
+
+use std::time::{Duration, Instant};
+
+use windvane_admin::{Applied, Command as Word, Refused, Steer};
+use windvane_driver::Renewed;
+use windvane_engine::engine::Latch;
+use windvane_engine::input::Command;
+use windvane_engine::{Input, StrategyId};
+
+use super::latch::Kept;
+use super::latches::OPERATOR;
+use super::pulse::{Pulse, State};
+use super::show;
+
+/// A command is answered after so long even if its latch is not durable, and says so.
+const LATCH_WITHIN: Duration = Duration::from_secs(1);
+
+/// A command that is done but for its latch.
+pub struct CarriedOut {
+    steer: Steer,
+    strategy: Option<StrategyId>,
+    /// What there is to say of it.
+    note: String,
+    since: Instant,
+}
+
+/// Sentences in one, without those that are empty.
+pub fn joined(texts: impl IntoIterator<Item = String>) -> String {
+    let texts = texts.into_iter().filter(|text| !text.is_empty());
+    texts.collect::<Vec<_>>().join("; ")
+}
+
+impl Pulse {
+    /// Carries a command out.
+    pub(super) fn command(&mut self, steer: Steer, state: &mut State) {
+        let command = match steer.command {
+            Word::Pause => Command::Pause,
+            Word::Resume => Command::Resume,
+            Word::Halt => Command::Halt,
+            Word::Flatten => Command::Flatten,
+            Word::Reload if steer.strategy.is_none() => return self.begin_reload(steer, state),
+            Word::Reload => {
+                let refused = Refused {
+                    error: "reload is for the whole configuration".to_owned(),
+                    what_to_do: "leave the strategy out: what did not change is left alone"
+                        .to_owned(),
+                };
+                drop(steer.answer.send(Err(refused)));
+                return;
+            }
+        };
+        let strategy = steer.strategy.as_deref();
+        tracing::warn!(?command, strategy, "a command of the operator");
+        let done = match strategy {
+            None => {
+                self.command_all(command, state);
+                Ok((None, String::new()))
+            }
+            Some(name) => self.command_one(name, command, state),
+        };
+        self.outside.latches.keep(self.driver.engine());
+        match done {
+            Ok((strategy, note)) => state.carried_out.push(CarriedOut {
+                steer,
+                strategy,
+                note,
+                since: Instant::now(),
+            }),
+            Err(refused) => drop(steer.answer.send(Err(refused))),
+        }
+    }
+
+    /// Answers commands whose latch is durable, cannot be made durable, or takes too long.
+    pub(super) fn answer_commands(&mut self, state: &mut State) {
+        let Some(oldest) = state.carried_out.first() else {
+            return;
+        };
+        let is_written = self.outside.latches.kept() != Kept::Writing;
+        if !is_written && oldest.since.elapsed() < LATCH_WITHIN {
+            return;
+        }
+        for done in std::mem::take(&mut state.carried_out) {
+            let applied = self.applied(state, done.strategy);
+            let pending = joined([done.note, applied.pending]);
+            let applied = Applied { pending, ..applied };
+            drop(done.steer.answer.send(Ok(applied)));
+        }
+    }
+
+    fn command_all(&mut self, command: Command, state: &mut State) {
+        self.outside.latches.set_cause(match command {
+            Command::Resume => String::new(),
+            _ => OPERATOR.to_owned(),
+        });
+        self.handle(Input::Command(command), state);
+    }
+
+    /// Answers which strategy it was, and what there is to say of it.
+    fn command_one(
+        &mut self,
+        name: &str,
+        command: Command,
+        state: &mut State,
+    ) -> Result<(Option<StrategyId>, String), Refused> {
+        let modules = &self.outside.modules;
+        let Some(place) = modules.iter().position(|(known, _)| known == name) else {
+            return Err(Refused {
+                error: format!("there is no strategy {name}"),
+                what_to_do: "windvane strategies lists them".to_owned(),
+            });
+        };
+        let strategy = StrategyId(place as u16);
+        let mut note = String::new();
+        if command == Command::Resume && self.driver.engine().fault(strategy).is_some() {
+            note = self.free(name, strategy, state)?;
+        }
+        self.handle(Input::Steer { strategy, command }, state);
+        Ok((Some(strategy), note))
+    }
+
+    /// Takes a strategy out of quarantine: a new instance of its module, with its last good state.
+    fn free(
+        &mut self,
+        name: &str,
+        strategy: StrategyId,
+        state: &mut State,
+    ) -> Result<String, Refused> {
+        let saved = self.driver.guests().saved(strategy);
+        let now = self.clock.now();
+        let renewed = self.driver.renew(now, strategy, saved.as_deref(), true);
+        self.act(state);
+        match renewed {
+            Ok(Renewed::WithState) => {
+                let with_state = saved.is_some();
+                tracing::warn!(strategy = name, with_state, "free from quarantine");
+                Ok(String::new())
+            }
+            Ok(Renewed::Fresh(reason)) => {
+                tracing::warn!(
+                    strategy = name,
+                    reason,
+                    "free from quarantine, begun afresh"
+                );
+                Ok(format!("it began afresh, without its state: {reason}"))
+            }
+            Err(reason) => Err(Refused {
+                error: format!("strategy {name} does not begin: {reason}"),
+                what_to_do: "mend its module or parameters, reload, then resume it again; it \
+                                 stays in quarantine"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// Shows what a command led to, and says it.
+    pub(super) fn applied(&mut self, state: &State, strategy: Option<StrategyId>) -> Applied {
+        let lag = self.lag(state);
+        self.outside.publish(self.driver.engine(), lag, true);
+        let engine = self.driver.engine();
+        let mut pending = Vec::new();
+        match self.outside.latches.kept() {
+            Kept::Failed(error) => pending.push(format!("the latch is not durable: {error}")),
+            Kept::Writing => pending.push("the latch is not durable yet: the disk is slow".into()),
+            Kept::Durable => {}
+        }
+        let open = match strategy {
+            _ if engine.latch() == Latch::Halted => engine.orders().len(),
+            Some(one) if engine.latch_of(one) == Latch::Halted => {
+                engine.orders().of(one, None).count()
+            }
+            _ => 0,
+        };
+        if open > 0 {
+            pending.push(format!("{open} orders are being cancelled"));
+        }
+        let row =
+            |at: usize| show::strategy(engine, &self.outside.modules, &self.outside.latches, at);
+        for (at, (name, _)) in self.outside.modules.iter().enumerate() {
+            let id = StrategyId(at as u16);
+            let of_answer = strategy.is_none_or(|one| one == id);
+            if of_answer && engine.is_flattening(id) {
+                pending.push(format!("positions of {name} are being closed"));
+            }
+            let held = engine.latch_of(id) != Latch::None || engine.fault(id).is_some();
+            if strategy.is_none() && engine.latch() == Latch::None && held {
+                let is = row(at).map_or("", |row| row.state.as_str());
+                pending.push(format!(
+                    "{name} stays {is}: resume --strategy {name} frees it"
+                ));
+            }
+        }
+        Applied {
+            state: show::state(engine.run_state()),
+            reason: self.outside.reason(engine),
+            since_ms: self.outside.showing.since_ms(),
+            pending: pending.join("; "),
+            strategy: strategy.and_then(|one| row(usize::from(one.0))),
+            changes: Vec::new(),
+        }
+    }
+}

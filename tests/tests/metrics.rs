@@ -1,0 +1,132 @@
+//! Every documented metric is written by a real run that meets what it tells of.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windvane_tests::guest::Guest;
+use windvane_tests::instance::Instance;
+use windvane_tests::venue::Venue;
+
+/// What this run does not meet, and why.
+const NOT_HERE: [(&str, &str); 2] = [
+    (
+        "windvane_fills_recovered_total",
+        "needs a missed fill; tests of the engine have it",
+    ),
+    (
+        "windvane_watchdog_armed",
+        "futures alone: there is no watchdog process",
+    ),
+];
+
+/// Names of the page that documents them.
+fn documented() -> BTreeSet<&'static str> {
+    let page = include_str!("../../runtime/admin/METRICS.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| row.split('`').nth(1).unwrap()).collect()
+}
+
+/// Names with a value in a text of `/metrics`.
+fn written(text: &str) -> BTreeSet<String> {
+    let lines = text.lines().filter(|line| line.starts_with("windvane_"));
+    let names = lines.map(|line| {
+        let name = line.split(['{', ' ']).next().unwrap();
+        let name = name.strip_suffix("_count").unwrap_or(name);
+        name.strip_suffix("_sum").unwrap_or(name).to_owned()
+    });
+    names.collect()
+}
+
+fn until_written(instance: &Instance, series: &str) {
+    let begin = Instant::now();
+    while !instance.get("/metrics").contains(series) {
+        assert!(
+            begin.elapsed() < Duration::from_mins(3),
+            "{series} is not written\n{}",
+            instance.log()
+        );
+    }
+}
+
+#[test]
+fn every_documented_metric_is_written() {
+    let venue = Venue::start(&["--seed", "31"]);
+    let folder = venue.folder();
+    let guest = Guest {
+        on_event: "(if (i64.gt_u (global.get $count) (i64.const 200)) (then unreachable))",
+        ..Guest::default()
+    };
+    guest.write(&folder.join("faulty.wasm"));
+    let base = include_str!("../../configs/live-sim.toml");
+    let file = folder.join("metrics.toml");
+    let text = base.replace("half_spread_ticks = 5", "half_spread_ticks = 0");
+    let text = format!(
+        "{text}\n[[strategy]]\nid = \"faulty\"\nmodule = \"{}/faulty.wasm\"\n\
+         instruments = [\"futures:BTCUSDT\"]\n",
+        folder.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let data = folder.join("data");
+    let mut instance = Instance::start_with(&venue, &data, &file, &[]);
+    instance.ready();
+    let act = |what: Value| venue.control("/act", &what);
+    let fault = |what: Value| venue.control("/faults", &what);
+
+    until_written(&instance, "windvane_fills_total");
+    until_written(
+        &instance,
+        "windvane_quarantines_total{strategy=\"faulty\",fault=\"trap\"}",
+    );
+    act(
+        json!({"act": "place", "symbol": "BTCUSDT", "side": "BUY", "price": "30000",
+        "quantity": "0.01", "client_order_id": "web_a"}),
+    );
+    instance.until("orders", &|orders| {
+        let mut rows = orders.as_array().unwrap().iter();
+        rows.any(|row| row["client_order_id"] == "web_a" && row["strategy"].is_null())
+    });
+    until_written(&instance, "windvane_external_total");
+    fault(json!({"fault": "unknown", "how": "503", "accepted": true,
+        "route": "futures.new_order", "count": 1}));
+    until_written(&instance, "outcome=\"unknown\"");
+    fault(json!({"fault": "lost", "event": "ACCOUNT_UPDATE", "count": 1}));
+    act(json!({"act": "withdraw", "asset": "USDT", "amount": "10.5", "cause": "ADMIN_WITHDRAW"}));
+    until_written(&instance, "windvane_adjustments_total");
+    act(json!({"act": "expire_listen_key"}));
+    until_written(&instance, "windvane_stream_gaps_total");
+    until_written(&instance, "to=\"degraded\"}");
+    instance.ready();
+    instance.answer("pause");
+    until_written(&instance, "to=\"paused\"}");
+    until_written(&instance, "windvane_state{state=\"paused\"} 1");
+    instance.answer("resume");
+    until_written(
+        &instance,
+        "windvane_reconciliations_total{surface=\"futures\",outcome=\"clean\"}",
+    );
+    until_written(&instance, "outcome=\"renewed\"");
+    fault(
+        json!({"fault": "ban", "status": 429, "retry_after_s": 1, "surface": "futures",
+        "count": 1}),
+    );
+    until_written(&instance, "windvane_budget_wait_seconds_count");
+    fault(
+        json!({"fault": "ban", "status": 418, "retry_after_s": 1, "surface": "futures",
+        "count": 1}),
+    );
+    until_written(&instance, "windvane_bans_total");
+
+    let written = written(&instance.get("/metrics"));
+    let missing = documented()
+        .into_iter()
+        .filter(|name| !written.contains(*name));
+    let excused = |name: &&str| NOT_HERE.iter().any(|(excused, _)| excused == name);
+    let missing: Vec<_> = missing.filter(|name| !excused(name)).collect();
+    assert!(
+        missing.is_empty(),
+        "{missing:?} are documented and not written"
+    );
+}

@@ -1,0 +1,311 @@
+//! A running instance is steered: one strategy at a time, through a reload, out of quarantine; by
+//! its verbs, by a signal, and by a service manager.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windvane_tests::guest::Guest;
+use windvane_tests::instance::Instance;
+use windvane_tests::venue::Venue;
+
+/// The strategy with this id, as `strategies` shows it.
+fn strategy<'a>(strategies: &'a Value, id: &str) -> &'a Value {
+    let mut rows = strategies.as_array().unwrap().iter();
+    rows.find(|row| row["id"] == id).unwrap()
+}
+
+/// Waits until a strategy is in a state; how it is shown then.
+fn until_state(instance: &mut Instance, id: &str, state: &str) -> Value {
+    let shown = instance.until("strategies", &|all| {
+        all.as_array()
+            .is_some_and(|_| strategy(all, id)["state"] == state)
+    });
+    strategy(&shown, id).clone()
+}
+
+fn orders_of(orders: &Value, id: &str) -> usize {
+    let rows = orders.as_array().unwrap().iter();
+    rows.filter(|row| row["strategy"] == id).count()
+}
+
+/// A configuration of its own: a calm guest, and one that is to be steered.
+struct Own {
+    file: PathBuf,
+    module: PathBuf,
+}
+
+/// Traps at its first event where its parameters are longer than `{}`.
+const ARMED: Guest<'static> = Guest {
+    init: "(global.set $armed (i32.gt_u (local.get 1) (i32.const 10)))",
+    refusal: "",
+    on_event: "(if (global.get $armed) (then unreachable))",
+    load: "",
+    load_refusal: "",
+    imports: "",
+    more: "(global $armed (mut i32) (i32.const 0))",
+};
+
+impl Own {
+    fn new(folder: &Path) -> Self {
+        let (calm, module) = (folder.join("calm.wasm"), folder.join("steered.wasm"));
+        Guest::default().write(&calm);
+        ARMED.write(&module);
+        let file = folder.join("own.toml");
+        let own = Self { file, module };
+        own.write("{}");
+        own
+    }
+
+    /// Writes it with these parameters of the steered strategy.
+    fn write(&self, params: &str) {
+        let base = include_str!("../../configs/live-sim.toml");
+        let base = base.split("[[strategy]]").next().unwrap();
+        let folder = self.file.parent().unwrap().display();
+        let module = self.module.display();
+        let text = format!(
+            r#"{base}
+[[strategy]]
+id = "calm"
+module = "{folder}/calm.wasm"
+instruments = ["futures:BTCUSDT"]
+
+[[strategy]]
+id = "steered"
+module = "{module}"
+instruments = ["futures:BTCUSDT"]
+params = {params}
+"#
+        );
+        std::fs::write(&self.file, text).unwrap();
+    }
+}
+
+#[test]
+fn one_strategy_is_commanded_and_stays_so_though_the_journal_is_lost() {
+    let venue = Venue::start(&["--seed", "21"]);
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start(&venue, &data);
+    instance.ready();
+    instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
+    let refused = instance.say(&["halt", "--strategy", "nobody"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("no strategy nobody"), "{said}");
+
+    let paused = instance.done(&["pause", "--strategy", "ema"]);
+    assert_eq!(paused["state"], "ready");
+    assert_eq!(paused["strategy"]["state"], "paused");
+    let halted = instance.done(&["flatten", "--strategy", "maker"]);
+    assert_eq!(halted["strategy"]["state"], "halted");
+    instance.until("orders", &|orders| orders_of(orders, "maker") == 0);
+    instance.until("positions", &|rows| orders_of(rows, "maker") == 0);
+    let status = instance.answer("status");
+    assert_eq!(status["state"], "ready");
+    let counts = json!({"running": 0, "paused": 1, "halted": 1, "quarantined": 0});
+    assert_eq!(status["strategies"], counts);
+    instance.kill();
+
+    std::fs::remove_dir_all(data.join("journal")).unwrap();
+    let mut instance = Instance::start(&venue, &data);
+    instance.ready();
+    let strategies = instance.answer("strategies");
+    let maker = strategy(&strategies, "maker");
+    assert_eq!(maker["state"], "halted", "{strategies}");
+    assert_eq!(maker["reason"], "the operator asked for it");
+    assert_eq!(strategy(&strategies, "ema")["state"], "paused");
+
+    let resumed = instance.done(&["resume"]);
+    let pending = resumed["pending"].as_str().unwrap();
+    assert!(pending.contains("maker stays halted"), "{pending}");
+    let resumed = instance.done(&["resume", "--strategy", "maker"]);
+    assert_eq!(resumed["strategy"]["state"], "running");
+    assert_eq!(resumed["strategy"]["reason"], Value::Null);
+    instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_strategy_that_fails_is_quarantined_until_it_is_resumed_by_its_name() {
+    let venue = Venue::start(&["--seed", "22"]);
+    let own = Own::new(venue.folder());
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    until_state(&mut instance, "steered", "running");
+
+    own.write(r#"{ arm = "it traps" }"#);
+    let reloaded = instance.done(&["reload"]);
+    assert_eq!(reloaded["changes"], json!(["steered: params"]));
+    let shown = until_state(&mut instance, "steered", "quarantined");
+    assert_eq!(shown["fault"], "trap");
+    let reason = shown["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("unreachable"), "{reason}");
+    assert_eq!(
+        strategy(&instance.answer("strategies"), "calm")["state"],
+        "running"
+    );
+    instance.kill();
+
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    let shown = until_state(&mut instance, "steered", "quarantined");
+    assert_eq!(shown["reason"], reason.as_str(), "as it was");
+    let resumed = instance.done(&["resume"]);
+    let pending = resumed["pending"].as_str().unwrap();
+    assert!(pending.contains("steered stays quarantined"), "{pending}");
+    until_state(&mut instance, "steered", "quarantined");
+
+    own.write("{}");
+    instance.done(&["reload"]);
+    until_state(&mut instance, "steered", "quarantined");
+    let freed = instance.done(&["resume", "--strategy", "steered"]);
+    assert_eq!(freed["strategy"]["state"], "running", "{freed}");
+    assert_eq!(freed["pending"], "", "it had its state");
+    assert_eq!(instance.terminate().code(), Some(0));
+    let verified = windvane_tests::binary::run(["replay", data.to_str().unwrap(), "--verify"]);
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+#[test]
+fn a_reload_takes_all_or_nothing() {
+    let venue = Venue::start(&["--seed", "23"]);
+    let own = Own::new(venue.folder());
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    let sha256 = |instance: &Instance| {
+        let shown = instance.answer("strategies");
+        strategy(&shown, "steered")["module_sha256"].clone()
+    };
+    let first = sha256(&instance);
+    // The next segment holds what the strategies saved.
+    instance.done(&["reload"]);
+    while !instance.log().contains("a new segment of the journal") {
+        std::thread::yield_now();
+    }
+    let refused = |instance: &Instance, words: &str| {
+        let output = instance.say(&["reload"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert_eq!(sha256(instance), first);
+    };
+
+    let other = std::fs::read_to_string(&own.file).unwrap();
+    let other = other.replace("countdown_ms = 30000", "countdown_ms = 60000");
+    std::fs::write(&own.file, other).unwrap();
+    refused(&instance, "heartbeat cannot change while running");
+
+    // It refuses the state of the one before.
+    own.write("{}");
+    let picky = Guest {
+        load_refusal: "this is not mine",
+        ..ARMED
+    };
+    picky.write(&own.module);
+    refused(&instance, "this is not mine");
+    until_state(&mut instance, "steered", "running");
+
+    // A restart meets the same module: quarantine, until it may begin afresh.
+    instance.kill();
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    let shown = until_state(&mut instance, "steered", "quarantined");
+    assert_eq!(shown["fault"], "state");
+    let freed = instance.done(&["resume", "--strategy", "steered"]);
+    let pending = freed["pending"].as_str().unwrap();
+    assert!(pending.contains("afresh"), "{pending}");
+
+    let next = Guest {
+        more: "(global $armed (mut i32) (i32.const 0)) (global $next i32 (i32.const 1))",
+        ..ARMED
+    };
+    next.write(&own.module);
+    instance.signal("HUP");
+    instance.until("strategies", &|all| {
+        all.as_array()
+            .is_some_and(|_| strategy(all, "steered")["module_sha256"] != first)
+    });
+    assert!(instance.log().contains("reloaded"));
+    assert_eq!(instance.terminate().code(), Some(0));
+    let verified = windvane_tests::binary::run(["replay", data.to_str().unwrap(), "--verify"]);
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+#[test]
+fn limits_of_a_reload_bind_at_once() {
+    let venue = Venue::start(&["--seed", "24"]);
+    let data = venue.folder().join("data");
+    let file = venue.folder().join("limits.toml");
+    let base = include_str!("../../configs/live-sim.toml");
+    std::fs::write(&file, base).unwrap();
+    let mut instance = Instance::start_with(&venue, &data, &file, &[]);
+    instance.ready();
+    instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
+    let tight = base.replace("max_open_orders = 50", "max_open_orders = 0");
+    std::fs::write(&file, tight).unwrap();
+    let reloaded = instance.done(&["reload"]);
+    assert_eq!(reloaded["changes"], json!(["risk"]));
+    assert_eq!(reloaded["state"], "ready");
+    // What rests is replaced, which the limit forbids from here on.
+    instance.until("orders", &|orders| orders_of(orders, "maker") == 0);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_start_that_waits_for_the_venue_says_so() {
+    let mut venue = Venue::start(&["--seed", "25"]);
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    venue.stop();
+    let mut instance = Instance::start(&venue, &data);
+    let status = instance.until("status", &|status| {
+        status["reason"] == "the venue is asked for its clock and its instruments"
+    });
+    assert_eq!(status["state"], "booting");
+    assert!(status["since_ms"].as_i64().unwrap() > 1_600_000_000_000);
+    let later = instance.until("status", &|later| later["as_of_ms"] != status["as_of_ms"]);
+    assert_eq!(later["since_ms"], status["since_ms"]);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+/// What a service manager hears next.
+fn heard(socket: &UnixDatagram) -> String {
+    let mut buffer = [0; 4096];
+    let length = socket.recv(&mut buffer).unwrap();
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
+}
+
+fn hears(socket: &UnixDatagram, word: &str) {
+    while heard(socket) != word {}
+}
+
+#[test]
+fn a_service_manager_hears_ready_life_reload_and_the_end() {
+    let venue = Venue::start(&["--seed", "26"]);
+    let own = Own::new(venue.folder());
+    let path = venue.folder().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_mins(3)))
+        .unwrap();
+    let data = venue.folder().join("data");
+    let environment = [
+        ("NOTIFY_SOCKET", path.to_str().unwrap()),
+        ("WATCHDOG_USEC", "2000000"),
+    ];
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &environment);
+    assert_eq!(heard(&socket), "READY=1", "once it listens");
+    instance.ready();
+    hears(&socket, "STATUS=live, ready: nothing is in doubt");
+    hears(&socket, "WATCHDOG=1");
+    instance.signal("HUP");
+    hears(&socket, "RELOADING=1");
+    hears(&socket, "READY=1");
+    assert_eq!(instance.terminate().code(), Some(0));
+    hears(&socket, "STOPPING=1");
+}
