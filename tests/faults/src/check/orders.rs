@@ -89,6 +89,7 @@ impl Orders {
                 executed_qty,
             } => self.report(&Report {
                 id: client_order_id.clone(),
+                number: None,
                 status: "PARTIALLY_FILLED".to_owned(),
                 executed: wire::decimal(executed_qty),
             }),
