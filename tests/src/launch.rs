@@ -19,6 +19,7 @@ pub struct Launch {
     config: PathBuf,
     settings: Vec<String>,
     environment: Vec<(String, String)>,
+    arguments: Vec<String>,
     shell: Option<String>,
 }
 
@@ -31,6 +32,32 @@ impl Launch {
             config: PathBuf::from("configs/live-sim.toml"),
             settings: Vec::new(),
             environment: Vec::new(),
+            arguments: Vec::new(),
+            shell: None,
+        }
+    }
+
+    /// `configs/paper.toml` on the public data of a venue: by its addresses, with none of its keys.
+    pub fn paper(venue: &Venue, data: &Path) -> Self {
+        let mut launch = Self::new(venue, data).config(Path::new("configs/paper.toml"));
+        launch.line = None;
+        launch.addresses(venue)
+    }
+
+    /// `configs/paper.toml` on a recording.
+    pub fn playing(file: &Path, pace: &str, data: &Path) -> Self {
+        Self {
+            line: None,
+            data: data.to_owned(),
+            config: PathBuf::from("configs/paper.toml"),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            arguments: vec![
+                "--pace".to_owned(),
+                pace.to_owned(),
+                "--data".to_owned(),
+                file.display().to_string(),
+            ],
             shell: None,
         }
     }
@@ -53,6 +80,15 @@ impl Launch {
     #[must_use]
     pub fn apart(mut self, venue: &Venue) -> Self {
         self.line = None;
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let keys = &venue.line()["accounts"][0];
+        self.addresses(venue)
+            .env("WINDVANE_API_KEY", &text(&keys["apiKey"]))
+            .env("WINDVANE_API_SECRET", &text(&keys["apiSecret"]))
+            .env("WINDVANE_SIGNER_KEY", &text(&keys["signerKey"]))
+    }
+
+    fn addresses(mut self, venue: &Venue) -> Self {
         let line = venue.line();
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         for (setting, value) in [
@@ -63,10 +99,7 @@ impl Launch {
         ] {
             self = self.set(&format!("{setting}={}", text(value)));
         }
-        let keys = &line["accounts"][0];
-        self.env("WINDVANE_API_KEY", &text(&keys["apiKey"]))
-            .env("WINDVANE_API_SECRET", &text(&keys["apiSecret"]))
-            .env("WINDVANE_SIGNER_KEY", &text(&keys["signerKey"]))
+        self
     }
 
     /// Modules that are built already, in the order of the configuration's strategies.
@@ -149,6 +182,7 @@ impl Launch {
         for setting in &self.settings {
             command.args(["--set", setting]);
         }
+        command.args(&self.arguments);
         command
     }
 }

@@ -256,6 +256,11 @@ impl<G: Guests> Driver<G> {
         &mut self.guests
     }
 
+    /// The engine and the strategies, at the end.
+    pub fn into_parts(self) -> (Option<Engine>, G) {
+        (self.engine.map(|engine| *engine), self.guests)
+    }
+
     /// Orders that wait for the journal.
     pub fn waiting(&self) -> usize {
         self.outbox.len()

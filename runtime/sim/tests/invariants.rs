@@ -1,5 +1,7 @@
 //! Whatever the market does and whatever is asked, the books balance.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 mod common;
 
 use common::ledger::Ledger;
@@ -10,7 +12,7 @@ use windvane_engine::{
     Amount, Decimal, InstrumentId, OrderTerms, OrderType, Price, Qty, Request, Side, Surface,
     TimeInForce, WorkingType,
 };
-use windvane_sim::QueueModel;
+use windvane_sim::{QueueModel, Venue, VenueConfig};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -98,6 +100,7 @@ fn terms(spot: bool, kind: usize, side: Side, offset: i64, qty: i64, tif: usize)
 }
 
 struct Run {
+    config: VenueConfig,
     bench: Bench,
     ledger: Ledger,
     names: usize,
@@ -110,11 +113,24 @@ impl Run {
         config.queue = queue;
         config.maintenance_rate = Decimal::new(2, 2);
         Self {
-            bench: Bench::new(config),
+            bench: Bench::new(config.clone()),
+            config,
             ledger: Ledger::new(),
             names: 0,
             deep,
         }
+    }
+
+    /// A new process takes the venue over, with the same terms or as it is.
+    fn restart(&mut self, succeeded: bool) {
+        let venue = Venue::restore(&self.bench.venue.snapshot()).unwrap();
+        self.bench.venue = if succeeded {
+            let rules = vec![instrument(Surface::Futures), instrument(Surface::Spot)];
+            let terms = self.config.clone();
+            venue.succeed(terms, rules, &[USDT, BTC]).unwrap()
+        } else {
+            venue
+        };
     }
 
     fn check(&mut self) {
@@ -271,5 +287,26 @@ proptest! {
             run.ledger.story
         };
         prop_assert_eq!(session(), session());
+    }
+
+    #[test]
+    fn a_venue_that_went_through_bytes_goes_on_in_the_same_words(
+        steps in proptest::collection::vec(step(), 1..80),
+        stop in 0_usize..80,
+        succeeded: bool,
+    ) {
+        let session = |stop: Option<usize>| {
+            let mut run = Run::new(QueueModel::Probabilistic, true);
+            run.top(FUTURES, 0, 1, 50, 50);
+            run.top(SPOT, 0, 1, 50, 50);
+            for (n, step) in steps.iter().enumerate() {
+                if stop == Some(n) {
+                    run.restart(succeeded);
+                }
+                run.apply(step);
+            }
+            run.ledger.story
+        };
+        prop_assert_eq!(session(Some(stop)), session(None));
     }
 }

@@ -3,12 +3,12 @@
 
 mod error;
 mod feed;
-mod guests;
+pub(crate) mod guests;
 pub(crate) mod load;
 pub mod play;
-mod session;
-mod summary;
-mod tally;
+pub(crate) mod session;
+pub(crate) mod summary;
+pub(crate) mod tally;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -19,7 +19,7 @@ use windvane_venue::Assets;
 
 use crate::assembly;
 use crate::config::{self, Config, InstrumentName};
-use crate::results::{ResultWriter, Summary};
+use crate::results::{ResultError, ResultWriter, Summary};
 use crate::strategies;
 
 pub use error::BacktestError;
@@ -133,11 +133,11 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
 }
 
 /// The counts and rows of a run, with files if it has a folder for them.
-fn tally(
+pub(crate) fn tally(
     config: &Config,
     names: &[InstrumentName],
     out: Option<&Path>,
-) -> Result<Tally, BacktestError> {
+) -> Result<Tally, ResultError> {
     let instruments: Vec<_> = names.iter().map(ToString::to_string).collect();
     let writer = match out {
         Some(dir) => ResultWriter::create(dir, &instruments)?,

@@ -98,6 +98,11 @@ impl Stopwatch {
 }
 
 impl Clock {
+    /// Whether any event was counted.
+    pub const fn was_read(&self) -> bool {
+        self.events > 0
+    }
+
     #[inline]
     fn next_event(&mut self) {
         self.events += 1;

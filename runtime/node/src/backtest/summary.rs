@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windvane_engine::engine::RunState;
+use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::risk::LossLimit;
 use windvane_engine::{Engine, InstrumentId, StrategyId};
 
@@ -89,7 +89,8 @@ pub fn summarize(
         latency: latency(config, &tally),
         queue: queue(config, &engine, &tally),
         data: data(recordings, &tally),
-        time_share: (events >= TIMED_EVENTS_MIN).then(|| time_share(&clock, timing)),
+        time_share: (events >= TIMED_EVENTS_MIN && clock.was_read())
+            .then(|| time_share(&clock, timing)),
     };
     (tally.into_writer(), summary)
 }
@@ -101,6 +102,8 @@ fn state(engine: &Engine, tally: &Tally) -> String {
             let limit = limit.map_or("by command", LossLimit::key);
             format!("halted: {limit} at {}", results::utc::utc_text(time))
         }
+        // A run that ended in order stops like one that is halted, but nothing is latched.
+        (RunState::Halted, None) if engine.latch() == Latch::None => "ready".to_owned(),
         (RunState::Halted, None) => "halted".to_owned(),
         (RunState::Paused, _) => "paused".to_owned(),
         (state, _) => state.as_str().to_owned(),

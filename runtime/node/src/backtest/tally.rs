@@ -128,14 +128,14 @@ impl Tally {
     }
 
     /// The run begins.
-    pub(super) fn start(&mut self, time: Time) {
+    pub(crate) fn start(&mut self, time: Time) {
         self.start_time = time;
         self.end_time = time;
     }
 
     /// Counts a market event on its way to the engine.
     #[inline]
-    pub(super) fn event(&mut self, input: &Input<'_>) {
+    pub(crate) fn event(&mut self, input: &Input<'_>) {
         if let Input::Market { event, .. } = input {
             match event {
                 MarketEvent::Trade { .. } => self.events.trades += 1,
@@ -147,23 +147,23 @@ impl Tally {
         }
     }
 
-    pub(super) fn queue_ahead(&mut self, instrument: InstrumentId, qty: i64) {
+    pub(crate) fn queue_ahead(&mut self, instrument: InstrumentId, qty: i64) {
         if instrument == InstrumentId(0) {
             self.queue_ahead.record(qty);
         }
     }
 
     #[inline]
-    pub(super) fn feed_latency(&mut self, latency_ns: i64) {
+    pub(crate) fn feed_latency(&mut self, latency_ns: i64) {
         self.feed_latency.record(latency_ns);
     }
 
     #[inline]
-    pub(super) fn delivered(&mut self, strategy: StrategyId) {
+    pub(crate) fn delivered(&mut self, strategy: StrategyId) {
         self.strategies[usize::from(strategy.0)].events += 1;
     }
 
-    pub(super) fn request_latency(&mut self, latency_ns: i64) {
+    pub(crate) fn request_latency(&mut self, latency_ns: i64) {
         self.order_latency.record(latency_ns);
     }
 
@@ -174,7 +174,7 @@ impl Tally {
     }
 
     /// The account at the end of a virtual second.
-    pub(super) fn sample(&mut self, engine: &Engine, now: Time) {
+    pub(crate) fn sample(&mut self, engine: &Engine, now: Time) {
         let Some(totals) = engine.totals() else {
             return;
         };
@@ -193,7 +193,7 @@ impl Tally {
     }
 
     /// Takes note of what the engine tells people.
-    pub(super) fn notice(&mut self, engine: &Engine, notice: &Notice) {
+    pub(crate) fn notice(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::Filled {
                 strategy,
@@ -362,7 +362,7 @@ impl Tally {
     }
 
     /// The run is over: orders that are still open get their rows, and the last second its own.
-    pub(super) fn end(&mut self, engine: &Engine) {
+    pub(crate) fn end(&mut self, engine: &Engine) {
         let open: Vec<_> = engine.orders().iter().cloned().collect();
         for order in &open {
             self.ended(engine, order);

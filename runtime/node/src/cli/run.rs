@@ -6,10 +6,11 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::Failure;
+use super::backtest::print_summary;
 use super::place::Place;
 use crate::config::{Api, Config, Mode};
 use crate::connection::Needs;
-use crate::live::{self, Market, Pace};
+use crate::live::{self, Market, Pace, Playing};
 use crate::watchdog;
 
 #[derive(Debug, Args)]
@@ -22,6 +23,13 @@ pub(super) struct Run {
     /// How fast it is played: `max`, or a number of times its own pace
     #[arg(long, value_name = "X", default_value = "1", requires = "data")]
     pace: Pace,
+    /// Folder for the files of a backtest: summary.json, fills.csv, orders.csv, equity.csv and
+    /// report.html
+    #[arg(long, value_name = "DIR", requires = "data")]
+    out: Option<PathBuf>,
+    /// Print the summary of a played recording as JSON and nothing else
+    #[arg(long, requires = "data")]
+    json: bool,
     /// Folder for decoded recordings
     #[arg(long, value_name = "DIR", requires = "data")]
     cache: Option<PathBuf>,
@@ -30,6 +38,11 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn run(self) -> Result<(), Failure> {
         let mut config = self.place.config()?;
+        if config.run.mode == Mode::Live && !self.data.is_empty() {
+            return Err(Failure::Usage(
+                "--data is played with a simulated account: set run.mode = \"paper\"".to_owned(),
+            ));
+        }
         let market = if self.data.is_empty() {
             let needs = match config.run.mode {
                 Mode::Live => needs(&config, self.place.api.map(Into::into)),
@@ -42,7 +55,10 @@ impl Run {
             if self.cache.is_some() {
                 config.backtest.cache = self.cache;
             }
-            Market::Recordings(self.pace)
+            Market::Recordings(Playing {
+                pace: self.pace,
+                out: self.out.clone(),
+            })
         };
         let begin = watchdog::Begin {
             arguments: self.place.arguments(),
@@ -56,13 +72,18 @@ impl Run {
                 | Failure::Differs(text) => text,
             })
         });
-        super::block_on(live::run(&config, market, begin, reread))?.map_err(|error| {
+        let ended = super::block_on(live::run(&config, market, begin, reread))?;
+        let summary = ended.map_err(|error| {
             if error.is_usage() {
                 Failure::usage(error)
             } else {
                 Failure::failed(error)
             }
-        })
+        })?;
+        match summary {
+            Some(summary) => print_summary(&summary, self.out.as_deref(), self.json),
+            None => Ok(()),
+        }
     }
 }
 

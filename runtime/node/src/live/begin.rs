@@ -148,6 +148,7 @@ impl Prepared<'_> {
         let (journal, engine, states) =
             begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
         clock.pass(engine.now());
+        let results = self.stage.results(config, clock.now())?;
         let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
         if config.run.unwaited {
             driver.durable(u64::MAX);
@@ -177,6 +178,7 @@ impl Prepared<'_> {
             speaker,
             account,
             player,
+            results,
             outside,
             inbox,
             stop: stopped,

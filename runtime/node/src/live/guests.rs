@@ -23,6 +23,8 @@ struct Place {
     /// What went wrong last, in words.
     trouble: Option<String>,
     callbacks: Histogram,
+    /// Events that it was handed.
+    delivered: u64,
 }
 
 impl LiveGuests {
@@ -34,6 +36,7 @@ impl LiveGuests {
             saved: states.get(at).cloned().flatten(),
             begun: false,
             trouble: None,
+            delivered: 0,
         });
         Self(places.collect())
     }
@@ -41,6 +44,12 @@ impl LiveGuests {
     /// What each instance is made of beside its module.
     pub fn made(&self) -> Vec<Made> {
         self.0.iter().map(|place| place.guest.made()).collect()
+    }
+
+    /// The strategies, each with the number of events that it was handed.
+    pub fn into_parts(self) -> impl Iterator<Item = (Guest, u64)> {
+        let parts = |place: Place| (place.guest, place.delivered);
+        self.0.into_iter().map(parts)
     }
 
     /// What went wrong with a strategy last.
@@ -127,6 +136,7 @@ impl Guests for LiveGuests {
         let place = self.place(strategy);
         let begin = Instant::now();
         let (engine, result) = place.guest.strategy.deliver(engine, event);
+        place.delivered += 1;
         place.callbacks.record(begin.elapsed().as_secs_f64());
         let result = result.map_err(|fault| {
             place.fails("a callback", &fault);

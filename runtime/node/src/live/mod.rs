@@ -28,6 +28,7 @@ mod reload;
 pub mod replay;
 mod reread;
 pub mod rerun;
+mod results;
 mod show;
 mod stage;
 pub mod start;
@@ -50,6 +51,7 @@ use windvane_journal::Directory;
 use crate::backtest::BacktestError;
 use crate::config::Config;
 use crate::recording::RecordingError;
+use crate::results::{ResultError, Summary};
 use crate::strategies::ModuleError;
 use crate::watchdog;
 
@@ -57,7 +59,7 @@ use desk::Desk;
 pub use desk::TOKEN_FILE;
 use mailbox::Mailbox;
 pub use player::Pace;
-use pulse::Ended;
+use pulse::{Ended, Finish};
 pub use reload::Reread;
 use start::StartError;
 
@@ -108,6 +110,9 @@ pub enum LiveError {
     /// Recordings cannot be played.
     #[error(transparent)]
     Recordings(Box<BacktestError>),
+    /// The results of a run on recordings cannot be written.
+    #[error(transparent)]
+    Results(#[from] ResultError),
     /// Everything was played before.
     #[error(
         "the account in {} has heard all of the recordings, up to {until}: name a later one with \
@@ -176,13 +181,22 @@ impl From<RecordingError> for LiveError {
     }
 }
 
+/// How recordings are played.
+#[derive(Clone, Debug)]
+pub struct Playing {
+    /// How fast.
+    pub pace: Pace,
+    /// Folder of the result files.
+    pub out: Option<PathBuf>,
+}
+
 /// What a run hears of the market from.
 #[derive(Debug)]
 pub enum Market {
     /// The venue, through a client of these settings.
     Venue(Box<windvane_client::Settings>),
-    /// The recordings of `backtest.data`, at this pace.
-    Recordings(Pace),
+    /// The recordings of `backtest.data`.
+    Recordings(Playing),
 }
 
 impl LiveError {
@@ -209,8 +223,8 @@ impl LiveError {
     }
 }
 
-/// Runs until it is asked to end; `watchdog` says how its watchdog process is started, `reread`
-/// reads the configuration again.
+/// Runs until it is asked to end, or until its recordings end: those have a summary. `watchdog`
+/// says how the watchdog process of spot orders is started, `reread` reads the configuration again.
 ///
 /// # Errors
 /// It did not come about, or did not end in order.
@@ -219,7 +233,7 @@ pub async fn run(
     market: Market,
     watchdog: watchdog::Begin,
     reread: Reread,
-) -> Result<(), LiveError> {
+) -> Result<Option<Summary>, LiveError> {
     if config.strategies.is_empty() {
         return Err(LiveError::NoStrategy);
     }
@@ -240,7 +254,7 @@ pub async fn run(
             () = notifier.keep(desk.beat.clone(), desk.published.clone()) => running.ended().await,
             () = reload_on_hangup(&mut hangups, &desk.steer, &notifier) => running.ended().await,
         },
-        None => Ok(()),
+        None => Ok(None),
     };
     notifier.stopping();
     desk.server.stop().await;
@@ -273,12 +287,12 @@ async fn reload_on_hangup(
 struct Running {
     stop: Sender<()>,
     mailbox: Mailbox,
-    ended: oneshot::Receiver<Ended>,
+    ended: oneshot::Receiver<Finish>,
 }
 
 impl Running {
     /// Waits for its end; the first signal asks for it, the second forces it.
-    async fn wait(&mut self, signals: &mut Signals) -> Result<(), LiveError> {
+    async fn wait(&mut self, signals: &mut Signals) -> Result<Option<Summary>, LiveError> {
         let asked = tokio::select! {
             ended = self.ended() => return ended,
             () = signals.next() => self.ask_to_stop(),
@@ -299,11 +313,11 @@ impl Running {
         asked
     }
 
-    async fn ended(&mut self) -> Result<(), LiveError> {
-        match (&mut self.ended).await {
-            Ok(Ended::Stopped) => Ok(()),
-            Ok(Ended::Hurried) => Err(LiveError::Hurried),
-            Err(_) => Err(LiveError::Broken),
+    async fn ended(&mut self) -> Result<Option<Summary>, LiveError> {
+        let finish = (&mut self.ended).await.map_err(|_| LiveError::Broken)?;
+        match finish.ended {
+            Ended::Stopped => Ok(finish.results.transpose()?.flatten()),
+            Ended::Hurried => Err(LiveError::Hurried),
         }
     }
 }

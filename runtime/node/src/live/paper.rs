@@ -124,8 +124,8 @@ impl Paper {
         })
     }
 
-    /// The account of an earlier process under the present terms, instruments and links. Every one
-    /// of its assets must be among `assets`: see [`Paper::asset_names`].
+    /// The account of an earlier process under the present terms, instruments and links. Its assets
+    /// are among `assets` from then on.
     pub fn succeed(
         self,
         terms: VenueConfig,
@@ -158,17 +158,6 @@ impl Paper {
     pub fn to_bytes(&self) -> Vec<u8> {
         // Writing to memory cannot fail, and every length in the type is known.
         postcard::to_stdvec(self).unwrap_or_default()
-    }
-
-    /// Names of its assets.
-    pub fn asset_names(&self) -> &[String] {
-        &self.assets
-    }
-
-    /// The venue, to be looked at.
-    #[cfg(test)]
-    pub const fn venue(&self) -> &Venue {
-        &self.venue
     }
 
     /// The time of the last public event, and how many had it.
@@ -341,6 +330,250 @@ impl Paper {
             line.alive = Some(now.plus_ms(ALIVE_MS));
             let alive = |surface: &Surface| LiveInput::StreamAlive { surface: *surface };
             line.told.extend(line.surfaces.iter().map(alive));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use windvane_engine::{
+        Amount, ClientOrderId, Decimal, Level, NewOrder, OrderTerms, OrderType, Price, Qty, Side,
+        TimeInForce,
+    };
+    use windvane_sim::QueueModel;
+
+    use super::*;
+
+    const BTC: InstrumentId = InstrumentId(0);
+
+    fn paper(links: Links) -> Paper {
+        let mut assets = Assets::default();
+        let (base, quote) = (assets.id("BTC"), assets.id("USDT"));
+        let instrument = Instrument {
+            surface: Surface::Futures,
+            symbol: "BTCUSDT".into(),
+            status: windvane_engine::instrument::SymbolStatus::Trading,
+            base,
+            quote,
+            price_scale: 1,
+            qty_scale: 3,
+            price_precision: None,
+            qty_precision: None,
+            filters: windvane_engine::instrument::Filters::default(),
+            order_types: Vec::new(),
+            times_in_force: Vec::new(),
+            trigger_protect: None,
+            market_take_bound: None,
+            liquidation_fee: None,
+        };
+        let terms = VenueConfig {
+            start_balance: vec![(Surface::Futures, quote, Amount(10_000 * 100_000_000))],
+            leverage: 20,
+            maintenance_rate: Decimal::new(5, 3),
+            maker_fee: Decimal::new(2, 4),
+            taker_fee: Decimal::new(4, 4),
+            queue: QueueModel::RiskAverse,
+            hedge_mode: false,
+            seed: 1,
+        };
+        Paper::new(terms, vec![instrument], &assets, links).unwrap()
+    }
+
+    const LINKS: Links = Links {
+        feed_ns: 1_000_000,
+        order_ns: 5_000_000,
+        gap_blinds: true,
+    };
+
+    fn ms(ms: i64) -> Time {
+        Time::from_millis(1_000).plus_ms(ms)
+    }
+
+    fn top(bid: i64, ask: i64) -> MarketEvent<'static> {
+        let level = |price| Level { price, qty: 100 };
+        MarketEvent::Top {
+            update_id: 0,
+            bid: level(bid),
+            ask: level(ask),
+        }
+    }
+
+    fn place(name: &str, side: Side, price: Option<i64>) -> Request {
+        let order_type = match price {
+            Some(_) => OrderType::Limit,
+            None => OrderType::Market,
+        };
+        let mut terms = OrderTerms::new(BTC, side, order_type);
+        terms.qty = Some(Qty(5));
+        terms.price = price.map(Price);
+        terms.time_in_force = price.map(|_| TimeInForce::Gtc);
+        Request::Place(NewOrder {
+            client_order_id: ClientOrderId::new(name).unwrap(),
+            terms,
+        })
+    }
+
+    /// Everything that is said by a time, with when.
+    fn said(paper: &mut Paper, until: Time) -> Vec<(Time, Word)> {
+        let mut said = Vec::new();
+        while paper.next() <= until {
+            let now = paper.next();
+            said.extend(paper.poll(now).map(|word| (now, word)));
+        }
+        said
+    }
+
+    fn prices(said: &[(Time, Word)]) -> Vec<i64> {
+        let fill = |word: &Word| match word {
+            Word::Venue(VenueMessage::User(windvane_engine::UserEvent::Order(update))) => {
+                Some(update.fill?.price.0)
+            }
+            _ => None,
+        };
+        said.iter().filter_map(|(_, word)| fill(word)).collect()
+    }
+
+    #[test]
+    fn an_order_meets_the_market_of_its_arrival_and_is_answered_a_way_later() {
+        let mut paper = paper(LINKS);
+        paper.market(ms(0), BTC, &top(999, 1_000));
+        paper.request(ms(1), place("a", Side::Buy, None));
+        // At the venue at 6 ms, which is heard of at 7 ms.
+        paper.market(ms(6), BTC, &top(1_009, 1_010));
+        paper.market(ms(8), BTC, &top(1_019, 1_020));
+        let said = said(&mut paper, ms(20));
+        assert_eq!(prices(&said), [1_010]);
+        assert!(said.iter().all(|(at, _)| *at == ms(11)), "{said:?}");
+    }
+
+    #[test]
+    fn after_a_gap_nothing_fills_before_the_market_is_heard_again() {
+        let mut paper = paper(LINKS);
+        paper.market(ms(0), BTC, &top(999, 1_000));
+        paper.market(ms(1), BTC, &MarketEvent::Gap);
+        paper.request(ms(2), place("a", Side::Buy, None));
+        paper.request(ms(3), place("b", Side::Buy, Some(1_005)));
+        assert_eq!(prices(&said(&mut paper, ms(20))), [0; 0]);
+        paper.market(ms(30), BTC, &top(1_001, 1_002));
+        assert_eq!(prices(&said(&mut paper, ms(50))), [1_005]);
+    }
+
+    #[test]
+    fn the_connection_stands_and_says_so() {
+        let mut paper = paper(LINKS);
+        paper.connect(ms(0), &[Surface::Futures]);
+        let surface = Surface::Futures;
+        let words: Vec<_> = said(&mut paper, ms(5_000))
+            .into_iter()
+            .map(|(_, w)| w)
+            .collect();
+        let clock = LiveInput::Clock {
+            surface,
+            offset_ns: 0,
+            error_ns: 0,
+        };
+        let told = [
+            clock,
+            LiveInput::StreamUp { surface },
+            LiveInput::StreamAlive { surface },
+        ];
+        assert_eq!(words, told.map(Word::Live));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Top(i64, i64),
+        Trade(i64, bool),
+        Gap,
+        Buy(Option<i64>),
+        Sell(Option<i64>),
+        Countdown(u64),
+        Wait,
+    }
+
+    fn step() -> impl Strategy<Value = (i64, Step)> {
+        let price = 980_i64..1_020;
+        let limit = proptest::option::of(price.clone());
+        let step = prop_oneof![
+            4 => (price.clone(), 1_i64..5).prop_map(|(bid, wide)| Step::Top(bid, bid + wide)),
+            3 => (price, any::<bool>()).prop_map(|(price, sold)| Step::Trade(price, sold)),
+            1 => Just(Step::Gap),
+            2 => limit.clone().prop_map(Step::Buy),
+            2 => limit.prop_map(Step::Sell),
+            1 => (0_u64..40).prop_map(Step::Countdown),
+            3 => Just(Step::Wait),
+        ];
+        (0_i64..6, step)
+    }
+
+    /// One step at its time: what the engine heard before it, and what then happened.
+    fn live(paper: &mut Paper, now: Time, n: usize, step: &Step, heard: &mut Vec<Word>) {
+        let trade = |price, buyer_is_maker| MarketEvent::Trade {
+            price,
+            qty: 20,
+            trade_id: n as i64,
+            buyer_is_maker,
+        };
+        match *step {
+            Step::Top(bid, ask) => paper.market(now, BTC, &top(bid, ask)),
+            Step::Trade(price, sold) => paper.market(now, BTC, &trade(price, sold)),
+            Step::Gap => paper.market(now, BTC, &MarketEvent::Gap),
+            Step::Buy(price) => paper.request(now, place(&format!("b{n}"), Side::Buy, price)),
+            Step::Sell(price) => paper.request(now, place(&format!("s{n}"), Side::Sell, price)),
+            Step::Countdown(countdown_ms) => {
+                let instrument = BTC;
+                paper.request(
+                    now,
+                    Request::Countdown {
+                        instrument,
+                        countdown_ms,
+                    },
+                );
+            }
+            Step::Wait => heard.extend(std::iter::from_fn(|| paper.poll(now))),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 200,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        /// Bytes at any moment, and the same steps behind them, say the same words: however often
+        /// the one that went on without a break was looked at in between.
+        #[test]
+        fn an_account_is_a_function_of_what_happened(
+            steps in proptest::collection::vec(step(), 1..80),
+            cut in 0_usize..80,
+            feed_ms in 0_i64..3,
+            order_ms in 0_i64..6,
+        ) {
+            let links = Links {
+                feed_ns: feed_ms * 1_000_000,
+                order_ns: order_ms * 1_000_000,
+                gap_blinds: true,
+            };
+            let (mut one, mut two) = (paper(links), paper(links));
+            let (mut first, mut second) = (Vec::new(), Vec::new());
+            let mut now = ms(0);
+            for (n, (wait, step)) in steps.iter().enumerate() {
+                now = now.plus_ms(*wait);
+                if n == cut {
+                    two = Paper::from_bytes(&two.to_bytes()).unwrap();
+                }
+                // Only the one is looked at before every step.
+                one.advance(now);
+                live(&mut one, now, n, step, &mut first);
+                live(&mut two, now, n, step, &mut second);
+            }
+            let end = now.plus_ms(1_000);
+            first.extend(std::iter::from_fn(|| one.poll(end)));
+            second.extend(std::iter::from_fn(|| two.poll(end)));
+            prop_assert_eq!(first, second);
+            prop_assert_eq!(one.venue.snapshot(), two.venue.snapshot());
         }
     }
 }

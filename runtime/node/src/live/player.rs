@@ -93,6 +93,11 @@ impl Player {
         event.map_or(Time::NEVER, |event| event.recv.plus_ns(self.feed_ns))
     }
 
+    /// How long an event is under way.
+    pub const fn feed_ns(&self) -> i64 {
+        self.feed_ns
+    }
+
     /// The next event.
     pub fn event(&self) -> Option<(InstrumentId, MarketEvent<'_>)> {
         let event = self.chunk.events.get(self.at)?;

@@ -1,8 +1,8 @@
 //! The engine's thread while recordings are played: whatever is due first in the recording's time
 //! happens first, so that the same recordings give the same run at any pace.
 //!
-//! Ties go, in this order, to: what the simulated venue says, the engine's timers, the market. It
-//! is the order of a backtest.
+//! Ties go, in this order, to: what the simulated venue says, the engine's timers, the end of the
+//! second, the market. It is the order of a backtest.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use windvane_engine::{Input, Time};
 
 use super::player::Player;
 use super::pulse::{Pulse, State};
+use super::results::Results;
 
 /// So many things happen before people and the journal are looked after.
 const TURN: usize = 256;
@@ -55,6 +56,16 @@ impl Pulse {
         }
     }
 
+    /// A second of the recording is over: what was recorded of it becomes durable, by the
+    /// recording's time, so that the same run makes the same blocks.
+    fn end_second(&mut self, state: &mut State) {
+        if let Some(results) = &mut self.results {
+            results.sample(self.driver.engine());
+        }
+        self.driver.seal();
+        self.act(state);
+    }
+
     /// The one thing that comes first at a time.
     fn happen(&mut self, now: Time, state: &mut State) {
         if let Some(word) = self.account.poll(now) {
@@ -62,6 +73,10 @@ impl Pulse {
         }
         if self.driver.next_timeout().is_some_and(|at| at <= now) {
             return self.handle(Input::Timeout, state);
+        }
+        let second = self.results.as_ref().map(Results::next_second);
+        if second.is_some_and(|at| at <= now) {
+            return self.end_second(state);
         }
         let Some(player) = self.player.as_mut().filter(|player| player.time() <= now) else {
             return;
@@ -71,7 +86,11 @@ impl Pulse {
                 self.outside.count_frame(rules.surface);
             }
             self.account.market(now, instrument, &event);
-            self.driver.handle(now, Input::Market { instrument, event });
+            let input = Input::Market { instrument, event };
+            if let Some(results) = &mut self.results {
+                results.event(&input, player.feed_ns());
+            }
+            self.driver.handle(now, input);
         }
         if let Err(error) = player.step() {
             tracing::error!(%error, "the recording cannot be read on: it ends here");
@@ -83,6 +102,13 @@ impl Pulse {
     fn next_of_playing(&self) -> Option<Time> {
         let player = self.player.as_ref()?;
         let timer = self.driver.next_timeout().unwrap_or(Time::NEVER);
-        Some(player.time().min(self.account.next()).min(timer))
+        let next = player.time().min(self.account.next()).min(timer);
+        let second = self.results.as_ref().map(Results::next_second);
+        // Once nothing else comes, no second does.
+        Some(
+            second
+                .filter(|_| next != Time::NEVER)
+                .map_or(next, |at| at.min(next)),
+        )
     }
 }

@@ -23,7 +23,9 @@ use super::head::{Head, SavedStrategy};
 use super::mailbox::{Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
+use super::results::Results;
 use super::steering::CarriedOut;
+use crate::results::{ResultError, Summary};
 use crate::strategies::Made;
 
 /// What was recorded becomes durable within this, orders or not.
@@ -52,10 +54,20 @@ pub struct Pulse {
     pub account: Account,
     /// The recordings, where they are the market.
     pub player: Option<Player>,
+    /// What a run on recordings comes to.
+    pub results: Option<Results>,
     pub outside: Outside,
     pub inbox: Inbox,
     /// Asked to stop: the run ends once `on_stop` is done.
     pub stop: Receiver<()>,
+}
+
+/// How it came to an end.
+pub struct Finish {
+    /// Why.
+    pub ended: Ended,
+    /// What a run on recordings came to.
+    pub results: Option<Result<Option<Summary>, ResultError>>,
 }
 
 /// Why the thread ended.
@@ -146,7 +158,7 @@ impl State {
 
 impl Pulse {
     /// Runs until it is asked to stop.
-    pub fn run(mut self) -> Ended {
+    pub fn run(mut self) -> Finish {
         let mut state = State::new();
         self.act(&mut state);
         let ended = loop {
@@ -172,7 +184,8 @@ impl Pulse {
         if let Err(failure) = self.journal.close() {
             tracing::error!(%failure, "the last records may not be durable");
         }
-        ended
+        let results = self.results.map(|results| results.finish(self.driver));
+        Finish { ended, results }
     }
 
     /// How long to wait for the next thing: to the engine's next timer, and not past a seal.
@@ -395,6 +408,9 @@ impl Pulse {
                 },
                 Action::Beat(number) => self.outside.beat(number),
                 Action::Notice(notice) => {
+                    if let Some(results) = &mut self.results {
+                        results.notice(self.driver.engine(), &notice);
+                    }
                     if let Notice::Quarantined { strategy, kind, .. } = *notice {
                         let trouble = self.driver.guests().trouble(strategy).unwrap_or_default();
                         self.outside.quarantined(strategy, kind, trouble);
@@ -432,8 +448,11 @@ impl Pulse {
         }
         if state.sealed.elapsed() >= SEAL_EVERY {
             state.sealed = Instant::now();
-            self.driver.seal();
-            self.act(state);
+            // A recording's blocks end by its own time.
+            if self.player.is_none() {
+                self.driver.seal();
+                self.act(state);
+            }
             self.append(state);
             self.roll_if_due(state);
         }

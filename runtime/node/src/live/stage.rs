@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use windvane_client::Client;
 use windvane_client::budget::Lane;
-use windvane_engine::{Instrument, Surface};
+use windvane_engine::{Instrument, Surface, Time};
 use windvane_venue::Assets;
 use windvane_venue::speak::Speaker;
 
@@ -16,19 +16,28 @@ use super::account::Account;
 use super::carrier::{Carrier, venue_surface};
 use super::mailbox::Mailbox;
 use super::paper::{Links, Paper};
-use super::player::{Pace, Player};
-use super::{LiveError, Market, plan, start, streams};
+use super::player::Player;
+use super::results::Results;
+use super::{LiveError, Market, Playing, plan, start, streams};
 use crate::assembly;
 use crate::backtest::{Progress, load};
 use crate::config::{Config, InstrumentName, Latency, Mode};
-use crate::recording::Recording;
+use crate::recording::{Recording, RulesSource};
 
 /// What a run trades on.
 pub enum Stage {
     /// A venue; whose account it is, `run.mode` says.
     Venue(Client),
     /// Recordings.
-    Recordings(Vec<Recording>, Pace),
+    Recordings(Recorded),
+}
+
+/// Recordings as a market.
+pub struct Recorded {
+    recordings: Vec<Recording>,
+    /// Where the rules of each instrument come from.
+    sources: Vec<RulesSource>,
+    playing: Playing,
 }
 
 impl Stage {
@@ -41,7 +50,9 @@ impl Stage {
     ) -> Result<(Self, Vec<Instrument>), LiveError> {
         let settings = match market {
             Market::Venue(settings) => *settings,
-            Market::Recordings(pace) => return recorded(config, pace, names, assets).await,
+            Market::Recordings(playing) => {
+                return recorded(config, playing, names, assets).await;
+            }
         };
         let client = Client::new(settings)?;
         // A start must not wait for what the process before used up.
@@ -60,7 +71,7 @@ impl Stage {
     pub fn client(&self) -> Option<Client> {
         match self {
             Self::Venue(client) => Some(client.clone()),
-            Self::Recordings(..) => None,
+            Self::Recordings(_) => None,
         }
     }
 
@@ -71,19 +82,30 @@ impl Stage {
         instruments: &[Instrument],
         paper: Option<&Paper>,
     ) -> Result<Option<Player>, LiveError> {
-        let Self::Recordings(recordings, pace) = self else {
+        let Self::Recordings(recorded) = self else {
             return Ok(None);
         };
+        let (recordings, pace) = (&recorded.recordings, recorded.playing.pace);
         let feed_ns = links(config)?.feed_ns;
-        let heard = paper.map_or((windvane_engine::Time(i64::MIN), 0), Paper::heard);
-        let player = Player::new(recordings, instruments, feed_ns, *pace, heard)?;
-        if player.time() == windvane_engine::Time::NEVER {
+        let heard = paper.map_or((Time(i64::MIN), 0), Paper::heard);
+        let player = Player::new(recordings, instruments, feed_ns, pace, heard)?;
+        if player.time() == Time::NEVER {
             return Err(LiveError::Played {
                 until: crate::results::utc::utc_text(heard.0),
                 data_dir: config.run.data_dir.clone(),
             });
         }
         Ok(Some(player))
+    }
+
+    /// What a run on recordings comes to, from `start` on.
+    pub fn results(&self, config: &Config, start: Time) -> Result<Option<Results>, LiveError> {
+        let Self::Recordings(recorded) = self else {
+            return Ok(None);
+        };
+        let out = recorded.playing.out.as_ref();
+        let (recordings, sources) = (&recorded.recordings, &recorded.sources);
+        Ok(Some(Results::new(config, recordings, sources, out, start)?))
     }
 
     /// The account of this stage: `paper` is what an earlier process left of a simulated one.
@@ -178,7 +200,7 @@ fn keep_plans(config: &Config, names: &[InstrumentName], client: &Client) -> Res
 
 async fn recorded(
     config: &Config,
-    pace: Pace,
+    playing: Playing,
     names: &[InstrumentName],
     assets: &mut Assets,
 ) -> Result<(Stage, Vec<Instrument>), LiveError> {
@@ -188,7 +210,12 @@ async fn recorded(
     });
     let recordings = opened.await??;
     let market = load::resolve_instruments(config, names, &recordings, assets)?;
-    Ok((Stage::Recordings(recordings, pace), market.instruments))
+    let recorded = Recorded {
+        recordings,
+        sources: market.sources,
+        playing,
+    };
+    Ok((Stage::Recordings(recorded), market.instruments))
 }
 
 fn show(progress: Progress<'_>) {

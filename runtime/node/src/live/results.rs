@@ -1,0 +1,109 @@
+//! What a played run comes to: the rows and the summary of a backtest, from the same tally.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use windvane_driver::Driver;
+use windvane_engine::{Engine, Input, Notice, Time};
+
+use super::guests::LiveGuests;
+use crate::backtest::guests::HostedGuests;
+use crate::backtest::session::{Clock, Finished};
+use crate::backtest::summary::{self, Timing};
+use crate::backtest::tally::Tally;
+use crate::config::Config;
+use crate::recording::{Recording, RulesSource};
+use crate::results::{ResultError, Summary};
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// The results of a run on recordings, as they come.
+pub struct Results {
+    config: Config,
+    recordings: Vec<Recording>,
+    sources: Vec<RulesSource>,
+    tally: Tally,
+    next_second: Time,
+    began: Instant,
+}
+
+impl Results {
+    /// Nothing happened yet; the files go into `out`, if it is given.
+    ///
+    /// # Errors
+    /// The files cannot be made.
+    pub fn new(
+        config: &Config,
+        recordings: &[Recording],
+        sources: &[RulesSource],
+        out: Option<&PathBuf>,
+        start: Time,
+    ) -> Result<Self, ResultError> {
+        let names = crate::assembly::instrument_names(config);
+        let mut tally = crate::backtest::tally(config, &names, out.map(PathBuf::as_path))?;
+        tally.start(start);
+        Ok(Self {
+            config: config.clone(),
+            recordings: recordings.to_vec(),
+            sources: sources.to_vec(),
+            tally,
+            next_second: Time((start.0.div_euclid(SECOND_NS) + 1) * SECOND_NS),
+            began: Instant::now(),
+        })
+    }
+
+    /// A public event on its way to the engine.
+    pub fn event(&mut self, input: &Input<'_>, feed_ns: i64) {
+        self.tally.event(input);
+        self.tally.feed_latency(feed_ns);
+    }
+
+    /// What the engine tells people.
+    pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
+        self.tally.notice(engine, notice);
+    }
+
+    /// The whole second that is over next.
+    pub const fn next_second(&self) -> Time {
+        self.next_second
+    }
+
+    /// A second is over.
+    pub fn sample(&mut self, engine: &Engine) {
+        self.tally.sample(engine, self.next_second);
+        self.next_second = self.next_second.plus_ns(SECOND_NS);
+    }
+
+    /// The summary, once the files are written.
+    ///
+    /// # Errors
+    /// The files cannot be written.
+    pub fn finish(mut self, driver: Driver<LiveGuests>) -> Result<Option<Summary>, ResultError> {
+        let wall = self.began.elapsed();
+        let (engine, guests) = driver.into_parts();
+        // It is away only within a call.
+        let Some(engine) = engine else {
+            return Ok(None);
+        };
+        self.tally.end(&engine);
+        let (guests, delivered): (Vec<_>, Vec<_>) = guests.into_parts().unzip();
+        for (tally, events) in self.tally.strategies.iter_mut().zip(delivered) {
+            tally.events = events;
+        }
+        let finished = Finished {
+            engine,
+            guests: HostedGuests::new(guests),
+            tally: self.tally,
+            clock: Clock::default(),
+        };
+        let timing = Timing {
+            wall,
+            reading: std::time::Duration::ZERO,
+        };
+        let (config, recordings) = (&self.config, &self.recordings);
+        let (writer, summary) =
+            summary::summarize(config, recordings, &self.sources, finished, &timing);
+        writer.finish(&summary)?;
+        Ok(Some(summary))
+    }
+}

@@ -1,0 +1,289 @@
+//! `windvane run` with a simulated account, with real processes: on the public data of a venue and
+//! on recordings. What the engine believes is what the simulated account is, whenever it is killed;
+//! and a recording gives the same run again, which is the backtest's.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use windvane_tests::binary;
+use windvane_tests::checker;
+use windvane_tests::instance::verb_in;
+use windvane_tests::launch::Launch;
+use windvane_tests::results::Results;
+use windvane_tests::venue::Venue;
+
+/// What a log says where the engine and the simulated account did not agree.
+const DISAGREEMENTS: [&str; 4] = [
+    "a position is the venue's",
+    "a fill that the stream missed",
+    "differs from it",
+    "the venue knows no such order",
+];
+
+fn agrees(log: &str, starts: usize) {
+    for words in DISAGREEMENTS {
+        assert!(!log.contains(words), "{words}\n{log}");
+    }
+    // An empty folder: the engine learns of the start balance. Nothing is corrected later.
+    let corrected = log.matches("a balance is the venue's").count();
+    assert_eq!(corrected, 1, "{log}");
+    let ready = log.matches("to=\"ready\"").count();
+    assert!(
+        ready <= starts,
+        "{ready} times ready in {starts} starts\n{log}"
+    );
+}
+
+fn verified(data: &Path) -> Value {
+    let mut arguments: Vec<&Path> = ["replay", "--verify", "--json"].map(Path::new).to_vec();
+    arguments.push(data);
+    serde_json::from_str(&binary::succeed(&arguments)).unwrap()
+}
+
+fn is_not_empty(rows: &Value) -> bool {
+    rows.as_array().is_some_and(|rows| !rows.is_empty())
+}
+
+#[test]
+fn a_simulated_account_on_public_data_outlives_kills_to_the_last_digit() {
+    let venue = Venue::start(&["--seed", "21"]);
+    let data = venue.folder().join("paper");
+    let mut instance = Launch::paper(&venue, &data).start();
+    instance.ready();
+    assert_eq!(instance.answer("status")["mode"], "paper");
+    instance.until("positions", &is_not_empty);
+    instance.kill();
+
+    // In the middle of trading, and at once again.
+    let mut instance = Launch::paper(&venue, &data).start();
+    instance.until("status", &|status| status["epoch"] != json!(0));
+    instance.kill();
+
+    let mut instance = Launch::paper(&venue, &data).start();
+    instance.ready();
+    instance.until("orders", &is_not_empty);
+    instance.answer("halt");
+    instance.until("orders", &|orders| *orders == json!([]));
+    let asked = ["positions", "balances", "orders"];
+    let before = asked.map(|verb| instance.answer(verb));
+    let log = instance.log();
+    instance.kill();
+
+    let mut instance = Launch::paper(&venue, &data).start();
+    instance.until("status", &|status| {
+        status["state"] == "halted" && status["doubts"] == json!([])
+    });
+    assert_eq!(asked.map(|verb| instance.answer(verb)), before, "{log}");
+    agrees(&instance.log(), 4);
+    assert_eq!(instance.terminate().code(), Some(0));
+    assert_eq!(verified(&data)["equal"], true);
+    // Nothing of it was the venue's business.
+    let account = venue.account();
+    assert_eq!(account["orders"], json!([]));
+    assert_eq!(account["positions"], json!([]));
+}
+
+#[test]
+fn what_is_not_heard_fills_nothing() {
+    let venue = Venue::start(&["--seed", "22"]);
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().join("paper");
+    let mut instance = Launch::paper(&venue, &data).start();
+    instance.ready();
+    instance.until("orders", &is_not_empty);
+    drop(venue);
+    // Public data end. Whatever is sent from the next gap on finds an empty book.
+    let log = || std::fs::read_to_string(data.with_extension("log")).unwrap_or_default();
+    let begin = Instant::now();
+    while !log().contains("public events may be missed") {
+        assert!(begin.elapsed().as_secs() < 60, "{}", log());
+        std::thread::yield_now();
+    }
+    let fills = |log: &str| log.matches(" filled ").count();
+    let positions = instance.answer("positions");
+    let known = fills(&log());
+    instance.answer("flatten");
+    instance.until("orders", &|orders| *orders == json!([]));
+    assert_eq!(fills(&log()), known, "{}", log());
+    assert_eq!(instance.answer("positions"), positions);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+struct Played {
+    folder: TempDir,
+    tape: PathBuf,
+}
+
+impl Played {
+    fn new(seed: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        let tape = folder.path().join("tape.gz");
+        let out = tape.display().to_string();
+        binary::succeed([
+            "data",
+            "generate",
+            "--minutes",
+            "3",
+            "--seed",
+            seed,
+            "--out",
+            &out,
+        ]);
+        Self { folder, tape }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, name: &str, more: &[&str]) -> Output {
+        let data = format!("run.data_dir={}", self.path(name).display());
+        let (tape, out) = (self.tape.display().to_string(), self.path(name).join("out"));
+        let out = out.display().to_string();
+        let arguments = [
+            "run",
+            "--config",
+            "configs/paper.toml",
+            "--data",
+            &tape,
+            "--pace",
+            "max",
+            "--out",
+            &out,
+            "--json",
+            "--set",
+            &data,
+        ];
+        binary::run(arguments.iter().chain(more))
+    }
+
+    fn results(&self, name: &str) -> Results {
+        Results::load(&self.path(name).join("out")).unwrap()
+    }
+}
+
+fn succeeded(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_recording_gives_the_same_run_again() {
+    let played = Played::new("5");
+    let one = succeeded(&played.run("one", &[]));
+    let two = succeeded(&played.run("two", &[]));
+    assert!(one["fills"].as_u64().unwrap() > 10, "{one}");
+    assert_eq!(one["fingerprint"], two["fingerprint"]);
+    for file in ["fills.csv", "orders.csv", "equity.csv"] {
+        let read = |name: &str| std::fs::read(played.path(name).join("out").join(file)).unwrap();
+        assert_eq!(read("one"), read("two"), "{file}");
+    }
+    let findings = checker::check(&played.results("one"));
+    assert!(findings.is_empty(), "{findings:?}");
+    assert_eq!(verified(&played.path("one"))["equal"], true);
+}
+
+/// One follower, whose first order comes long after the run is ready.
+const FOLLOWER: &str = r#"
+[run]
+mode = "paper"
+
+[[strategy]]
+id = "ema"
+module = "strategies/ema_cross"
+instruments = ["futures:BTCUSDT"]
+streams = ["trade"]
+params = { qty = "0.01", fast = 20, slow = 80 }
+
+[sim]
+latency_ms = { feed = 1, order = 5 }
+"#;
+
+/// The run is not ready before it has compared its account, some milliseconds behind the first
+/// event, and the first order of a symbol waits for the dead man's switch, two ways of an order.
+/// A strategy that trades within the one, or a price that moves within the other, makes the run
+/// another one than the backtest; where neither is, they are the same to the nanosecond but for
+/// the orders that waited.
+#[test]
+fn a_recording_gives_the_fills_of_its_backtest() {
+    let played = Played::new("5");
+    let config = played.path("follower.toml");
+    std::fs::write(&config, FOLLOWER).unwrap();
+    let config = config.display().to_string();
+    let tape = played.tape.display().to_string();
+    let run = |verb: &str, name: &str, more: &[String]| {
+        let out = played.path(name).join("out").display().to_string();
+        let arguments = [verb, "--config", &config, "--data", &tape, "--out", &out];
+        let arguments = arguments.map(str::to_owned);
+        binary::succeed(arguments.iter().chain(more));
+        played.results(name).fills
+    };
+    let set = format!("run.data_dir={}", played.path("run").display());
+    let paper = run(
+        "run",
+        "run",
+        &["--pace", "max", "--set", &set].map(str::to_owned),
+    );
+    let mut backtest = run("backtest", "backtest", &[]);
+    assert!(backtest.len() >= 5, "{backtest:?}");
+    assert_eq!(paper.len(), backtest.len());
+    for (paper, backtest) in paper.iter().zip(&mut backtest) {
+        let waited = paper.time_ns - backtest.time_ns;
+        assert!((0..=20_000_000).contains(&waited), "{paper:?} {backtest:?}");
+        backtest.time_ns = paper.time_ns;
+    }
+    assert_eq!(paper, backtest);
+}
+
+#[test]
+fn a_recording_goes_on_behind_a_kill_and_is_played_once() {
+    let played = Played::new("6");
+    let data = played.path("killed");
+    // Slow enough to be killed within, fast enough to have filled by then.
+    let mut instance = Launch::playing(&played.tape, "10", &data).start();
+    instance.until("positions", &is_not_empty);
+    instance.kill();
+    let mut instance = Launch::playing(&played.tape, "20", &data).start();
+    instance.ready();
+    instance.until("orders", &is_not_empty);
+    instance.kill();
+    let instance = Launch::playing(&played.tape, "max", &data).start();
+    let log = || std::fs::read_to_string(data.with_extension("log")).unwrap();
+    let ended = instance.end_within(Duration::from_mins(2));
+    assert_eq!(ended.code(), Some(0), "{}", log());
+    agrees(&log(), 3);
+    assert_eq!(verified(&data)["equal"], true);
+
+    let again = played.run("killed", &[]);
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert_eq!(again.status.code(), Some(2), "{said}");
+    assert!(said.contains("has heard all of the recordings"), "{said}");
+    assert_eq!(verb_in(&data, "status").status.code(), Some(3));
+}
+
+#[test]
+fn a_folder_of_one_mode_is_refused_by_the_other() {
+    let played = Played::new("7");
+    succeeded(&played.run("paper", &[]));
+    let data = format!("run.data_dir={}", played.path("paper").display());
+    let live = Command::new(binary::path())
+        .current_dir(binary::root())
+        .args(["run", "--config", "configs/live-sim.toml", "--set", &data])
+        .env("WINDVANE_API_KEY", "key")
+        .env("WINDVANE_API_SECRET", "secret")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&live.stderr).into_owned();
+    assert_eq!(live.status.code(), Some(2), "{said}");
+    assert!(said.contains("holds the journal of a paper run"), "{said}");
+    let live = played.run("fresh", &["--set", "run.mode=live"]);
+    let said = String::from_utf8_lossy(&live.stderr).into_owned();
+    assert_eq!(live.status.code(), Some(2), "{said}");
+    assert!(said.contains("set run.mode = \"paper\""), "{said}");
+}
