@@ -21,6 +21,8 @@ const REST: Guest<'static> = Guest {
         (drop (call $submit (i32.const 0) (i32.const 0x10) (i64.const 100)
           (i64.sub (local.get $bid) (i64.rem_s (local.get $bid) (i64.const 1000)))
           (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
+    load: "",
+    load_refusal: "",
     imports: "",
     more: "",
 };

@@ -46,7 +46,7 @@ impl Counter {
     pub fn say(&self, reason: &str) {
         tracing::info!("{reason}");
         self.publish.send_modify(|published| {
-            Arc::make_mut(published).status.reason = reason.to_owned();
+            reason.clone_into(&mut Arc::make_mut(published).status.reason);
         });
     }
 }
