@@ -23,6 +23,8 @@ const EMPTY: Guest<'static> = Guest {
     init: "",
     refusal: "",
     on_event: "",
+    load: "",
+    load_refusal: "",
     imports: "",
     more: "",
 };

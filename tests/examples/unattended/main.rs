@@ -37,7 +37,7 @@ use windvane_tests::venue::Venue;
 /// A look at states, metrics and memory.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Everything has converged so long after the last fault.
-const REST: Duration = Duration::from_secs(60);
+const REST: Duration = Duration::from_mins(1);
 /// What the venue may refuse: an order that is asked for or cancelled and is not there, one that
 /// would have taken, a time or a weight that a fault made wrong.
 const EXPECTED: &[&str] = &[
@@ -96,7 +96,7 @@ fn main() {
         watch: Watch::default(),
         venue,
     };
-    run.until("ready", Duration::from_secs(120));
+    run.until("ready", Duration::from_mins(2));
     run.go_on(&plan);
     run.rest();
     run.compare();

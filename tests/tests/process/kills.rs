@@ -19,7 +19,7 @@ const RECOVERY: Duration = Duration::from_secs(5);
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     let text = std::env::var(variable).ok();
-    text.map_or(otherwise, |text| text.parse().expect("a number"))
+    text.map_or(otherwise, |text| text.parse().unwrap())
 }
 
 /// All 200: `WINDVANE_KILLS=200 cargo test --release -p windvane-tests --test process kills -- --nocapture`.

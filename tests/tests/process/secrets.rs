@@ -33,7 +33,7 @@ impl Canaries {
 
     fn add(&mut self, name: &str, secret: &str) {
         let bare = secret.strip_prefix("0x").unwrap_or(secret);
-        let hex: String = bare.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex::encode(bare);
         // As bytes are printed by `{:?}`.
         let list: Vec<_> = bare.bytes().map(|byte| byte.to_string()).collect();
         let spellings = [

@@ -13,7 +13,7 @@ use windvane_tests::venue::Venue;
 /// The longest that a state may take to come about; strategies are built within it, once.
 pub const PATIENCE: Duration = Duration::from_mins(4);
 /// The longest that both sides may take to agree once nothing happens any more.
-pub const REST: Duration = Duration::from_secs(60);
+pub const REST: Duration = Duration::from_mins(1);
 
 /// Writes `configs/live-sim.toml` with a third strategy, whose 200 orders rest in the book of
 /// another instrument.

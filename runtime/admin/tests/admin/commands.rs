@@ -27,6 +27,8 @@ async fn answer(instance: &mut Instance, state: State) -> Steer {
         reason: "asked by the operator".into(),
         since_ms: 5,
         pending: String::new(),
+        strategy: None,
+        changes: Vec::new(),
     };
     let (dummy, _) = tokio::sync::oneshot::channel();
     let Steer {

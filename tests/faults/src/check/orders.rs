@@ -103,7 +103,7 @@ impl Orders {
         };
         if let Asked::Trades(instrument) = &asked {
             for (number, trade, qty) in wire::trades(answer) {
-                self.traded((instrument.clone(), number), trade, qty);
+                self.traded(&(instrument.clone(), number), trade, qty);
             }
             return;
         }
@@ -182,8 +182,8 @@ impl Orders {
     }
 
     /// Account trades may tell of a fill that nothing else told of.
-    fn traded(&mut self, place: (String, i64), trade: i64, qty: Decimal) {
-        let Some(id) = self.numbers.get(&place).cloned() else {
+    fn traded(&mut self, place: &(String, i64), trade: i64, qty: Decimal) {
+        let Some(id) = self.numbers.get(place).cloned() else {
             return;
         };
         let trades = self.trades.entry(id.clone()).or_default();
