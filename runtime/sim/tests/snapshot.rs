@@ -1,5 +1,7 @@
 //! An account that outlives the process that simulates it, and one whose market is not heard.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 mod common;
 
 use common::*;
