@@ -144,7 +144,7 @@ fn measured(role: &str) {
 fn venue(line: &Path) -> Child {
     let mut venue = Command::new(env!("CARGO_BIN_EXE_windvane"))
         .args([
-            "venue", "--port", "0", "--seed", "5", "--rate", "50", "--weight", "100000",
+            "venue", "--port", "0", "--seed", "5", "--rate", "400", "--weight", "100000",
         ])
         .stdout(Stdio::piped())
         .spawn()

@@ -164,6 +164,9 @@ fn traces(venue: &Venue, api: &str) -> BTreeMap<String, Vec<u8>> {
     admin.command("/api/halt");
     venue.control_delete("/faults");
     instance.kill();
+    let records = binary::run(["journal".as_ref(), "export".as_ref(), data.as_os_str()]);
+    assert!(records.status.success(), "{records:?}");
+    found.insert("records".to_owned(), records.stdout);
     damage(&data);
     let mut again = launch.start();
     again.until_shown(
@@ -205,6 +208,7 @@ fn searched(api: &str, seed: &str) {
     let holds = |place: &str, word: &str| String::from_utf8_lossy(&traces[place]).contains(word);
     assert!(holds("answers", "windvane_info") && holds("answers", "BTCUSDT"));
     assert!(holds("answers", "HTTP/1.1 405"), "a refusal");
+    assert!(holds("records", "maker."), "ids of orders");
     assert!(holds("log", "TRACE") && holds("log", "the journal"));
     let bytes: usize = traces.values().map(Vec::len).sum();
     let panicked = holds("log", "panicked at");

@@ -138,6 +138,21 @@ impl Inbox {
         }
     }
 
+    /// Looks for the next thing without falling asleep, at most so long: to be woken takes longer
+    /// than what is waited for. Whoever else has work on this processor goes first.
+    pub fn look_out(&self, at_most: Duration) -> Option<Happened> {
+        let begin = Instant::now();
+        loop {
+            if let Ok(happened) = self.happened.try_recv() {
+                return Some(happened);
+            }
+            if begin.elapsed() >= at_most {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+    }
+
     /// The next word of the journal, if there is one.
     pub fn journal(&self) -> Option<JournalEvent> {
         self.journal.try_recv().ok()

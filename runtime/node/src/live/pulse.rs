@@ -36,6 +36,8 @@ const SEGMENT_RECORDS: u64 = 1_000_000;
 const SEGMENT_BLOCKS: u64 = 100_000;
 /// Or after so long: what strategies saved is in its head.
 const SEGMENT_AGE: Duration = Duration::from_mins(5);
+/// A disk that is well has an order's record in less.
+const LOOK_OUT: Duration = Duration::from_micros(500);
 /// After a disk failed, this often a new segment is tried.
 const ROLL_AGAIN: Duration = Duration::from_secs(1);
 /// How long `on_stop` may take.
@@ -162,8 +164,7 @@ impl Pulse {
         let mut state = State::new();
         self.act(&mut state);
         let ended = loop {
-            let pause = self.pause(&state);
-            match self.inbox.wait(pause) {
+            match self.next(&state) {
                 Waited::Happened(happened) => self.take(happened, &mut state),
                 Waited::TimeOver => {}
                 Waited::Closed => break Ended::Hurried,
@@ -186,6 +187,18 @@ impl Pulse {
         }
         let results = self.results.map(|results| results.finish(self.driver));
         Finish { ended, results }
+    }
+
+    /// The next thing. While an order waits for the disk the thread stays awake for a moment.
+    fn next(&mut self, state: &State) -> Waited {
+        let lately = |block: &Appended| block.at.elapsed() < LOOK_OUT;
+        if self.driver.waiting() > 0
+            && state.appended.back().is_some_and(lately)
+            && let Some(happened) = self.inbox.look_out(LOOK_OUT)
+        {
+            return Waited::Happened(happened);
+        }
+        self.inbox.wait(self.pause(state))
     }
 
     /// How long to wait for the next thing: to the engine's next timer, and not past a seal.
