@@ -198,7 +198,8 @@ impl Pulse {
         {
             return Waited::Happened(happened);
         }
-        self.inbox.wait(self.pause(state))
+        let pause = self.pause(state);
+        self.inbox.wait(pause)
     }
 
     /// How long to wait for the next thing: to the engine's next timer, and not past a seal.

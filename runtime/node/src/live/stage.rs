@@ -57,12 +57,14 @@ impl Stage {
         let client = Client::new(settings)?;
         // A start must not wait for what the process before used up.
         let urgent = client.in_lane(Lane::Heartbeat);
+        // First, for it says the venue's limits: by those of the documents, what the process before
+        // used may be more than there is.
+        let instruments = start::instruments(&urgent, names, assets).await?;
         if config.run.mode == Mode::Live {
             for surface in start::surfaces(names) {
                 start::clock(surface, &urgent).await;
             }
         }
-        let instruments = start::instruments(&urgent, names, assets).await?;
         keep_plans(config, names, &client)?;
         Ok((Self::Venue(client), instruments))
     }
