@@ -27,8 +27,6 @@ const EMPTY: Guest<'static> = Guest {
     load_refusal: "",
     imports: "",
     more: "",
-    load: "",
-    load_refusal: "",
 };
 
 fn replay(data: &Path, arguments: &[&str]) -> (Option<i32>, Value) {

@@ -25,8 +25,6 @@ const REST: Guest<'static> = Guest {
     load_refusal: "",
     imports: "",
     more: "",
-    load: "",
-    load_refusal: "",
 };
 
 const CONFIG: &str = r#"
