@@ -109,7 +109,7 @@ fn every_documented_metric_is_written() {
     );
     until_written(&instance, "outcome=\"renewed\"");
     fault(
-        json!({"fault": "ban", "status": 429, "retry_after_s": 1, "surface": "futures",
+        json!({"fault": "ban", "status": 429, "retry_after_s": 20, "surface": "futures",
         "count": 1}),
     );
     until_written(&instance, "windvane_budget_wait_seconds_count");

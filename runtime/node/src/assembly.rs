@@ -80,7 +80,7 @@ pub fn engine_config(
 }
 
 /// Everything beside the engine's own configuration that decides how a run goes.
-pub fn circumstances(config: &Config) -> String {
+fn circumstances(config: &Config) -> String {
     let params: Vec<_> = config
         .strategies
         .iter()

@@ -11,6 +11,7 @@ use windvane_driver::Guests;
 use windvane_engine::config::{Reconfiguration, StrategyTerms};
 use windvane_engine::{Input, StrategyId};
 
+use super::head::SavedStrategy;
 use super::pulse::{Pulse, State};
 use super::start;
 use super::steering::joined;
@@ -252,13 +253,23 @@ fn told(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<S
     changes
 }
 
+/// What instances are made of from a reload on, by what it recorded.
+pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
+    serde_json::from_str(circumstances).ok()
+}
+
 fn reconfiguration(config: &Config, pulse: &Pulse) -> Reconfiguration {
     let strategies = config.strategies.iter();
-    let module = |place: usize| {
-        let guest = pulse.driver.guests().guest(StrategyId(place as u16));
-        format!("{} {}", guest.name, hex(&guest.sha256))
-    };
-    let modules: Vec<_> = (0..config.strategies.len()).map(module).collect();
+    let guests = pulse.driver.guests();
+    let instances: Vec<_> = (0..config.strategies.len())
+        .map(|place| guests.guest(StrategyId(place as u16)))
+        .map(|guest| SavedStrategy {
+            name: guest.name.clone(),
+            sha256: guest.sha256,
+            state: None,
+            made: guest.made(),
+        })
+        .collect();
     Reconfiguration {
         limits: assembly::risk_limits(&config.risk),
         strategies: strategies
@@ -268,6 +279,7 @@ fn reconfiguration(config: &Config, pulse: &Pulse) -> Reconfiguration {
             })
             .collect(),
         on_stop: start::on_stop(config),
-        circumstances: format!("{modules:?} {}", assembly::circumstances(config)),
+        // Writing to memory cannot fail.
+        circumstances: serde_json::to_string(&instances).unwrap_or_default(),
     }
 }

@@ -22,6 +22,7 @@ use windvane_journal::{Directory, StoredSegment};
 
 use super::export::Words;
 use super::head::{Head, SavedStrategy};
+use super::reload;
 use super::replay::{Difference, ReplayError};
 use super::reread::{self, Next, Reading};
 use super::trial::Trial;
@@ -88,25 +89,13 @@ pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, Repl
         ended: None,
         result: Rerun::default(),
     };
-    let numbers = windvane_journal::segments(data_dir)?;
-    let read = |at: usize| -> Result<Option<(u32, StoredSegment, Head)>, ReplayError> {
-        let Some(&segment) = numbers.get(at) else {
-            return Ok(None);
-        };
+    for segment in windvane_journal::segments(data_dir)? {
         let stored = windvane_journal::segment(data_dir, segment)?;
         let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
-        Ok(Some((segment, stored, head)))
-    };
-    let mut at = 0;
-    let mut this = read(at)?;
-    while let Some((segment, stored, head)) = this {
-        at += 1;
-        let next = read(at)?;
-        stage.segment(segment, stored, &head, next.as_ref().map(|(.., head)| head))?;
+        stage.segment(segment, stored, &head)?;
         if stage.result.difference.is_some() && newcomer.is_none() {
             break;
         }
-        this = next;
     }
     Ok(stage.result)
 }
@@ -149,7 +138,8 @@ struct Scene<'a, 'b> {
     reading: Reading,
     words: Words,
     head: &'b Head,
-    next: Option<&'b Head>,
+    /// What a reload within the segment made instances of.
+    reloaded: Option<Vec<SavedStrategy>>,
     difference: Option<Difference>,
 }
 
@@ -159,7 +149,6 @@ impl Stage<'_> {
         segment: u32,
         stored: StoredSegment,
         head: &Head,
-        next: Option<&Head>,
     ) -> Result<(), ReplayError> {
         let engine = Engine::restore(&head.engine);
         let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
@@ -171,7 +160,7 @@ impl Stage<'_> {
             reading: Reading::new(segment, stored.blocks, head.paper.as_deref())?,
             words,
             head,
-            next,
+            reloaded: None,
             difference: None,
         };
         scene.open(base);
@@ -351,7 +340,7 @@ impl Scene<'_, '_> {
             let Some(module) = player.module.as_mut() else {
                 continue;
             };
-            if module.sha256 != saved.sha256 {
+            if module.sha256 != saved.sha256 || module.made() != saved.made {
                 let module = self.stage.module(saved);
                 self.stage.cast[place].module = module;
                 continue;
@@ -387,9 +376,14 @@ impl Scene<'_, '_> {
                     self.differ(&next, None);
                     self.feed(&next);
                 }
-                RecordedInput::Renew { strategy } => {
+                RecordedInput::Reconfigure(after) => {
+                    self.reloaded = reload::instances(&after.circumstances);
                     self.feed(&next);
-                    self.renew(*strategy);
+                }
+                RecordedInput::Renew { strategy } => {
+                    let quarantined = self.engine().fault(*strategy).is_some();
+                    self.feed(&next);
+                    self.renew(*strategy, quarantined);
                 }
                 _ => self.feed(&next),
             }
@@ -605,30 +599,24 @@ impl Scene<'_, '_> {
     }
 
     /// A strategy's module was instantiated anew: the same, or, after a reload, the one that the
-    /// next segment of the same process names.
-    fn renew(&mut self, strategy: StrategyId) {
+    /// reload named. Out of quarantine it has what it saved last, and begins without what it cannot
+    /// use of that.
+    fn renew(&mut self, strategy: StrategyId, quarantined: bool) {
         let place = usize::from(strategy.0);
-        let this = &self.head.strategies[place];
-        let epoch = self.engine().epoch();
-        let of_process = |head: &&Head| {
-            let engine = Engine::restore(&head.engine);
-            engine.is_ok_and(|engine| engine.epoch() == epoch)
-        };
-        let next = self
-            .next
-            .filter(of_process)
-            .and_then(|head| head.strategies.get(place));
-        let saved = next.filter(|next| next.name == this.name).unwrap_or(this);
-        let (module, beside) = (self.stage.module(saved), self.stage.beside(saved));
+        let reloaded = self.reloaded.as_ref().and_then(|all| all.get(place));
+        let saved = reloaded.unwrap_or(&self.head.strategies[place]).clone();
+        let (module, beside) = (self.stage.module(&saved), self.stage.beside(&saved));
         let Some(player) = self.stage.cast.get_mut(place) else {
             return;
         };
-        let state = player
-            .module
-            .as_mut()
-            .and_then(|old| old.strategy.save().ok());
+        let old = player.module.as_mut().filter(|_| !quarantined);
+        let state = old.and_then(|old| old.strategy.save().ok());
         let state = state.or_else(|| player.saved.clone());
         (player.module, player.beside) = (module, beside);
+        let unusable = self.try_begin(strategy, state.as_deref()) == Some(Err(FaultKind::State));
+        // What was tried has no effect: another instance begins.
+        self.stage.cast[place].module = self.stage.module(&saved);
+        let state = state.filter(|_| !(unusable && quarantined));
         self.begin(strategy, state.as_deref());
     }
 
