@@ -263,6 +263,11 @@ impl Scene<'_, '_> {
 
     /// Brings the modules to where they were when the segment began.
     fn open(&mut self, base: windvane_engine::record::Chain) {
+        if self.reading.peek().is_none() {
+            // A kill came before any of it was durable. Whether a process began with it or went on
+            // is not told: its states are held to nothing, and a process that follows says its own.
+            return;
+        }
         if self.reading.begins_a_process() {
             self.new_cast();
             // What was latched before is known before anything begins.
