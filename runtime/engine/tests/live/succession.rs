@@ -1,8 +1,9 @@
 //! A process that takes over from one that was killed: promise 8, without the disk.
 
 use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::{RunState, SuccessionError};
+use windvane_engine::engine::{Latch, RunState, SuccessionError};
 use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Engine, Input, OrderSeq, OrderStatus, PositionSide, Reply, Side, Surface};
@@ -102,7 +103,9 @@ fn positions_halts_and_losses_outlast_the_process() {
     account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled));
     account.handle(Input::Command(Command::Halt));
     let before = account.engine.balance(Surface::Futures, support::USDT);
-    let account = killed(account, next_config());
+    let mut account = killed(account, next_config());
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    account.live(LiveInput::Begin);
     assert_eq!(account.engine.run_state(), RunState::Halted);
     assert_eq!(
         account.engine.balance(Surface::Futures, support::USDT),
