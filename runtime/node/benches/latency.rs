@@ -92,20 +92,21 @@ fn measure(way: &str, length: Duration) {
     };
     let folder = folder.expect("a folder");
     let line = folder.path().join("venue.json");
-    let mut venue = venue(&line);
+    let venue = Process(venue(&line));
     let data = folder.path().join("data");
     let role = format!("{way}\n{}\n{}", line.display(), data.display());
     let this = std::env::current_exe().expect("this program");
-    let mut run = Command::new(this)
+    let run = Command::new(this)
         .env(ROLE, role)
         .env("WINDVANE_LOG", "warn")
         .stderr(Stdio::null())
         .spawn()
         .expect("it starts");
+    let mut run = Process(run);
     let begin = Instant::now();
     while begin.elapsed() < length {
         std::thread::sleep(Duration::from_millis(200));
-        assert!(run.try_wait().expect("its state").is_none(), "it ended");
+        assert!(run.0.try_wait().expect("its state").is_none(), "it ended");
     }
     let page = metrics(&data);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -113,8 +114,9 @@ fn measure(way: &str, length: Duration) {
     for name in ["order_latency", "journal_durable"] {
         println!("  {}", figures(&page, name));
     }
-    stop(&mut run);
-    stop(&mut venue);
+    // The run first, for it ends in order.
+    drop(run);
+    drop(venue);
 }
 
 /// The instance, in this process.
@@ -156,10 +158,23 @@ fn venue(line: &Path) -> Child {
     venue
 }
 
-fn stop(child: &mut Child) {
-    let pid = child.id().to_string();
-    let _ = Command::new("kill").args(["-TERM", &pid]).status();
-    let _ = child.wait();
+/// A process that ends with this value, whatever happens.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let pid = self.0.id().to_string();
+        let _ = Command::new("kill").args(["-TERM", &pid]).status();
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(15) {
+            if self.0.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// The metrics page of the instance.
@@ -172,9 +187,10 @@ fn metrics(data: &Path) -> String {
         "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
     )
     .expect("it is asked");
-    let mut page = String::new();
-    stream.read_to_string(&mut page).expect("a page");
-    page
+    let mut page = Vec::new();
+    // A server that closes at once may reset what was read already.
+    let _ = stream.read_to_end(&mut page);
+    String::from_utf8_lossy(&page).into_owned()
 }
 
 /// A summary in microseconds.
