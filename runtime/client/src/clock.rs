@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use windvane_venue::route::Surface;
 
@@ -100,13 +100,15 @@ impl Offset {
 pub struct LocalTime(Arc<dyn Fn() -> i64 + Send + Sync>);
 
 impl LocalTime {
-    /// The system's clock.
+    /// The system's clock, read once and then counted: whoever sets it later changes nothing here.
+    /// Stamps and nonces follow the venue's clock, which is read again and again; a jump between
+    /// two readings would put them outside of its window, and nonces never come back.
     pub fn system() -> Self {
-        Self::from_fn(|| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH);
-            since.map_or(0, |since| {
-                i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-            })
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let (base, started) = (since.unwrap_or_default(), Instant::now());
+        Self::from_fn(move || {
+            let now = base + started.elapsed();
+            i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
         })
     }
 

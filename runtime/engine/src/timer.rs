@@ -72,6 +72,15 @@ impl Timers {
         self.by_time.first().copied()
     }
 
+    /// Takes this timer, if it is due.
+    pub fn take_if_due(&mut self, timer: Timer, now: Time) -> bool {
+        let due = self.by_timer.get(&timer).is_some_and(|time| *time <= now);
+        if due {
+            self.cancel(timer);
+        }
+        due
+    }
+
     /// Takes the next timer that is due.
     pub fn take_due(&mut self, now: Time) -> Option<Timer> {
         let (time, timer) = self.next()?;

@@ -10,6 +10,9 @@ use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
 /// After the faults have ended, everything converges within this.
 pub const CONVERGE_NS: i64 = 60_000_000_000;
+/// With nonces an order that was lost may arrive for a minute and a margin, and is asked for until
+/// then: nothing can converge before.
+const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
 
 /// A kind of fault, as `--only` and `--without` name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -229,6 +232,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
             }
         }
     }
+    let v3 = random.chance(100_000);
     Terms {
         seed,
         strategies,
@@ -243,14 +247,14 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         renew_ms: countdown_ms / 3,
         reconcile_ms: 10_000 + 5_000 * random.below(3),
         recv_window_ms: 5_000,
-        v3: random.chance(100_000),
+        v3,
         on_start: if random.chance(300_000) {
             "cancel"
         } else {
             "adopt"
         }
         .to_owned(),
-        converge_ns: CONVERGE_NS,
+        converge_ns: if v3 { CONVERGE_NONCES_NS } else { CONVERGE_NS },
     }
 }
 

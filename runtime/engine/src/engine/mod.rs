@@ -400,6 +400,11 @@ impl Engine {
     }
 
     fn fire_timers(&mut self) {
+        // After a stop everything is due at once. The age of all evidence is looked at first, so
+        // that nothing is renewed on evidence from before.
+        if self.timers.take_if_due(Timer::Watch, self.now) {
+            self.watch();
+        }
         while let Some(timer) = self.timers.take_due(self.now) {
             match timer {
                 Timer::Strategy { strategy, token } => {

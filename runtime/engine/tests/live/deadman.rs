@@ -176,6 +176,24 @@ fn renewal_stops_while_the_journal_stalls_and_orders_are_in_doubt_when_it_lapses
 }
 
 #[test]
+fn after_a_stop_nothing_is_renewed_on_evidence_from_before() {
+    let mut account = ready();
+    account.rest();
+    for _ in 0..10 {
+        account.pass(999);
+        account.alive();
+    }
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    // It is tried again in half a second, before the age of the evidence is looked at next.
+    account.countdown_reply(Outcome::Refused(Refusal {
+        code: -1021,
+        msg: String::new(),
+    }));
+    account.pass(60_000);
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
 fn renewal_stops_while_the_stream_is_down() {
     let mut account = ready();
     account.rest();

@@ -255,7 +255,7 @@ impl Process {
         let head = pulse::head(engine.snapshot(), states.clone(), &modules);
         self.outs
             .push_back(Out::Begin(head.to_bytes(), engine.chain()));
-        let base_ns = (self.wall_us * 1_000).max(engine.now().0);
+        let base_ns = (self.set_us * 1_000).max(engine.now().0);
         let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
         let started = driver.start(Time(base_ns), &states);
         started.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;

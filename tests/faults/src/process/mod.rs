@@ -164,7 +164,12 @@ pub struct Process {
     depth_again: Vec<(i64, InstrumentId)>,
     outs: VecDeque<Out>,
     now_ns: i64,
+    /// The client's clock: the wall's at the start, then counted.
     wall_us: i64,
+    /// The wall's clock, as somebody may have set it.
+    set_us: i64,
+    /// Wall less true time at the start.
+    counted_from_ns: i64,
     /// Why it cannot go on: a bug, of the runtime or of this simulator.
     pub broken: Option<String>,
 }
@@ -189,6 +194,8 @@ impl Process {
             outs: VecDeque::new(),
             now_ns,
             wall_us: wall_ns / 1_000,
+            set_us: wall_ns / 1_000,
+            counted_from_ns: wall_ns - now_ns,
             broken: None,
             setup,
         };
@@ -198,7 +205,8 @@ impl Process {
 
     /// Something happened; `now_ns` never runs backwards, the wall's clock may.
     pub fn handle(&mut self, now_ns: i64, wall_ns: i64, happened: In) {
-        (self.now_ns, self.wall_us) = (now_ns, wall_ns / 1_000);
+        (self.now_ns, self.set_us) = (now_ns, wall_ns / 1_000);
+        self.wall_us = (now_ns + self.counted_from_ns) / 1_000;
         match happened {
             In::Answer(id, answer) => self.heard(id, answer),
             In::Opened(key, link) => self.stream(key, sans_io::Input::Opened(link)),

@@ -219,7 +219,8 @@ impl World {
             let answered = self
                 .venue
                 .request(flight.surface, &flight.prepared, self.now_ns);
-            if let Some(answer) = answered.0 {
+            // A switch of the venue's own (a ban) refuses in its name.
+            if let Some(answer) = answered.0.or_else(|| answered.1.clone()) {
                 self.see(Seen::Answered {
                     request,
                     copy,
