@@ -173,7 +173,8 @@ impl Orders {
         let key = (strategy.to_owned(), instrument.clone());
         let signed = if own.placed.buys { more } else { -more };
         *self.positions.entry(key).or_default() += signed;
-        if report.is_final() {
+        let complete = own.executed >= own.placed.qty && !own.placed.qty.is_zero();
+        if report.is_final() || complete {
             self.end(&report.id);
         } else if was_refused {
             // It came after all: a request that a link doubled, or one that came late.
