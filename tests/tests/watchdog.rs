@@ -134,6 +134,14 @@ impl Drop for Stage {
     }
 }
 
+/// The orders of a list that are of the strategy.
+fn own(orders: &Value) -> Vec<&Value> {
+    let orders = orders.as_array().unwrap().iter();
+    orders
+        .filter(|order| order["strategy"] == "rests")
+        .collect()
+}
+
 #[test]
 fn a_run_that_is_killed_leaves_no_spot_order() {
     let stage = Stage::new("41", 3);
@@ -170,8 +178,8 @@ fn a_run_that_is_stopped_loses_its_orders_and_trades_on_afterwards() {
     stage.until("new orders rest", &|own| own == 3);
     assert_eq!(stage.accepted(), accepted + 3);
     instance.until("orders", &|orders| {
-        let orders = orders.as_array().unwrap();
-        orders.len() == 3 && orders.iter().all(|order| order["status"] == "NEW")
+        let own = own(orders);
+        own.len() == 3 && own.iter().all(|order| order["status"] == "NEW")
     });
     assert_eq!(instance.terminate().code(), Some(0));
     assert_eq!(stage.open(), ["web_a"]);
@@ -196,7 +204,7 @@ fn a_watchdog_that_is_killed_is_replaced_and_no_order_leaves_meanwhile() {
     let cancel = json!({"act": "cancel", "surface": "spot", "symbol": "BTCUSDT",
         "client_order_id": rests});
     stage.venue.control("/act", &cancel);
-    instance.until("orders", &|orders| orders.as_array().unwrap().len() == 2);
+    instance.until("orders", &|orders| own(orders).len() == 2);
     wait("another begins", || {
         let now = watchdogs::of(stage.launch.data());
         now.len() == 1 && now != first
