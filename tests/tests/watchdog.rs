@@ -43,6 +43,7 @@ interval_ms = 5000
 
 [[strategy]]
 id = "rests"
+module = "rests.wasm"
 instruments = ["spot:BTCUSDT"]
 streams = ["book"]
 "#;
