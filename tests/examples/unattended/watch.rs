@@ -123,10 +123,9 @@ impl Watch {
         println!("  resident memory every 30 s, KB: {:?}", self.memory);
     }
 
-    /// Memory after the first third of the run, and at its end. Before, the journal's cache fills
-    /// and the orders that are remembered become as many as they may.
+    /// Memory after the first fifth of the run, and at its end.
     pub fn memory(&self) -> Option<(u64, u64)> {
-        let early = self.memory.get(self.memory.len() / 3)?;
+        let early = self.memory.get(self.memory.len() / 5)?;
         Some((*early, *self.memory.last()?))
     }
 }
