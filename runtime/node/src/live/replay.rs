@@ -123,7 +123,7 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
 /// says with what was heard of it.
 #[derive(Debug, Default)]
 pub struct Replay {
-    expected: VecDeque<Block>,
+    pairs: Pairs,
     /// The simulated account.
     pub paper: Option<Paper>,
     /// The first record that came out otherwise.
@@ -161,20 +161,42 @@ impl Replay {
         if engine.chain().next_block == block.number {
             engine.seal();
         }
-        self.expected.push_back(block);
-        while let Some(made) = engine.poll_block() {
-            let Some(recorded) = self.expected.pop_front() else {
-                // Blocks that a kill kept from the disk.
-                break;
-            };
-            if self.difference.is_none() && made.hash != recorded.hash {
-                self.difference = Some(difference(&recorded, &made));
-            }
-        }
+        self.pairs.recorded(block);
+        self.pairs.made(std::iter::from_fn(|| engine.poll_block()));
+        let difference = self.pairs.difference();
+        self.difference = self.difference.take().or(difference);
     }
 }
 
-pub(super) fn difference(recorded: &Block, made: &Block) -> Difference {
+/// Recorded blocks and those made again, one against the other in their order. One input may end
+/// several blocks, so that some are made before the recorded ones are read. What is left at the
+/// end was kept from the disk by a kill.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    recorded: VecDeque<Block>,
+    made: VecDeque<Block>,
+}
+
+impl Pairs {
+    pub(super) fn recorded(&mut self, block: Block) {
+        self.recorded.push_back(block);
+    }
+
+    pub(super) fn made(&mut self, blocks: impl IntoIterator<Item = Block>) {
+        self.made.extend(blocks);
+    }
+
+    /// The first difference between those that are there on both sides, which are taken away.
+    pub(super) fn difference(&mut self) -> Option<Difference> {
+        let both = self.recorded.len().min(self.made.len());
+        let mut pairs = self.recorded.drain(..both).zip(self.made.drain(..both));
+        let differ = |(recorded, made): &(Block, Block)| recorded.hash != made.hash;
+        let first = pairs.find(differ);
+        first.map(|(recorded, made)| difference(&recorded, &made))
+    }
+}
+
+fn difference(recorded: &Block, made: &Block) -> Difference {
     let read = |block: &Block| -> Vec<String> {
         let records = codec::decode(&block.bytes).flatten();
         records.map(|record| format!("{record:?}")).collect()
@@ -248,6 +270,23 @@ mod tests {
         }
         assert_eq!(replay.difference, None);
         assert_eq!(engine.chain(), end);
+    }
+
+    #[test]
+    fn blocks_that_were_made_ahead_wait_for_the_recorded_ones() {
+        let (_, blocks, _) = lived();
+        let mut pairs = Pairs::default();
+        let mut made = blocks.clone();
+        pairs.recorded(blocks[0].clone());
+        pairs.made(made.drain(..3));
+        assert_eq!(pairs.difference(), None);
+        for block in &blocks[1..3] {
+            pairs.recorded(block.clone());
+            assert_eq!(pairs.difference(), None);
+        }
+        pairs.recorded(blocks[3].clone());
+        pairs.made(made.drain(1..2));
+        assert_eq!(pairs.difference().map(|it| it.block), Some(3));
     }
 
     #[test]

@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 
 use windvane_engine::codec::{self, RecordBody, RecordedInput};
 use windvane_engine::live::LiveInput;
-use windvane_engine::record::Block;
 use windvane_engine::{Engine, Time};
 use windvane_journal::Blocks;
 
 use super::paper::{Otherwise, Paper};
-use super::replay::{Difference, ReplayError, difference};
+use super::replay::{Difference, Pairs, ReplayError};
 
 /// An input with its place.
 #[derive(Clone, Debug)]
@@ -30,7 +29,7 @@ pub struct Next {
 pub struct Reading {
     blocks: Blocks,
     ready: VecDeque<Next>,
-    expected: VecDeque<Block>,
+    pairs: Pairs,
     paper: Option<Paper>,
     last_block: Option<u64>,
     counts: (u64, u64),
@@ -48,7 +47,7 @@ impl Reading {
         Ok(Self {
             blocks,
             ready: VecDeque::new(),
-            expected: VecDeque::new(),
+            pairs: Pairs::default(),
             paper: paper.map(read).transpose()?,
             last_block: None,
             counts: (0, 0),
@@ -89,7 +88,7 @@ impl Reading {
             }
         }
         self.last_block = Some(block.number);
-        self.expected.push_back(block);
+        self.pairs.recorded(block);
         true
     }
 
@@ -155,15 +154,9 @@ impl Reading {
 
     /// Holds the blocks that were made against those that were recorded.
     pub fn compare(&mut self, engine: &mut Engine) {
-        while let Some(made) = engine.poll_block() {
-            let Some(recorded) = self.expected.pop_front() else {
-                // Blocks that a kill kept from the disk.
-                return;
-            };
-            if self.difference.is_none() && made.hash != recorded.hash {
-                self.difference = Some(difference(&recorded, &made));
-            }
-        }
+        self.pairs.made(std::iter::from_fn(|| engine.poll_block()));
+        let difference = self.pairs.difference();
+        self.difference = self.difference.take().or(difference);
     }
 }
 
