@@ -19,7 +19,7 @@ use crate::timer::Timer;
 use crate::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 
 use super::Engine;
-use super::session::Doubt;
+use super::session::{Doubt, Line};
 
 /// From the first read to the second, where the source is the order book's own.
 const READ_AGAIN_MS: i64 = 250;
@@ -53,6 +53,14 @@ pub(super) struct Round {
     trades_for: Option<Vec<Adjustment>>,
 }
 
+impl Line {
+    /// Ends the running round without a result; what it asked may be answered later.
+    pub(super) fn give_up_round(&mut self) {
+        let round = std::mem::take(&mut self.round);
+        self.given_up.extend(round.asked);
+    }
+}
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 enum Step {
     #[default]
@@ -68,10 +76,8 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        line.round = Round {
-            step: Step::Orders,
-            ..Round::default()
-        };
+        line.give_up_round();
+        line.round.step = Step::Orders;
         self.ask_next(surface);
     }
 
@@ -95,6 +101,12 @@ impl Engine {
         let overdue = |(_, at): &(Subject, Time)| now > at.plus_ms(ANSWER_MS);
         if line.round.asked.as_ref().is_some_and(overdue) {
             line.round.asked = None;
+            self.ask_next(surface);
+            return;
+        }
+        let before = line.given_up.len();
+        line.given_up.retain(|question| !overdue(question));
+        if line.given_up.len() < before {
             self.ask_next(surface);
         }
     }
@@ -124,6 +136,10 @@ impl Engine {
             }
         };
         if let Some(line) = self.line_mut(surface) {
+            // An answer does not say which of two equal questions it is for.
+            if line.given_up.iter().any(|(asked, _)| *asked == subject) {
+                return;
+            }
             line.round.asked = Some((subject, now));
             line.round.events_when_asked = line.events;
         }
@@ -145,6 +161,12 @@ impl Engine {
             return;
         };
         // An answer to what an earlier round asked says nothing of this one.
+        let of_earlier = line.given_up.iter().position(|(asked, _)| asked == subject);
+        if let Some(place) = of_earlier {
+            line.given_up.remove(place);
+            self.ask_next(surface);
+            return;
+        }
         if line.round.asked.is_none_or(|(asked, _)| asked != *subject) {
             return;
         }

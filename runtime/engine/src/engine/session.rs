@@ -17,7 +17,7 @@ use crate::order::Surface;
 use crate::order_state::OrderState;
 use crate::planted;
 use crate::timer::Timer;
-use crate::truth::AccountTruth;
+use crate::truth::{AccountTruth, Subject};
 
 use super::deadman::Countdown;
 use super::reconcile::Round;
@@ -106,6 +106,8 @@ pub(super) struct Line {
     /// User events so far.
     pub(super) events: u64,
     pub(super) round: Round,
+    /// Questions of rounds that were given up, which may still be answered, and when they left.
+    pub(super) given_up: Vec<(Subject, Time)>,
     /// The end of the last round that left nothing unexplained, since the stream came up.
     pub(super) clean: Option<Time>,
     /// The venue answers account trades here.
@@ -260,7 +262,7 @@ impl Engine {
         };
         line.stream_up = false;
         line.clean = None;
-        line.round = Round::default();
+        line.give_up_round();
         self.timers.cancel(Timer::Reconcile { surface });
         self.set_doubt(Doubt::Stream(surface), true);
     }

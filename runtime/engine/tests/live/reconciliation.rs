@@ -467,3 +467,33 @@ fn an_account_event_whose_fill_does_not_come_is_looked_into() {
         Some(Subject::OpenOrders { surface: FUTURES })
     ));
 }
+
+#[test]
+fn an_answer_to_a_question_from_before_the_stream_came_up_is_no_evidence() {
+    let mut account = ready();
+    account.wait(31);
+    let before = account.take_question().unwrap();
+    assert_eq!(before, Subject::OpenOrders { surface: FUTURES });
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    assert_eq!(account.take_question(), None, "its answer could be either");
+    account.tell(before, Truth::OpenOrders(Vec::new()));
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    let anew = account.take_question().unwrap();
+    assert_eq!(anew, before, "asked since the stream is up");
+    account.tell(anew, Truth::OpenOrders(Vec::new()));
+    account.sync();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_question_from_before_that_is_never_answered_does_not_hold_a_round_up_for_ever() {
+    let mut account = ready();
+    account.wait(31);
+    account.take_question().unwrap();
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    account.wait(32);
+    account.sync();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
