@@ -62,6 +62,12 @@ impl Engine {
         live.countdowns.get(usize::from(instrument.0))?.until
     }
 
+    /// Whether an order of a futures symbol that leaves now would rest without a running timer.
+    pub fn has_lapsed(&self, instrument: InstrumentId) -> bool {
+        let futures = self.instrument(instrument).map(|it| it.surface) == Some(Surface::Futures);
+        futures && self.live.is_some() && self.covered_until(instrument).is_none()
+    }
+
     /// Sends a new order, or holds it until its symbol is covered.
     pub(super) fn send_or_hold(&mut self, seq: OrderSeq, record: u64) {
         let Some(order) = self.orders.live(seq) else {
@@ -89,10 +95,17 @@ impl Engine {
             return;
         }
         countdown.held.push((seq, record));
+        let healthy = live.healthy(Surface::Futures) || planted!(RenewUnhealthy);
         if let Some(order) = self.orders.known_mut(seq) {
             order.held = true;
         }
-        self.arm(instrument);
+        if healthy {
+            self.arm(instrument);
+        } else {
+            // Nothing is armed on doubt: the order waits a moment for health, or is refused.
+            let at = now.plus_ms(WITHHELD_MS);
+            self.timers.set(at, Timer::Renew { instrument });
+        }
     }
 
     pub(super) fn send_order(&mut self, seq: OrderSeq, record: u64) {
@@ -254,6 +267,9 @@ impl Engine {
             self.arm(instrument);
         } else if waited_for {
             self.refuse_held(instrument);
+            // What rests counts on the timer still: it is renewed once health is back.
+            self.timers
+                .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
         } else if !armed {
         } else if !sent {
             self.ask_countdown(instrument, 0);

@@ -4,9 +4,9 @@ use windvane_engine::effect::HeartbeatNotice;
 use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::Refusal;
-use windvane_engine::{Notice, OrderStatus, Outcome, Request, Side, Surface};
+use windvane_engine::{Notice, OrderStatus, OrderTerms, Outcome, Request, Side, Surface};
 
-use super::support::{Account, BTC, MM, limit, report, update};
+use super::support::{Account, BTC, MM, fill, limit, report, update};
 use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
 
 fn heartbeats(account: &Account) -> Vec<HeartbeatNotice> {
@@ -267,4 +267,62 @@ fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
     }
     assert_eq!(account.engine.covered_until(BTC), None);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+/// An account that holds a position, without orders and without a timer.
+fn holding() -> Account {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    for _ in 0..12 {
+        account.pass(999);
+        account.alive();
+        account.confirm_countdowns();
+    }
+    assert!(account.engine.covered_until(BTC).is_none());
+    account.sent.clear();
+    account
+}
+
+fn reducing() -> OrderTerms {
+    let mut terms = limit(Side::Sell, 1010, 1);
+    terms.reduce_only = true;
+    terms
+}
+
+#[test]
+fn a_reducing_order_arms_nothing_while_health_is_in_doubt() {
+    let mut account = holding();
+    account.live(LiveInput::Journal { healthy: false });
+    let order = account.submit(MM, reducing());
+    assert!(account.engine.order(order).is_some(), "it waits");
+    account.pass(999);
+    assert_eq!((account.take_countdown(), account.places()), (None, 0));
+    assert!(account.engine.order(order).is_none(), "it is refused");
+}
+
+#[test]
+fn a_reducing_order_waits_a_moment_for_health() {
+    let mut account = holding();
+    account.live(LiveInput::Journal { healthy: false });
+    account.submit(MM, reducing());
+    assert_eq!(account.take_countdown(), None);
+    account.live(LiveInput::Journal { healthy: true });
+    account.pass(999);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 1);
+}
+
+#[test]
+fn a_symbol_whose_timer_ran_out_or_never_ran_has_lapsed() {
+    let mut account = ready();
+    assert!(account.engine.has_lapsed(BTC));
+    account.rest();
+    assert!(!account.engine.has_lapsed(BTC));
+    for _ in 0..30 {
+        account.pass(999);
+    }
+    assert!(account.engine.has_lapsed(BTC), "nothing renewed it");
 }
