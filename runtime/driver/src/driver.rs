@@ -210,8 +210,20 @@ impl<G: Guests> Driver<G> {
     /// The journal is durable up to this record: orders that waited for it leave.
     pub fn durable(&mut self, record: u64) {
         for request in self.outbox.release(record) {
+            if self.is_too_late(&request) {
+                continue;
+            }
             self.actions.push_back(Action::Request(request));
         }
+    }
+
+    /// Whether an order waited for the journal until its symbol's countdown had lapsed. The engine
+    /// holds its outcome for unknown since then: the venue, asked, does not know it, and it ends.
+    fn is_too_late(&self, request: &Request) -> bool {
+        let (Request::Place(order), Some(engine)) = (request, &self.engine) else {
+            return false;
+        };
+        engine.has_lapsed(order.terms.instrument)
     }
 
     /// Ends the running block, so that what was recorded becomes durable soon.
