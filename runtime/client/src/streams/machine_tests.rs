@@ -366,6 +366,29 @@ fn pauses_between_attempts_grow_and_obey_the_venue() {
 }
 
 #[test]
+fn pauses_begin_anew_after_a_connection_that_lasted() {
+    let mut bench = Bench::new(rules(false, 0));
+    let mut pause_after = |lived_ms: u64| {
+        let link = *bench.open.last().unwrap();
+        let from = bench.done.len();
+        bench.input(Input::Opened(link));
+        let until_ms = bench.now_ms + lived_ms;
+        bench.good_venue(from, until_ms);
+        bench.input(Input::Closed(link));
+        let cut_ms = bench.now_ms;
+        while bench.open.is_empty() {
+            let due = bench.machine.timeout_ms(bench.now_ms);
+            bench.pass(due);
+        }
+        bench.now_ms - cut_ms
+    };
+    let cuts: Vec<u64> = (0..10).map(|_| pause_after(1_000)).collect();
+    assert!(cuts.iter().all(|pause| *pause <= 30_000), "{cuts:?}");
+    assert!(cuts[9] >= 15_000, "{cuts:?}");
+    assert!(pause_after(60_000) <= 500);
+}
+
+#[test]
 fn a_venue_that_answers_no_command_but_sends_frames_is_subscribed() {
     let mut bench = Bench::new(rules(false, 1));
     bench.input(Input::Opened(0));
