@@ -76,6 +76,8 @@ fn every_documented_metric_is_written() {
     let fault = |what: Value| venue.control("/faults", &what);
 
     until_written(&instance, "windvane_fills_total");
+    // An order that waited for its countdown follows from no market event; a later one does.
+    until_written(&instance, "windvane_order_latency_seconds_count");
     until_written(
         &instance,
         "windvane_quarantines_total{strategy=\"faulty\",fault=\"trap\"}",
