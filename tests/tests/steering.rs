@@ -237,6 +237,30 @@ fn a_reload_takes_all_or_nothing() {
 }
 
 #[test]
+fn what_a_strategy_saves_at_an_orderly_end_is_there_at_the_next_start() {
+    let venue = Venue::start(&["--seed", "29"]);
+    let own = Own::new(venue.folder());
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    assert_eq!(instance.terminate().code(), Some(0));
+
+    // Only one that is given a state can refuse it.
+    let picky = Guest {
+        load_refusal: "this is not mine",
+        ..ARMED
+    };
+    picky.write(&own.module);
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    let shown = until_state(&mut instance, "steered", "quarantined");
+    assert_eq!(shown["fault"], "state");
+    assert_eq!(instance.terminate().code(), Some(0));
+    let verified = windvane_tests::binary::run(["replay", data.to_str().unwrap(), "--verify"]);
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+#[test]
 fn limits_of_a_reload_bind_at_once() {
     let venue = Venue::start(&["--seed", "24"]);
     let data = venue.folder().join("data");

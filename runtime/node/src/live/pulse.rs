@@ -181,6 +181,7 @@ impl Pulse {
         self.act(&mut state);
         if ended == Ended::Stopped {
             self.outside.let_watchdog_go();
+            self.save_last(&mut state);
         }
         if let Err(failure) = self.journal.close() {
             tracing::error!(%failure, "the last records may not be durable");
@@ -517,9 +518,24 @@ impl Pulse {
         }
         let (engine, states) = self.driver.snapshot();
         self.act(state);
-        if !state.failed && !state.behind.is_empty() {
+        if state.failed || state.behind.is_empty() {
+            self.roll(engine, states, state);
+        }
+    }
+
+    /// The last segment of an orderly end holds nothing but what strategies save: the next start
+    /// gives it back to them.
+    fn save_last(&mut self, state: &mut State) {
+        let (engine, states) = self.driver.snapshot();
+        self.act(state);
+        if state.failed || !state.behind.is_empty() {
+            tracing::warn!("the journal has no room: strategies go on from what they saved before");
             return;
         }
+        self.roll(engine, states, state);
+    }
+
+    fn roll(&mut self, engine: Vec<u8>, states: Vec<Option<Vec<u8>>>, state: &mut State) {
         state.rolled = Instant::now();
         let made = self.driver.guests().made();
         let head = head(engine, states, &self.outside.modules, made, &self.account);
