@@ -53,7 +53,8 @@ struct Arguments {
     /// With --seed: everything that was seen is written here.
     #[arg(long)]
     log: Option<PathBuf>,
-    /// Modules that were built before: a folder with `market_maker.wasm` and `ema_cross.wasm`.
+    /// Modules that were built before: a folder with `market_maker.wasm`, `ema_cross.wasm` and
+    /// `greedy.wasm`.
     #[arg(long)]
     modules: Option<PathBuf>,
     /// Plants this bug (feature `planted`).

@@ -13,6 +13,11 @@ pub const CONVERGE_NS: i64 = 60_000_000_000;
 /// With nonces an order that was lost may arrive for a minute and a margin, and is asked for until
 /// then: nothing can converge before.
 const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
+/// Where account trades are not told, user events come late so often, and by so much: later than a
+/// fill is waited for before it is made up from its order's totals.
+const LATE_UNTOLD_PPM: u32 = 20_000;
+/// Milliseconds.
+const LATE_UNTOLD_MS: i64 = 9_000;
 
 /// A kind of fault, as `--only` and `--without` name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,11 +66,16 @@ pub enum Kind {
     Keys,
     /// The operator pauses, halts and resumes.
     Operator,
+    /// The venue does not tell account trades, and some user events come seconds late.
+    Untold,
+    /// A strategy orders as much as its limits allow, whatever is unknown. No fault of anybody, but
+    /// chosen like one.
+    Greedy,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 22] = [
+    pub const ALL: [(Self, &'static str); 24] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -88,6 +98,8 @@ impl Kind {
         (Self::Others, "others"),
         (Self::Keys, "keys"),
         (Self::Operator, "operator"),
+        (Self::Untold, "untold"),
+        (Self::Greedy, "greedy"),
     ];
 
     /// The kind with this name.
@@ -112,6 +124,11 @@ impl Choice {
     fn allows(&self, kind: Kind) -> bool {
         let wanted = self.only.is_empty() || self.only.contains(&kind);
         wanted && !self.none && !self.without.contains(&kind)
+    }
+
+    /// Whether a kind comes up in a life; one that is named does.
+    fn takes(&self, kind: Kind, drawn: bool) -> bool {
+        (drawn || self.only.contains(&kind)) && self.allows(kind)
     }
 }
 
@@ -170,6 +187,8 @@ pub struct Faults {
     pub keys_s: u32,
     /// Period of commands of the operator.
     pub operator_s: u32,
+    /// Account trades are refused.
+    pub untold: bool,
 }
 
 /// Everything that a seed draws before its life begins.
@@ -189,14 +208,62 @@ impl Mix {
     /// The mix of a seed.
     pub fn draw(seed: u64, choice: &Choice) -> Self {
         let mut random = Random::of(seed, "mix");
-        let terms = terms(seed, &mut random);
+        let mut kinds = Random::of(seed, "kinds");
+        let untold = choice.takes(Kind::Untold, kinds.chance(150_000));
+        let greedy = choice.takes(Kind::Greedy, kinds.chance(200_000));
+        let mut terms = terms(seed, &mut random);
+        let mut config = config(&terms, &mut random);
+        if greedy {
+            terms.strategies.push(greedy_terms(&mut kinds));
+            write_greedy(&mut config, &terms.strategies, &mut kinds);
+        }
+        let per_second = 2 + random.below(4) as u32;
+        let mut faults = faults(&mut random, choice);
+        if untold {
+            faults.untold = true;
+            faults.event_late_ppm = faults.event_late_ppm.max(LATE_UNTOLD_PPM);
+            faults.event_late_ms = LATE_UNTOLD_MS;
+        }
         Self {
-            config: config(&terms, &mut random),
-            per_second: 2 + random.below(4) as u32,
-            faults: faults(&mut random, choice),
             terms,
+            config,
+            per_second,
+            faults,
         }
     }
+}
+
+/// A strategy that orders up to limits so tight that one order more is over them.
+fn greedy_terms(random: &mut Random) -> StrategyTerms {
+    let most = random.pick(&["700", "1300", "1900"]).copied();
+    StrategyTerms {
+        id: "gr0".to_owned(),
+        module: "greedy".to_owned(),
+        instruments: vec!["futures:BTCUSDT".to_owned()],
+        limits: LimitTerms {
+            max_position_notional: most.map(str::to_owned),
+            max_open_orders: random.chance(300_000).then_some(3),
+            ..LimitTerms::default()
+        },
+    }
+}
+
+/// Its part of the configuration file.
+fn write_greedy(text: &mut String, strategies: &[StrategyTerms], random: &mut Random) {
+    let Some(strategy) = strategies.last() else {
+        return;
+    };
+    let distance = random.between(1, 8);
+    let pace_ms = random.between(200, 3_000);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "\n[[strategy]]\nid = \"{}\"\nmodule = \"strategies/greedy\"\ninstruments = [\"{}\"]\n\
+         streams = [\"book\"]\non_fault = \"cancel\"\n\n[strategy.params]\nqty = \"0.01\"\n\
+         distance_ticks = {distance}\npace_ms = {pace_ms}\n\n[strategy.limits]\n",
+        strategy.id, strategy.instruments[0],
+    );
+    limits(text, &strategy.limits);
 }
 
 fn terms(seed: u64, random: &mut Random) -> Terms {
@@ -368,8 +435,7 @@ fn faults(random: &mut Random, choice: &Choice) -> Faults {
     let mut on = |kind| {
         let drawn = random.chance(500_000);
         let figure = random.below(1_000_000);
-        let named = choice.only.contains(&kind);
-        ((drawn || named) && choice.allows(kind)).then_some(figure as u32)
+        choice.takes(kind, drawn).then_some(figure as u32)
     };
     // From a share, or a period, of rare to one of often.
     let share = |drawn: Option<u32>, most: u32| drawn.map_or(0, |d| 500 + d / 100 * most / 10_000);
@@ -408,5 +474,6 @@ fn faults(random: &mut Random, choice: &Choice) -> Faults {
         others_s: period(on(Kind::Others), 20, 600),
         keys_s: period(on(Kind::Keys), 200, 1_800),
         operator_s: period(on(Kind::Operator), 300, 1_800),
+        untold: false,
     }
 }

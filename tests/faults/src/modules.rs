@@ -8,8 +8,13 @@ use windvane::build;
 use windvane::strategies::{Guest, Made, host};
 use windvane_host::{Host, Limits};
 
-/// The samples that live here.
-const NAMES: [&str; 2] = ["market_maker", "ema_cross"];
+/// The modules that live here, and their folders: two samples, and one of our own that orders as much
+/// as it may.
+const NAMES: [(&str, &str); 3] = [
+    ("market_maker", "../../strategies/market_maker"),
+    ("ema_cross", "../../strategies/ema_cross"),
+    ("greedy", "greedy"),
+];
 
 /// What each is granted.
 const CAPABILITIES: [&str; 6] = ["orders", "account", "market", "timers", "log", "plot"];
@@ -18,9 +23,9 @@ const CAPABILITIES: [&str; 6] = ["orders", "account", "market", "timers", "log",
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
     /// One does not build.
-    #[error("strategies/{name}: {source}")]
+    #[error("module {name}: {source}")]
     Build {
-        /// Its folder.
+        /// Its name.
         name: &'static str,
         /// Why.
         source: windvane::build::BuildError,
@@ -34,9 +39,9 @@ pub enum ModulesError {
         source: std::io::Error,
     },
     /// One is no strategy.
-    #[error("strategies/{name}: {source}")]
+    #[error("module {name}: {source}")]
     Load {
-        /// Its folder.
+        /// Its name.
         name: String,
         /// Why.
         source: windvane_host::LoadError,
@@ -61,22 +66,23 @@ impl Modules {
     pub fn build() -> Result<Self, ModulesError> {
         let host = host()?;
         let mut modules = Vec::new();
-        for name in NAMES {
-            let built = build::build(&folder(name), &mut |_| {});
+        for (name, folder) in NAMES {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+            let built = build::build(&folder, &mut |_| {});
             let built = built.map_err(|source| ModulesError::Build { name, source })?;
             modules.push((name, Arc::from(built.component)));
         }
         Ok(Self { host, modules })
     }
 
-    /// Takes modules that were built before: `market_maker.wasm` and `ema_cross.wasm` in a folder.
+    /// Takes modules that were built before: `market_maker.wasm` and so on, in one folder.
     ///
     /// # Errors
     /// One cannot be read.
     pub fn read(dir: &Path) -> Result<Self, ModulesError> {
         let host = host()?;
         let mut modules = Vec::new();
-        for name in NAMES {
+        for (name, _) in NAMES {
             let path = dir.join(format!("{name}.wasm"));
             let bytes = std::fs::read(&path);
             let bytes = bytes.map_err(|source| ModulesError::Read { path, source })?;
@@ -106,10 +112,4 @@ impl Modules {
             source,
         })
     }
-}
-
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../strategies")
-        .join(name)
 }

@@ -41,7 +41,7 @@ pub struct Terms {
 pub struct StrategyTerms {
     /// Its id.
     pub id: String,
-    /// Its module: `market_maker` or `ema_cross`.
+    /// Its module: `market_maker`, `ema_cross` or `greedy`.
     pub module: String,
     /// `surface:SYMBOL` of what it trades.
     pub instruments: Vec<String>,
@@ -184,7 +184,30 @@ pub enum Seen {
         trade_id: i64,
         /// Its quantity.
         qty: String,
+        /// Its fee.
+        fee: String,
+        /// The asset of the fee.
+        fee_asset: String,
+        /// What it realized for the account, before fees.
+        realized: String,
     },
+    /// What one step of the engine, in which fills were booked or something was adjusted, made of a
+    /// balance of its own. It comes after what was booked and adjusted.
+    Balance {
+        /// Its life of the process.
+        process: u32,
+        /// `surface:ASSET`.
+        of: String,
+        /// Before.
+        from: String,
+        /// After.
+        to: String,
+        /// Fills and adjustments alone moved it.
+        by_fills: bool,
+    },
+    /// The journal told the process of itself: `stalled`, `flows`, `failed` or, after a failure,
+    /// `rolled`.
+    Journal(String),
     /// The runtime told people that it took the venue's word against its own.
     Adjusted {
         /// Its life of the process.

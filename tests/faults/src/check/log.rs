@@ -135,6 +135,15 @@ impl Log {
     }
 
     pub fn booked(self, id: &str, trade_id: i64, qty: &str) -> Self {
+        self.booked_for(id, trade_id, qty, "0")
+    }
+
+    /// A fill of 1 with a fee.
+    pub fn charged(self, id: &str, trade_id: i64, fee: &str) -> Self {
+        self.booked_for(id, trade_id, "1", fee)
+    }
+
+    fn booked_for(self, id: &str, trade_id: i64, qty: &str, fee: &str) -> Self {
         let process = self.process;
         self.with(Seen::Booked {
             process,
@@ -142,7 +151,38 @@ impl Log {
             client_order_id: id.to_owned(),
             trade_id,
             qty: qty.to_owned(),
+            fee: fee.to_owned(),
+            fee_asset: "USDT".to_owned(),
+            realized: "0".to_owned(),
         })
+    }
+
+    /// The runtime's own balance after a step.
+    pub fn balance(self, from: &str, to: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Balance {
+            process,
+            of: "futures:USDT".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            by_fills: true,
+        })
+    }
+
+    pub fn adjusted_balance(self, from: &str, to: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Adjusted {
+            process,
+            kind: "balance".to_owned(),
+            of: "futures:USDT".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        })
+    }
+
+    /// The journal's word of itself.
+    pub fn journal(self, word: &str) -> Self {
+        self.with(Seen::Journal(word.to_owned()))
     }
 
     pub fn adjusted(self, kind: &str, from: &str, to: &str) -> Self {

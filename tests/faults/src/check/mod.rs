@@ -10,6 +10,7 @@ mod bans;
 mod blind;
 mod durable;
 mod exposure;
+mod fees;
 mod fills;
 mod ids;
 mod intents;
@@ -47,6 +48,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
     vec![
         Box::new(intents::Intents::default()),
         Box::new(fills::Fills::new(terms)),
+        Box::new(fees::Fees::default()),
         Box::new(state::State::new(terms)),
         Box::new(exposure::Exposure::new(terms)),
         Box::new(armed::Armed::new(terms)),

@@ -1,5 +1,8 @@
-//! The dead man's switch is renewed only while the runtime is healthy, as far as the wire shows
+//! The dead man's switch is renewed only while the runtime is healthy, as far as wire and disk show
 //! it, and is renewed as long as it is: in calm weather the venue never has to cancel our orders.
+//!
+//! No renewal leaves without evidence of health since whatever went wrong last (promise 4): the user
+//! stream stands, is not silent and open orders were read since it came up; the journal writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +12,9 @@ use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// A request that was decided just before the stream went down.
 const DECIDED_NS: i64 = 1_000_000_000;
+/// A PING every 5 s is answered within 10 s (promise 4); what comes later is silence, and some time
+/// goes by until it is noticed.
+const SILENCE_NS: i64 = 20_000_000_000;
 /// Requests and events that were under way when faults ended.
 const UNDER_WAY_NS: i64 = 10_000_000_000;
 /// On top of three intervals between reconciliations: the time that one takes.
@@ -19,9 +25,17 @@ const ROUND_NS: i64 = 15_000_000_000;
 pub struct Renewals {
     countdown_ns: i64,
     reconcile_ns: i64,
-    /// Since when the user stream of futures is down.
-    down_since: Option<i64>,
-    questions: BTreeSet<RequestId>,
+    /// The connection of the user stream of futures, and when it last brought something.
+    stream: Option<u64>,
+    alive_ns: i64,
+    /// Since when nothing is known: the user stream went down, and open orders were not read since
+    /// it came up again.
+    blind_since: Option<i64>,
+    /// Since when the journal does not write: it hangs, or it failed.
+    hangs_since: Option<i64>,
+    failed_since: Option<i64>,
+    /// Questions for open orders, and whether the user stream stood when they were asked.
+    questions: BTreeMap<RequestId, bool>,
     /// When the futures account was last read.
     read_at: Option<i64>,
     cancels: BTreeSet<String>,
@@ -36,8 +50,12 @@ impl Renewals {
         Self {
             countdown_ns: ns(terms.countdown_ms),
             reconcile_ns: ns(terms.reconcile_ms),
-            down_since: Some(0),
-            questions: BTreeSet::new(),
+            stream: None,
+            alive_ns: 0,
+            blind_since: None,
+            hangs_since: None,
+            failed_since: None,
+            questions: BTreeMap::new(),
             read_at: None,
             cancels: BTreeSet::new(),
             sent: BTreeMap::new(),
@@ -47,12 +65,25 @@ impl Renewals {
 
     fn renewed(&self, instrument: &str, now_ns: i64) -> Result<(), String> {
         let seconds = |since: i64| (now_ns - since) / 1_000_000_000;
-        if let Some(since) = self.down_since
-            && now_ns - since > DECIDED_NS
-        {
+        for (since, what) in [
+            (
+                self.blind_since,
+                "open orders were not read since the user stream came up",
+            ),
+            (self.hangs_since, "the journal waits for the disk"),
+            (self.failed_since, "the journal failed"),
+        ] {
+            if let Some(since) = since.filter(|since| now_ns - since > DECIDED_NS) {
+                let doubted_s = seconds(since);
+                return Err(format!(
+                    "the countdown of {instrument} is renewed, but for {doubted_s} s {what}"
+                ));
+            }
+        }
+        if self.stream.is_some() && now_ns - self.alive_ns > SILENCE_NS + DECIDED_NS {
             return Err(format!(
-                "the countdown of {instrument} is renewed, the user stream is down for {} s",
-                seconds(since)
+                "the countdown of {instrument} is renewed, the user stream is silent for {} s",
+                seconds(self.alive_ns)
             ));
         }
         let old = 3 * self.reconcile_ns + ROUND_NS;
@@ -65,6 +96,15 @@ impl Renewals {
                 seconds(at)
             )),
             Some(_) => Ok(()),
+        }
+    }
+
+    fn journal(&mut self, word: &str, now_ns: i64) {
+        match word {
+            "stalled" => self.hangs_since = self.hangs_since.or(Some(now_ns)),
+            "flows" => self.hangs_since = None,
+            "failed" => self.failed_since = self.failed_since.or(Some(now_ns)),
+            _ => self.failed_since = None,
         }
     }
 
@@ -96,23 +136,32 @@ impl Check for Renewals {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             Seen::Process(ProcessSeen::Started { .. }) => {
-                self.down_since = Some(entry.at_ns);
+                self.stream = None;
+                self.blind_since = Some(entry.at_ns);
+                (self.hangs_since, self.failed_since) = (None, None);
                 self.read_at = None;
                 self.questions.clear();
             }
             Seen::Stream {
+                stream,
                 surface,
                 user: true,
                 up,
-                ..
             } if surface == "futures" => {
-                let down = self.down_since.unwrap_or(entry.at_ns);
-                self.down_since = (!up).then_some(down);
+                self.stream = up.then_some(*stream);
+                self.alive_ns = entry.at_ns;
+                self.blind_since = self.blind_since.or(Some(entry.at_ns));
             }
+            Seen::Delivered { stream, .. } | Seen::Pong { stream }
+                if self.stream == Some(*stream) =>
+            {
+                self.alive_ns = entry.at_ns;
+            }
+            Seen::Journal(word) => self.journal(word, entry.at_ns),
             Seen::Sent(request) => match wire::asked(request) {
                 Asked::Countdown(instrument, 1..) => self.renewed(&instrument, entry.at_ns)?,
                 Asked::OpenOrders if request.surface == "futures" => {
-                    self.questions.insert(request.id);
+                    self.questions.insert(request.id, self.stream.is_some());
                 }
                 Asked::Cancel(ids) => self.cancels.extend(ids),
                 Asked::Place(orders) => {
@@ -124,8 +173,13 @@ impl Check for Renewals {
             Seen::Heard {
                 request,
                 answer: Some(answer),
-            } if self.questions.remove(request) && wire::is_done(answer) => {
-                self.read_at = Some(entry.at_ns);
+            } if wire::is_done(answer) => {
+                if let Some(with_stream) = self.questions.remove(request) {
+                    self.read_at = Some(entry.at_ns);
+                    if with_stream && self.stream.is_some() {
+                        self.blind_since = None;
+                    }
+                }
             }
             Seen::FaultsEnded => self.calm_since = Some(entry.at_ns),
             Seen::Emitted { surface, text, .. } if surface == "futures" => {
@@ -159,6 +213,7 @@ mod tests {
         let sound = read()
             .arm(30_000)
             .later_ms(60_000)
+            .pong()
             .read_open_orders()
             .arm(30_000);
         assert_eq!(verdict(rule(), &sound), Ok(()));
@@ -169,6 +224,31 @@ mod tests {
         let down = |ms| read().stream(false).later_ms(ms).arm(30_000);
         assert_eq!(verdict(rule(), &down(500)), Ok(()));
         assert!(verdict(rule(), &down(2_000)).is_err());
+    }
+
+    #[test]
+    fn a_stream_that_came_up_again_proves_nothing_by_itself() {
+        let up = || read().stream(false).stream(true).later_ms(2_000);
+        assert!(verdict(rule(), &up().arm(30_000)).is_err());
+        let sound = up().read_open_orders().arm(30_000);
+        assert_eq!(verdict(rule(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn renewing_on_a_silent_stream_is_found() {
+        let later = || read().later_ms(22_000).read_open_orders();
+        assert_eq!(verdict(rule(), &later().pong().arm(30_000)), Ok(()));
+        assert!(verdict(rule(), &later().arm(30_000)).is_err());
+    }
+
+    #[test]
+    fn renewing_while_the_journal_does_not_write_is_found() {
+        for (word, again) in [("stalled", "flows"), ("failed", "rolled")] {
+            let doubted = || read().journal(word).later_ms(2_000);
+            assert!(verdict(rule(), &doubted().arm(30_000)).is_err());
+            let sound = doubted().journal(again).arm(30_000);
+            assert_eq!(verdict(rule(), &sound), Ok(()));
+        }
     }
 
     #[test]

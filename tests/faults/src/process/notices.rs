@@ -22,7 +22,12 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             to: to.as_str().to_owned(),
             doubts: doubts.iter().map(ToString::to_string).collect(),
         }),
-        Notice::Filled { order, fill, .. } => {
+        Notice::Filled {
+            order,
+            fill,
+            realized_pnl,
+            ..
+        } => {
             let instrument = engine.instrument(order.instrument())?;
             Some(Seen::Booked {
                 process: life,
@@ -30,6 +35,9 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                 client_order_id: order.client_order_id.as_str().to_owned(),
                 trade_id: fill.trade_id.0,
                 qty: instrument.qty(fill.qty.0).to_string(),
+                fee: fill.fee.to_decimal().to_string(),
+                fee_asset: engine.assets()[usize::from(fill.fee_asset.0)].clone(),
+                realized: realized_pnl.to_decimal().to_string(),
             })
         }
         Notice::Adjusted { adjustment, .. } => {

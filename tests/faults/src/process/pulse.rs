@@ -2,7 +2,7 @@
 //! driver, without its clock and its channels. It is written a second time here, for that file
 //! waits and reads clocks at every step; what it calls is the same.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use windvane::live::guests::LiveGuests;
 use windvane::live::head::{Head, SavedStrategy};
@@ -12,7 +12,8 @@ use windvane_engine::engine::Latch;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
 use windvane_engine::{
-    Engine, Input, InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent,
+    Amount, AssetId, Engine, Input, InstrumentId, MarketEvent, Notice, Request, Surface, Time,
+    UserEvent,
 };
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
 use windvane_venue::{BookLevels, Frame, market_stream, user_stream};
@@ -60,6 +61,8 @@ pub struct Pulse {
     rolling: bool,
     failed: bool,
     latched: Latch,
+    /// The engine's balances after the last step.
+    balances: BTreeMap<(Surface, AssetId), Amount>,
     /// What it wants done, in order.
     pub wishes: VecDeque<Wish>,
 }
@@ -89,6 +92,7 @@ impl Pulse {
             rolling: false,
             failed: false,
             latched,
+            balances: BTreeMap::new(),
             wishes: VecDeque::new(),
         }
     }
@@ -115,6 +119,7 @@ impl Pulse {
 
     /// Does what follows from the last input.
     pub fn act(&mut self, outs: &mut VecDeque<Out>) {
+        let (mut filled, mut adjusted, mut others) = (false, false, false);
         while let Some(action) = self.driver.poll() {
             match action {
                 Action::Append(block) => outs.push_back(Out::Append(block)),
@@ -123,10 +128,35 @@ impl Pulse {
                     self.wishes.push_back(Wish::Carry(request));
                 }
                 Action::Reconnect(surface) => self.wishes.push_back(Wish::Reconnect(surface)),
-                Action::Notice(notice) => self.notice(&notice, outs),
+                Action::Notice(notice) => {
+                    filled |= matches!(*notice, Notice::Filled { .. });
+                    adjusted |= matches!(*notice, Notice::Adjusted { .. });
+                    // What others did moves balances too, and is not told in figures.
+                    others |= matches!(*notice, Notice::External { .. } | Notice::Funding { .. });
+                    self.notice(&notice, outs);
+                }
                 // Only spot orders have a watchdog; no life here trades spot.
                 Action::Beat(_) => {}
             }
+        }
+        let seen = filled || adjusted;
+        self.show_balances(seen.then_some(filled && !others), outs);
+    }
+
+    /// What a step made of the engine's balances, where that is to be seen, and whether fills and
+    /// adjustments alone moved them.
+    fn show_balances(&mut self, by_fills: Option<bool>, outs: &mut VecDeque<Out>) {
+        let engine = self.driver.engine();
+        for (surface, asset, balance) in engine.balances() {
+            let from = self.balances.insert((surface, asset), balance.total);
+            let Some(by_fills) = by_fills else { continue };
+            outs.push_back(Out::Seen(Seen::Balance {
+                process: self.life,
+                of: format!("{surface}:{}", engine.assets()[usize::from(asset.0)]),
+                from: from.unwrap_or_default().to_decimal().to_string(),
+                to: balance.total.to_decimal().to_string(),
+                by_fills,
+            }));
         }
     }
 

@@ -183,6 +183,13 @@ impl World {
         self.switch(&switch);
     }
 
+    /// The venue refuses to tell account trades, for the whole of a life.
+    pub(super) fn leave_untold(&mut self) {
+        if self.mix.faults.untold {
+            self.switch(&json!({"fault": "refuse", "route": "futures.user_trades", "code": -1130}));
+        }
+    }
+
     /// Turns a fault switch of the venue on.
     fn switch(&mut self, switch: &Value) {
         self.tell(format!("switch {switch}"));
@@ -298,6 +305,7 @@ impl World {
         self.faults_ended_ns = self.now_ns;
         self.see(Seen::FaultsEnded);
         self.venue.control("DELETE", "/faults", "", self.now_ns);
+        self.leave_untold();
         self.crash_after = None;
         self.stalls = [(0, 0); 3];
         self.disk_hangs_until = 0;

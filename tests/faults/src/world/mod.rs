@@ -166,6 +166,7 @@ impl World {
         world.queue.put(BORN_NS + SAMPLE_NS, Event::Sample);
         world.queue.put(BORN_NS + hours_ms * MS, Event::FaultsEnd);
         world.plan_incidents();
+        world.leave_untold();
         world
     }
 
@@ -281,6 +282,10 @@ impl World {
             }
             In::Opened(key, link) => self.see_stream(*key, *link, true),
             In::Closed(key, link) => self.see_stream(*key, *link, false),
+            In::Stalled => self.see(Seen::Journal("stalled".to_owned())),
+            In::Healthy => self.see(Seen::Journal("flows".to_owned())),
+            In::Failed => self.see(Seen::Journal("failed".to_owned())),
+            In::Rolled(_) => self.see(Seen::Journal("rolled".to_owned())),
             In::Pong(key, link) if key.user => {
                 let stream = net::link_name(self.life, *key, *link);
                 self.see(Seen::Pong { stream });

@@ -1,0 +1,234 @@
+//! Every fee is booked once, as the venue charged it: a fill carries the commission of its trade, and
+//! the runtime's own balance moves by what its fills realized less their fees, to the last digit.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// An instrument and one of its trades.
+type Trade = (String, i64);
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Fees {
+    /// Questions for account trades, and their instruments.
+    questions: BTreeMap<RequestId, String>,
+    /// What the venue charged.
+    charged: BTreeMap<Trade, (Decimal, String)>,
+    /// What fills and adjustments of the running step come to, by balance.
+    moved: BTreeMap<String, Decimal>,
+    /// Fills of the running step, for the words.
+    fills: Vec<String>,
+    /// The last step ended: its balances were told.
+    ended: bool,
+}
+
+impl Fees {
+    /// An event or an account trade tells of a commission.
+    fn charge(
+        &mut self,
+        instrument: &str,
+        trade: i64,
+        fee: Option<Decimal>,
+        asset: Option<String>,
+    ) {
+        let charged = (fee.unwrap_or_default(), asset.unwrap_or_default());
+        self.charged.insert((instrument.to_owned(), trade), charged);
+    }
+
+    fn emitted(&mut self, surface: &str, text: &str) {
+        let Ok(event) = serde_json::from_str::<Value>(text) else {
+            return;
+        };
+        let event = event.get("data").unwrap_or(&event);
+        let order = event.get("o").filter(|order| order.is_object());
+        let order = order.unwrap_or(event);
+        let trade = order.get("t").and_then(Value::as_i64);
+        if let (Some(symbol), Some(trade)) = (wire::text(order, "s"), trade.filter(|id| *id > 0)) {
+            let instrument = format!("{surface}:{symbol}");
+            let (fee, asset) = (wire::number(order, "n"), wire::text(order, "N"));
+            self.charge(&instrument, trade, fee, asset);
+        }
+    }
+
+    fn answered(&mut self, instrument: &str, answer: &Answer) {
+        let Some(Value::Array(trades)) = answer.json() else {
+            return;
+        };
+        for trade in &trades {
+            if let Some(id) = trade.get("id").and_then(Value::as_i64) {
+                let fee = wire::number(trade, "commission");
+                self.charge(instrument, id, fee, wire::text(trade, "commissionAsset"));
+            }
+        }
+    }
+
+    /// A step begins, or goes on.
+    fn begin(&mut self) {
+        if std::mem::take(&mut self.ended) {
+            self.moved.clear();
+            self.fills.clear();
+        }
+    }
+
+    fn booked(
+        &mut self,
+        instrument: &str,
+        trade: i64,
+        (fee, asset): (Decimal, &str),
+        realized: Decimal,
+    ) -> Result<(), String> {
+        self.begin();
+        let charged = self.charged.get(&(instrument.to_owned(), trade));
+        if let Some((charged, of)) = charged.filter(|(charged, of)| *charged != fee || of != asset)
+        {
+            return Err(format!(
+                "trade {trade} of {instrument} is booked with a fee of {fee} {asset}, the venue \
+                 charged {charged} {of}"
+            ));
+        }
+        let surface = instrument.split(':').next().unwrap_or_default();
+        self.add(format!("{surface}:{asset}"), -fee);
+        // Futures of this venue settle in the asset of their quote.
+        self.add(format!("{surface}:USDT"), realized);
+        self.fills
+            .push(format!("trade {trade} with {realized} less {fee}"));
+        Ok(())
+    }
+
+    fn add(&mut self, of: String, amount: Decimal) {
+        *self.moved.entry(of).or_default() += amount;
+    }
+
+    fn moved(&mut self, of: &str, from: Decimal, to: Decimal) -> Result<(), String> {
+        let moved = self.moved.get(of).copied().unwrap_or_default();
+        if to - from == moved {
+            return Ok(());
+        }
+        Err(format!(
+            "{of} moves by {} from {from} to {to}, and by {moved} by what was booked: {}",
+            to - from,
+            self.fills.join(", ")
+        ))
+    }
+}
+
+impl Check for Fees {
+    fn rule(&self) -> &'static str {
+        "every fee is booked once, as the venue charged it"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Emitted { surface, text, .. } => self.emitted(surface, text),
+            Seen::Sent(request) => {
+                if let Asked::Trades(instrument) = wire::asked(request) {
+                    self.questions.insert(request.id, instrument);
+                }
+            }
+            Seen::Answered {
+                request, answer, ..
+            } => {
+                if let Some(instrument) = self.questions.get(request).cloned() {
+                    self.answered(&instrument, answer);
+                }
+            }
+            Seen::Booked {
+                instrument,
+                trade_id,
+                fee,
+                fee_asset,
+                realized,
+                ..
+            } => {
+                let fee = (wire::decimal(fee), fee_asset.as_str());
+                self.booked(instrument, *trade_id, fee, wire::decimal(realized))?;
+            }
+            Seen::Adjusted {
+                kind, of, from, to, ..
+            } if kind == "balance" => {
+                self.begin();
+                self.add(of.clone(), wire::decimal(to) - wire::decimal(from));
+            }
+            Seen::Balance {
+                of,
+                from,
+                to,
+                by_fills,
+                ..
+            } => {
+                self.ended = true;
+                if *by_fills {
+                    self.moved(of, wire::decimal(from), wire::decimal(to))?;
+                }
+            }
+            // A kill in the middle of a step.
+            Seen::Process(ProcessSeen::Started { .. }) => self.ended = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    /// A fill of 1 at 100 that the venue charged 0.04 for.
+    fn filled() -> Log {
+        let order = json!({"c": "mm.a.1", "s": "BTCUSDT", "t": 7, "n": "0.04", "N": "USDT"});
+        Log::new()
+            .place("mm.a.1")
+            .user_event(&json!({"e": "ORDER_TRADE_UPDATE", "o": order}))
+    }
+
+    #[test]
+    fn a_balance_that_moves_by_its_fills_is_right() {
+        let sound = filled()
+            .charged("mm.a.1", 7, "0.04")
+            .balance("100", "99.96");
+        let next = sound.charged("mm.a.2", 8, "0.01").balance("99.96", "99.95");
+        assert_eq!(verdict(Fees::default(), &next), Ok(()));
+    }
+
+    #[test]
+    fn a_fee_that_is_booked_twice_is_found() {
+        let broken = filled()
+            .charged("mm.a.1", 7, "0.04")
+            .balance("100", "99.92");
+        assert!(verdict(Fees::default(), &broken).is_err());
+        let forgotten = filled().charged("mm.a.1", 7, "0.04").balance("100", "100");
+        assert!(verdict(Fees::default(), &forgotten).is_err());
+    }
+
+    #[test]
+    fn another_fee_than_the_venue_charged_is_found() {
+        let broken = filled()
+            .charged("mm.a.1", 7, "0.08")
+            .balance("100", "99.92");
+        assert!(verdict(Fees::default(), &broken).is_err());
+    }
+
+    #[test]
+    fn an_adjustment_explains_what_it_moved() {
+        let told = filled()
+            .charged("mm.a.1", 7, "0.04")
+            .adjusted_balance("99.96", "99.97");
+        assert_eq!(
+            verdict(Fees::default(), &told.balance("100", "99.97")),
+            Ok(())
+        );
+    }
+}
