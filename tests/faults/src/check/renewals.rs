@@ -104,7 +104,8 @@ impl Renewals {
             "stalled" => self.hangs_since = self.hangs_since.or(Some(now_ns)),
             "flows" => self.hangs_since = None,
             "failed" => self.failed_since = self.failed_since.or(Some(now_ns)),
-            _ => self.failed_since = None,
+            // A new segment stands: everything before it is durable.
+            _ => (self.hangs_since, self.failed_since) = (None, None),
         }
     }
 
