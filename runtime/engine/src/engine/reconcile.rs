@@ -49,8 +49,9 @@ pub(super) struct Round {
     /// The differences of the last read, and the count of user events when it was asked for.
     seen: Option<(Vec<Adjustment>, u64)>,
     pub(super) events_when_asked: u64,
-    /// Account trades were read after this difference was first seen: they do not explain it.
-    trades_for: Option<Vec<Adjustment>>,
+    /// Account trades, or open orders where none are told, were read after this difference was
+    /// first seen: they do not explain it.
+    looked_for: Option<Vec<Adjustment>>,
 }
 
 impl Line {
@@ -388,11 +389,13 @@ impl Engine {
     fn take_account(&mut self, surface: Surface, account: &AccountTruth) {
         self.compare_modes(surface, account);
         let differences = self.differences(surface, account);
+        let misses_fill = self.misses_fill(surface);
         let Some(line) = self.line_mut(surface) else {
             return;
         };
         let now_events = line.events;
         let quiet = now_events == line.round.events_when_asked;
+        let no_trades = line.no_trades;
         if differences.is_empty() {
             if quiet {
                 self.verify_trades(surface);
@@ -413,16 +416,25 @@ impl Engine {
             self.end_round(surface);
             return;
         }
-        if agreed && !line.no_trades && line.round.trades_for.as_ref() != Some(&differences) {
-            // What the trades explain needs no adjustment. Those that were read for another
-            // difference, or before it, may lack the one that explains this.
-            line.round.trades_for = Some(differences);
+        if agreed && line.round.looked_for.as_ref() != Some(&differences) {
+            // What our own fills explain needs no adjustment. Trades, or orders, that were read for
+            // another difference, or before it, may lack the one that explains this.
+            line.round.looked_for = Some(differences);
             line.round.seen = None;
             let instruments = self.instruments_of(surface);
             if let Some(line) = self.line_mut(surface) {
-                line.round.step = Step::Trades(instruments);
+                line.round.step = if no_trades {
+                    Step::Orders
+                } else {
+                    Step::Trades(instruments)
+                };
             }
             self.ask_next(surface);
+            return;
+        }
+        if agreed && no_trades && misses_fill {
+            // It is told late, or made up from the order's totals: taken now, it would count twice.
+            self.later(surface, READ_AGAIN_LAGGING_MS);
             return;
         }
         if agreed {
@@ -444,6 +456,14 @@ impl Engine {
             self.set_doubt(Doubt::Reconciliation(surface), true);
             self.update_state();
         }
+    }
+
+    /// Whether the venue executed more of an own order than we know fills of.
+    fn misses_fill(&self, surface: Surface) -> bool {
+        self.orders.iter().any(|order| {
+            self.surface_of(order.instrument()) == surface
+                && order.reported_qty > order.executed_qty
+        })
     }
 
     fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {

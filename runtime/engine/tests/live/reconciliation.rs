@@ -319,6 +319,51 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
 }
 
 #[test]
+fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    let listed = account.open_order(order);
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    // The round's open orders were read just before the order was filled.
+    let mut open = vec![listed];
+    let mut filled = report(id, OrderStatus::Filled, 10);
+    filled.cum_quote = instrument().notional(990, 10);
+    for _ in 0..40 {
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::OpenOrders { .. } => {
+                    Outcome::Done(Truth::OpenOrders(std::mem::take(&mut open)))
+                }
+                Subject::Trades { .. } => Outcome::Refused(Refusal {
+                    code: -1130,
+                    msg: String::new(),
+                }),
+                Subject::Account { .. } => {
+                    let mut own = account.own_account();
+                    own.positions = vec![position(10)];
+                    Outcome::Done(Truth::Account(own))
+                }
+            };
+            account.answer(subject, outcome);
+        }
+        for _ in 0..account.take_queries() {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(filled),
+            }));
+        }
+        account.alive();
+        account.pass(250);
+    }
+    assert_eq!(adjustments(&account), []);
+    assert_eq!(qty(&account), 10);
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!(own.position.qty, 10, "it is the strategy's");
+}
+
+#[test]
 fn own_orders_of_an_earlier_process_are_adopted() {
     let mut account = booting(live_config());
     let id = ClientOrderId::new("mm.5.1").unwrap();

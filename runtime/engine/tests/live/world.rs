@@ -201,6 +201,14 @@ impl Account {
             .count()
     }
 
+    /// Takes the questions for orders that were sent.
+    pub(crate) fn take_queries(&mut self) -> usize {
+        let queries = self.queries();
+        self.sent
+            .retain(|request| !matches!(request, Request::Query { .. }));
+        queries
+    }
+
     pub(crate) fn open_order(&self, order: OrderSeq) -> OpenOrder {
         let order = self.engine.order(order).unwrap();
         OpenOrder {
