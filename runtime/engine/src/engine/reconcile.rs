@@ -458,11 +458,13 @@ impl Engine {
         }
     }
 
-    /// Whether the venue executed more of an own order than we know fills of.
+    /// Whether the venue executed more of an own order than we know fills of, or may have: one
+    /// that is asked for is not settled.
     fn misses_fill(&self, surface: Surface) -> bool {
         self.orders.iter().any(|order| {
+            let asking = Timer::AskForOrder { order: order.seq };
             self.surface_of(order.instrument()) == surface
-                && order.reported_qty > order.executed_qty
+                && (order.reported_qty > order.executed_qty || self.timers.is_set(asking))
         })
     }
 

@@ -135,6 +135,8 @@ impl Engine {
         let Some(seq) = self.known(id) else { return };
         match outcome {
             Outcome::Done(report) => {
+                // Settled: it is asked for again where a fill is missing, or it must not rest.
+                self.timers.cancel(Timer::AskForOrder { order: seq });
                 self.take_report(seq, report);
                 self.cancel_what_must_not_rest(seq);
             }
@@ -166,6 +168,7 @@ impl Engine {
         if order.state.is_final() || !unwanted {
             return;
         }
+        self.ask_later(seq);
         self.request_cancel(strategy, seq);
     }
 
@@ -325,7 +328,7 @@ impl Engine {
         }
     }
 
-    fn tell_order(&mut self, seq: OrderSeq, strategy: StrategyId) {
+    pub(super) fn tell_order(&mut self, seq: OrderSeq, strategy: StrategyId) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -386,7 +389,7 @@ impl Engine {
         self.timers.set(self.now.plus_ms(ASK_AFTER_MS), timer);
     }
 
-    /// Asks the venue for an order by its client order id, until it is settled.
+    /// Asks the venue for an order by its client order id, until its answer settles it.
     pub(super) fn ask_for_order(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.live(seq) else {
             return;

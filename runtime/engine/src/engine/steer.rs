@@ -70,7 +70,8 @@ impl Engine {
     }
 
     /// A new instance of a strategy's module begins. Its timers were the old one's; its orders,
-    /// positions and latch are the strategy's.
+    /// positions and latch are the strategy's. It is told of each open order, as after a restart,
+    /// or what the instance before had at rest would be nobody's.
     pub(super) fn renew_strategy(&mut self, strategy: StrategyId) {
         let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) else {
             return;
@@ -82,6 +83,11 @@ impl Engine {
         self.timers.cancel_of(strategy);
         if was_faulty {
             self.accept_loss(strategy);
+        }
+        // The state comes last: it is what has an instance order.
+        let open: Vec<_> = self.orders.of(strategy, None).map(|o| o.seq).collect();
+        for seq in open {
+            self.tell_order(seq, strategy);
         }
         self.tell_state(strategy);
     }

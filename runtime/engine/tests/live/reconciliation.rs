@@ -318,6 +318,73 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
     );
 }
 
+/// A venue without account trades, whose stream lost a fill of 4 and the account event after it,
+/// answers a round; `listed` says whether its list of open orders has the fill already.
+fn round_with_lost_fill(
+    account: &mut Account,
+    order: windvane_engine::OrderSeq,
+    listed: &mut bool,
+) {
+    while let Some(subject) = account.take_question() {
+        let outcome = match subject {
+            Subject::OpenOrders { .. } => {
+                let mut open = account.open_order(order);
+                open.report = report(open.report.client_order_id, OrderStatus::New, 0);
+                if std::mem::replace(listed, true) {
+                    open.report.status = OrderStatus::PartiallyFilled;
+                    open.report.executed_qty = Qty(4);
+                    open.report.cum_quote = instrument().notional(990, 4);
+                }
+                Outcome::Done(Truth::OpenOrders(vec![open]))
+            }
+            Subject::Trades { .. } => Outcome::Refused(Refusal {
+                code: 404,
+                msg: String::new(),
+            }),
+            Subject::Account { .. } => {
+                let mut own = account.own_account();
+                own.positions = vec![position(4)];
+                Outcome::Done(Truth::Account(own))
+            }
+        };
+        account.answer(subject, outcome);
+    }
+}
+
+#[test]
+fn without_account_trades_a_lost_fill_is_not_taken_from_the_account_too() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    let mut filled = report(id, OrderStatus::PartiallyFilled, 4);
+    filled.cum_quote = instrument().notional(990, 4);
+    // The first list is from before the fill: only a second one can tell of it.
+    let mut listed = false;
+    for _ in 0..60 {
+        round_with_lost_fill(&mut account, order, &mut listed);
+        if account.queries() > 0 {
+            account.sent.clear();
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(filled),
+            }));
+        }
+        assert!([0, 4].contains(&qty(&account)), "{}", qty(&account));
+        account.pass(250);
+        account.alive();
+        account.clock();
+    }
+    assert_eq!(qty(&account), 4);
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!(own.position.qty, 4, "the strategy's too");
+    let positions = adjustments(&account)
+        .into_iter()
+        .filter(|adjustment| matches!(adjustment, Adjustment::Position { .. }));
+    assert_eq!(positions.count(), 0, "the fill explains it");
+}
+
 #[test]
 fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
     let mut account = ready();

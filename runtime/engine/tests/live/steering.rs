@@ -6,6 +6,7 @@ use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::event::EventKind;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::live::LiveInput;
+use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
 use windvane_engine::risk::RiskLimits;
 use windvane_engine::rules::Rule;
@@ -221,6 +222,27 @@ fn a_new_instance_is_out_of_quarantine_and_sets_its_own_timers() {
             .count(),
         0
     );
+}
+
+#[test]
+fn a_new_instance_is_told_of_what_rests_before_it_may_order() {
+    let mut account = ready();
+    let order = account.rest();
+    account.events.clear();
+    account.handle(Input::Renew { strategy: MM });
+    let told: Vec<_> = account
+        .events
+        .iter()
+        .map(|(strategy, kind, fields)| (*strategy, *kind, fields[0]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (MM, EventKind::OrderUpdate, OrderState::New as i64),
+            (MM, EventKind::RuntimeState, RunState::Ready as i64),
+        ]
+    );
+    assert!(account.engine.order(order).is_some());
 }
 
 #[test]

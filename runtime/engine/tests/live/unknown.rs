@@ -83,6 +83,23 @@ fn a_late_answer_settles_it() {
 }
 
 #[test]
+fn an_order_that_was_answered_is_not_asked_for_again() {
+    let mut account = lost();
+    let order = windvane_engine::OrderSeq(1);
+    let id = account.id(MM, order);
+    account.pass(1_000);
+    assert_eq!(account.queries(), 1);
+    account.sent.clear();
+    queried(&mut account, Outcome::Done(report(id, OrderStatus::New, 0)));
+    account.wait(20);
+    assert_eq!(
+        account.queries(),
+        0,
+        "a question a second is the weight of all orders"
+    );
+}
+
+#[test]
 fn a_cancel_that_was_lost_is_sent_again_while_the_order_rests() {
     let mut account = ready();
     let order = account.rest();
