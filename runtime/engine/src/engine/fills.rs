@@ -146,17 +146,7 @@ impl Engine {
         ];
         let event = self.event(EventKind::Fill, instrument, flags, fields, seq.0 as i64);
         self.deliver(strategy, event);
-        let fields = [
-            own_position.qty,
-            narrow(own_position.cost),
-            narrow(own_position.realized_pnl),
-            0,
-            0,
-            0,
-        ];
-        let flags = u32::from(side.code());
-        let event = self.event(EventKind::Position, instrument, flags, fields, 0);
-        self.deliver(strategy, event);
+        self.tell_position(strategy, instrument, side);
         let position = self.ledgers.account.at(instrument, side).position.qty;
         if let Some(order) = self.orders.known_mut(seq) {
             let notice = Notice::Filled {
@@ -169,6 +159,28 @@ impl Engine {
                 position,
             };
             self.notices.push_back(notice);
+        }
+    }
+
+    fn tell_position(&mut self, strategy: StrategyId, id: InstrumentId, side: PositionSide) {
+        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+        let own = ledger.at(id, side).position;
+        let (cost, realized) = (narrow(own.cost), narrow(own.realized_pnl));
+        let fields = [own.qty, cost, realized, 0, 0, 0];
+        let event = self.event(EventKind::Position, id, u32::from(side.code()), fields, 0);
+        self.deliver(strategy, event);
+    }
+
+    /// Tells a new instance what its strategy holds: nothing of it is in what it saved.
+    pub(super) fn tell_positions(&mut self, strategy: StrategyId) {
+        for index in 0..self.instruments.len() {
+            let id = InstrumentId(index as u16);
+            for side in PositionSide::ALL.iter().copied() {
+                let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+                if ledger.at(id, side).position.qty != 0 {
+                    self.tell_position(strategy, id, side);
+                }
+            }
         }
     }
 

@@ -213,6 +213,9 @@ impl Engine {
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
                 self.begin_watchdog();
+                for index in 0..self.strategies.len() {
+                    self.tell_positions(StrategyId(index as u16));
+                }
             }
             LiveInput::Begin => {}
             LiveInput::StreamUp { surface } => self.stream_up(surface),

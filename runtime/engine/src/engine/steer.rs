@@ -70,8 +70,8 @@ impl Engine {
     }
 
     /// A new instance of a strategy's module begins. Its timers were the old one's; its orders,
-    /// positions and latch are the strategy's. It is told of each open order, as after a restart,
-    /// or what the instance before had at rest would be nobody's.
+    /// positions and latch are the strategy's. It is told of them, as after a restart, or what the
+    /// instance before had at rest would be nobody's.
     pub(super) fn renew_strategy(&mut self, strategy: StrategyId) {
         let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) else {
             return;
@@ -84,6 +84,7 @@ impl Engine {
         if was_faulty {
             self.accept_loss(strategy);
         }
+        self.tell_positions(strategy);
         // The state comes last: it is what has an instance order.
         let open: Vec<_> = self.orders.of(strategy, None).map(|o| o.seq).collect();
         for seq in open {

@@ -225,8 +225,9 @@ fn a_new_instance_is_out_of_quarantine_and_sets_its_own_timers() {
 }
 
 #[test]
-fn a_new_instance_is_told_of_what_rests_before_it_may_order() {
+fn a_new_instance_is_told_of_positions_and_orders_before_it_may_order() {
     let mut account = ready();
+    account.bought(MM);
     let order = account.rest();
     account.events.clear();
     account.handle(Input::Renew { strategy: MM });
@@ -238,11 +239,18 @@ fn a_new_instance_is_told_of_what_rests_before_it_may_order() {
     assert_eq!(
         told,
         [
+            (MM, EventKind::Position, 10),
             (MM, EventKind::OrderUpdate, OrderState::New as i64),
             (MM, EventKind::RuntimeState, RunState::Ready as i64),
         ]
     );
     assert!(account.engine.order(order).is_some());
+
+    let mut account = killed(account, next_config());
+    account.live(LiveInput::Begin);
+    let told = account.events.first().copied();
+    let told = told.map(|(strategy, kind, fields)| (strategy, kind, fields[0]));
+    assert_eq!(told, Some((MM, EventKind::Position, 10)), "a restart too");
 }
 
 #[test]
