@@ -386,6 +386,77 @@ fn without_account_trades_a_lost_fill_is_not_taken_from_the_account_too() {
 }
 
 #[test]
+fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
+    let mut account = ready();
+    let bought = account.rest();
+    let (bought_id, number) = (account.id(MM, bought), 1);
+    let order = account.submit(MM, limit(Side::Sell, 1_010, 10));
+    account.confirm_countdowns();
+    let sold_id = account.id(MM, order);
+    let mut sold = report(sold_id, OrderStatus::New, 0);
+    sold.order_id = VenueOrderId(2);
+    account.placed(sold_id, Outcome::Done(sold));
+    let mut rests = update(sold_id, Side::Sell, OrderStatus::New, 0);
+    rests.order_id = VenueOrderId(2);
+    account.update(rests);
+    // Both were filled, and neither is told; then one is asked for and the trades are read.
+    account.wait(31);
+    let mut filled = report(bought_id, OrderStatus::Filled, 10);
+    filled.order_id = VenueOrderId(number);
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: bought_id,
+        outcome: Outcome::Done(filled),
+    }));
+    round(&mut account, &[], &[], |_| {});
+    let mut late = fill(bought_id, Side::Buy, 7, 10, 10, OrderStatus::Filled);
+    late.order_id = VenueOrderId(number);
+    account.update(late);
+    sold.status = OrderStatus::Filled;
+    sold.executed_qty = Qty(10);
+    let missed = AccountTrade {
+        side: Side::Sell,
+        ..trade(2, 6, 10)
+    };
+    let mut asked_from = None;
+    for _ in 0..120 {
+        while let Some(subject) = account.take_question() {
+            let truth = match subject {
+                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+                Subject::Trades { from, .. } => {
+                    asked_from = asked_from.max(from);
+                    let told = from.is_none_or(|from| from.0 <= 6);
+                    Truth::Trades {
+                        trades: told.then_some(missed).into_iter().collect(),
+                        more: false,
+                    }
+                }
+                Subject::Account { .. } => {
+                    let mut own = account.own_account();
+                    own.positions = vec![position(0)];
+                    Truth::Account(own)
+                }
+            };
+            account.tell(subject, truth);
+        }
+        for _ in 0..account.take_queries() {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: sold_id,
+                outcome: Outcome::Done(sold),
+            }));
+        }
+        account.alive();
+        account.clock();
+        account.pass(248);
+    }
+    let positions = adjustments(&account)
+        .into_iter()
+        .filter(|one| matches!(one, Adjustment::Position { .. }));
+    assert_eq!(positions.count(), 0);
+    assert_eq!(qty(&account), 0);
+    assert!(asked_from.is_some_and(|from| from.0 <= 6), "{asked_from:?}");
+}
+
+#[test]
 fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
     let mut account = ready();
     let order = account.rest();
