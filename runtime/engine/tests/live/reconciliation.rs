@@ -399,7 +399,19 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
     let mut rests = update(sold_id, Side::Sell, OrderStatus::New, 0);
     rests.order_id = VenueOrderId(2);
     account.update(rests);
-    // Both were filled, and neither is told; then one is asked for and the trades are read.
+    // Both were filled, and neither is told; a later trade of another order is.
+    let told = account.submit(MM, limit(Side::Buy, 980, 10));
+    account.confirm_countdowns();
+    let mut told = fill(
+        account.id(MM, told),
+        Side::Buy,
+        9,
+        10,
+        10,
+        OrderStatus::Filled,
+    );
+    told.order_id = VenueOrderId(3);
+    account.update(told);
     account.wait(31);
     let mut filled = report(bought_id, OrderStatus::Filled, 10);
     filled.order_id = VenueOrderId(number);
@@ -432,7 +444,7 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
                 }
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
-                    own.positions = vec![position(0)];
+                    own.positions = vec![position(10)];
                     Truth::Account(own)
                 }
             };
@@ -452,7 +464,7 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
         .into_iter()
         .filter(|one| matches!(one, Adjustment::Position { .. }));
     assert_eq!(positions.count(), 0);
-    assert_eq!(qty(&account), 0);
+    assert_eq!(qty(&account), 10);
     assert!(asked_from.is_some_and(|from| from.0 <= 6), "{asked_from:?}");
 }
 
