@@ -49,6 +49,8 @@ pub struct Options {
     pub faults_ms: i64,
     /// The whole witness is kept.
     pub keep_all: bool,
+    /// Judged by these rules alone; by all where none is named.
+    pub rules: &'static [&'static str],
 }
 
 /// Leads the life of a seed.
@@ -78,13 +80,7 @@ pub fn lead(
         names,
         seed,
     };
-    let mut world = World::new(
-        Arc::new(setup),
-        mix,
-        venue,
-        options.faults_ms,
-        options.keep_all,
-    );
+    let mut world = World::new(Arc::new(setup), mix, venue, options);
     world.live();
     let wanted = world.log.broken.is_some() || options.keep_all;
     Ok(Result {

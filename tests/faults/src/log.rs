@@ -25,6 +25,7 @@ pub struct Broken {
 /// The witness of one life.
 pub struct Log {
     checks: Vec<Box<dyn Check>>,
+    rules: &'static [&'static str],
     recent: VecDeque<Entry>,
     keep_all: bool,
     next: u64,
@@ -35,10 +36,19 @@ pub struct Log {
 }
 
 impl Log {
-    /// Nothing was seen yet. With `keep_all`, the context is everything.
-    pub fn new(terms: &Terms, born_ns: i64, keep_all: bool) -> Self {
+    /// Nothing was seen yet. With `keep_all`, the context is everything. Rules that are named are
+    /// the only ones.
+    pub fn new(
+        terms: &Terms,
+        born_ns: i64,
+        keep_all: bool,
+        rules: &'static [&'static str],
+    ) -> Self {
+        let mut checks = check::all(terms);
+        checks.retain(|check| rules.is_empty() || rules.contains(&check.rule()));
         Self {
-            checks: check::all(terms),
+            checks,
+            rules,
             recent: VecDeque::new(),
             keep_all,
             next: 0,
@@ -90,7 +100,8 @@ impl Log {
 
     /// A rule of the simulator itself was broken.
     pub fn fail(&mut self, at_ns: i64, rule: &str, how: String) {
-        if self.broken.is_none() {
+        let judged = self.rules.is_empty() || self.rules.contains(&rule);
+        if judged && self.broken.is_none() {
             self.broken = Some(Broken {
                 rule: rule.to_owned(),
                 how,

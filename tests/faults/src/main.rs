@@ -84,6 +84,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         choice: choice(arguments)?,
         faults_ms: (arguments.hours * 3_600_000.0) as i64,
         keep_all: arguments.log.is_some() && arguments.seed.is_some(),
+        rules: &[],
     };
     let modules = match &arguments.modules {
         Some(dir) => Modules::read(dir),

@@ -16,6 +16,7 @@ use windvane_engine::record::Block;
 use windvane_engine::{ClientOrderId, Input, Intent};
 
 use crate::disk::{Damage, Disk, Written};
+use crate::life::Options;
 use crate::log::Log;
 use crate::mix::Mix;
 use crate::process::{Given, In, Out, Process, Setup, StreamKey};
@@ -39,6 +40,10 @@ const VENUE_TICK_NS: i64 = 100 * MS;
 const DISK_STALL_NS: i64 = 250 * MS;
 /// Truth and view are witnessed so often.
 const SAMPLE_NS: i64 = 60 * S;
+/// A rule of the world itself.
+pub const STARTS: &str = "a process starts and goes on";
+/// Another.
+pub const CONVERGES: &str = "everything converges after the faults";
 
 /// What is going to happen.
 #[derive(Debug)]
@@ -126,9 +131,9 @@ pub struct World {
 
 impl World {
     /// A world whose process is about to start.
-    pub fn new(setup: Arc<Setup>, mix: Mix, venue: Venue, hours_ms: i64, keep_all: bool) -> Self {
+    pub fn new(setup: Arc<Setup>, mix: Mix, venue: Venue, options: &Options) -> Self {
         let seed = mix.terms.seed;
-        let log = Log::new(&mix.terms, BORN_NS, keep_all);
+        let log = Log::new(&mix.terms, BORN_NS, options.keep_all, options.rules);
         let mut world = Self {
             setup,
             venue,
@@ -164,7 +169,9 @@ impl World {
         world.queue.put(BORN_NS + VENUE_TICK_NS, Event::Venue);
         world.queue.put(BORN_NS + 10 * MS, Event::Start);
         world.queue.put(BORN_NS + SAMPLE_NS, Event::Sample);
-        world.queue.put(BORN_NS + hours_ms * MS, Event::FaultsEnd);
+        world
+            .queue
+            .put(BORN_NS + options.faults_ms * MS, Event::FaultsEnd);
         world.plan_incidents();
         world.leave_untold();
         world
@@ -318,8 +325,8 @@ impl World {
             return;
         };
         if let Some(how) = process.broken.take() {
-            self.log
-                .fail(self.now_ns, "a process starts and goes on", how);
+            self.log.fail(self.now_ns, STARTS, how);
+            self.done = true;
             return;
         }
         // Never at once: what is due forever must not stop the world.

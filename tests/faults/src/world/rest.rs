@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_engine::input::Command;
 
-use super::{Event, MS, World};
+use super::{CONVERGES, Event, MS, World};
 use crate::process::In;
 use crate::witness::{Rest, Seen, View};
 
@@ -52,8 +52,8 @@ impl World {
         };
         if self.now_ns > self.faults_ended_ns + self.mix.terms.converge_ns {
             let how = difference.join("; ");
-            self.log
-                .fail(self.now_ns, "everything converges after the faults", how);
+            self.log.fail(self.now_ns, CONVERGES, how);
+            self.done = true;
             return;
         }
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForRest);
