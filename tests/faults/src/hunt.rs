@@ -67,15 +67,13 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::ForgetToReconcile => &[RENEWALS, CONVERGES],
         Planted::PlaceBeforeArmed | Planted::LapsedStillCovers | Planted::LetGoResting => &[ARMED],
         Planted::ForgetToRenew | Planted::RenewUnhealthy => &[RENEWALS],
-        Planted::CancelOthers => &[OTHERS],
+        // A cancel that overtakes its order is of one that was never sent.
+        Planted::CancelOthers | Planted::CancelOvertakes => &[OTHERS],
         // Orders that live are nobody's after a restart.
         Planted::ForgetInFlight => &[EXPOSURE, FILLS_ONCE, ARMED, CONVERGES],
-        Planted::EpochReused => &[IDS],
+        Planted::EpochReused | Planted::NonceRepeated => &[IDS],
         Planted::PlaceBeforeDurable => &[DURABLE],
-        // Its order is not sent yet: what is cancelled is not known to be ours.
-        Planted::CancelOvertakes => &[OTHERS],
         Planted::BanIgnored => &[BANS],
-        Planted::NonceRepeated => &[IDS],
     }
 }
 
