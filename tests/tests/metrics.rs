@@ -22,6 +22,16 @@ const NOT_HERE: [(&str, &str); 2] = [
     ),
 ];
 
+/// Buys 0.01 BTC at 3 % below the bid, post-only, at every 32nd of 960 events: orders that
+/// follow from an event of the market, once the countdown of their symbol is armed.
+const BIDDER: &str = "(if (i32.and (i32.eq (local.get $kind) (i32.const 2)) (i32.and
+      (i64.eqz (i64.rem_u (global.get $count) (i64.const 32)))
+      (i64.le_u (global.get $count) (i64.const 960)))) (then
+    (local.set $bid (i64.sub (local.get $a) (i64.div_s (local.get $a) (i64.const 32))))
+    (drop (call $submit (i32.const 0) (i32.const 0x40) (i64.const 10)
+      (i64.sub (local.get $bid) (i64.rem_s (local.get $bid) (i64.const 1000)))
+      (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))";
+
 /// Names of the page that documents them.
 fn documented() -> BTreeSet<&'static str> {
     let page = include_str!("../../runtime/admin/METRICS.md");
@@ -60,14 +70,22 @@ fn every_documented_metric_is_written() {
         ..Guest::default()
     };
     guest.write(&folder.join("faulty.wasm"));
+    let bidder = Guest {
+        on_event: BIDDER,
+        ..Guest::default()
+    };
+    bidder.write(&folder.join("bidder.wasm"));
     let base = include_str!("../../configs/live-sim.toml");
     let file = folder.join("metrics.toml");
     let text = base.replace("half_spread_ticks = 5", "half_spread_ticks = 0");
-    let text = format!(
-        "{text}\n[[strategy]]\nid = \"faulty\"\nmodule = \"{}/faulty.wasm\"\n\
-         instruments = [\"futures:BTCUSDT\"]\n",
-        folder.display()
-    );
+    let guests = ["faulty", "bidder"].map(|id| {
+        format!(
+            "\n[[strategy]]\nid = \"{id}\"\nmodule = \"{}/{id}.wasm\"\n\
+             instruments = [\"futures:BTCUSDT\"]\n",
+            folder.display()
+        )
+    });
+    let text = text + &guests.concat();
     std::fs::write(&file, text).unwrap();
     let data = folder.join("data");
     let mut instance = Instance::start_with(&venue, &data, &file, &[]);
@@ -76,7 +94,6 @@ fn every_documented_metric_is_written() {
     let fault = |what: Value| venue.control("/faults", &what);
 
     until_written(&instance, "windvane_fills_total");
-    // An order that waited for its countdown follows from no market event; a later one does.
     until_written(&instance, "windvane_order_latency_seconds_count");
     until_written(
         &instance,

@@ -1,6 +1,6 @@
 //! Disks that are full, hang, take no writes, or belong to somebody else.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -121,40 +121,26 @@ fn a_limit_of_file_size_stops_new_orders_and_no_cancel() {
 
 /// `fsync` of a process that hangs while a file is there: no trick of the system makes a disk hang
 /// without special rights, but its one call can be replaced.
-fn hanging_fsync(folder: &Path) -> PathBuf {
-    let source = folder.join("hang.rs");
-    let text = r#"
-        unsafe extern "C" { fn fdatasync(file: i32) -> i32; }
-        #[unsafe(no_mangle)]
-        pub extern "C" fn fsync(file: i32) -> i32 {
-            let gate = std::env::var_os("HANGING");
-            while gate.as_ref().is_some_and(|gate| std::path::Path::new(gate).exists()) {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            unsafe { fdatasync(file) }
+const HANGING_FSYNC: &str = r#"
+    unsafe extern "C" { fn fdatasync(file: i32) -> i32; }
+    #[unsafe(no_mangle)]
+    pub extern "C" fn fsync(file: i32) -> i32 {
+        let gate = std::env::var_os("HANGING");
+        while gate.as_ref().is_some_and(|gate| std::path::Path::new(gate).exists()) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
         }
-    "#;
-    std::fs::write(&source, text).unwrap();
-    let library = folder.join("libhang.so");
-    let compiler = Path::new(env!("CARGO")).with_file_name("rustc");
-    let made = Command::new(compiler)
-        .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
-        .args([&library, &source])
-        .status();
-    assert!(made.unwrap().success(), "the library is made");
-    library
-}
+        unsafe { fdatasync(file) }
+    }
+"#;
 
 #[test]
 fn a_disk_that_hangs_stops_new_orders_and_no_cancel() {
     let venue = Venue::start(&["--seed", "33"]);
     let data = venue.folder().join("data");
     let gate = venue.folder().join("hanging");
+    let library = support::library(venue.folder(), "hanging", HANGING_FSYNC);
     let mut instance = support::launch(&venue)
-        .env(
-            "LD_PRELOAD",
-            hanging_fsync(venue.folder()).to_str().unwrap(),
-        )
+        .env("LD_PRELOAD", library.to_str().unwrap())
         .env("HANGING", gate.to_str().unwrap())
         .start();
     let admin = instance.admin();

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windvane_tests::admin::Admin;
@@ -11,7 +12,7 @@ use windvane_tests::binary;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
-use super::support;
+use super::support::{self, PATIENCE};
 
 const TOKEN: &str = "canary-token-5f0c8e1b7a2d4c93b6e8";
 const PASSWORD: &str = "canary-password-93b1fe07";
@@ -226,6 +227,74 @@ fn an_api_secret_is_found_nowhere() {
 #[test]
 fn an_agents_key_is_found_nowhere() {
     searched("v3", "62");
+}
+
+/// A clock that fails, once a file is there, for those who sign a request: the standard library
+/// panics then, with keys and parameters at hand.
+const FAILING_CLOCK: &str = r#"
+    use std::ffi::c_void;
+    unsafe extern "C" {
+        fn dlsym(library: *mut c_void, name: *const i8) -> *mut c_void;
+        fn access(path: *const i8, mode: i32) -> i32;
+        fn getenv(name: *const i8) -> *const i8;
+    }
+    #[unsafe(no_mangle)]
+    pub extern "C" fn clock_gettime(clock: i32, time: *mut c_void) -> i32 {
+        let gate = unsafe { getenv(c"FAILING".as_ptr().cast()) };
+        if !gate.is_null() && unsafe { access(gate, 0) } == 0 {
+            let stack = std::backtrace::Backtrace::force_capture().to_string();
+            if stack.contains("windvane_client::client") {
+                return -1;
+            }
+        }
+        let next = -1_isize as *mut c_void;
+        let usual = unsafe { dlsym(next, c"clock_gettime".as_ptr().cast()) };
+        let usual: extern "C" fn(i32, *mut c_void) -> i32 = unsafe { std::mem::transmute(usual) };
+        usual(clock, time)
+    }
+"#;
+
+/// Panics where requests are signed, with everything printed that can be.
+fn panics(api: &str, seed: &str) {
+    let venue = Venue::start(&["--seed", seed]);
+    let canaries = Canaries::of(&venue);
+    let gate = venue.folder().join("failing");
+    let library = support::library(venue.folder(), "failing", FAILING_CLOCK);
+    let user = venue.line()["accounts"][0]["user"].as_str().unwrap();
+    let mut instance = support::launch(&venue)
+        .apart(&venue)
+        .set(&format!("venue.api={api}"))
+        .set(&format!("account.user=\"{user}\""))
+        .set("account.signer={ env = \"WINDVANE_SIGNER_KEY\" }")
+        .env("LD_PRELOAD", library.to_str().unwrap())
+        .env("FAILING", gate.to_str().unwrap())
+        .env("RUST_BACKTRACE", "full")
+        .env("WINDVANE_LOG", "trace")
+        .start();
+    support::trading(&mut instance, &venue);
+    std::fs::write(&gate, "").unwrap();
+    let begin = Instant::now();
+    let is_told = |log: &str| {
+        let place = log.find("panicked at").unwrap_or(log.len());
+        log[place..].contains("windvane_client::client")
+    };
+    while !is_told(&instance.log()) {
+        assert!(begin.elapsed() < PATIENCE, "it panics\n{}", instance.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let log = instance.log();
+    assert_eq!(canaries.in_bytes(log.as_bytes()), Vec::<&str>::new());
+    println!("{api}: {} panics", log.matches("panicked at").count());
+}
+
+#[test]
+fn a_panic_with_an_api_secret_at_hand_does_not_name_it() {
+    panics("v1", "65");
+}
+
+#[test]
+fn a_panic_with_an_agents_key_at_hand_does_not_name_it() {
+    panics("v3", "66");
 }
 
 /// A keystore that this password does not open.

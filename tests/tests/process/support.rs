@@ -1,6 +1,7 @@
 //! What these tests share: a book full of own orders, and words about states.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -109,4 +110,18 @@ pub fn dead_man(venue: &Venue, within: Duration) {
         std::thread::sleep(Duration::from_millis(50));
     }
     println!("the dead man's switch: {:?}", begin.elapsed());
+}
+
+/// A library that replaces calls of the system in a process that preloads it, from its source.
+pub fn library(folder: &Path, name: &str, source: &str) -> PathBuf {
+    let file = folder.join(name).with_extension("rs");
+    std::fs::write(&file, source).unwrap();
+    let library = folder.join(format!("lib{name}.so"));
+    let compiler = Path::new(env!("CARGO")).with_file_name("rustc");
+    let made = Command::new(compiler)
+        .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
+        .args([&library, &file])
+        .status();
+    assert!(made.unwrap().success(), "the library is made");
+    library
 }
