@@ -1,0 +1,58 @@
+//! What the venue says of the account as a whole, by a real process.
+
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+use windvane_tests::venue::Venue;
+
+use super::support::{self, REST, state};
+
+const DOUBT: &str = "the venue called for margin";
+
+fn number(row: &Value, field: &str) -> Decimal {
+    row[field].as_str().unwrap().parse().unwrap()
+}
+
+/// The futures wallet of the venue's account, and the notional of its position.
+fn standing(venue: &Venue) -> (Value, Decimal) {
+    let account = venue.account();
+    let notional = |row: &Value| number(row, "qty").abs() * number(row, "mark_price");
+    let positions = account["positions"].as_array().unwrap().iter();
+    let wallet = account["balances"]["futures"][0].clone();
+    assert_eq!(wallet["asset"], "USDT");
+    (wallet, positions.map(notional).sum())
+}
+
+#[test]
+fn a_margin_call_degrades_until_a_person_resumes() {
+    let venue = Venue::start(&["--seed", "71"]);
+    let mut instance = support::launch(&venue).start();
+    support::ready(&mut instance);
+    let admin = instance.admin();
+    let act = |what: Value| venue.control("/act", &what);
+    act(
+        json!({"act": "place", "symbol": "BTCUSDT", "side": "BUY", "type": "MARKET",
+        "quantity": "0.5"}),
+    );
+    // Money goes until 1.12 times the maintenance margin is left; the venue calls below 1.25.
+    let (wallet, _) = standing(&venue);
+    let amount = number(&wallet, "max_withdraw") * Decimal::new(9, 1);
+    act(
+        json!({"act": "withdraw", "asset": "USDT", "amount": amount.trunc().to_string(),
+        "cause": "ADMIN_WITHDRAW"}),
+    );
+    let (wallet, notional) = standing(&venue);
+    let left = number(&wallet, "maintenance_margin") * Decimal::new(112, 2);
+    let equity = number(&wallet, "wallet") + number(&wallet, "unrealized");
+    let rate = ((equity - left) / notional).trunc_with_scale(6);
+    act(json!({"act": "funding", "symbol": "BTCUSDT", "rate": rate.to_string()}));
+
+    let called = |status: &Value| {
+        let doubts = status["doubts"].as_array();
+        doubts.is_some_and(|doubts| doubts.contains(&json!(DOUBT)))
+    };
+    let (status, _) = instance.until_shown(&admin, "/api/status", REST, &called);
+    assert_eq!(status["state"], "degraded");
+    admin.command("/api/resume");
+    instance.until_shown(&admin, "/api/status", REST, &state("ready"));
+    assert_eq!(instance.terminate().code(), Some(0));
+}
