@@ -7,6 +7,7 @@ pub mod cli;
 pub mod config;
 pub mod connection;
 pub mod live;
+mod memory;
 pub mod playback;
 pub mod recording;
 pub mod report;

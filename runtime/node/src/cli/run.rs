@@ -11,6 +11,7 @@ use super::place::Place;
 use crate::config::{Api, Config, Mode};
 use crate::connection::Needs;
 use crate::live::{self, Market, Pace, Playing};
+use crate::memory;
 use crate::watchdog;
 
 #[derive(Debug, Args)]
@@ -37,6 +38,7 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn run(self) -> Result<(), Failure> {
+        memory::settle();
         let mut config = self.place.config()?;
         if config.run.mode == Mode::Live && !self.data.is_empty() {
             return Err(Failure::Usage(

@@ -30,10 +30,14 @@ use crate::strategies::Made;
 
 /// What was recorded becomes durable within this, orders or not.
 const SEAL_EVERY: Duration = Duration::from_millis(100);
-/// A segment is ended at this many records, so that a start reads little.
-const SEGMENT_RECORDS: u64 = 1_000_000;
-/// Or at this many blocks.
-const SEGMENT_BLOCKS: u64 = 100_000;
+/// A segment is ended at this many bytes of records. sled keeps in memory what it writes, so that
+/// this, compressed to a third or less, is what the journal needs; and a start reads little.
+const SEGMENT_BYTES: u64 = 8 << 20;
+/// Or at this many blocks: each costs sled some hundred bytes beside its own.
+const SEGMENT_BLOCKS: u64 = 16_384;
+/// So many times more of a recording that is played: a segment's end is a place of the wall's time,
+/// which the fingerprint tells.
+const PLAYED: u64 = 8;
 /// Or after so long: what strategies saved is in its head.
 const SEGMENT_AGE: Duration = Duration::from_mins(5);
 /// A disk that is well has an order's record in less.
@@ -504,8 +508,9 @@ impl Pulse {
 
     /// Ends a segment that is long enough, or one whose disk failed.
     fn roll_if_due(&mut self, state: &mut State) {
-        let long = self.journal.segment_records() >= SEGMENT_RECORDS
-            || self.journal.segment_blocks() >= SEGMENT_BLOCKS
+        let many = if self.player.is_some() { PLAYED } else { 1 };
+        let long = self.journal.segment_bytes() >= SEGMENT_BYTES * many
+            || self.journal.segment_blocks() >= SEGMENT_BLOCKS * many
             || state.rolled.elapsed() >= SEGMENT_AGE
             || state.roll_wanted;
         let due = if state.failed {
