@@ -5,8 +5,8 @@
 //! ```sh
 //! cargo run --release -p windvane-tests --example unattended -- --minutes 20 --seed 1
 //! cargo run --release -p windvane-tests --example unattended -- --minutes 20 --kills
-//! # The soak: nothing but a fast market.
-//! cargo run --release -p windvane-tests --example unattended -- --minutes 30 --calm --rate 500
+//! # The soak: nothing but a fast market, of some 2,150 events a second.
+//! cargo run --release -p windvane-tests --example unattended -- --minutes 30 --calm --rate 2800
 //! ```
 //!
 //! It ends with a panic where something does not hold. The data folder stays where `--data` says.
