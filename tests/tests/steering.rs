@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use windvane_tests::binary;
 use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::venue::Venue;
@@ -126,6 +127,9 @@ fn one_strategy_is_commanded_and_stays_so_though_the_journal_is_lost() {
     assert_eq!(resumed["strategy"]["reason"], Value::Null);
     instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
     assert_eq!(instance.terminate().code(), Some(0));
+    // What was latched before is told to strategies that have begun, in a replay too.
+    let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
+    assert_eq!(replay.status.code(), Some(0), "{replay:?}");
 }
 
 #[test]

@@ -270,16 +270,6 @@ impl Scene<'_, '_> {
         }
         if self.reading.begins_a_process() {
             self.new_cast();
-            // What was latched before is known before anything begins.
-            while let Some(next) = self.reading.pop_if(|input| {
-                matches!(
-                    input,
-                    RecordedInput::Command(_) | RecordedInput::Steer { .. }
-                )
-            }) {
-                self.feed(&next);
-                self.drain();
-            }
             for place in 0..self.stage.cast.len() {
                 let strategy = StrategyId(place as u16);
                 if self.engine().fault(strategy).is_none() {
