@@ -33,10 +33,12 @@ fn agrees(log: &str, starts: usize) {
     // An empty folder: the engine learns of the start balance. Nothing is corrected later.
     let corrected = log.matches("a balance is the venue's").count();
     assert_eq!(corrected, 1, "{log}");
+    // A disk that stalls, which a busy machine's does, puts the account in doubt and out of it.
+    let stalls = log.matches("the journal stalls").count();
     let ready = log.matches("to=\"ready\"").count();
     assert!(
-        ready <= starts,
-        "{ready} times ready in {starts} starts\n{log}"
+        ready <= starts + stalls,
+        "{ready} times ready in {starts} starts with {stalls} stalls\n{log}"
     );
 }
 
