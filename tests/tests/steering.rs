@@ -152,6 +152,9 @@ fn a_strategy_that_fails_is_quarantined_until_it_is_resumed_by_its_name() {
         strategy(&instance.answer("strategies"), "calm")["state"],
         "running"
     );
+    // The reason is written down beside the engine's thread: nobody waited for it.
+    let latch = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
+    instance.until("status", &|_| latch().contains("unreachable"));
     instance.kill();
 
     let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
