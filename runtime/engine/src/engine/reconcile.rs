@@ -44,6 +44,8 @@ pub(super) struct Round {
     step: Step,
     /// The question that waits for its answer, since when.
     asked: Option<(Subject, Time)>,
+    /// When open orders were asked for; never, where the round is about missing trades alone.
+    orders_asked: Option<Time>,
     failures: u32,
     reads: u32,
     /// The differences of the last read, and the count of user events when it was asked for.
@@ -140,6 +142,9 @@ impl Engine {
             // An answer does not say which of two equal questions it is for.
             if line.given_up.iter().any(|(asked, _)| *asked == subject) {
                 return;
+            }
+            if matches!(subject, Subject::OpenOrders { .. }) {
+                line.round.orders_asked = Some(now);
             }
             line.round.asked = Some((subject, now));
             line.round.events_when_asked = line.events;
@@ -596,19 +601,28 @@ impl Engine {
         }
     }
 
+    /// Nothing is left unexplained. What was read is as old as the question for open orders; a
+    /// round about trades alone makes it no younger.
     fn end_round(&mut self, surface: Surface) {
-        let reconcile_ms = self
-            .live
-            .as_ref()
-            .map_or(0, |live| live.config.reconcile_ms);
-        if let Some(line) = self.line_mut(surface) {
-            line.round = Round::default();
-        }
+        let now = self.now;
+        let Some(live) = &mut self.live else { return };
+        let (reconcile_ms, doubted) = (live.config.reconcile_ms, live.is_unexplained(surface));
+        let Some(line) = live.lines.get_mut(&surface) else {
+            return;
+        };
+        let whole = std::mem::take(&mut line.round).orders_asked;
+        line.clean = whole.or(line.clean);
+        let due = match line.clean {
+            _ if whole.is_none() && doubted => now,
+            asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
+        };
         if !planted!(ForgetToReconcile) {
-            self.later(surface, reconcile_ms);
+            self.timers.set(due, Timer::Reconcile { surface });
         }
         self.tell_round(surface, true);
-        self.round_is_clean(surface);
+        if whole.is_some() {
+            self.round_is_clean(surface);
+        }
     }
 
     fn tell_round(&mut self, surface: Surface, clean: bool) {

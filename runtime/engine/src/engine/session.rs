@@ -108,7 +108,8 @@ pub(super) struct Line {
     pub(super) round: Round,
     /// Questions of rounds that were given up, which may still be answered, and when they left.
     pub(super) given_up: Vec<(Subject, Time)>,
-    /// The end of the last round that left nothing unexplained, since the stream came up.
+    /// When the last round that left nothing unexplained asked for open orders, since the stream
+    /// came up.
     pub(super) clean: Option<Time>,
     /// The venue answers account trades here.
     pub(super) no_trades: bool,
@@ -159,6 +160,18 @@ impl Session {
         self.stage == Stage::Running
             && !self.doubts.contains(&Doubt::Stream(surface))
             && !self.doubts.contains(&Doubt::Reconciliation(surface))
+    }
+
+    /// Whether a surface's account is not reconciled.
+    pub(super) fn is_unexplained(&self, surface: Surface) -> bool {
+        self.doubts.contains(&Doubt::Reconciliation(surface))
+    }
+
+    /// Whether what was read of a surface is too old to be believed: promise 4.
+    fn is_old(&self, surface: Surface, now: Time) -> bool {
+        let line = self.lines.get(&surface);
+        let read = line.and_then(|line| line.clean);
+        read.is_some_and(|asked| now > asked.plus_ms(3 * self.config.reconcile_ms))
     }
 
     /// The evidence on which heartbeats are renewed: promise 4.
@@ -285,13 +298,10 @@ impl Engine {
 
     /// A round of reconciliation left nothing unexplained.
     pub(super) fn round_is_clean(&mut self, surface: Surface) {
-        let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
-            return;
-        };
-        line.clean = Some(now);
-        let stream_up = line.stream_up;
-        self.set_doubt(Doubt::Reconciliation(surface), false);
+        let Some(live) = &self.live else { return };
+        let old = live.is_old(surface, self.now);
+        let stream_up = live.lines.get(&surface).is_some_and(|line| line.stream_up);
+        self.set_doubt(Doubt::Reconciliation(surface), old);
         if stream_up {
             self.set_doubt(Doubt::Stream(surface), false);
         }
@@ -313,11 +323,12 @@ impl Engine {
     pub(super) fn watch(&mut self) {
         let now = self.now;
         let Some(live) = &self.live else { return };
-        let reconcile_ms = live.config.reconcile_ms;
         let surfaces = live.config.surfaces.clone();
         let running = live.stage == Stage::Running;
         for surface in surfaces {
             let unseen = self.has_unseen_change(surface);
+            let live = self.live.as_ref();
+            let old = live.is_some_and(|live| live.is_old(surface, now));
             let Some(line) = self.line_mut(surface) else {
                 continue;
             };
@@ -325,9 +336,6 @@ impl Engine {
             let stale = line
                 .clock
                 .is_none_or(|clock| now > clock.read.plus_ms(CLOCK_MS));
-            let old = line
-                .clean
-                .is_some_and(|clean| now > clean.plus_ms(3 * reconcile_ms));
             let distrusted = line.stream_up && (silent || unseen);
             self.set_doubt(Doubt::Clock(surface), stale);
             if running && old {

@@ -18,7 +18,7 @@ use super::Engine;
 
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of what an engine holds; raised with every change of it.
-const SNAPSHOT_VERSION: u32 = 3;
+const SNAPSHOT_VERSION: u32 = 4;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

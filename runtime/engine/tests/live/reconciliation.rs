@@ -692,3 +692,55 @@ fn a_question_from_before_that_is_never_answered_does_not_hold_a_round_up_for_ev
     account.sync();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
+
+#[test]
+fn a_round_is_as_old_as_its_question_for_open_orders() {
+    let mut account = ready();
+    account.wait(30);
+    let open_orders = account.take_question().unwrap();
+    account.tell(open_orders, Truth::OpenOrders(Vec::new()));
+    let about_account = account.take_question().unwrap();
+    for _ in 0..3 {
+        account.wait(26);
+        account.answer(about_account, Outcome::Unknown);
+        account.wait(3);
+        assert_eq!(account.take_question(), Some(about_account));
+    }
+    let own = account.own_account();
+    account.tell(about_account, Truth::Account(own));
+    assert_eq!(account.engine.doubts(), []);
+    account.wait(5);
+    let doubt = windvane_engine::engine::Doubt::Reconciliation(FUTURES);
+    assert_eq!(account.engine.doubts(), [doubt]);
+    account.sync();
+    assert_eq!(account.engine.doubts(), [], "the next round came at once");
+}
+
+#[test]
+fn a_round_about_missing_trades_makes_open_orders_no_younger() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.wait(25);
+    account.confirm_countdowns();
+    // The order's totals are ahead of its fills: after three seconds trades are read.
+    let filled = report(id, OrderStatus::PartiallyFilled, 4);
+    for _ in 0..4 {
+        account.handle(Input::Reply(&Reply::Queried {
+            client_order_id: id,
+            outcome: Outcome::Done(filled),
+        }));
+        account.wait(1);
+    }
+    let trades = account.take_question().unwrap();
+    assert!(matches!(trades, Subject::Trades { .. }));
+    account.tell(trades, no_trades());
+    let about_account = account.take_question().unwrap();
+    assert_eq!(about_account, Subject::Account { surface: FUTURES });
+    let own = account.own_account();
+    account.tell(about_account, Truth::Account(own));
+    account.sent.clear();
+    account.wait(2);
+    let next = account.take_question();
+    assert_eq!(next, Some(Subject::OpenOrders { surface: FUTURES }));
+}
