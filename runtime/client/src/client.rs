@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use windvane_venue::error::{Judgement, Limit, Pause, judge};
-use windvane_venue::route::{self, Route, Surface, Version};
+use windvane_venue::route::{self, Listing, Route, Surface, Version};
 use windvane_venue::sign::{Stamp, prepare};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
 
@@ -252,7 +252,9 @@ impl Client {
         let base = settings.addresses.rest_of(route.surface);
         let base = base.ok_or(RequestError::NoAddress(route.surface))?;
         let version = version.or_else(|| settings.version(route));
-        let stamp = stamp.unwrap_or_else(|| self.stamp(route.surface));
+        let listing = route.listing(version);
+        let numbered = listing.is_some_and(Listing::takes_nonce);
+        let stamp = stamp.unwrap_or_else(|| self.stamp_with(route.surface, numbered));
         let prepared = prepare(
             route,
             version,
@@ -266,10 +268,20 @@ impl Client {
 
     /// The venue's time, and two nonces that were never used.
     pub fn stamp(&self, surface: Surface) -> Stamp {
+        self.stamp_with(surface, true)
+    }
+
+    /// The venue's time; nonces only where they are sent: the request that reads the clock leaves
+    /// before the venue's time is known, and nonces never come back.
+    fn stamp_with(&self, surface: Surface, numbered: bool) -> Stamp {
         let venue_us = self.shared.clock.venue_us(surface);
         let nonce = || {
             let now_us = u64::try_from(venue_us).unwrap_or(0);
-            self.shared.nonces.next(now_us)
+            if numbered {
+                self.shared.nonces.next(now_us)
+            } else {
+                now_us
+            }
         };
         // The inner signature is made first.
         let inner_nonce_us = nonce();

@@ -12,7 +12,7 @@ use windvane_client::clock::Offset;
 use windvane_client::nonce::Nonces;
 use windvane_client::settings::default_version;
 use windvane_venue::error::{Judgement, Limit, Pause, judge};
-use windvane_venue::route::{Route, Surface};
+use windvane_venue::route::{Listing, Route, Surface};
 use windvane_venue::sign::{Credentials, Dialect, Prepared, Stamp, prepare};
 use windvane_venue::wire::Parameters;
 
@@ -167,7 +167,13 @@ impl<P> Client<P> {
             };
         }
         let venue_us = wall_us + self.offset_us(surface);
-        let nonce = || self.nonces.next(u64::try_from(venue_us).unwrap_or(0));
+        let version = default_version(call.route, self.identity.api);
+        let listing = call.route.listing(version);
+        let numbered = listing.is_some_and(Listing::takes_nonce);
+        let nonce = || match u64::try_from(venue_us).unwrap_or(0) {
+            now_us if numbered => self.nonces.next(now_us),
+            now_us => now_us,
+        };
         let inner_nonce_us = nonce();
         let stamp = Stamp {
             timestamp_ms: venue_us.div_euclid(1_000),
@@ -177,9 +183,8 @@ impl<P> Client<P> {
         let Identity {
             dialect,
             credentials,
-            api,
+            ..
         } = &self.identity;
-        let version = default_version(call.route, *api);
         match prepare(
             call.route,
             version,

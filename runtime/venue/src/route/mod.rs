@@ -352,6 +352,17 @@ impl Route {
     }
 }
 
+impl Listing {
+    /// Whether a request takes a nonce of its own.
+    pub const fn takes_nonce(&self) -> bool {
+        let outside = matches!(
+            self.scheme,
+            Scheme::Message | Scheme::WalletMessage | Scheme::Typed(_)
+        );
+        outside || self.inner.is_some()
+    }
+}
+
 impl Surface {
     /// All four.
     pub const ALL: [Self; 4] = [Self::Spot, Self::Futures, Self::Chain, Self::Rpc];
