@@ -1,5 +1,5 @@
-//! Every fill is counted once: no trade is booked twice by a process, no order is booked for more
-//! than the venue executed, and at rest each strategy holds what the venue's trades of its orders
+//! Every fill is counted once: no trade of an order is booked twice by a process, no order is booked
+//! for more than the venue executed, and at rest each strategy holds what the venue's trades of its orders
 //! sum up to.
 //!
 //! Where a journal was lost, what a strategy held before is nobody's: such a life is not compared
@@ -19,7 +19,8 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms, View};
 #[derive(Debug)]
 pub struct Fills {
     orders: Orders,
-    trades: BTreeSet<(String, i64)>,
+    /// Instrument, trade and order: two own orders that met share one trade.
+    trades: BTreeSet<(String, i64, String)>,
     /// What this process booked, by order.
     booked: BTreeMap<String, Decimal>,
     lost: bool,
@@ -37,7 +38,8 @@ impl Fills {
     }
 
     fn book(&mut self, instrument: &str, trade: i64, id: &str, qty: Decimal) -> Result<(), String> {
-        if !self.trades.insert((instrument.to_owned(), trade)) {
+        let booked = (instrument.to_owned(), trade, id.to_owned());
+        if !self.trades.insert(booked) {
             return Err(format!(
                 "trade {trade} of {instrument} is booked again, for {id}"
             ));
