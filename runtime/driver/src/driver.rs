@@ -207,23 +207,18 @@ impl<G: Guests> Driver<G> {
         }
     }
 
-    /// The journal is durable up to this record: orders that waited for it leave.
+    /// The journal is durable up to this record: orders that waited for it leave, but those whose
+    /// cover ran out meanwhile. Those that need not wait are not looked at, so that a simulated
+    /// account stays a function of the journal.
     pub fn durable(&mut self, record: u64) {
         for request in self.outbox.release(record) {
-            if self.is_too_late(&request) {
+            if let (Request::Place(order), Some(engine)) = (&request, &self.engine)
+                && !engine.may_leave(order)
+            {
                 continue;
             }
             self.actions.push_back(Action::Request(request));
         }
-    }
-
-    /// Whether an order waited for the journal until its symbol's countdown had lapsed. The engine
-    /// holds its outcome for unknown since then: the venue, asked, does not know it, and it ends.
-    fn is_too_late(&self, request: &Request) -> bool {
-        let (Request::Place(order), Some(engine)) = (request, &self.engine) else {
-            return false;
-        };
-        engine.has_lapsed(order.terms.instrument)
     }
 
     /// Ends the running block, so that what was recorded becomes durable soon.

@@ -4,10 +4,11 @@
 use crate::effect::{Effect, Notice};
 use crate::ids::{ClientOrderId, OrderSeq, StrategyId};
 use crate::live::OnStart;
-use crate::order::OrderTerms;
+use crate::order::{OrderTerms, Surface};
 use crate::orders::Order;
 use crate::planted;
 use crate::protocol::{OrderReport, OrderUpdate, Request};
+use crate::timer::Timer;
 use crate::truth::OpenOrder;
 
 use super::Engine;
@@ -84,6 +85,11 @@ impl Engine {
         self.count_open(&order);
         self.orders.insert_foreign(order);
         self.take_report(seq, report);
+        if self.surface_of(terms.instrument) == Surface::Futures {
+            // It may rest without a timer.
+            let instrument = terms.instrument;
+            self.timers.set(self.now, Timer::Renew { instrument });
+        }
         if let Some(order) = self.orders.live(seq) {
             let order = order.clone();
             self.notices.push_back(Notice::Adopted {

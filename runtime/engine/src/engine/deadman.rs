@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, HeartbeatNotice, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time};
-use crate::order::Surface;
+use crate::order::{NewOrder, Surface};
 use crate::order_state::OrderMove;
 use crate::planted;
 use crate::protocol::{Outcome, Request};
@@ -23,6 +23,8 @@ const TRIES_MAX: u32 = 3;
 const RETRY_MS: i64 = 500;
 /// How often a renewal that health forbids is looked at again.
 const WITHHELD_MS: i64 = 1_000;
+/// From a try that failed to the next, while no order waits and none is covered.
+const UNCOVERED_MS: i64 = 5_000;
 
 /// The timer of one symbol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -62,10 +64,20 @@ impl Engine {
         live.countdowns.get(usize::from(instrument.0))?.until
     }
 
-    /// Whether an order of a futures symbol that leaves now would rest without a running timer.
-    pub fn has_lapsed(&self, instrument: InstrumentId) -> bool {
-        let futures = self.instrument(instrument).map(|it| it.surface) == Some(Surface::Futures);
-        futures && self.live.is_some() && self.covered_until(instrument).is_none()
+    /// Whether an order that waited may leave now: it is covered, and was all the while. One whose
+    /// cover ran out meanwhile is held for unknown; the venue, asked, does not know it, and it ends.
+    pub fn may_leave(&self, order: &NewOrder) -> bool {
+        let own = order.client_order_id.parse_own();
+        let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
+            return false;
+        };
+        if self.live.is_none() || planted!(PlaceBeforeArmed) {
+            return true;
+        }
+        let instrument = order.terms.instrument;
+        let futures = self.surface_of(instrument) == Surface::Futures;
+        let covered = !futures || self.covered_until(instrument).is_some();
+        covered && known.lost.is_none()
     }
 
     /// Sends a new order, or holds it until its symbol is covered.
@@ -195,10 +207,12 @@ impl Engine {
                     what: HeartbeatNotice::Renewed,
                 });
                 if !planted!(ForgetToRenew) {
-                    self.timers.set(
-                        asked.plus_ms(renew_ms).max(now),
-                        Timer::Renew { instrument },
-                    );
+                    let due = if self.keeps_orders() {
+                        now
+                    } else {
+                        asked.plus_ms(renew_ms).max(now)
+                    };
+                    self.timers.set(due, Timer::Renew { instrument });
                 }
                 for (seq, record) in held {
                     if blind {
@@ -225,8 +239,17 @@ impl Engine {
                 self.tire(instrument);
             }
         }
+        let pause_ms = self.retry_ms(instrument);
         self.timers
-            .set(now.plus_ms(RETRY_MS), Timer::Renew { instrument });
+            .set(now.plus_ms(pause_ms), Timer::Renew { instrument });
+    }
+
+    /// When to try again: nothing is urgent where no order waits and no timer runs.
+    fn retry_ms(&self, instrument: InstrumentId) -> i64 {
+        let countdowns = self.live.as_ref().map(|live| &live.countdowns);
+        let countdown = countdowns.and_then(|all| all.get(usize::from(instrument.0)));
+        let urgent = countdown.is_some_and(|it| !it.held.is_empty() || it.until.is_some());
+        if urgent { RETRY_MS } else { UNCOVERED_MS }
     }
 
     /// Orders do not wait for ever for a timer that cannot be armed.
@@ -263,6 +286,7 @@ impl Engine {
             return;
         };
         let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
+        let keeps = self.keeps_orders();
         if waited_for && healthy {
             self.arm(instrument);
         } else if waited_for {
@@ -270,17 +294,21 @@ impl Engine {
             // What rests counts on the timer still: it is renewed once health is back.
             self.timers
                 .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
-        } else if !armed {
-        } else if !sent {
-            self.ask_countdown(instrument, 0);
+        } else if !sent || keeps {
+            if armed {
+                self.ask_countdown(instrument, 0);
+            }
         } else if healthy {
+            // Without a timer, too: an order may have arrived after its timer ran out.
             self.arm(instrument);
         } else {
-            self.notices.push_back(Notice::Heartbeat {
-                time: now,
-                instrument,
-                what: HeartbeatNotice::Withheld,
-            });
+            if armed {
+                self.notices.push_back(Notice::Heartbeat {
+                    time: now,
+                    instrument,
+                    what: HeartbeatNotice::Withheld,
+                });
+            }
             self.timers
                 .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
         }
@@ -323,14 +351,8 @@ impl Engine {
         self.beat();
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
-            let futures = self.surface_of(instrument) == Surface::Futures;
-            if futures
-                && self
-                    .orders
-                    .iter()
-                    .any(|order| order.instrument() == instrument)
-            {
-                self.arm(instrument);
+            if self.surface_of(instrument) == Surface::Futures {
+                self.renew(instrument);
             }
         }
     }

@@ -162,7 +162,8 @@ impl Engine {
         let strategy = order.strategy;
         let state = &self.strategies[usize::from(strategy.0)];
         let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
-        let stopping = self.live.as_ref().is_some_and(|live| live.stopping);
+        let live = self.live.as_ref();
+        let stopping = live.is_some_and(|live| live.stopping) && !self.keeps_orders();
         let halted = self.halted() || state.latch == Latch::Halted;
         let unwanted = order.cancel_wanted || halted || quarantined || stopping;
         if order.state.is_final() || !unwanted {

@@ -4,7 +4,9 @@ use windvane_engine::effect::HeartbeatNotice;
 use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::Refusal;
-use windvane_engine::{Notice, OrderStatus, OrderTerms, Outcome, Request, Side, Surface};
+use windvane_engine::{
+    Input, NewOrder, Notice, OrderStatus, OrderTerms, Outcome, Reply, Request, Side, Surface,
+};
 
 use super::support::{Account, BTC, MM, fill, limit, report, update};
 use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
@@ -315,14 +317,108 @@ fn a_reducing_order_waits_a_moment_for_health() {
     assert_eq!(account.places(), 1);
 }
 
-#[test]
-fn a_symbol_whose_timer_ran_out_or_never_ran_has_lapsed() {
-    let mut account = ready();
-    assert!(account.engine.has_lapsed(BTC));
+/// An order as the outbox holds it.
+fn waiting(account: &mut Account) -> NewOrder {
     account.rest();
-    assert!(!account.engine.has_lapsed(BTC));
+    account.submit(MM, limit(Side::Buy, 980, 1));
+    match account.sent.pop() {
+        Some(Request::Place(order)) => order,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_order_that_waited_until_its_timer_ran_out_may_not_leave() {
+    let mut account = ready();
+    let order = waiting(&mut account);
+    assert!(account.engine.may_leave(&order));
     for _ in 0..30 {
         account.pass(999);
     }
-    assert!(account.engine.has_lapsed(BTC), "nothing renewed it");
+    assert!(!account.engine.may_leave(&order), "nothing renewed it");
+}
+
+#[test]
+fn an_order_that_waited_beyond_its_timer_may_not_leave_under_the_next_one() {
+    let mut account = ready();
+    let order = waiting(&mut account);
+    account.live(LiveInput::Journal { healthy: false });
+    account.wait(30);
+    account.live(LiveInput::Journal { healthy: true });
+    account.sync();
+    account.wait(2);
+    account.confirm_countdowns();
+    assert!(account.engine.covered_until(BTC).is_some());
+    assert!(!account.engine.may_leave(&order), "it is taken for lost");
+}
+
+#[test]
+fn an_order_that_arrived_after_its_timer_ran_out_is_covered_again() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.live(LiveInput::Journal { healthy: false });
+    account.wait(30);
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: id,
+        outcome: Outcome::Done(report(id, OrderStatus::New, 0)),
+    }));
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    assert_eq!(account.take_countdown(), None);
+    account.live(LiveInput::Journal { healthy: true });
+    account.sync();
+    account.wait(2);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn nothing_is_armed_when_a_run_becomes_ready_with_its_journal_in_doubt() {
+    use super::world::booting;
+    use windvane_engine::truth::{OpenOrder, Subject, Truth};
+    let mut account = booting(live_config());
+    let id = windvane_engine::ClientOrderId::new("mm.5.1").unwrap();
+    account.begin();
+    account.live(LiveInput::Journal { healthy: false });
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![OpenOrder {
+                report: report(id, OrderStatus::New, 0),
+                terms: limit(Side::Buy, 990, 10),
+            }]),
+            Subject::Trades { .. } => super::world::no_trades(),
+            Subject::Account { .. } => Truth::Account(account.own_account()),
+        };
+        account.tell(subject, truth);
+    }
+    account.wait(3);
+    assert_eq!(account.take_countdown(), None);
+    account.live(LiveInput::Journal { healthy: true });
+    account.wait(2);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn a_kept_order_is_let_go_though_a_renewal_was_on_its_way_and_is_not_cancelled() {
+    let mut live = live_config();
+    live.on_stop = OnStop::Keep;
+    let mut account = ready_with(live);
+    let order = account.rest();
+    let id = account.id(MM, order);
+    for _ in 0..10 {
+        account.pass(999);
+        account.alive();
+    }
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.live(LiveInput::Stop);
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    account.pass(1);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(account.engine.has_stopped());
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: id,
+        outcome: Outcome::Done(report(id, OrderStatus::New, 0)),
+    }));
+    let cancel = |request: &Request| matches!(request, Request::Cancel { .. });
+    assert!(!account.sent.iter().any(cancel), "it is to stay");
 }

@@ -1,0 +1,159 @@
+//! Orders that wait for the journal longer than their cover lasts.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "../../engine/tests/support/mod.rs"]
+mod support;
+
+use support::{BTC, MM, config, limit};
+use windvane_driver::{Action, Driver, NoGuests};
+use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_engine::truth::{AccountTruth, Subject, Truth};
+use windvane_engine::{Callback, Engine, Input, Outcome, Reply, Request, Side, Surface, Time};
+
+const FUTURES: Surface = Surface::Futures;
+
+/// A run whose journal is never durable by itself.
+struct Run {
+    driver: Driver<NoGuests>,
+    now: Time,
+    record: u64,
+    requests: Vec<Request>,
+}
+
+impl Run {
+    /// Ready, with the countdown of its only symbol confirmed and an order that waits.
+    fn waiting() -> Self {
+        let mut config = config();
+        config.keep_journal = true;
+        config.live = Some(LiveConfig {
+            surfaces: vec![FUTURES],
+            countdown_ms: 30_000,
+            renew_ms: 10_000,
+            reconcile_ms: 30_000,
+            absence_ms: 6_000,
+            on_start: OnStart::Adopt,
+            on_stop: OnStop::Cancel,
+            multi_assets: false,
+            fee_estimate_ppm: 400,
+            watchdog: false,
+        });
+        let mut run = Self {
+            driver: Driver::new(Engine::new(config).unwrap(), NoGuests, true),
+            now: Time(1_700_000_000_000_000_000),
+            record: 0,
+            requests: Vec::new(),
+        };
+        for input in [
+            LiveInput::Begin,
+            LiveInput::Clock {
+                surface: FUTURES,
+                offset_ns: 0,
+                error_ns: 1,
+            },
+            LiveInput::StreamUp { surface: FUTURES },
+        ] {
+            run.handle(Input::Live(&input));
+        }
+        let mut callback = Callback::default();
+        callback.begin(run.driver.engine(), MM);
+        let submitted = callback.submit(run.driver.engine(), limit(Side::Buy, 990, 1));
+        submitted.unwrap();
+        run.handle(Input::Answer {
+            strategy: MM,
+            intents: callback.intents(),
+        });
+        run
+    }
+
+    /// Takes an input, and answers what the venue was asked for.
+    fn handle(&mut self, input: Input<'_>) {
+        self.now = self.now.plus_ms(1);
+        self.driver.handle(self.now, input);
+        self.act();
+    }
+
+    fn act(&mut self) {
+        while let Some(action) = self.driver.poll() {
+            match action {
+                Action::Append(block) => self.record = block.last_record,
+                Action::Request(request) => self.answer(request),
+                _ => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        let reply = match &request {
+            Request::Read(subject) => {
+                let truth = match subject {
+                    Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+                    Subject::Account { .. } => Truth::Account(AccountTruth::default()),
+                    Subject::Trades { .. } => Truth::Trades {
+                        trades: Vec::new(),
+                        more: false,
+                    },
+                };
+                Reply::Read {
+                    subject: *subject,
+                    outcome: Outcome::Done(truth),
+                }
+            }
+            Request::Countdown { countdown_ms, .. } => Reply::Countdown {
+                instrument: BTC,
+                outcome: Outcome::Done(*countdown_ms),
+            },
+            _ => return self.requests.push(request),
+        };
+        self.driver.handle(self.now, Input::Reply(&reply));
+    }
+
+    fn pass(&mut self, seconds: u32) {
+        for _ in 0..seconds {
+            self.now = self.now.plus_ms(998);
+            self.handle(Input::Live(&LiveInput::StreamAlive { surface: FUTURES }));
+            self.handle(Input::Timeout);
+        }
+    }
+
+    /// Everything so far is durable: orders that leave.
+    fn durable(&mut self) -> usize {
+        self.driver.seal();
+        self.act();
+        self.requests.clear();
+        self.driver.durable(self.record);
+        self.act();
+        let places = self.requests.iter();
+        places
+            .filter(|request| matches!(request, Request::Place(_)))
+            .count()
+    }
+}
+
+#[test]
+fn an_order_leaves_when_its_record_is_durable() {
+    let mut run = Run::waiting();
+    assert_eq!(run.driver.waiting(), 1);
+    assert_eq!(run.durable(), 1);
+}
+
+#[test]
+fn an_order_that_waited_until_its_countdown_ran_out_does_not_leave() {
+    let mut run = Run::waiting();
+    run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
+    run.pass(32);
+    assert_eq!(run.durable(), 0);
+    assert!(!run.requests.is_empty(), "it is asked for");
+    assert_eq!(run.driver.waiting(), 0);
+}
+
+#[test]
+fn an_order_that_waited_beyond_its_countdown_does_not_leave_under_the_next_one() {
+    let mut run = Run::waiting();
+    run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
+    run.pass(32);
+    run.handle(Input::Live(&LiveInput::Journal { healthy: true }));
+    run.pass(3);
+    assert!(run.driver.engine().covered_until(BTC).is_some());
+    assert_eq!(run.durable(), 0);
+}
