@@ -175,6 +175,8 @@ struct StrategyState {
     fault: Option<FaultKind>,
     latch: Latch,
     flattening: Option<u32>,
+    /// Not before then, after a closing order of a live run that came to nothing.
+    flatten_again: Time,
     open_orders: u32,
     rate: RateWindow,
     losses: LossWatch,
@@ -433,6 +435,7 @@ impl StrategyState {
             fault: None,
             latch: Latch::None,
             flattening: None,
+            flatten_again: Time::default(),
             open_orders: 0,
             rate: RateWindow::default(),
             losses: LossWatch::default(),

@@ -17,6 +17,9 @@ use crate::config::OnFault;
 /// How often a position that will not close is tried again, without a fill in between, before it
 /// is left to people.
 const FLATTEN_TRIES: u32 = 10;
+/// From one try of a live run to the next, doubled each time up to the second bound: the venue may
+/// be out of reach for a while.
+const FLATTEN_PAUSE_MS: (i64, i64) = (1_000, 20_000);
 
 impl Engine {
     /// Compares equity with the loss limits after the price of an instrument changed, where it
@@ -213,16 +216,19 @@ impl Engine {
     /// Sends the closing orders of a strategy that is being flattened, once no order of it is
     /// open any more.
     pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
+        let now = self.now;
         let state = &mut self.strategies[usize::from(strategy.0)];
         let Some(tries) = state.flattening else {
             return;
         };
-        if state.open_orders > 0 {
+        if state.open_orders > 0 || (tries < FLATTEN_TRIES && now < state.flatten_again) {
             return;
         }
-        // A closing order by a position that is not certain could open one.
         let closing = self.closing_orders(strategy);
-        if closing.iter().any(|terms| !self.sees(terms.instrument)) {
+        if closing
+            .iter()
+            .any(|terms| !self.may_close(terms.instrument))
+        {
             return;
         }
         let state = &mut self.strategies[usize::from(strategy.0)];
@@ -231,11 +237,23 @@ impl Engine {
             return;
         }
         state.flattening = Some(tries - 1);
+        if self.live.is_some() {
+            let pause_ms = FLATTEN_PAUSE_MS.0 << (FLATTEN_TRIES - tries).min(5);
+            state.flatten_again = now.plus_ms(pause_ms.min(FLATTEN_PAUSE_MS.1));
+        }
         let record = self.recorder.last_record();
         self.recorder.seal();
         for terms in closing {
             self.submit(strategy, record, self.next_order, terms);
         }
+    }
+
+    /// A closing order by a position that is not certain could open one; and while its timer cannot
+    /// be armed, or the journal does not write, it would be tried in vain.
+    fn may_close(&self, instrument: InstrumentId) -> bool {
+        let surface = self.surface_of(instrument);
+        let live = self.live.as_ref();
+        live.is_none_or(|live| live.healthy(surface))
     }
 
     /// One market order per open position of a strategy, within the market lot size.

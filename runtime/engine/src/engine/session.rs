@@ -350,6 +350,7 @@ impl Engine {
         }
         self.watch_countdowns();
         self.watch_cover();
+        self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();
     }
@@ -365,13 +366,6 @@ impl Engine {
 
     pub(super) fn surface_of(&self, instrument: InstrumentId) -> Surface {
         self.instruments[usize::from(instrument.0)].surface
-    }
-
-    /// Whether what is known of an instrument's surface can be acted on; always, without a live
-    /// session.
-    pub(super) fn sees(&self, instrument: InstrumentId) -> bool {
-        let surface = self.surface_of(instrument);
-        self.live.as_ref().is_none_or(|live| live.sees(surface))
     }
 
     /// Whether balances and positions are the account's: equity means nothing before.

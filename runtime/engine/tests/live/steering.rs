@@ -7,7 +7,7 @@ use windvane_engine::event::EventKind;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::live::LiveInput;
 use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_engine::risk::RiskLimits;
 use windvane_engine::rules::Rule;
 use windvane_engine::truth::{OpenOrder, Subject, Truth};
@@ -343,4 +343,40 @@ fn what_the_venue_rounds_is_told_apart_from_what_it_corrects() {
     assert_eq!(told(100), Cause::Rounding);
     assert_eq!(told(-100), Cause::Rounding);
     assert_eq!(told(101), Cause::Event);
+}
+
+#[test]
+fn closing_waits_while_health_is_in_doubt_and_goes_on_when_it_is_back() {
+    let mut account = ready();
+    account.bought(MM);
+    // Nothing rests any more: the timer is let go.
+    account.seconds(30);
+    account.live(LiveInput::Journal { healthy: false });
+    account.handle(Input::Command(Command::Flatten));
+    account.seconds(40);
+    assert_eq!(account.markets(), 0);
+    assert!(account.engine.is_flattening(MM), "no try was used up");
+    account.live(LiveInput::Journal { healthy: true });
+    account.seconds(3);
+    assert_eq!(account.markets(), 1);
+}
+
+#[test]
+fn closing_outlasts_a_venue_that_refuses_for_a_minute() {
+    let mut account = ready();
+    account.bought(MM);
+    account.steer(MM, Command::Flatten);
+    for _ in 0..60 {
+        let refused = account.sent.iter().rev().find_map(|request| match request {
+            Request::Place(order) => Some(order.client_order_id),
+            _ => None,
+        });
+        if let Some(id) = refused {
+            let msg = String::new();
+            account.placed(id, Outcome::Refused(Refusal { code: -1003, msg }));
+        }
+        account.seconds(1);
+    }
+    assert!(account.engine.is_flattening(MM));
+    assert!(account.markets() < 10, "{} tries", account.markets());
 }
