@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 
 use windvane_engine::input::FaultKind;
+use windvane_engine::protocol::Refusal;
 use windvane_engine::record::Block;
 use windvane_engine::{
-    Effect, Engine, Event, Input, Intent, Notice, Request, StrategyId, Surface, Time,
+    Effect, Engine, Event, Input, Intent, Notice, Outcome, Reply, Request, StrategyId, Surface,
+    Time,
 };
 
 use crate::guests::{Guests, InitResult};
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, about};
 
 /// What whoever drives has to do, in this order.
 #[derive(Debug)]
@@ -211,13 +213,26 @@ impl<G: Guests> Driver<G> {
     /// cover ran out meanwhile. Those that need not wait are not looked at, so that a simulated
     /// account stays a function of the journal.
     pub fn durable(&mut self, record: u64) {
+        let mut late = Vec::new();
         for request in self.outbox.release(record) {
-            if let (Request::Place(order), Some(engine)) = (&request, &self.engine)
-                && !engine.may_leave(order)
+            if let Request::Place(order) = &request
+                && !self.engine().may_leave(order)
             {
-                continue;
+                late.push(order.client_order_id);
+            } else if !about(&request).is_some_and(|id| late.contains(id)) {
+                self.actions.push_back(Action::Request(request));
             }
-            self.actions.push_back(Action::Request(request));
+        }
+        for client_order_id in late {
+            // Nobody else will ever say so; and what follows from it is in the journal then.
+            let reply = Reply::Placed {
+                client_order_id,
+                outcome: Outcome::Refused(Refusal {
+                    code: 0,
+                    msg: "not sent: its countdown ran out while it waited for the journal".into(),
+                }),
+            };
+            self.handle(self.engine().now(), Input::Reply(&reply));
         }
     }
 

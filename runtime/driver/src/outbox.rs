@@ -58,12 +58,9 @@ impl Outbox {
     }
 }
 
-/// Whether a request is about an order that another one places.
-fn follows(request: &Request, first: &Request) -> bool {
-    let Request::Place(order) = first else {
-        return false;
-    };
-    let about: Option<&ClientOrderId> = match request {
+/// The order that a cancel or a question is about.
+pub(crate) const fn about(request: &Request) -> Option<&ClientOrderId> {
+    match request {
         Request::Cancel {
             client_order_id, ..
         }
@@ -71,6 +68,13 @@ fn follows(request: &Request, first: &Request) -> bool {
             client_order_id, ..
         } => Some(client_order_id),
         _ => None,
+    }
+}
+
+/// Whether a request is about an order that another one places.
+fn follows(request: &Request, first: &Request) -> bool {
+    let Request::Place(order) = first else {
+        return false;
     };
-    about == Some(&order.client_order_id)
+    about(request) == Some(&order.client_order_id)
 }

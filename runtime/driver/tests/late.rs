@@ -9,7 +9,9 @@ use support::{BTC, MM, config, limit};
 use windvane_driver::{Action, Driver, NoGuests};
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{Callback, Engine, Input, Outcome, Reply, Request, Side, Surface, Time};
+use windvane_engine::{
+    Callback, Engine, Input, Intent, Outcome, Reply, Request, Side, Surface, Time,
+};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -116,6 +118,14 @@ impl Run {
         }
     }
 
+    fn cancel_all(&mut self) {
+        let intents = [Intent::CancelAll { instrument: None }];
+        self.handle(Input::Answer {
+            strategy: MM,
+            intents: &intents,
+        });
+    }
+
     /// Everything so far is durable: orders that leave.
     fn durable(&mut self) -> usize {
         self.driver.seal();
@@ -142,9 +152,11 @@ fn an_order_that_waited_until_its_countdown_ran_out_does_not_leave() {
     let mut run = Run::waiting();
     run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
     run.pass(32);
+    run.cancel_all();
     assert_eq!(run.durable(), 0);
-    assert!(!run.requests.is_empty(), "it is asked for");
+    assert_eq!(run.requests, [], "nobody else ever heard of it");
     assert_eq!(run.driver.waiting(), 0);
+    assert!(run.driver.engine().orders().is_empty(), "it ended");
 }
 
 #[test]

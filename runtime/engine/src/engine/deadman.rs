@@ -65,7 +65,7 @@ impl Engine {
     }
 
     /// Whether an order that waited may leave now: it is covered, and was all the while. One whose
-    /// cover ran out meanwhile is held for unknown; the venue, asked, does not know it, and it ends.
+    /// cover ran out meanwhile is taken for lost: it could be told absent while it is on its way.
     pub fn may_leave(&self, order: &NewOrder) -> bool {
         let own = order.client_order_id.parse_own();
         let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
