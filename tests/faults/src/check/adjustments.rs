@@ -1,6 +1,6 @@
 //! What the ledger cannot explain is taken from the venue; where the venue tells its account
-//! trades, nothing is left unexplained: no position is adjusted but in the first look of a process
-//! that found no journal.
+//! trades, nothing is left unexplained: no position is adjusted but in the first look after a
+//! journal was lost, which lasts until a process becomes ready, be it the next one.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Check for Adjustments {
         match &entry.seen {
             Seen::Process(ProcessSeen::Running {
                 journal, process, ..
-            }) => self.finding = *process == 1 || !matches!(journal.as_str(), "clean" | "torn"),
+            }) => self.finding |= *process == 1 || !matches!(journal.as_str(), "clean" | "torn"),
             Seen::State { to, .. } if to == "ready" => self.finding = false,
             Seen::Sent(request) if request.path.ends_with("/userTrades") => {
                 self.asked.insert(request.id, request.path.clone());
@@ -67,6 +67,15 @@ mod tests {
             .adjusted("position", "0", "5")
             .state("ready");
         assert_eq!(verdict(Adjustments::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn a_process_that_ended_before_it_was_ready_leaves_the_first_look_to_the_next() {
+        let looks = |first: Log| first.start_after("clean").adjusted("position", "0", "5");
+        let lost = || Log::new().start().state("ready").start_after("rolled back");
+        assert_eq!(verdict(Adjustments::default(), &looks(lost())), Ok(()));
+        let found = looks(lost().state("ready"));
+        assert!(verdict(Adjustments::default(), &found).is_err());
     }
 
     #[test]

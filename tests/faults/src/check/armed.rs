@@ -184,6 +184,16 @@ mod tests {
     }
 
     #[test]
+    fn a_list_without_it_settles_an_order_of_the_process_before() {
+        let placed = || Log::new().start().arm(30_000).place("mm.a.1");
+        let listed = |log: Log| log.later_ms(10_000).read_open_orders().arm(30_000).arm(0);
+        assert_eq!(verdict(rule(), &listed(placed().start())), Ok(()));
+        assert!(verdict(rule(), &listed(placed())).is_err(), "asked by id");
+        let early = placed().start().read_open_orders().arm(30_000).arm(0);
+        assert!(verdict(rule(), &early).is_err(), "it may still arrive");
+    }
+
+    #[test]
     fn an_order_after_letting_go_is_found() {
         let broken = Log::new().arm(30_000).arm(0).place("mm.a.1");
         assert!(verdict(rule(), &broken).is_err());

@@ -82,11 +82,15 @@ impl Log {
     }
 
     /// A new life of the process, with a clean journal unless it is the first.
-    pub fn start(mut self) -> Self {
+    pub fn start(self) -> Self {
         let first = self.entries.is_empty();
-        self.process += u32::from(!first);
+        self.start_after(if first { "fresh" } else { "clean" })
+    }
+
+    /// A new life of the process, which finds its journal like this.
+    pub fn start_after(mut self, journal: &str) -> Self {
+        self.process += u32::from(!self.entries.is_empty());
         let process = self.process;
-        let journal = if first { "fresh" } else { "clean" };
         let running = ProcessSeen::Running {
             process,
             epoch: u64::from(process),
@@ -200,6 +204,7 @@ impl Log {
     pub fn ask(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
         self.requests += 1;
         let mut all = vec![("symbol".to_owned(), "BTCUSDT".to_owned())];
+        all.retain(|_| !path.ends_with("/openOrders"));
         all.extend(
             params
                 .iter()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 
 use super::wire::{self, Asked, Placed, Report};
-use crate::witness::{Answer, Entry, RequestId, Seen, Terms};
+use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Seen, Terms};
 
 /// `NO_SUCH_ORDER` (spec 1, Errors).
 const NO_SUCH_ORDER: i64 = -2013;
@@ -41,7 +41,11 @@ impl Own {
 #[derive(Debug, Default)]
 pub struct Orders {
     window_ns: i64,
+    /// When this process began.
+    started_ns: i64,
     requests: BTreeMap<RequestId, Asked>,
+    /// Questions for all open orders of a surface.
+    lists: BTreeMap<RequestId, String>,
     live: BTreeMap<String, Own>,
     ended: BTreeMap<String, Own>,
     /// Own orders by the venue's numbers.
@@ -72,10 +76,15 @@ impl Orders {
                         self.insert(placed.clone(), entry.at_ns);
                     }
                 }
+                let of_all = request.params.iter().all(|(name, _)| name != "symbol");
+                if matches!(asked, Asked::OpenOrders) && of_all {
+                    self.lists.insert(request.id, request.surface.clone());
+                }
                 if !matches!(asked, Asked::Read) {
                     self.requests.insert(request.id, asked);
                 }
             }
+            Seen::Process(ProcessSeen::Started { .. }) => self.started_ns = entry.at_ns,
             Seen::Answered {
                 request, answer, ..
             } => self.answered(*request, answer, entry.at_ns),
@@ -109,6 +118,9 @@ impl Orders {
         }
         for report in wire::reports(answer) {
             self.report(&report);
+        }
+        if wire::is_done(answer) {
+            self.listed(request, answer, now_ns);
         }
         match asked {
             Asked::Place(orders) if wire::is_refusal(answer) => {
@@ -211,6 +223,24 @@ impl Orders {
         let over = |own: &Own| now_ns >= own.sent_ns.saturating_add(window_ns);
         if self.live.get(id).is_some_and(over) {
             self.end(id);
+        }
+    }
+
+    /// An order of a process before, whose journal may be lost with it, can be asked for by nobody:
+    /// the list of all that rest says that it does not, once it can no longer arrive in time.
+    fn listed(&mut self, request: RequestId, answer: &Answer, now_ns: i64) {
+        let Some(surface) = self.lists.remove(&request) else {
+            return;
+        };
+        let listed = wire::reports(answer);
+        let gone = self.live.values().filter(|own| {
+            own.sent_ns < self.started_ns
+                && now_ns >= own.sent_ns.saturating_add(self.window_ns)
+                && own.placed.instrument.starts_with(&surface)
+                && !listed.iter().any(|report| report.id == own.placed.id)
+        });
+        for id in gone.map(|own| own.placed.id.clone()).collect::<Vec<_>>() {
+            self.end(&id);
         }
     }
 
