@@ -62,6 +62,7 @@ const BREATH: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
+    transport: Transport,
     lane: Option<Lane>,
     patience: Duration,
     departure: Option<Departure>,
@@ -91,7 +92,6 @@ impl fmt::Debug for Departure {
 #[derive(Debug)]
 struct Shared {
     settings: Settings,
-    transport: Transport,
     tls: Arc<rustls::ClientConfig>,
     gates: [Gate; 4],
     clock: Clock,
@@ -104,7 +104,6 @@ impl Client {
         let tls = tls::config(&settings.tls_roots)?;
         let transport = Transport::new(&settings.timeouts, tls.clone())?;
         let shared = Shared {
-            transport,
             tls: Arc::new(tls),
             gates: gates(&settings),
             clock: Clock::new(settings.local_time.clone()),
@@ -113,6 +112,7 @@ impl Client {
         };
         Ok(Self {
             shared: Arc::new(shared),
+            transport,
             lane: None,
             patience: Duration::ZERO,
             departure: None,
@@ -137,6 +137,16 @@ impl Client {
             patience,
             ..self.clone()
         }
+    }
+
+    /// The same client with connections of its own. A connection lives on the async runtime that
+    /// opened it: whoever has a runtime to itself has its requests written there.
+    pub fn with_own_connections(&self) -> Result<Self, TransportError> {
+        let tls = rustls::ClientConfig::clone(&self.shared.tls);
+        Ok(Self {
+            transport: Transport::new(&self.shared.settings.timeouts, tls)?,
+            ..self.clone()
+        })
     }
 
     /// The same client, which tells when its requests leave.
@@ -235,7 +245,7 @@ impl Client {
             Err(error) => return error.into(),
         };
         let departure = self.departure.as_ref();
-        let answer = self.shared.transport.exchange(ready, departure).await;
+        let answer = self.transport.exchange(ready, departure).await;
         self.outcome(route, &cost, answer)
     }
 

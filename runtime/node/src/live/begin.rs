@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use windvane_driver::Driver;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::live::LiveInput;
@@ -16,6 +16,7 @@ use windvane_venue::Assets;
 use windvane_venue::speak::{FuturesAccount, MarketReader};
 
 use super::account::Account;
+use super::carrier::Way;
 use super::clock::Clock;
 use super::desk::Counter;
 use super::guests::LiveGuests;
@@ -26,6 +27,7 @@ use super::pulse::{self, Module, Pulse};
 use super::recover::{self, Left};
 use super::reload::Reread;
 use super::stage::{self, Stage};
+use super::thread::EngineThread;
 use super::{LiveError, Market, Running, start};
 use crate::assembly;
 use crate::config::{Config, InstrumentName, Mode};
@@ -144,7 +146,9 @@ impl Prepared<'_> {
         );
         let engine = start::engine_config(config, &self.names, instruments, &self.assets, epoch);
         let (mailbox, inbox) = mailbox::mailbox();
-        let account = stage::account(paper, self.stage.client(), &speaker, &mailbox)?;
+        let thread = EngineThread::start()?;
+        let ways = self.ways(&thread)?;
+        let account = stage::account(paper, ways.clone(), &speaker, &mailbox)?;
         let (journal, engine, states) =
             begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
         clock.pass(engine.now());
@@ -165,7 +169,10 @@ impl Prepared<'_> {
         run.latch(&latches, true);
         run.trust(&start::surfaces(&self.names), self.stage.client().is_some());
         let account = run.account;
-        let reconnects = self.stage.open_streams(config, &self.names, &mailbox)?;
+        let own = ways.as_ref().map(|(own, _)| own);
+        let reconnects = self
+            .stage
+            .open_streams(config, &self.names, own, &mailbox)?;
         let outside = self.outside(counter, reconnects, mailbox.clone(), modules, latches);
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
@@ -183,7 +190,27 @@ impl Prepared<'_> {
             inbox,
             stop: stopped,
         };
-        run_pulse(pulse, stop, mailbox)
+        Ok(Running {
+            stop,
+            mailbox,
+            ended: thread.run(pulse),
+        })
+    }
+
+    /// The ways to the venue: on the engine's thread, and beside it.
+    fn ways(&self, thread: &EngineThread) -> Result<Option<(Way, Way)>, LiveError> {
+        let Some(client) = self.stage.client() else {
+            return Ok(None);
+        };
+        let own = Way {
+            handle: thread.handle().clone(),
+            client: client.with_own_connections()?,
+        };
+        let beside = Way {
+            handle: Handle::current(),
+            client,
+        };
+        Ok(Some((own, beside)))
     }
 
     /// Starts the watchdog process where spot orders are to be watched.
@@ -209,7 +236,7 @@ impl Prepared<'_> {
             orders_may_rest: false,
         };
         let mailbox = mailbox.clone();
-        let tell = move |input| mailbox.tell(Happened::Live(input));
+        let tell = move |input| mailbox.tell_blocking(Happened::Live(input));
         let begin = self.watchdog.clone();
         Ok(Some(Keeper::start(begin, plan, client, tell)?))
     }
@@ -292,20 +319,6 @@ impl Begun<'_> {
         }
         paper.connect(now, surfaces);
     }
-}
-
-fn run_pulse(pulse: Pulse, stop: Sender<()>, mailbox: Mailbox) -> Result<Running, LiveError> {
-    let (tell_end, ended) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("engine".to_owned());
-    // Nobody waits for the thread itself: a panic drops the sender, which is told.
-    thread.spawn(move || {
-        let _ = tell_end.send(pulse.run());
-    })?;
-    Ok(Running {
-        stop,
-        mailbox,
-        ended,
-    })
 }
 
 /// What each strategy saved.

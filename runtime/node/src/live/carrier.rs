@@ -1,5 +1,8 @@
 //! Carries the engine's requests to the venue and brings the answers back. Each request travels on
 //! its own, in the lane of the budget that belongs to it; nothing is sent twice.
+//!
+//! What changes something leaves on the engine's own thread, so that nobody has to be woken for
+//! it. What only asks travels beside it, for its answers may be long.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +13,7 @@ use tokio::sync::watch;
 use windvane_admin::metrics::table;
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Departure, NotDone};
-use windvane_engine::{ClientOrderId, Request, Surface};
+use windvane_engine::{ClientOrderId, Reply, Request, Surface};
 use windvane_venue::speak::{Heard, Note, SpeakError, Speaker};
 
 use super::mailbox::{Happened, Mailbox};
@@ -32,12 +35,21 @@ pub(super) const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_ass
 /// Carries requests.
 #[derive(Clone, Debug)]
 pub struct Carrier {
-    handle: Handle,
-    client: Client,
+    /// Of the engine's thread.
+    own: Way,
+    /// Of the rest of the process.
+    beside: Way,
     speaker: Speaker,
     mailbox: Mailbox,
     placing: Placing,
     modes: Modes,
+}
+
+/// A runtime, and a client whose connections live there.
+#[derive(Clone, Debug)]
+pub struct Way {
+    pub handle: Handle,
+    pub client: Client,
 }
 
 /// The last answers of [`MODES`].
@@ -102,11 +114,11 @@ enum Became {
 }
 
 impl Carrier {
-    /// A carrier whose answers go to this mailbox; its requests travel on this runtime.
-    pub fn new(handle: Handle, client: Client, speaker: Speaker, mailbox: Mailbox) -> Self {
+    /// A carrier whose answers go to this mailbox: `own` is the way of the engine's thread.
+    pub fn new(own: Way, beside: Way, speaker: Speaker, mailbox: Mailbox) -> Self {
         Self {
-            handle,
-            client,
+            own,
+            beside,
             speaker,
             mailbox,
             placing: Placing::default(),
@@ -123,7 +135,8 @@ impl Carrier {
     pub fn carry(&self, request: Request, since: Option<Instant>) {
         let (carrier, handed) = (self.clone(), Instant::now());
         let (begun, before) = (self.placing.begin(&request), self.placing.before(&request));
-        self.handle.spawn(async move {
+        let handle = self.way(&request).handle.clone();
+        handle.spawn(async move {
             if let Some(mut before) = before {
                 // It ends with an error once the sender is gone, which is what is waited for.
                 let _ = tokio::time::timeout(FOLLOW, before.changed()).await;
@@ -133,6 +146,13 @@ impl Carrier {
                 carrier.placing.lock().remove(&id);
             }
         });
+    }
+
+    const fn way(&self, request: &Request) -> &Way {
+        match request {
+            Request::Query { .. } | Request::Read(_) => &self.beside,
+            _ => &self.own,
+        }
     }
 
     async fn run(&self, request: &Request, handed: Instant, since: Option<Instant>) {
@@ -150,7 +170,7 @@ impl Carrier {
                     tracing::error!(%error, ?request, "not said; it counts as refused");
                 }
                 let replies = self.speaker.refuse(request, &error);
-                self.mailbox.tell(Happened::Replies(replies));
+                self.mailbox.tell(Happened::Replies(replies)).await;
                 return;
             }
         };
@@ -160,7 +180,8 @@ impl Carrier {
         } else {
             PATIENCE
         };
-        let mut client = self.client.in_lane(lane).with_patience(patience);
+        let client = &self.way(request).client;
+        let mut client = client.in_lane(lane).with_patience(patience);
         if let Some(since) = since.filter(|_| lane == Lane::Place) {
             client = client.telling(Departure::new(move || {
                 let latency = since.elapsed().as_secs_f64();
@@ -192,10 +213,11 @@ impl Carrier {
                 }
             });
         }
-        self.bring_back(request, &became);
+        let replies = self.replies(request, &became);
+        self.mailbox.tell(Happened::Replies(replies)).await;
     }
 
-    fn bring_back(&self, request: &Request, became: &[Became]) {
+    fn replies(&self, request: &Request, became: &[Became]) -> Vec<Reply> {
         let words: Vec<String> = became.iter().map(words).collect();
         let heard: Vec<Heard<'_>> = became
             .iter()
@@ -206,7 +228,7 @@ impl Carrier {
         for note in &said.notes {
             log(note, "in an answer");
         }
-        self.mailbox.tell(Happened::Replies(said.said));
+        said.said
     }
 }
 

@@ -1,11 +1,11 @@
 //! The one way into the engine's thread: everything that happens, in the order in which it came.
 //! The journal alone has a way of its own beside it, for it must neither wait nor be lost.
 
-use std::sync::mpsc::{
-    Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel,
-};
 use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc::{
+    Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
+};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_client::streams::MarketFrame;
 use windvane_engine::live::LiveInput;
@@ -56,22 +56,22 @@ pub enum Happened {
     Live(LiveInput),
     /// A configuration was read anew.
     Reload(Box<Reload>),
-    /// Something is to be looked at beside the mailbox: the journal, a command, the end.
+    /// Something is to be looked at beside the mailbox: a command, a latch, the end.
     Nudge,
 }
 
 /// Where things that happened are told.
 #[derive(Clone, Debug)]
 pub struct Mailbox {
-    happened: SyncSender<Happened>,
-    journal: Sender<JournalEvent>,
+    happened: Sender<Happened>,
+    journal: UnboundedSender<JournalEvent>,
 }
 
 /// The engine's end of it.
 #[derive(Debug)]
 pub struct Inbox {
     happened: Receiver<Happened>,
-    journal: Receiver<JournalEvent>,
+    journal: UnboundedReceiver<JournalEvent>,
 }
 
 /// What waiting for something brought.
@@ -79,6 +79,8 @@ pub struct Inbox {
 pub enum Waited {
     /// It happened.
     Happened(Happened),
+    /// The journal tells something.
+    Journal(JournalEvent),
     /// The time is over.
     TimeOver,
     /// Nothing can happen any more.
@@ -87,8 +89,8 @@ pub enum Waited {
 
 /// A mailbox and its inbox.
 pub fn mailbox() -> (Mailbox, Inbox) {
-    let (happened, receiver) = sync_channel(CAPACITY);
-    let (journal, journal_events) = channel();
+    let (happened, receiver) = channel(CAPACITY);
+    let (journal, journal_events) = unbounded_channel();
     let mailbox = Mailbox { happened, journal };
     let inbox = Inbox {
         happened: receiver,
@@ -99,27 +101,20 @@ pub fn mailbox() -> (Mailbox, Inbox) {
 
 impl Mailbox {
     /// Tells the engine. Where too much waits, it waits: nothing is lost, and the venue's streams
-    /// hold back or are cut, which is told as a gap. To be called on a worker of the runtime.
-    pub fn tell(&self, happened: Happened) {
-        match self.happened.try_send(happened) {
-            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
-            Err(TrySendError::Full(happened)) => {
-                // An engine that has ended hears nothing, which is no loss.
-                tokio::task::block_in_place(|| drop(self.happened.send(happened)));
-            }
-        }
+    /// hold back or are cut, which is told as a gap.
+    pub async fn tell(&self, happened: Happened) {
+        // An engine that has ended hears nothing, which is no loss.
+        drop(self.happened.send(happened).await);
     }
 
-    /// Hands over what was read anew. Not to be called on a worker of the runtime: it may wait.
-    pub fn reload(&self, reload: Box<Reload>) {
-        // An engine that has ended hears nothing, which is no loss.
-        drop(self.happened.send(Happened::Reload(reload)));
+    /// [`tell`](Self::tell) for a thread that no runtime works on.
+    pub fn tell_blocking(&self, happened: Happened) {
+        drop(self.happened.blocking_send(happened));
     }
 
     /// Passes a word of the journal on, without ever waiting.
     pub fn journal(&self, event: JournalEvent) {
         let _ = self.journal.send(event);
-        self.nudge();
     }
 
     /// Has the engine's thread look around. One that has things to do does so anyway.
@@ -129,32 +124,42 @@ impl Mailbox {
 }
 
 impl Inbox {
-    /// Waits for the next thing, at most so long.
-    pub fn wait(&self, at_most: Duration) -> Waited {
-        match self.happened.recv_timeout(at_most) {
-            Ok(happened) => Waited::Happened(happened),
-            Err(RecvTimeoutError::Timeout) => Waited::TimeOver,
-            Err(RecvTimeoutError::Disconnected) => Waited::Closed,
+    /// Waits for the next thing, at most so long; meanwhile the tasks of this thread work.
+    pub async fn wait(&mut self, at_most: Duration) -> Waited {
+        if at_most.is_zero() {
+            // A timer would take a millisecond.
+            tokio::task::yield_now().await;
+            return self.ready().unwrap_or(Waited::TimeOver);
+        }
+        tokio::select! {
+            biased;
+            Some(event) = self.journal.recv() => Waited::Journal(event),
+            happened = self.happened.recv() => happened.map_or(Waited::Closed, Waited::Happened),
+            () = tokio::time::sleep(at_most) => Waited::TimeOver,
         }
     }
 
     /// Looks for the next thing without falling asleep, at most so long: to be woken takes longer
     /// than what is waited for. Whoever else has work on this processor goes first.
-    pub fn look_out(&self, at_most: Duration) -> Option<Happened> {
+    pub async fn look_out(&mut self, at_most: Duration) -> Option<Waited> {
         let begin = Instant::now();
         loop {
-            if let Ok(happened) = self.happened.try_recv() {
-                return Some(happened);
+            if let Some(waited) = self.ready() {
+                return Some(waited);
             }
             if begin.elapsed() >= at_most {
                 return None;
             }
             std::thread::yield_now();
+            tokio::task::yield_now().await;
         }
     }
 
-    /// The next word of the journal, if there is one.
-    pub fn journal(&self) -> Option<JournalEvent> {
-        self.journal.try_recv().ok()
+    /// The next thing, if there is one: a word of the journal first.
+    pub fn ready(&mut self) -> Option<Waited> {
+        if let Ok(event) = self.journal.try_recv() {
+            return Some(Waited::Journal(event));
+        }
+        self.happened.try_recv().ok().map(Waited::Happened)
     }
 }

@@ -35,6 +35,7 @@ pub mod start;
 mod steering;
 mod streams;
 mod tell;
+mod thread;
 pub mod trial;
 pub mod whatif;
 

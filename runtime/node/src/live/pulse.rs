@@ -1,5 +1,6 @@
 //! The one thread that owns the engine: it takes what happened, in order, and does what follows.
-//! It waits for nothing but the next thing that happens.
+//! It waits for nothing but the next thing that happens, and while it waits, the tasks of its
+//! thread work (`thread`).
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::Receiver;
@@ -98,6 +99,8 @@ pub(super) struct State {
     durable: u64,
     /// When the public frame came that is being handled, or that led to what is released.
     event_at: Option<Instant>,
+    /// Requests were handed to the tasks of this thread, which are to have their turn.
+    handed: bool,
     rolled: Instant,
     rolling: bool,
     /// The next segment is to begin as soon as it can.
@@ -129,6 +132,7 @@ impl State {
             appended: VecDeque::new(),
             durable: 0,
             event_at: None,
+            handed: false,
             rolled: now,
             rolling: false,
             roll_wanted: false,
@@ -164,47 +168,63 @@ impl State {
 
 impl Pulse {
     /// Runs until it is asked to stop.
-    pub fn run(mut self) -> Finish {
+    pub async fn run(mut self) -> Finish {
         let mut state = State::new();
         self.act(&mut state);
         let ended = loop {
-            match self.next(&state) {
+            match self.next(&state).await {
                 Waited::Happened(happened) => self.take(happened, &mut state),
+                Waited::Journal(event) => self.take_journal(event, &mut state),
                 Waited::TimeOver => {}
                 Waited::Closed => break Ended::Hurried,
             }
-            while let Some(event) = self.inbox.journal() {
-                self.take_journal(event, &mut state);
-            }
+            self.let_leave(&mut state).await;
             self.keep_time(&mut state);
+            self.let_leave(&mut state).await;
             if let Some(ended) = self.ending(&mut state) {
                 break ended;
             }
         };
         self.driver.seal();
         self.act(&mut state);
+        self.let_leave(&mut state).await;
         if ended == Ended::Stopped {
             self.outside.let_watchdog_go();
             self.save_last(&mut state);
         }
-        if let Err(failure) = self.journal.close() {
-            tracing::error!(%failure, "the last records may not be durable");
+        // The disk is waited for elsewhere, so that what still has to leave does.
+        let journal = self.journal;
+        match tokio::task::spawn_blocking(move || journal.close()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(failure)) => {
+                tracing::error!(%failure, "the last records may not be durable");
+            }
+            Err(error) => tracing::error!(%error, "the journal was not ended in order"),
         }
         let results = self.results.map(|results| results.finish(self.driver));
         Finish { ended, results }
     }
 
+    /// What may leave, leaves now; only then is the journal woken, whose thread would take this
+    /// processor. What waits for the journal was given to it at once.
+    async fn let_leave(&mut self, state: &mut State) {
+        if std::mem::take(&mut state.handed) {
+            tokio::task::yield_now().await;
+            self.append(state);
+        }
+    }
+
     /// The next thing. While an order waits for the disk the thread stays awake for a moment.
-    fn next(&mut self, state: &State) -> Waited {
+    async fn next(&mut self, state: &State) -> Waited {
         let lately = |block: &Appended| block.at.elapsed() < LOOK_OUT;
         if self.driver.waiting() > 0
             && state.appended.back().is_some_and(lately)
-            && let Some(happened) = self.inbox.look_out(LOOK_OUT)
+            && let Some(waited) = self.inbox.look_out(LOOK_OUT).await
         {
-            return Waited::Happened(happened);
+            return waited;
         }
         let pause = self.pause(state);
-        self.inbox.wait(pause)
+        self.inbox.wait(pause).await
     }
 
     /// How long to wait for the next thing: to the engine's next timer, and not past a seal.
@@ -415,11 +435,11 @@ impl Pulse {
                         event_at: state.event_at,
                     });
                     state.behind.push_back(block);
-                    self.append(state);
                 }
                 Action::Request(request) => {
                     let now = self.driver.engine().now();
                     self.account.carry(now, request, state.event_at);
+                    state.handed = matches!(self.account, Account::Venue(_));
                 }
                 Action::Reconnect(surface) => match &mut self.account {
                     Account::Venue(_) => self.outside.reconnect(surface),
@@ -437,6 +457,9 @@ impl Pulse {
                     self.outside.notice(self.driver.engine(), &notice);
                 }
             }
+        }
+        if !state.handed {
+            self.append(state);
         }
     }
 
@@ -523,6 +546,7 @@ impl Pulse {
         }
         let (engine, states) = self.driver.snapshot();
         self.act(state);
+        self.append(state);
         if state.failed || state.behind.is_empty() {
             self.roll(engine, states, state);
         }
@@ -533,6 +557,7 @@ impl Pulse {
     fn save_last(&mut self, state: &mut State) {
         let (engine, states) = self.driver.snapshot();
         self.act(state);
+        self.append(state);
         if state.failed || !state.behind.is_empty() {
             tracing::warn!("the journal has no room: strategies go on from what they saved before");
             return;

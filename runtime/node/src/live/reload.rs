@@ -12,6 +12,7 @@ use windvane_engine::config::{Reconfiguration, StrategyTerms};
 use windvane_engine::{Input, StrategyId};
 
 use super::head::SavedStrategy;
+use super::mailbox::Happened;
 use super::pulse::{Pulse, State};
 use super::start;
 use super::steering::joined;
@@ -96,7 +97,7 @@ impl Pulse {
         let mailbox = outside.mailbox.clone();
         outside.handle.spawn_blocking(move || {
             let fresh = read(&old, &reread);
-            mailbox.reload(Box::new(Reload { steer, fresh }));
+            mailbox.tell_blocking(Happened::Reload(Box::new(Reload { steer, fresh })));
         });
     }
 

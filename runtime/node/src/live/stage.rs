@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use windvane_client::Client;
 use windvane_client::budget::Lane;
@@ -13,7 +12,7 @@ use windvane_venue::Assets;
 use windvane_venue::speak::Speaker;
 
 use super::account::Account;
-use super::carrier::{Carrier, venue_surface};
+use super::carrier::{Carrier, Way, venue_surface};
 use super::mailbox::Mailbox;
 use super::paper::{Links, Paper};
 use super::player::Player;
@@ -134,47 +133,51 @@ impl Stage {
     }
 
     /// Begins the streams and the clocks, each on a task of its own; answers how the user streams
-    /// are asked to connect anew.
+    /// are asked to connect anew. The streams are heard on the engine's thread.
     pub fn open_streams(
         &self,
         config: &Config,
         names: &[InstrumentName],
+        own: Option<&Way>,
         mailbox: &Mailbox,
     ) -> Result<BTreeMap<Surface, Arc<Notify>>, LiveError> {
         let mut reconnects = BTreeMap::new();
-        let Self::Venue(client) = self else {
+        let (Self::Venue(client), Some(own)) = (self, own) else {
             return Ok(reconnects);
         };
         for surface in start::surfaces(names) {
             let venue = venue_surface(surface);
             let topics = start::topics(config, surface);
-            let feed = client.market_feed(venue, &topics)?;
+            let entered = own.handle.enter();
+            let feed = own.client.market_feed(venue, &topics)?;
             tokio::spawn(streams::market(surface, feed, mailbox.clone()));
             if config.run.mode == Mode::Paper {
                 continue;
             }
             let reconnect = Arc::new(Notify::new());
             reconnects.insert(surface, Arc::clone(&reconnect));
-            let user = client.user_stream(venue)?;
+            let user = own.client.user_stream(venue)?;
             tokio::spawn(streams::user(surface, user, reconnect, mailbox.clone()));
+            drop(entered);
             tokio::spawn(streams::clock(surface, client.clone(), mailbox.clone()));
         }
         Ok(reconnects)
     }
 }
 
-/// The account's side of the engine.
+/// The account's side of the engine, whose requests go by these ways: the engine's own, and the one
+/// beside it.
 pub fn account(
     paper: Option<Box<Paper>>,
-    client: Option<Client>,
+    ways: Option<(Way, Way)>,
     speaker: &Speaker,
     mailbox: &Mailbox,
 ) -> Result<Account, LiveError> {
-    match (paper, client) {
+    match (paper, ways) {
         (Some(paper), _) => Ok(Account::Paper(paper)),
-        (None, Some(client)) => {
+        (None, Some((own, beside))) => {
             let (speaker, mailbox) = (speaker.clone(), mailbox.clone());
-            let carrier = Carrier::new(Handle::current(), client, speaker, mailbox);
+            let carrier = Carrier::new(own, beside, speaker, mailbox);
             Ok(Account::Venue(Box::new(carrier)))
         }
         (None, None) => Err(LiveError::NoAccount),

@@ -45,7 +45,7 @@ pub async fn user(
             }
         };
         let Some(item) = item else { return };
-        mailbox.tell(match item {
+        let happened = match item {
             StreamItem::Event(text) => Happened::User { surface, text },
             StreamItem::Connected { .. } => {
                 tracing::info!(%surface, "the user stream stands");
@@ -73,7 +73,8 @@ pub async fn user(
                 live(LiveInput::StreamDown { surface })
             }
             StreamItem::Alive { .. } => live(LiveInput::StreamAlive { surface }),
-        });
+        };
+        mailbox.tell(happened).await;
     }
 }
 
@@ -82,11 +83,11 @@ pub async fn market(surface: Surface, mut feed: MarketFeed, mailbox: Mailbox) {
     let name = [surface.as_str(), "market"];
     loop {
         match feed.next().await {
-            FeedItem::Frame(frame) => mailbox.tell(Happened::Frame {
-                surface,
-                frame,
-                at: Instant::now(),
-            }),
+            FeedItem::Frame(frame) => {
+                let at = Instant::now();
+                let happened = Happened::Frame { surface, frame, at };
+                mailbox.tell(happened).await;
+            }
             FeedItem::Source { topic, source, why } => {
                 tracing::info!(%surface, %topic, ?source, %why, "market data");
             }
@@ -96,7 +97,9 @@ pub async fn market(surface: Surface, mut feed: MarketFeed, mailbox: Mailbox) {
                 table::STREAM_UP.of(name).set(0.0);
                 table::STREAM_GAPS.of(name).increment(1);
                 let symbols = symbols(&topics);
-                mailbox.tell(Happened::Interrupted { surface, symbols });
+                mailbox
+                    .tell(Happened::Interrupted { surface, symbols })
+                    .await;
             }
             FeedItem::Failed { why, .. } => tracing::warn!(%surface, %why, "no public stream"),
             FeedItem::NotPolled { why, .. } => tracing::warn!(%surface, why, "not polled"),
@@ -126,11 +129,12 @@ pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
             Ok(offset) => {
                 let seconds = offset.offset_us as f64 / 1e6;
                 table::CLOCK_OFFSET.of([surface.as_str()]).set(seconds);
-                mailbox.tell(Happened::Live(LiveInput::Clock {
+                let read = Happened::Live(LiveInput::Clock {
                     surface,
                     offset_ns: offset.offset_us.saturating_mul(1_000),
                     error_ns: offset.error_us.saturating_mul(1_000),
-                }));
+                });
+                mailbox.tell(read).await;
                 CLOCK_EVERY
             }
             Err(error) => {
@@ -168,9 +172,10 @@ pub fn fetch_depth(
                 None
             }
         };
-        mailbox.tell(Happened::Depth {
+        let depth = Happened::Depth {
             instrument: id,
             text,
-        });
+        };
+        mailbox.tell(depth).await;
     });
 }
