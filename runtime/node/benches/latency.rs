@@ -4,7 +4,12 @@
 //!
 //! ```sh
 //! cargo bench -p windvane --bench latency -- --seconds 60
+//! cargo bench -p windvane --bench latency -- --seconds 60 --rate 2800
 //! ```
+//!
+//! `--rate` is how much happens at the venue. By default that is little, some tens of events in a
+//! second: every order finds processors asleep and caches cold, which is the worst case. With 2800
+//! the market is that of the soak.
 //!
 //! Three ways: `durable`, data folder on the disk of `target/`; `memory`, data folder on
 //! `/dev/shm`, so that all is done but the disk's work; `unwaited`, on `/dev/shm` too, where orders
@@ -75,15 +80,16 @@ fn main() {
     };
     let seconds = after("--seconds").map_or(30, |text| text.parse().expect("seconds"));
     let only = after("--way");
+    let rate = after("--rate").unwrap_or_else(|| "400".to_owned());
     for way in WAYS {
         if only.as_ref().is_none_or(|only| only == way) {
-            measure(way, Duration::from_secs(seconds));
+            measure(way, &rate, Duration::from_secs(seconds));
         }
     }
 }
 
 /// Runs one way and prints what it measured.
-fn measure(way: &str, length: Duration) {
+fn measure(way: &str, rate: &str, length: Duration) {
     let shm = Path::new("/dev/shm");
     let folder = if way == "durable" || !shm.is_dir() {
         tempfile::tempdir_in("target").or_else(|_| tempfile::tempdir())
@@ -92,7 +98,7 @@ fn measure(way: &str, length: Duration) {
     };
     let folder = folder.expect("a folder");
     let line = folder.path().join("venue.json");
-    let venue = Process(venue(&line));
+    let venue = Process(venue(&line, rate));
     let data = folder.path().join("data");
     let role = format!("{way}\n{}\n{}", line.display(), data.display());
     let this = std::env::current_exe().expect("this program");
@@ -110,7 +116,9 @@ fn measure(way: &str, length: Duration) {
     }
     let page = metrics(&data);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("{way}: load {}", load.trim());
+    let events = value(&page, "windvane_market_events_total{surface=\"futures\"}");
+    let events = events / length.as_secs_f64();
+    println!("{way}: {events:.0} events/s, load {}", load.trim());
     for name in ["order_latency", "journal_durable"] {
         println!("  {}", figures(&page, name));
     }
@@ -143,10 +151,10 @@ fn measured(role: &str) {
         .expect("it ran");
 }
 
-fn venue(line: &Path) -> Child {
+fn venue(line: &Path, rate: &str) -> Child {
     let mut venue = Command::new(env!("CARGO_BIN_EXE_windvane"))
         .args([
-            "venue", "--port", "0", "--seed", "5", "--rate", "400", "--weight", "100000",
+            "venue", "--port", "0", "--seed", "5", "--rate", rate, "--weight", "100000",
         ])
         .stdout(Stdio::piped())
         .spawn()
@@ -193,15 +201,18 @@ fn metrics(data: &Path) -> String {
     String::from_utf8_lossy(&page).into_owned()
 }
 
+/// A value of the page.
+fn value(page: &str, name: &str) -> f64 {
+    let key = format!("{name} ");
+    let line = page.lines().find_map(|line| line.strip_prefix(&key));
+    line.and_then(|text| text.trim().parse().ok())
+        .unwrap_or(f64::NAN)
+}
+
 /// A summary in microseconds.
 fn figures(page: &str, name: &str) -> String {
     let name = format!("windvane_{name}_seconds");
-    let value = |suffix: &str| {
-        let key = format!("{name}{suffix} ");
-        let line = page.lines().find_map(|line| line.strip_prefix(&key));
-        line.and_then(|text| text.trim().parse::<f64>().ok())
-            .unwrap_or(f64::NAN)
-    };
+    let value = |suffix: &str| value(page, &format!("{name}{suffix}"));
     let quantile = |share: &str| value(&format!("{{quantile=\"{share}\"}}")) * 1e6;
     format!(
         "{name}: median {:.0} us, p99 {:.0} us, {} samples",

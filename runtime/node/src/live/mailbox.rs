@@ -163,3 +163,64 @@ impl Inbox {
         self.happened.try_recv().ok().map(Waited::Happened)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn healthy() -> JournalEvent {
+        JournalEvent::Healthy {
+            stalled: Duration::ZERO,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_journal_is_heard_before_what_came_earlier() {
+        let (mailbox, mut inbox) = mailbox();
+        mailbox.tell(Happened::Nudge).await;
+        mailbox.journal(healthy());
+        let first = inbox.wait(Duration::from_secs(60)).await;
+        assert!(matches!(first, Waited::Journal(_)), "{first:?}");
+        let second = inbox.wait(Duration::from_secs(60)).await;
+        assert!(
+            matches!(second, Waited::Happened(Happened::Nudge)),
+            "{second:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_full_mailbox_holds_up_whoever_tells_but_never_the_journal() {
+        let (mailbox, mut inbox) = mailbox();
+        for _ in 0..CAPACITY {
+            mailbox.tell(Happened::Nudge).await;
+        }
+        let teller = tokio::spawn({
+            let mailbox = mailbox.clone();
+            async move { mailbox.tell(Happened::Replies(Vec::new())).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!teller.is_finished());
+        mailbox.nudge();
+        mailbox.journal(healthy());
+        assert!(matches!(inbox.ready(), Some(Waited::Journal(_))));
+        for _ in 0..CAPACITY {
+            let nudge = inbox.wait(Duration::ZERO).await;
+            assert!(matches!(nudge, Waited::Happened(Happened::Nudge)));
+        }
+        assert!(teller.await.is_ok());
+        let last = inbox.ready();
+        assert!(
+            matches!(last, Some(Waited::Happened(Happened::Replies(_)))),
+            "{last:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_task_of_the_thread_tells_is_found_while_looking_out() {
+        let (mailbox, mut inbox) = mailbox();
+        tokio::spawn(async move { mailbox.tell(Happened::Nudge).await });
+        let found = inbox.look_out(Duration::from_secs(60)).await;
+        assert!(matches!(found, Some(Waited::Happened(Happened::Nudge))));
+        assert!(inbox.look_out(Duration::ZERO).await.is_none());
+    }
+}
