@@ -458,7 +458,7 @@ impl Pulse {
                 }
             }
         }
-        if !state.handed {
+        if !state.handed || self.driver.waiting() > 0 {
             self.append(state);
         }
     }
