@@ -88,9 +88,14 @@ impl Held {
         self.account.1 = cause;
     }
 
-    /// A strategy was quarantined for this reason.
+    /// A strategy was quarantined for this reason. One without words, as a quarantine of the file
+    /// is that the journal does not hold, takes no known reason away.
     pub fn set_trouble(&mut self, strategy: StrategyId, kind: FaultKind, trouble: String) {
         if let Some(one) = self.strategies.get_mut(usize::from(strategy.0)) {
+            let known = one.fault.as_ref().is_some_and(|(known, _)| *known == kind);
+            if known && trouble.is_empty() {
+                return;
+            }
             one.fault = Some((kind, trouble));
             self.untold = true;
         }
@@ -270,11 +275,12 @@ mod tests {
         );
         end(first, &engine);
 
-        let (second, _inbox) = next(folder.path());
+        let (mut second, _inbox) = next(folder.path());
         let mut lost = self::engine();
         for input in second.missing(&lost) {
             lost.handle(Time(1), input);
         }
+        second.set_trouble(strategy, kind, String::new());
         assert_eq!(lost.latch_of(StrategyId(0)), Latch::Paused);
         assert_eq!(lost.fault(strategy), Some(kind));
         let reason = |held: &Held, at| held.reason(&lost, StrategyId(at));

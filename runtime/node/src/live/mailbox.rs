@@ -179,9 +179,9 @@ mod tests {
         let (mailbox, mut inbox) = mailbox();
         mailbox.tell(Happened::Nudge).await;
         mailbox.journal(healthy());
-        let first = inbox.wait(Duration::from_secs(60)).await;
+        let first = inbox.wait(Duration::from_mins(1)).await;
         assert!(matches!(first, Waited::Journal(_)), "{first:?}");
-        let second = inbox.wait(Duration::from_secs(60)).await;
+        let second = inbox.wait(Duration::from_mins(1)).await;
         assert!(
             matches!(second, Waited::Happened(Happened::Nudge)),
             "{second:?}"
@@ -219,7 +219,7 @@ mod tests {
     async fn what_a_task_of_the_thread_tells_is_found_while_looking_out() {
         let (mailbox, mut inbox) = mailbox();
         tokio::spawn(async move { mailbox.tell(Happened::Nudge).await });
-        let found = inbox.look_out(Duration::from_secs(60)).await;
+        let found = inbox.look_out(Duration::from_mins(1)).await;
         assert!(matches!(found, Some(Waited::Happened(Happened::Nudge))));
         assert!(inbox.look_out(Duration::ZERO).await.is_none());
     }
