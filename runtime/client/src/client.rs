@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
+use windvane_venue::error::code::INVALID_TIMESTAMP;
 use windvane_venue::error::{Judgement, Limit, Pause, judge};
 use windvane_venue::route::{self, Listing, Route, Surface, Version};
 use windvane_venue::sign::{Stamp, prepare};
@@ -343,6 +344,11 @@ impl Client {
         Ok(offset)
     }
 
+    /// Waits until a request of a surface is refused for its time (-1021).
+    pub async fn clock_refused(&self, surface: Surface) {
+        self.shared.clock.refused(surface).await;
+    }
+
     pub(crate) fn tls(&self) -> Arc<rustls::ClientConfig> {
         Arc::clone(&self.shared.tls)
     }
@@ -373,10 +379,16 @@ impl Client {
             Judgement::Refused {
                 complaint,
                 is_fatal,
-            } => Outcome::Refused(Refusal::Venue {
-                complaint,
-                is_fatal,
-            }),
+            } => {
+                let code = complaint.error.as_ref().map(|error| error.code);
+                if code == Some(INVALID_TIMESTAMP.code) {
+                    self.shared.clock.refuse(route.surface);
+                }
+                Outcome::Refused(Refusal::Venue {
+                    complaint,
+                    is_fatal,
+                })
+            }
             Judgement::Unknown(complaint) if route.changes => {
                 Outcome::Unknown(Doubt::Venue(complaint))
             }

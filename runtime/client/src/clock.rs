@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use tokio::sync::Notify;
 use windvane_venue::route::Surface;
 
 /// How far a timestamp may be ahead of the venue's clock (spec 1, Authentication, rule 3).
@@ -134,6 +135,7 @@ impl fmt::Debug for LocalTime {
 pub struct Clock {
     local: LocalTime,
     offsets: Mutex<[Option<Offset>; 4]>,
+    refused: [Notify; 4],
 }
 
 impl Clock {
@@ -142,7 +144,18 @@ impl Clock {
         Self {
             local,
             offsets: Mutex::new([None; 4]),
+            refused: [const { Notify::const_new() }; 4],
         }
+    }
+
+    /// A request was refused for its time: the offset is not what it was.
+    pub fn refuse(&self, surface: Surface) {
+        self.refused[surface as usize].notify_one();
+    }
+
+    /// Waits until a request is refused for its time; one that was since the last wait counts.
+    pub async fn refused(&self, surface: Surface) {
+        self.refused[surface as usize].notified().await;
     }
 
     /// The last offset of a surface. Chain API and JSON-RPC have no time route: futures' stands
@@ -209,6 +222,16 @@ mod tests {
         assert_eq!(fit(20_000), Fit::Kept);
         assert_eq!(fit(1_200_000), Fit::MayBeLate);
         assert_eq!(fit(2_000_000), Fit::MayBeAhead);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_heard_once() {
+        let clock = Clock::new(LocalTime::from_fn(|| 1_000));
+        clock.refuse(Surface::Futures);
+        clock.refuse(Surface::Futures);
+        clock.refused(Surface::Futures).await;
+        let mut again = std::pin::pin!(clock.refused(Surface::Futures));
+        assert!(futures_util::poll!(&mut again).is_pending());
     }
 
     #[test]

@@ -13,6 +13,9 @@ use crate::truth::OpenOrder;
 
 use super::Engine;
 
+/// An epoch is the second of a start, and no order of ours is older than ten years.
+const EPOCHS_S: u64 = 10 * 366 * 24 * 60 * 60;
+
 impl Engine {
     /// The strategy whose name an id carries.
     fn strategy_of(&self, id: &ClientOrderId) -> Option<StrategyId> {
@@ -28,10 +31,12 @@ impl Engine {
     /// whether it is ours.
     pub(super) fn adopt_open_order(&mut self, open: &OpenOrder) -> bool {
         let id = open.report.client_order_id;
-        // An id of this very epoch was never given out twice: somebody writes ids like ours.
+        // An id of this very epoch was never given out twice, and none of many years ago rests:
+        // somebody writes ids like ours.
+        let oldest = self.epoch.saturating_sub(EPOCHS_S);
         let is_own_form = id
             .parse_own()
-            .is_some_and(|(_, epoch, _)| epoch < self.epoch);
+            .is_some_and(|(_, epoch, _)| (oldest..self.epoch).contains(&epoch));
         if !is_own_form && !planted!(CancelOthers) {
             return false;
         }

@@ -10,6 +10,7 @@ mod answers;
 mod deadman;
 mod external;
 mod fills;
+mod lag;
 mod limits;
 mod market;
 mod reconcile;

@@ -395,6 +395,7 @@ impl Engine {
         self.compare_modes(surface, account);
         let differences = self.differences(surface, account);
         let misses_fill = self.misses_fill(surface);
+        let is_past = self.is_of_the_past(surface, account);
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -406,6 +407,10 @@ impl Engine {
             if quiet && !misses_fill {
                 self.verify_trades(surface);
             }
+            self.end_round(surface);
+            return;
+        }
+        if is_past {
             self.end_round(surface);
             return;
         }

@@ -4,12 +4,13 @@ use crate::config::OnFault;
 use crate::effect::{Adjustment, Cause, Effect, Notice};
 use crate::event::EventKind;
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, TradeId};
-use crate::order::{OrderStatus, Qty, Side};
+use crate::order::{OrderStatus, Qty, Side, Surface};
 use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::planted;
 use crate::protocol::{Fill, OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
+use crate::truth::Subject;
 
 use super::{Engine, Latch, narrow};
 
@@ -19,9 +20,14 @@ pub(super) const ASK_AFTER_MS: i64 = 1_000;
 const MISSED_MS: i64 = 3_000;
 /// `NO_SUCH_ORDER` (spec 1, Errors).
 const NO_SUCH_ORDER: i32 = -2013;
+/// `INVALID_TIMESTAMP` (spec 1, Errors).
+const INVALID_TIMESTAMP: i32 = -1021;
 
 impl Engine {
     pub(super) fn handle_reply(&mut self, reply: &Reply) {
+        if let Some(surface) = self.refused_for_its_time(reply) {
+            self.doubt_clock(surface);
+        }
         match reply {
             Reply::Placed {
                 client_order_id,
@@ -43,6 +49,49 @@ impl Engine {
             // The engine cancels by id and leaves mode and leverage alone.
             Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }
+    }
+
+    /// The surface whose clock we do not know, by a refusal.
+    fn refused_for_its_time(&mut self, reply: &Reply) -> Option<Surface> {
+        const fn code<T>(outcome: &Outcome<T>) -> Option<i32> {
+            match outcome {
+                Outcome::Refused(refusal) => Some(refusal.code),
+                _ => None,
+            }
+        }
+        let (code, instrument) = match reply {
+            Reply::Placed {
+                client_order_id,
+                outcome,
+            }
+            | Reply::Canceled {
+                client_order_id,
+                outcome,
+            }
+            | Reply::Queried {
+                client_order_id,
+                outcome,
+            } => {
+                let code = code(outcome)?;
+                let seq = self.known(client_order_id)?;
+                (code, self.orders.known_mut(seq)?.instrument())
+            }
+            Reply::Countdown {
+                instrument,
+                outcome,
+            } => (code(outcome)?, *instrument),
+            Reply::Read { subject, outcome } => match subject {
+                Subject::OpenOrders { surface } | Subject::Account { surface } => {
+                    let is_time = code(outcome)? == INVALID_TIMESTAMP;
+                    return is_time.then_some(*surface);
+                }
+                Subject::Trades { instrument, .. } => (code(outcome)?, *instrument),
+            },
+            Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {
+                return None;
+            }
+        };
+        (code == INVALID_TIMESTAMP).then(|| self.surface_of(instrument))
     }
 
     /// The own order with exactly this id, live or lately ended.

@@ -20,6 +20,7 @@ use crate::timer::Timer;
 use crate::truth::{AccountTruth, Subject};
 
 use super::deadman::Countdown;
+use super::lag::Past;
 use super::reconcile::Round;
 use super::watchdog::Watchdog;
 use super::{Engine, Latch, RunState};
@@ -117,6 +118,8 @@ pub(super) struct Line {
     pub(super) told: Option<(AccountTruth, Time)>,
     /// What the last fill was worth: the venue rounds at most a small part of it.
     pub(super) fill_value: Amount,
+    /// What a source that lags may still say.
+    pub(super) past: Past,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -290,9 +293,19 @@ impl Engine {
     /// Counts an event of a user stream: evidence that it lives, and that the account moved.
     pub(super) fn note_user_event(&mut self, surface: Surface) {
         let now = self.now;
+        self.remember_account(surface);
         if let Some(line) = self.line_mut(surface) {
             line.alive = now;
             line.events += 1;
+        }
+    }
+
+    /// The venue refused a request for its time: no other will pass before its clock is read.
+    pub(super) fn doubt_clock(&mut self, surface: Surface) {
+        if let Some(line) = self.line_mut(surface) {
+            line.clock = None;
+            self.set_doubt(Doubt::Clock(surface), true);
+            self.update_state();
         }
     }
 

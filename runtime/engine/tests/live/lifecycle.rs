@@ -223,3 +223,16 @@ fn a_stop_cancels_what_rests_and_says_when_it_is_done() {
     assert!(account.engine.has_stopped());
     assert_eq!(account.engine.run_state(), RunState::Halted);
 }
+
+#[test]
+fn a_refusal_for_its_time_puts_the_clock_in_doubt_until_it_is_read() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, super::support::refused(-1021));
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(account.engine.doubts(), [Doubt::Clock(Surface::Futures)]);
+    account.clock();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}

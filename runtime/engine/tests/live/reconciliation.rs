@@ -5,7 +5,7 @@ use windvane_engine::engine::RunState;
 use windvane_engine::live::{LiveInput, OnStart};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill, Refusal};
-use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply,
     Request, Side, Surface, Time, TradeId, UserEvent, VenueOrderId,
@@ -133,6 +133,41 @@ fn a_user_event_between_two_reads_begins_them_anew() {
     round(&mut account, &listed, &[], |_| {});
     assert_eq!(qty(&account), 5);
     assert_eq!(adjustments(&account), [], "the fill explained it");
+}
+
+#[test]
+fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    let late = |own: &mut AccountTruth| own.lags = true;
+    account.wait(31);
+    let listed = [account.open_order(order)];
+    round(&mut account, &listed, &[], late);
+    let before = account.own_account();
+    account.wait(20);
+    account.update(fill(id, Side::Buy, 1, 5, 5, OrderStatus::PartiallyFilled));
+    let listed = [account.open_order(order)];
+    account.wait(8);
+    for _ in 0..8 {
+        round(&mut account, &listed, &[], |own| {
+            *own = before.clone();
+            own.lags = true;
+        });
+        account.wait(1);
+    }
+    assert_eq!(qty(&account), 5, "it was so before the fill");
+    assert_eq!(adjustments(&account), []);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    // What it still says long after is not late.
+    for _ in 0..90 {
+        round(&mut account, &listed, &[], |own| {
+            *own = before.clone();
+            own.lags = true;
+        });
+        account.wait(1);
+    }
+    assert_eq!(qty(&account), 0);
 }
 
 #[test]
@@ -576,6 +611,22 @@ fn orders_of_strategies_that_are_gone_are_cancelled_and_those_of_others_are_not(
         .collect();
     assert_eq!(cancelled, ["gone.5.1"]);
     assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn an_id_like_ours_of_a_time_that_no_run_had_is_somebody_elses() {
+    let mut config = super::support::config();
+    config.live = Some(live_config());
+    config.epoch = 1_795_000_000;
+    let mut account = Account::new(config);
+    let open = |text: &str| OpenOrder {
+        report: report(ClientOrderId::new(text).unwrap(), OrderStatus::New, 0),
+        terms: limit(Side::Buy, 990, 10),
+    };
+    account.begin();
+    round(&mut account, &[open("bot-1.2024.17")], &[], |_| {});
+    let mut sent = account.sent.iter();
+    assert!(!sent.any(|request| matches!(request, Request::Cancel { .. })));
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn symbols(topics: &[Topic]) -> Vec<String> {
     symbols
 }
 
-/// Reads the venue's clock again and again.
+/// Reads the venue's clock again and again, and when a request was refused for its time.
 pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
     // Without it no heartbeat is renewed.
     let client = client.in_lane(Lane::Heartbeat);
@@ -142,7 +142,10 @@ pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
                 CLOCK_AGAIN
             }
         };
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(CLOCK_AGAIN).await;
+        let refused = client.clock_refused(venue_surface(surface));
+        // Whether it was refused or time passed, it is read again.
+        let _ = tokio::time::timeout(pause.saturating_sub(CLOCK_AGAIN), refused).await;
     }
 }
 

@@ -27,7 +27,7 @@ const RETRY_NS: (i64, i64) = (1_000 * MS, 15_000 * MS);
 /// Readings of a clock of which the best counts.
 const CLOCK_SAMPLES: usize = 3;
 /// After a clock that was not read.
-const CLOCK_AGAIN_NS: i64 = 2_000 * MS;
+pub(super) const CLOCK_AGAIN_NS: i64 = 2_000 * MS;
 
 /// A clock that is being read.
 #[derive(Debug)]

@@ -389,6 +389,13 @@ impl Process {
     }
 
     fn became(&mut self, purpose: Purpose, became: Became) {
+        let late = windvane_venue::error::code::INVALID_TIMESTAMP.code;
+        if matches!(became, Became::Refused(Some(code)) if code == late) {
+            let soon = self.now_ns + boot::CLOCK_AGAIN_NS;
+            self.clocks
+                .values_mut()
+                .for_each(|due| *due = soon.min(*due));
+        }
         match purpose {
             Purpose::Clock(clock) => self.clock_read(clock, &became),
             Purpose::Info(surface) => self.info_came(surface, became),
