@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use windvane_tests::admin::Sample;
@@ -51,6 +51,39 @@ fn role<'a>(said: &'a Value, id: &str) -> (&'a str, &'a str) {
 fn quotes(orders: &Value) -> bool {
     let mut orders = orders.as_array().unwrap().iter();
     orders.any(|order| order["strategy"] == "maker")
+}
+
+/// The folder of a segment.
+fn segment(data: &Path, number: u32) -> PathBuf {
+    data.join("journal").join(format!("{number:08x}"))
+}
+
+/// A verification says what it could not compare. The journal has four segments.
+fn what_is_missing_is_told(data: &Path) {
+    let missing = || {
+        let (code, said) = replay(data, &["--verify"]);
+        assert_eq!((code, &said["equal"]), (Some(4), &json!(false)), "{said:#}");
+        let problem = &said["problems"][0]["what"];
+        problem.as_str().unwrap().to_owned()
+    };
+    let away = data.join("away");
+    for (number, word) in [
+        (2, "are missing before it"),
+        (4, "was durable and is not there"),
+    ] {
+        std::fs::rename(segment(data, number), &away).unwrap();
+        let said = missing();
+        assert!(said.contains(word) && said.contains("record"), "{said}");
+        std::fs::rename(&away, segment(data, number)).unwrap();
+    }
+    assert_eq!(replay(data, &["--verify"]).0, Some(0));
+
+    let file = segment(data, 2).join("db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let length = bytes.len();
+    bytes[length / 4..length / 2].fill(0x5a);
+    std::fs::write(&file, bytes).unwrap();
+    missing();
 }
 
 #[test]
@@ -135,10 +168,29 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     );
     assert_eq!(simulated["old"], same["simulated"]["old"]);
 
-    std::fs::remove_file(kept).unwrap();
-    let (code, verified) = replay(&data, &["--verify"]);
+    let (code, both) = replay(&data, &["--verify", "--module", &buyer]);
+    assert_eq!(code, Some(0), "{both:#}");
+    assert_eq!(
+        (&both["equal"], &both["new"]),
+        (&json!(true), &other["new"])
+    );
+
+    std::fs::remove_file(&kept).unwrap();
+    let (code, verified) = replay(&data, &[]);
     assert_eq!(code, Some(0), "{verified:#}");
     assert_eq!(role(&verified, "maker").0, "journal");
     assert_eq!(role(&verified, "ema").0, "module");
-    assert_eq!(replay(&data, &["--module", "nobody=no.wasm"]).0, Some(2));
+    let (code, said) = replay(&data, &["--module", "nobody=no.wasm"]);
+    assert_eq!(code, Some(2));
+    let said = said.as_str().unwrap();
+    assert!(
+        said.contains("the journal knows no strategy nobody"),
+        "{said}"
+    );
+
+    std::fs::write(&kept, "another file").unwrap();
+    let (code, altered) = replay(&data, &["--verify"]);
+    assert_eq!((code, &altered["equal"]), (Some(4), &json!(false)));
+    std::fs::remove_file(&kept).unwrap();
+    what_is_missing_is_told(&data);
 }

@@ -1,5 +1,6 @@
 //! A whole journal verified: every segment, and the chain across them.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 
@@ -47,6 +48,15 @@ pub struct Problem {
     pub what: String,
 }
 
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.segment {
+            Some(segment) => write!(f, "segment {segment:08x}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
 /// What a journal turned out to be.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -64,13 +74,28 @@ pub struct Report {
 /// # Errors
 /// The folder cannot be read.
 pub fn verify(data_dir: &Path) -> io::Result<Report> {
+    match Directory::lock(data_dir) {
+        Ok(directory) => directory.verify(),
+        Err(LockError::Held { .. }) => look(data_dir, true),
+        // A disk that takes no lock, and so no writer.
+        Err(LockError::Io { .. }) => look(data_dir, false),
+    }
+}
+
+impl Directory {
+    /// Verifies the journal of this directory, which nobody else can be writing.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn verify(&self) -> io::Result<Report> {
+        look(self.path(), false)
+    }
+}
+
+fn look(data_dir: &Path, is_written: bool) -> io::Result<Report> {
     let journal = data_dir.join("journal");
     let numbers = segments(&journal)?;
-    let locked = Directory::lock(data_dir);
-    let in_use = match &locked {
-        Err(LockError::Held { .. }) => numbers.last().copied(),
-        _ => None, // ours, or a disk that takes no lock and so no writer
-    };
+    let in_use = numbers.last().copied().filter(|_| is_written);
     let mut report = Report::default();
     let mut end: Option<Chain> = None;
     for number in numbers {

@@ -136,10 +136,7 @@ impl Verify {
         }
         match report.first_problem() {
             None => Ok(()),
-            Some(problem) => Err(Failure::Differs(match problem.segment {
-                Some(segment) => format!("segment {segment:08x}: {}", problem.what),
-                None => problem.what.clone(),
-            })),
+            Some(problem) => Err(Failure::Differs(problem.to_string())),
         }
     }
 }

@@ -18,8 +18,8 @@ pub(super) struct Replay {
     /// Data folder of an instance that does not run
     #[arg(value_name = "DIR")]
     data_dir: PathBuf,
-    /// Compare what comes out with what was recorded, to the byte
-    #[arg(long, required_unless_present = "module", conflicts_with = "module")]
+    /// Compare what comes out with what was recorded, to the byte; done where no --module is given
+    #[arg(long)]
     verify: bool,
     /// Put another module beside the one of a strategy, and tell what it would have done otherwise
     #[arg(long, value_name = "ID=FILE")]
@@ -70,23 +70,14 @@ impl Replay {
         if self.json {
             print_line(&played_json(&played).to_string())?;
         } else {
-            if played.difference.is_none() {
-                print_line(&format!(
-                    "equal: {} records in {} blocks of {} segments",
-                    played.records, played.blocks, played.segments
-                ))?;
-            }
+            say_equal(&played)?;
             say_roles(&played)?;
         }
-        match &played.difference {
-            None => Ok(()),
-            Some((segment, difference)) => Err(Failure::Differs(format!(
-                "segment {segment:08x}, {difference}"
-            ))),
-        }
+        judge(&played)
     }
 
     fn what_if(&self, other: &Other) -> Result<(), Failure> {
+        self.has_strategy(&other.id)?;
         let file = &other.file;
         let module = std::fs::read(file)
             .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
@@ -95,14 +86,6 @@ impl Replay {
             module: module.into(),
         };
         let played = rerun::rerun(&self.data_dir, Some(&newcomer)).map_err(Failure::failed)?;
-        if !played.roles.iter().any(|role| role.id == other.id) {
-            let ids: Vec<_> = played.roles.iter().map(|role| role.id.as_str()).collect();
-            let ids = ids.join(", ");
-            return Err(Failure::Usage(format!(
-                "the journal knows no strategy {}; it has {ids}",
-                other.id
-            )));
-        }
         let changes = &played.changes;
         let config = super::configuration(self.config.as_deref(), &self.set)?;
         let tried = match &played.trial {
@@ -123,7 +106,8 @@ impl Replay {
                 "old": tried.as_ref().and_then(|tried| tried.old.as_ref()),
                 "new": tried.as_ref().and_then(|tried| tried.new.as_ref()),
             });
-            return print_line(&shown.to_string());
+            print_line(&shown.to_string())?;
+            return if self.verify { judge(&played) } else { Ok(()) };
         }
         for change in &changes.told {
             print_line(&change_line(change))?;
@@ -135,7 +119,62 @@ impl Replay {
         for line in tried.iter().flat_map(tried_lines) {
             print_line(&line)?;
         }
-        say_roles(&played)
+        if self.verify {
+            say_equal(&played)?;
+        }
+        say_roles(&played)?;
+        if self.verify { judge(&played) } else { Ok(()) }
+    }
+
+    /// Refuses a strategy that the journal does not know.
+    fn has_strategy(&self, id: &str) -> Result<(), Failure> {
+        let ids = rerun::strategies_until(&self.data_dir, id).map_err(Failure::failed)?;
+        if ids.contains(id) {
+            return Ok(());
+        }
+        let ids: Vec<_> = ids.into_iter().collect();
+        Err(Failure::Usage(format!(
+            "the journal knows no strategy {id}; it has {}",
+            ids.join(", ")
+        )))
+    }
+}
+
+fn say_equal(played: &Rerun) -> Result<(), Failure> {
+    if !played.is_equal() {
+        return Ok(());
+    }
+    print_line(&format!(
+        "equal: {} records in {} blocks of {} segments",
+        played.records, played.blocks, played.segments
+    ))
+}
+
+/// What a verification comes to: the first difference, else what could not be compared.
+fn judge(played: &Rerun) -> Result<(), Failure> {
+    if let Some((segment, difference)) = &played.difference {
+        return Err(Failure::Differs(format!(
+            "segment {segment:08x}, {difference}"
+        )));
+    }
+    if let Some(problem) = played.problems.first() {
+        let (records, more) = (played.records, played.problems.len() - 1);
+        let more = match more {
+            0 => String::new(),
+            more => format!("; and {more} more, above"),
+        };
+        return Err(Failure::Differs(format!(
+            "the journal is not whole, {problem}{more}; the {records} records that are there are \
+             equal"
+        )));
+    }
+    match played.roles.iter().find(|role| role.altered) {
+        None => Ok(()),
+        Some(role) => Err(Failure::Differs(format!(
+            "modules/{}.wasm of strategy {} is not what it was, so that it was not run: put the \
+             module back that ran",
+            role.sha256, role.id
+        ))),
     }
 }
 
@@ -178,10 +217,15 @@ fn played_json(played: &Rerun) -> Value {
             "module_sha256": role.sha256,
             "answers": if role.from_journal.is_none() { "module" } else { "journal" },
             "why": role.from_journal,
+            "altered": role.altered,
         })
     };
     json!({
-        "equal": played.difference.is_none(),
+        "equal": played.is_equal(),
+        "problems": played.problems.iter().map(|problem| json!({
+            "segment": problem.segment,
+            "what": problem.what,
+        })).collect::<Vec<_>>(),
         "segments": played.segments,
         "blocks": played.blocks,
         "records": played.records,
@@ -203,8 +247,13 @@ fn say_roles(played: &Rerun) -> Result<(), Failure> {
         let (id, hash) = (&role.id, &role.sha256[..12]);
         print_line(&match &role.from_journal {
             None => format!("{id}: played by its module {hash}"),
-            Some(why) => format!("{id}: answers of module {hash} taken from the journal: {why}"),
+            Some(why) => {
+                format!("{id}: answers of module {hash} taken from the journal, not run: {why}")
+            }
         })?;
+    }
+    for problem in &played.problems {
+        print_line(&format!("not whole: {problem}"))?;
     }
     for note in &played.notes {
         print_line(note)?;

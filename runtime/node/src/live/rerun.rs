@@ -7,7 +7,7 @@
 //! would have done otherwise is told. Its own orders never come to life here: what they would
 //! have led to is for a simulation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use windvane_engine::event::EventKind;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Effect, Engine, Event, InstrumentId, Intent, StrategyId, Time};
 use windvane_host::{FaultKind as HostFault, Host};
-use windvane_journal::{Directory, StoredSegment};
+use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
 
 use super::export::Words;
 use super::head::{Head, SavedStrategy};
@@ -29,7 +29,7 @@ use super::trial::Trial;
 use super::whatif::{Change, Changes};
 use crate::results::hex;
 use crate::results::utc::utc_text;
-use crate::strategies::{self, Guest, engine_fault};
+use crate::strategies::{self, Guest, NotKept, engine_fault};
 
 /// A module to be put beside the one that ran.
 #[derive(Clone, Debug)]
@@ -49,6 +49,8 @@ pub struct Role {
     pub sha256: String,
     /// Why its answers were taken as recorded; `None` where the module itself ran.
     pub from_journal: Option<String>,
+    /// Its file is there and is another one.
+    pub altered: bool,
 }
 
 /// What was played.
@@ -64,6 +66,8 @@ pub struct Rerun {
     pub answers: u64,
     /// Where it came out otherwise first: segment and place.
     pub difference: Option<(u32, Difference)>,
+    /// What of the journal is missing or damaged, so that it was not played.
+    pub problems: Vec<Problem>,
     /// Who played.
     pub roles: Vec<Role>,
     /// What else a reader should know.
@@ -74,23 +78,65 @@ pub struct Rerun {
     pub trial: Option<Trial>,
 }
 
+impl Rerun {
+    /// Whether all that the journal should hold was played and came out as it was recorded.
+    pub fn is_equal(&self) -> bool {
+        let altered = self.roles.iter().any(|role| role.altered);
+        self.difference.is_none() && self.problems.is_empty() && !altered
+    }
+}
+
+/// The ids of the strategies in a journal, up to the segment, from its end, that has this one.
+///
+/// # Errors
+/// The journal is in use, or its folder cannot be read.
+pub fn strategies_until(data_dir: &Path, id: &str) -> Result<BTreeSet<String>, ReplayError> {
+    let _ours = Directory::lock(data_dir)?;
+    let mut ids = BTreeSet::new();
+    for segment in windvane_journal::segments(data_dir)?.into_iter().rev() {
+        // What cannot be read is told by the replay itself.
+        let stored = windvane_journal::segment(data_dir, segment).ok();
+        let head = stored.and_then(|stored| Head::from_bytes(&stored.head));
+        ids.extend(
+            head.into_iter()
+                .flat_map(|head| head.strategies)
+                .map(|saved| saved.name),
+        );
+        if ids.contains(id) {
+            break;
+        }
+    }
+    Ok(ids)
+}
+
 /// Plays the journal of a data folder: up to the first difference, or, with a newcomer, to its
-/// end.
+/// end. A segment that cannot be read is a problem of the journal and left out.
 ///
 /// # Errors
 /// It is in use, or cannot be read, or there is no WebAssembly here.
 pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, ReplayError> {
-    let _ours = Directory::lock(data_dir)?;
+    let ours = Directory::lock(data_dir)?;
+    let report = ours.verify().map_err(|error| ExportError::Folder {
+        path: data_dir.to_owned(),
+        error,
+    })?;
+    let result = Rerun {
+        problems: report.problems,
+        ..Rerun::default()
+    };
     let mut stage = Stage {
         data_dir,
         host: strategies::host()?,
         newcomer,
         cast: Vec::new(),
         ended: None,
-        result: Rerun::default(),
+        result,
     };
     for segment in windvane_journal::segments(data_dir)? {
-        let stored = windvane_journal::segment(data_dir, segment)?;
+        let stored = match windvane_journal::segment(data_dir, segment) {
+            Err(ExportError::Segment { .. }) => continue,
+            stored => stored?,
+        };
         let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
         stage.segment(segment, stored, &head)?;
         if stage.result.difference.is_some() && newcomer.is_none() {
@@ -182,20 +228,22 @@ impl Stage<'_> {
     /// The module of a saved strategy, not begun; and who plays it.
     fn module(&mut self, saved: &SavedStrategy) -> Option<Guest> {
         let module = strategies::kept(self.data_dir, &saved.sha256);
+        let altered = module.as_ref().err() == Some(&NotKept::Altered);
         let loaded = match module {
-            None => Err("the module was not kept, or is not what it was".to_owned()),
-            Some(module) => Guest::load(&self.host, &saved.name, module, saved.made.clone())
+            Err(why) => Err(why.to_string()),
+            Ok(module) => Guest::load(&self.host, &saved.name, module, saved.made.clone())
                 .map_err(|error| error.to_string()),
         };
-        self.role(saved, loaded.as_ref().err().cloned());
+        self.role(saved, loaded.as_ref().err().cloned(), altered);
         loaded.ok()
     }
 
-    fn role(&mut self, saved: &SavedStrategy, from_journal: Option<String>) {
+    fn role(&mut self, saved: &SavedStrategy, from_journal: Option<String>, altered: bool) {
         let role = Role {
             id: saved.name.clone(),
             sha256: hex(&saved.sha256),
             from_journal,
+            altered,
         };
         if !self.result.roles.contains(&role) {
             self.result.roles.push(role);
@@ -294,7 +342,7 @@ impl Scene<'_, '_> {
         self.stage.cast = saved
             .map(|saved| {
                 let why = "the journal begins in the middle of its run".to_owned();
-                self.stage.role(saved, Some(why));
+                self.stage.role(saved, Some(why), false);
                 Player {
                     id: saved.name.clone(),
                     module: None,

@@ -62,7 +62,7 @@ impl Trial {
         };
         let old = strategies::kept(data_dir, &self.saved.sha256);
         Ok(Tried {
-            old: old.map(play).transpose()?.flatten(),
+            old: old.ok().map(play).transpose()?.flatten(),
             new: play(Arc::clone(&new.module))?,
         })
     }

@@ -15,6 +15,17 @@ fn file(data_dir: &Path, sha256: &[u8; 32]) -> PathBuf {
     data_dir.join("modules").join(name)
 }
 
+/// Why there is no module of a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotKept {
+    /// It cannot be read.
+    #[error("the module was not kept")]
+    Missing,
+    /// Its file holds something else.
+    #[error("the module's file is not what it was: its hash differs from its name")]
+    Altered,
+}
+
 /// Keeps the modules of these strategies in a data folder.
 ///
 /// # Errors
@@ -22,7 +33,7 @@ fn file(data_dir: &Path, sha256: &[u8; 32]) -> PathBuf {
 pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
     fs::create_dir_all(data_dir.join("modules"))?;
     for guest in guests {
-        if kept(data_dir, &guest.sha256).is_some() {
+        if kept(data_dir, &guest.sha256).is_ok() {
             continue;
         }
         // Written aside first: a file of this name is always whole.
@@ -34,8 +45,15 @@ pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The module with this hash, if it was kept and is still what it was.
-pub fn kept(data_dir: &Path, sha256: &[u8; 32]) -> Option<Arc<[u8]>> {
-    let module = fs::read(file(data_dir, sha256)).ok()?;
-    (Sha256::digest(&module)[..] == sha256[..]).then(|| module.into())
+/// The module with this hash.
+///
+/// # Errors
+/// It was not kept, or is not what it was.
+pub fn kept(data_dir: &Path, sha256: &[u8; 32]) -> Result<Arc<[u8]>, NotKept> {
+    let module = fs::read(file(data_dir, sha256)).map_err(|_| NotKept::Missing)?;
+    if Sha256::digest(&module)[..] == sha256[..] {
+        Ok(module.into())
+    } else {
+        Err(NotKept::Altered)
+    }
 }
