@@ -71,7 +71,9 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::CancelOthers | Planted::CancelOvertakes => &[OTHERS],
         // Orders that live are nobody's after a restart.
         Planted::ForgetInFlight => &[EXPOSURE, FILLS_ONCE, ARMED, CONVERGES],
-        Planted::EpochReused | Planted::NonceRepeated => &[IDS],
+        // An id of an earlier process is one that nobody intended in this one.
+        Planted::EpochReused => &[IDS, ONE_PER_INTENT],
+        Planted::NonceRepeated => &[IDS],
         Planted::PlaceBeforeDurable => &[DURABLE],
         Planted::BanIgnored => &[BANS],
     }
