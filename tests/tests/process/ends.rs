@@ -1,8 +1,11 @@
 //! Told to end, in every way of `on_stop`, and told twice.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
 use super::support;
@@ -65,6 +68,32 @@ fn on_stop_flatten_leaves_nothing() {
     let account = ended("43", "flatten");
     assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
     assert_eq!(positions(&account), 0, "{}", account["positions"]);
+}
+
+#[test]
+fn a_signal_ends_the_building_of_modules_too() {
+    let venue = Venue::start(&["--seed", "45"]);
+    let data = venue.folder().join("data");
+    // A compiler that never ends.
+    let tools = venue.folder().join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    let cargo = tools.join("cargo");
+    std::fs::write(&cargo, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    std::fs::set_permissions(&cargo, Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", tools.display());
+    let mut instance = Launch::new(&venue, &data).env("PATH", &path).start();
+    // It listens before it builds.
+    let begin = Instant::now();
+    while !data.join("admin.addr").exists() {
+        assert!(begin.elapsed() < support::PATIENCE, "{}", instance.log());
+        std::thread::yield_now();
+    }
+    let begin = Instant::now();
+    instance.signal("TERM");
+    let status = instance.end_within(DEADLINE);
+    println!("a build given up: {:?}", begin.elapsed());
+    assert_eq!(status.code(), Some(0), "{}", instance.log());
 }
 
 #[test]

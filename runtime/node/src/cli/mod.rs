@@ -25,6 +25,7 @@ mod watchdog;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use windvane_venue::Brand;
@@ -245,13 +246,19 @@ fn route_named(name: &str, brand: &Brand) -> Result<&'static Route, Failure> {
     })
 }
 
+/// What still runs on other threads when all is done may end within this.
+const LEFT_WITHIN: Duration = Duration::from_millis(500);
+
 /// Runs a future of a verb to its end.
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Failed(format!("no runtime: {error}")))?;
-    Ok(runtime.block_on(work))
+    let done = runtime.block_on(work);
+    // A build or a read of the journal that was given up must not hold the end up.
+    runtime.shutdown_timeout(LEFT_WITHIN);
+    Ok(done)
 }
 
 /// Comes when the process is asked to end.
