@@ -157,6 +157,62 @@ fn what_must_be_mended_is_named_and_configurations_at_fault_end_with_two() {
 }
 
 #[test]
+fn an_admin_server_that_cannot_start_is_a_no_go() {
+    let venue = Venue::start(&["--seed", "35"]);
+    let data = venue.folder().join("data");
+    let (output, _) = check(&venue, &data, &["admin.listen=0.0.0.0:9999"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("must be a loopback address"), "{said}");
+
+    let nowhere = venue.folder().join("nowhere");
+    let token = format!(
+        "admin.token={{ file = {:?} }}",
+        nowhere.display().to_string()
+    );
+    let (output, said) = check(&venue, &data, &[&token]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let complaint = complaints(&said, "admin")[0];
+    assert!(complaint.contains("cannot read secret file"), "{complaint}");
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("admin.listen={}", taken.local_addr().unwrap());
+    let (output, said) = check(&venue, &data, &[&listen]);
+    assert_eq!(output.status.code(), Some(1), "{said:#}");
+    let complaint = complaints(&said, "admin")[0];
+    assert!(complaint.contains("in use"), "{complaint}");
+}
+
+#[test]
+fn wrong_keys_are_what_is_to_be_mended() {
+    let venue = Venue::start(&["--seed", "36"]);
+    let data = venue.folder().join("data");
+    let futures = &venue.line()["futures"];
+    let address = |part: &str| format!("venue.futures.{part}={}", futures[part].as_str().unwrap());
+    let key = venue.line()["accounts"][0]["apiKey"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let output = Command::new(binary::path())
+        .current_dir(binary::root())
+        .args(["check", "--config", "configs/live-sim.toml", "--set"])
+        .args([&address("rest"), "--set", &address("ws"), "--set"])
+        .arg(format!("run.data_dir={}", data.display()))
+        .env("WINDVANE_API_KEY", key)
+        .env("WINDVANE_API_SECRET", "0".repeat(64))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no-go: ") && said.contains("-1022"), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("correct account.api_secret") && !text.contains("try again"),
+        "{text}"
+    );
+}
+
+#[test]
 fn without_keys_only_paper_goes() {
     let venue = Venue::start(&["--seed", "33"]);
     let data = venue.folder().join("data");

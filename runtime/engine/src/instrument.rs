@@ -1,6 +1,8 @@
 //! An instrument's rules as exchange information states them (spec 1, Symbol rules; spec 2,
 //! Exchange information), in the instrument's own integer scales.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::{Amount, Decimal};
@@ -14,6 +16,15 @@ pub enum SymbolStatus {
     Trading,
     /// `PENDING_TRADING`, `PRE_SETTLE`, `SETTLING`, `CLOSE`, or a word that we do not know.
     Other(String),
+}
+
+impl fmt::Display for SymbolStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Trading => "TRADING",
+            Self::Other(word) => word,
+        })
+    }
 }
 
 /// One tradable instrument, named `spot:SYMBOL` or `futures:SYMBOL`.

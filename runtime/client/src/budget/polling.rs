@@ -25,10 +25,7 @@ pub struct Poll {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PollingError {
     /// The intervals would be too long to be of use.
-    #[error(
-        "polling {topics} topics within {weight} of weight per minute would ask every \
-         {interval_ms} ms only: take fewer symbols or fewer topics"
-    )]
+    #[error("{}; take fewer symbols or fewer topics", too_little(*topics, *weight, *interval_ms))]
     TooLittle {
         /// Topics asked for.
         topics: usize,
@@ -89,6 +86,16 @@ pub fn plan(
     let mut polls = join(&polls);
     stretch(&mut polls, topics.len(), weight_per_minute)?;
     Ok(polls)
+}
+
+fn too_little(topics: usize, weight: u32, interval_ms: u64) -> String {
+    match weight {
+        0 => format!("no weight is left for polling {topics} topics"),
+        _ => format!(
+            "polling {topics} topics within {weight} of weight per minute would ask every {} s only",
+            interval_ms.div_ceil(1_000)
+        ),
+    }
 }
 
 /// A documented route says what the topic's stream says.
@@ -285,7 +292,9 @@ mod tests {
         assert!(matches!(refused, PollingError::NoRoute { .. }));
         let refused = plan(Surface::Futures, &topics(1_000, &STREAMS), 10).unwrap_err();
         assert!(matches!(refused, PollingError::TooLittle { .. }));
-        assert!(plan(Surface::Futures, &topics(1, &STREAMS), 0).is_err());
+        let refused = plan(Surface::Futures, &topics(1, &STREAMS), 0).unwrap_err();
+        let said = refused.to_string();
+        assert!(said.starts_with("no weight is left for polling "), "{said}");
     }
 
     proptest! {

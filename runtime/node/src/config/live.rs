@@ -398,7 +398,13 @@ fn listen_address<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.parse()
-        .map(Some)
-        .map_err(|_| D::Error::custom("must be an IP address and a port, such as 127.0.0.1:9800"))
+    let rule = "must be an IP address and a port, such as 127.0.0.1:9800";
+    let address: SocketAddr = text.parse().map_err(|_| D::Error::custom(rule))?;
+    if !address.ip().is_loopback() {
+        return Err(D::Error::custom(
+            "must be a loopback address, 127.0.0.1 or [::1], for the admin server has no TLS; \
+             reach it from elsewhere through ssh -L",
+        ));
+    }
+    Ok(Some(address))
 }

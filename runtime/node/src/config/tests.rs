@@ -254,6 +254,10 @@ fn a_bad_value_is_refused_with_line_key_value_and_rule() {
             "must be an IP address and a port",
         ),
         (
+            "[admin]\nlisten = \"0.0.0.0:9999\"",
+            "line 2: `admin.listen` = \"0.0.0.0:9999\": must be a loopback address",
+        ),
+        (
             "[backtest]\ndata = \"x.gz\"",
             "`backtest.data` = \"x.gz\": must be a list",
         ),

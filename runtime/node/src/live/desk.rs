@@ -1,12 +1,16 @@
 //! Where people ask a run: the admin server with its token, what it shows, and what it passes on.
 
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use secrecy::ExposeSecret;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::view::Status;
-use windvane_admin::{Beat, Metrics, Published, Served, Server, Settings, Steer, Token};
+use windvane_admin::{
+    Beat, Metrics, Published, Served, Server, Settings, Steer, Token, TokenError,
+};
 
 use super::LiveError;
 use super::outside::mode as mode_shown;
@@ -55,7 +59,11 @@ impl Desk {
     /// Listens.
     pub async fn open(config: &Config) -> Result<(Self, Counter), LiveError> {
         let data_dir = &config.run.data_dir;
-        let token = token(config.admin.token.as_ref(), data_dir)?;
+        let file = data_dir.join(TOKEN_FILE);
+        let token = match token(config.admin.token.as_ref(), &file)? {
+            Some(token) => token,
+            None => Token::read_or_create(&file)?,
+        };
         let mut settings = Settings::new(data_dir);
         if let Some(listen) = config.admin.listen {
             settings.listen = listen;
@@ -105,11 +113,17 @@ impl Desk {
     }
 }
 
-fn token(secret: Option<&Secret>, data_dir: &std::path::Path) -> Result<Token, LiveError> {
-    Ok(match secret {
-        Some(secret) => Token::from_text(secret.read()?.expose_secret(), "admin.token")?,
-        None => Token::read_or_create(&data_dir.join(TOKEN_FILE))?,
-    })
+/// The token that the configuration names, or the one in the data folder; `None` before it was
+/// made.
+pub(super) fn token(secret: Option<&Secret>, file: &Path) -> Result<Option<Token>, LiveError> {
+    if let Some(secret) = secret {
+        let token = Token::from_text(secret.read()?.expose_secret(), "admin.token")?;
+        return Ok(Some(token));
+    }
+    match Token::read(file) {
+        Err(TokenError::File { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
+        read => Ok(Some(read?)),
+    }
 }
 
 fn wall_ms() -> i64 {

@@ -208,6 +208,7 @@ impl LiveError {
             | Self::Refused { .. }
             | Self::Stream(_)
             | Self::Secret(_)
+            | Self::Token(windvane_admin::TokenError::Text { .. })
             | Self::Played { .. }
             | Self::Paper(_)
             | Self::Latency

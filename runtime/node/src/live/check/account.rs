@@ -18,6 +18,8 @@ struct Answered {
     texts: Vec<String>,
     /// Why the first call was not done.
     not_done: Option<NotDone>,
+    /// Why a later one was not.
+    more_not_done: Option<NotDone>,
 }
 
 async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
@@ -27,6 +29,7 @@ async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
         notes: Vec::new(),
         texts: Vec::new(),
         not_done: None,
+        more_not_done: None,
     };
     let Ok(calls) = speaker.ask(&request) else {
         return answered;
@@ -60,7 +63,14 @@ async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
         Some(Err(not_done)) => answered.not_done = Some(not_done),
         None => {}
     }
-    answered.texts.extend(outcomes.flatten());
+    for outcome in outcomes {
+        match outcome {
+            Ok(text) => answered.texts.push(text),
+            Err(not_done) => {
+                answered.more_not_done.get_or_insert(not_done);
+            }
+        }
+    }
     answered
 }
 
@@ -96,7 +106,7 @@ pub(super) async fn look(
             report.ok("account", format!("{surface}: read from {from}"));
             permissions(surface, account, report);
             if surface == Surface::Futures {
-                modes(config, account, report);
+                modes(config, account, answered.more_not_done.as_ref(), report);
                 leverage(speaker, &answered.texts, report);
             }
         }
@@ -121,12 +131,16 @@ fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {
         report.no_go("account", format!("{surface}: it cannot be asked for"), "");
         return;
     };
-    let mend = match not_done {
+    report.no_go("account", format!("{surface}: {not_done}"), mend(not_done));
+}
+
+/// What a read that was not done calls for.
+fn mend(not_done: &NotDone) -> &'static str {
+    match not_done {
         NotDone::Refused(refusal) => mend_of(refusal),
         NotDone::Unknown(doubt) => doubt.advice(),
         NotDone::Wait(wait) => wait.advice(),
-    };
-    report.no_go("account", format!("{surface}: {not_done}"), mend);
+    }
 }
 
 /// What a refused read calls for (spec 1, Errors).
@@ -171,7 +185,15 @@ fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
     }
 }
 
-fn modes(config: &Config, account: &AccountTruth, report: &mut Report) {
+fn modes(config: &Config, account: &AccountTruth, why: Option<&NotDone>, report: &mut Report) {
+    // The cause says what to mend: with wrong keys nothing but them.
+    let not_read = |what: &str, report: &mut Report| match why {
+        Some(why) => {
+            let found = format!("the {what} cannot be read: {why}");
+            report.no_go("modes", found, mend(why));
+        }
+        None => report.no_go("modes", format!("the {what} cannot be read"), "try again"),
+    };
     let hedge = config.account.position_mode == PositionMode::Hedge;
     let word = |hedge: bool| if hedge { "hedge" } else { "one-way" };
     match account.hedge_mode {
@@ -188,7 +210,7 @@ fn modes(config: &Config, account: &AccountTruth, report: &mut Report) {
             "correct the setting, or change the account's mode while nothing is open; a run never \
              changes it",
         ),
-        None => report.no_go("modes", "the position mode cannot be read", "try again"),
+        None => not_read("position mode", report),
     }
     match account.multi_assets {
         Some(found) if found == config.account.multi_assets => {
@@ -202,7 +224,7 @@ fn modes(config: &Config, account: &AccountTruth, report: &mut Report) {
             ),
             "correct the setting, or change the account's mode",
         ),
-        None => report.no_go("modes", "the multi-assets mode cannot be read", "try again"),
+        None => not_read("multi-assets mode", report),
     }
 }
 

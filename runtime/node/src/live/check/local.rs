@@ -1,12 +1,14 @@
 //! What needs no venue: settings that contradict each other, the data directory, the journal, the
 //! latch, the modules and what they say to their parameters and their saved states.
 
+use std::net::TcpListener;
 use std::path::Path;
 
 use windvane_driver::Driver;
 use windvane_engine::{Engine, Notice, Surface};
 use windvane_journal::{Directory, Latch, LockError};
 
+use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
 use super::super::head::Head;
 use super::super::start;
@@ -146,6 +148,35 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         ),
     }
     journal(path, report);
+}
+
+/// The address and the token of the admin server; a token that is missing is made by the run.
+pub(super) fn admin(config: &Config, report: &mut Report) {
+    let file = config.run.data_dir.join(TOKEN_FILE);
+    match desk::token(config.admin.token.as_ref(), &file) {
+        Ok(_) => {}
+        Err(error) if error.is_usage() => {
+            let mend = "make it readable to this user alone, or leave admin.token out";
+            report.wrong("admin", error.to_string(), mend);
+            return;
+        }
+        Err(error) => {
+            report.no_go("admin", error.to_string(), "");
+            return;
+        }
+    }
+    let Some(listen) = config.admin.listen else {
+        report.ok("admin", "a free port of 127.0.0.1 will be taken");
+        return;
+    };
+    match TcpListener::bind(listen) {
+        Ok(_) => report.ok("admin", format!("{listen} is free")),
+        Err(error) => report.no_go(
+            "admin",
+            format!("admin.listen {listen}: {error}"),
+            "free the port or choose another, 0 for any",
+        ),
+    }
 }
 
 fn journal(data_dir: &Path, report: &mut Report) {

@@ -16,7 +16,7 @@ use super::Report;
 use crate::assembly;
 use crate::config::{Config, InstrumentName, MarketData};
 
-/// No answer takes longer.
+/// No single answer takes longer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Readings of a clock of which the best counts.
 const SAMPLES: u8 = 5;
@@ -47,7 +47,9 @@ pub(super) async fn clock(
         let found = format!("venue.{surface}.ws is not set");
         report.wrong("address", found, "set it to the venue's WebSocket address");
     }
-    let read = tokio::time::timeout(PATIENCE, client.sync_clock(venue, SAMPLES)).await;
+    // A request has a bound of its own; this one is for all readings, however slow the venue.
+    let bound = PATIENCE * u32::from(SAMPLES);
+    let read = tokio::time::timeout(bound, client.sync_clock(venue, SAMPLES)).await;
     let offset = match read {
         Ok(Ok(offset)) => offset,
         Ok(Err(error)) => {
@@ -60,7 +62,7 @@ pub(super) async fn clock(
             return false;
         }
         Err(_) => {
-            let found = format!("{surface} at {address}: no answer within {PATIENCE:?}");
+            let found = format!("{surface} at {address}: no answer within {bound:?}");
             report.no_go(
                 "address",
                 found,
@@ -108,7 +110,8 @@ pub(super) async fn instruments(
     }
     let mut assets = Assets::default();
     let asked = start::instruments(client, &names, &mut assets);
-    let instruments = match tokio::time::timeout(PATIENCE, asked).await {
+    let bound = PATIENCE * Surface::ALL.len() as u32;
+    let instruments = match tokio::time::timeout(bound, asked).await {
         Ok(Ok(instruments)) => instruments,
         Ok(Err(error @ StartError::NotListed(_))) => {
             report.wrong("instruments", error.to_string(), "");
@@ -154,7 +157,7 @@ fn filters(name: &InstrumentName, rules: &Instrument, report: &mut Report) {
     if rules.status == SymbolStatus::Trading {
         report.ok("instruments", found);
     } else {
-        let found = format!("{found}; its status is {:?}", rules.status);
+        let found = format!("{found}; its status is {}", rules.status);
         report.warn(
             "instruments",
             found,
