@@ -99,6 +99,14 @@ fn show<T: Serialize + 'static>(part: fn(&Published) -> &T) -> MethodRouter<Arc<
 fn take(command: Command) -> MethodRouter<Arc<Desk>> {
     post(
         move |State(desk): Shared, request: axum::extract::Request| async move {
+            // A strategy that is named where nobody looks must not become all of them.
+            if let Some(query) = request.uri().query() {
+                return refuse(
+                    StatusCode::BAD_REQUEST,
+                    &format!("a command takes no query: {query}"),
+                    "name a strategy in the body, {\"strategy\": \"ID\"}; nothing was done",
+                );
+            }
             let to = match read_order(request.into_body()).await {
                 Ok(to) => to,
                 Err(refused) => return refused,

@@ -91,6 +91,16 @@ async fn a_body_that_is_no_command_does_nothing() {
 }
 
 #[tokio::test]
+async fn a_query_does_nothing() {
+    let mut instance = start().await;
+    for path in ["/api/resume?strategy=ema", "/api/halt?", "/api/pause?x"] {
+        let answer = instance.ask("POST", path, "").await;
+        answer.assert_refused(400);
+    }
+    assert!(instance.steered.try_recv().is_err());
+}
+
+#[tokio::test]
 async fn what_the_engine_refuses_says_why_and_what_to_do() {
     let mut instance = start().await;
     let admin = admin(&instance).await;
