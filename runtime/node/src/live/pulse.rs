@@ -10,7 +10,7 @@ use windvane_admin::view::JournalLag;
 use windvane_driver::{Action, Driver};
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Block;
-use windvane_engine::{Input, InstrumentId, Notice, Surface, Time, UserEvent};
+use windvane_engine::{Input, InstrumentId, Notice, Request, Surface, Time, UserEvent};
 use windvane_journal::{AppendError, Event as JournalEvent, Journal, RollError};
 use windvane_venue::market_stream;
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
@@ -26,6 +26,7 @@ use super::outside::Outside;
 use super::player::Player;
 use super::results::Results;
 use super::steering::CarriedOut;
+use super::tell;
 use crate::results::{ResultError, Summary};
 use crate::strategies::Made;
 
@@ -101,6 +102,8 @@ pub(super) struct State {
     event_at: Option<Instant>,
     /// Requests were handed to the tasks of this thread, which are to have their turn.
     handed: bool,
+    /// Requests of orders that were handed over, to be told once they have left.
+    sent: Vec<Request>,
     rolled: Instant,
     rolling: bool,
     /// The next segment is to begin as soon as it can.
@@ -133,6 +136,7 @@ impl State {
             durable: 0,
             event_at: None,
             handed: false,
+            sent: Vec::new(),
             rolled: now,
             rolling: false,
             roll_wanted: false,
@@ -211,6 +215,9 @@ impl Pulse {
         if std::mem::take(&mut state.handed) {
             tokio::task::yield_now().await;
             self.append(state);
+        }
+        for request in state.sent.drain(..) {
+            tell::sent(self.driver.engine(), &request);
         }
     }
 
@@ -438,6 +445,7 @@ impl Pulse {
                 }
                 Action::Request(request) => {
                     let now = self.driver.engine().now();
+                    state.sent.extend(tell::of_orders(&request).cloned());
                     self.account.carry(now, request, state.event_at);
                     state.handed = matches!(self.account, Account::Venue(_));
                 }

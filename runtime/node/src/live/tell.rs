@@ -1,11 +1,77 @@
 //! What the engine tells people, as log lines with the ids of orders and strategies, and as
 //! metrics. Decides nothing.
 
+use std::slice;
+
 use windvane_admin::metrics::table;
 use windvane_engine::effect::{Adjustment, Cause, HeartbeatNotice};
+use windvane_engine::order::NewOrder;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
-use windvane_engine::{Engine, InstrumentId, Notice, StrategyId};
+use windvane_engine::{
+    ClientOrderId, Engine, Instrument, InstrumentId, Notice, Request, StrategyId,
+};
+
+/// The request, if it is about orders of ours.
+pub fn of_orders(request: &Request) -> Option<&Request> {
+    let is_it = matches!(
+        request,
+        Request::Place(_)
+            | Request::PlaceBatch(_)
+            | Request::Cancel { .. }
+            | Request::CancelBatch { .. }
+            | Request::CancelAll { .. }
+    );
+    is_it.then_some(request)
+}
+
+/// Tells of a request that has left.
+pub fn sent(engine: &Engine, request: &Request) {
+    match request {
+        Request::Place(order) => placed(engine, slice::from_ref(order)),
+        Request::PlaceBatch(orders) => placed(engine, orders),
+        Request::Cancel {
+            client_order_id, ..
+        } => cancelled(slice::from_ref(client_order_id)),
+        Request::CancelBatch {
+            client_order_ids, ..
+        } => cancelled(client_order_ids),
+        Request::CancelAll { instrument } => {
+            let instrument = engine.instrument(*instrument).map(Instrument::name);
+            tracing::info!(instrument, "the cancel of all orders was sent");
+        }
+        _ => {}
+    }
+}
+
+fn placed(engine: &Engine, orders: &[NewOrder]) {
+    for order in orders {
+        let (id, terms) = (&order.client_order_id, &order.terms);
+        let Some(instrument) = engine.instrument(terms.instrument) else {
+            continue;
+        };
+        tracing::info!(
+            strategy = owner(id),
+            id = id.as_str(),
+            instrument = instrument.name(),
+            side = terms.side.as_str(),
+            price = terms.price.map(|price| display(instrument.price(price.0))),
+            qty = terms.qty.map(|qty| display(instrument.qty(qty.0))),
+            "an order was sent"
+        );
+    }
+}
+
+fn cancelled(ids: &[ClientOrderId]) {
+    for id in ids {
+        tracing::info!(strategy = owner(id), id = id.as_str(), "a cancel was sent");
+    }
+}
+
+/// The strategy that an own id names.
+fn owner(id: &ClientOrderId) -> &str {
+    id.as_str().split('.').next().unwrap_or_default()
+}
 
 /// Tells of one notice.
 pub fn tell(engine: &Engine, notice: &Notice) {
@@ -137,10 +203,16 @@ fn fill(engine: &Engine, notice: &Notice) {
 fn ended(engine: &Engine, order: &Order) {
     let strategy = name(engine, order.strategy);
     let (id, state) = (order.client_order_id.as_str(), order.state.as_str());
-    tracing::debug!(
+    let rules = engine.instrument(order.instrument());
+    tracing::info!(
         strategy,
         id,
         state,
+        side = order.terms.side.as_str(),
+        price = rules
+            .zip(order.terms.price)
+            .map(|(rules, price)| display(rules.price(price.0))),
+        executed = rules.map(|rules| display(rules.qty(order.executed_qty))),
         code = order.refusal_code,
         "an order ended"
     );
