@@ -5,7 +5,8 @@
 
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use windvane_tests::binary;
@@ -304,15 +305,36 @@ fn a_start_that_waits_for_the_venue_says_so() {
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
-/// What a service manager hears next.
-fn heard(socket: &UnixDatagram) -> String {
-    let mut buffer = [0; 4096];
-    let length = socket.recv(&mut buffer).unwrap();
-    String::from_utf8_lossy(&buffer[..length]).into_owned()
-}
+/// A service manager, which reads all the time: its socket holds few words.
+struct Manager(mpsc::Receiver<String>);
 
-fn hears(socket: &UnixDatagram, word: &str) {
-    while heard(socket) != word {}
+impl Manager {
+    fn listen(path: &Path) -> Self {
+        let socket = UnixDatagram::bind(path).unwrap();
+        let (tell, words) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length) = socket.recv(&mut buffer) {
+                let word = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                if tell.send(word).is_err() {
+                    return;
+                }
+            }
+        });
+        Self(words)
+    }
+
+    /// What it hears next.
+    fn heard(&self) -> String {
+        self.0.recv_timeout(Duration::from_mins(3)).unwrap()
+    }
+
+    fn hears(&self, word: &str) {
+        let begin = Instant::now();
+        while self.heard() != word {
+            assert!(begin.elapsed() < Duration::from_mins(3), "no {word}");
+        }
+    }
 }
 
 #[test]
@@ -320,23 +342,20 @@ fn a_service_manager_hears_ready_life_reload_and_the_end() {
     let venue = Venue::start(&["--seed", "26"]);
     let own = Own::new(venue.folder());
     let path = venue.folder().join("notify");
-    let socket = UnixDatagram::bind(&path).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_mins(3)))
-        .unwrap();
+    let manager = Manager::listen(&path);
     let data = venue.folder().join("data");
     let environment = [
         ("NOTIFY_SOCKET", path.to_str().unwrap()),
         ("WATCHDOG_USEC", "2000000"),
     ];
     let mut instance = Instance::start_with(&venue, &data, &own.file, &environment);
-    assert_eq!(heard(&socket), "READY=1", "once it listens");
+    assert_eq!(manager.heard(), "READY=1", "once it listens");
     instance.ready();
-    hears(&socket, "STATUS=live, ready: nothing is in doubt");
-    hears(&socket, "WATCHDOG=1");
+    manager.hears("STATUS=live, ready: nothing is in doubt");
+    manager.hears("WATCHDOG=1");
     instance.signal("HUP");
-    hears(&socket, "RELOADING=1");
-    hears(&socket, "READY=1");
+    manager.hears("RELOADING=1");
+    manager.hears("READY=1");
     assert_eq!(instance.terminate().code(), Some(0));
-    hears(&socket, "STOPPING=1");
+    manager.hears("STOPPING=1");
 }
