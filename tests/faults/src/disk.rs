@@ -40,7 +40,8 @@ pub enum Written {
 pub enum Damage {
     /// Nothing.
     None,
-    /// The last block on its way is cut inside.
+    /// What was being written is cut inside. The journal gives back the whole blocks before it and
+    /// says so; that it finds the cut is tested on real folders, in `windvane-journal`.
     Torn,
     /// Durable blocks are gone.
     RolledBack,

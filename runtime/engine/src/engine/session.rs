@@ -67,7 +67,9 @@ impl std::fmt::Display for Doubt {
             Self::Reconciliation(surface) => {
                 write!(f, "the {surface} account is not reconciled with the venue")
             }
-            Self::MarginCall => f.write_str("the venue called for margin"),
+            Self::MarginCall => {
+                f.write_str("the venue called for margin: mend that, then windvane resume")
+            }
             Self::CanTrade(surface) => write!(f, "the {surface} account may not trade"),
             Self::PositionMode => f.write_str("the account's position mode is not configured so"),
             Self::AssetMode => f.write_str("the account's asset mode is not configured so"),

@@ -92,7 +92,7 @@ enum Verb {
     Strategies(steer::Instance),
     /// No new exposure; cancels and reducing orders pass
     Pause(steer::Order),
-    /// End a pause or a halt; of a strategy, its quarantine too
+    /// End a pause, a halt or the doubt after a margin call; of a strategy, its quarantine too
     Resume(steer::Order),
     /// Cancel own orders and send none, across restarts, until resumed
     Halt(steer::Order),
