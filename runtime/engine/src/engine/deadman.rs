@@ -107,7 +107,7 @@ impl Engine {
             return;
         }
         countdown.held.push((seq, record));
-        let healthy = live.healthy(Surface::Futures) || planted!(RenewUnhealthy);
+        let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         if let Some(order) = self.orders.known_mut(seq) {
             order.held = true;
         }
@@ -280,7 +280,7 @@ impl Engine {
             .any(|order| order.instrument() == instrument && !order.held);
         let sent = sent && !planted!(LetGoResting);
         let Some(live) = &mut self.live else { return };
-        let healthy = live.healthy(Surface::Futures) || planted!(RenewUnhealthy);
+        let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         let index = usize::from(instrument.0);
         let Some(countdown) = live.countdowns.get(index) else {
             return;

@@ -253,7 +253,7 @@ impl Engine {
     fn may_close(&self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let live = self.live.as_ref();
-        live.is_none_or(|live| live.healthy(surface))
+        live.is_none_or(|live| live.healthy(surface, self.now))
     }
 
     /// One market order per open position of a strategy, within the market lot size.

@@ -179,15 +179,24 @@ impl Session {
         read.is_some_and(|asked| now > asked.plus_ms(3 * self.config.reconcile_ms))
     }
 
-    /// The evidence on which heartbeats are renewed: promise 4.
-    pub(super) fn healthy(&self, surface: Surface) -> bool {
+    fn is_silent(&self, surface: Surface, now: Time) -> bool {
+        let line = self.lines.get(&surface);
+        let silent = line.is_some_and(|line| now > line.alive.plus_ms(SILENCE_MS));
+        silent && !planted!(SilenceIgnored)
+    }
+
+    /// The evidence on which heartbeats are renewed: promise 4. Its age is looked at here too: after
+    /// a stop of the process nobody has yet.
+    pub(super) fn healthy(&self, surface: Surface, now: Time) -> bool {
         let doubted = [
             Doubt::Journal,
             Doubt::Clock(surface),
             Doubt::Stream(surface),
             Doubt::Reconciliation(surface),
         ];
-        self.stage == Stage::Running && !doubted.iter().any(|doubt| self.doubts.contains(doubt))
+        let aged = self.is_old(surface, now) || self.is_silent(surface, now);
+        let doubted = doubted.iter().any(|doubt| self.doubts.contains(doubt));
+        self.stage == Stage::Running && !doubted && !aged
     }
 }
 
@@ -344,10 +353,10 @@ impl Engine {
             let unseen = self.has_unseen_change(surface);
             let live = self.live.as_ref();
             let old = live.is_some_and(|live| live.is_old(surface, now));
+            let silent = live.is_some_and(|live| live.is_silent(surface, now));
             let Some(line) = self.line_mut(surface) else {
                 continue;
             };
-            let silent = now > line.alive.plus_ms(SILENCE_MS) && !planted!(SilenceIgnored);
             let stale = line
                 .clock
                 .is_none_or(|clock| now > clock.read.plus_ms(CLOCK_MS));

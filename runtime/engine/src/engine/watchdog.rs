@@ -149,7 +149,7 @@ impl Engine {
         self.watch_cover();
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        let healthy = live.healthy(Surface::Spot);
+        let healthy = live.healthy(Surface::Spot, now);
         let watchdog = &mut live.watchdog;
         if !healthy || !watchdog.stands || watchdog.asked.is_some() {
             return;

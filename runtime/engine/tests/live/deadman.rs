@@ -422,3 +422,12 @@ fn a_kept_order_is_let_go_though_a_renewal_was_on_its_way_and_is_not_cancelled()
     let cancel = |request: &Request| matches!(request, Request::Cancel { .. });
     assert!(!account.sent.iter().any(cancel), "it is to stay");
 }
+
+#[test]
+fn after_a_stop_an_order_arms_nothing_on_evidence_from_before() {
+    let mut account = ready();
+    // Nobody looked at the age of anything since: the event that it answers comes first.
+    account.now = account.now.plus_ms(60_000);
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!((account.take_countdown(), account.places()), (None, 0));
+}
