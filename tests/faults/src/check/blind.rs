@@ -104,6 +104,11 @@ impl Check for Blind {
                 user: true,
                 up,
             } => {
+                let sees = self.surfaces.get(surface).filter(|sight| sight.up);
+                if !up && sees.is_some_and(|sight| sight.stream != *stream) {
+                    // One that was given up before the present one came ends late.
+                    return Ok(());
+                }
                 let sight = Sight {
                     stream: *stream,
                     up: *up,

@@ -1,7 +1,7 @@
 //! Every fee is booked once, as the venue charged it: a fill carries the commission of its trade, and
 //! the runtime's own balance moves by what its fills realized less their fees, to the last digit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -18,8 +18,8 @@ type Trade = (String, i64);
 pub struct Fees {
     /// Questions for account trades, and their instruments.
     questions: BTreeMap<RequestId, String>,
-    /// What the venue charged.
-    charged: BTreeMap<Trade, (Decimal, String)>,
+    /// What the venue charged; two own orders that met share one trade, each with its fee.
+    charged: BTreeMap<Trade, BTreeSet<(Decimal, String)>>,
     /// What fills and adjustments of the running step come to, by balance.
     moved: BTreeMap<String, Decimal>,
     /// Fills of the running step, for the words.
@@ -38,7 +38,8 @@ impl Fees {
         asset: Option<String>,
     ) {
         let charged = (fee.unwrap_or_default(), asset.unwrap_or_default());
-        self.charged.insert((instrument.to_owned(), trade), charged);
+        let of_trade = (instrument.to_owned(), trade);
+        self.charged.entry(of_trade).or_default().insert(charged);
     }
 
     fn emitted(&mut self, surface: &str, text: &str) {
@@ -85,11 +86,11 @@ impl Fees {
     ) -> Result<(), String> {
         self.begin();
         let charged = self.charged.get(&(instrument.to_owned(), trade));
-        if let Some((charged, of)) = charged.filter(|(charged, of)| *charged != fee || of != asset)
-        {
+        let booked = (fee, asset.to_owned());
+        if let Some(charged) = charged.filter(|charged| !charged.contains(&booked)) {
             return Err(format!(
                 "trade {trade} of {instrument} is booked with a fee of {fee} {asset}, the venue \
-                 charged {charged} {of}"
+                 charged {charged:?}"
             ));
         }
         let surface = instrument.split(':').next().unwrap_or_default();

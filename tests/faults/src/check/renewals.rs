@@ -149,6 +149,10 @@ impl Check for Renewals {
                 user: true,
                 up,
             } if surface == "futures" => {
+                if !up && self.stream.is_some_and(|present| present != *stream) {
+                    // One that was given up before the present one came ends late.
+                    return Ok(());
+                }
                 self.stream = up.then_some(*stream);
                 self.alive_ns = entry.at_ns;
                 self.blind_since = self.blind_since.or(Some(entry.at_ns));
