@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_list_without_it_settles_an_order_of_the_process_before() {
-        let placed = || Log::new().start().arm(30_000).place("mm.a.1");
+        let placed = || Log::new().start().arm(30_000).place("mm.a.1").later_ms(1);
         let listed = |log: Log| log.later_ms(10_000).read_open_orders().arm(30_000).arm(0);
         assert_eq!(verdict(rule(), &listed(placed().start())), Ok(()));
         assert!(verdict(rule(), &listed(placed())).is_err(), "asked by id");
