@@ -38,6 +38,13 @@ impl Check for Bans {
                 }
                 self.surfaces.insert(request.id, request.surface.clone());
             }
+            // It was given up: nobody reads what comes later.
+            Seen::Heard {
+                request,
+                answer: None,
+            } => {
+                self.surfaces.remove(request);
+            }
             Seen::Heard {
                 request,
                 answer: Some(answer),
@@ -86,6 +93,14 @@ mod tests {
     fn a_request_within_a_ban_is_found() {
         let broken = banned().later_ms(119_000).cancel("mm.a.1");
         assert!(verdict(Bans::default(), &broken).is_err());
+    }
+
+    #[test]
+    fn what_comes_after_a_request_was_given_up_is_read_by_nobody() {
+        let late = Log::new().ask("GET", "/fapi/v1/openOrders", &[]).unheard();
+        let late = late.heard(418, &[("retry-after", "120")], "{}");
+        let sound = late.later_ms(1_000).cancel("mm.a.1");
+        assert_eq!(verdict(Bans::default(), &sound), Ok(()));
     }
 
     #[test]

@@ -108,14 +108,25 @@ impl Log {
         })
     }
 
+    /// The process was stopped, and goes on.
+    pub fn resumed(self) -> Self {
+        let process = self.process;
+        self.with(Seen::Process(ProcessSeen::Resumed { process }))
+    }
+
     pub fn faults_ended(self) -> Self {
         self.with(Seen::FaultsEnded)
     }
 
     /// The user stream of futures.
     pub fn stream(self, up: bool) -> Self {
+        self.stream_of(1, up)
+    }
+
+    /// One of several.
+    pub fn stream_of(self, stream: u64, up: bool) -> Self {
         self.with(Seen::Stream {
-            stream: 1,
+            stream,
             surface: "futures".to_owned(),
             user: true,
             up,

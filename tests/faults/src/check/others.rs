@@ -1,5 +1,5 @@
-//! Nothing of others is touched: cancels are for ids that we sent, never for all orders of a
-//! symbol, and no setting or money of the account is changed.
+//! Nothing of others is touched: cancels are for ids that we intended, whether or not the orders left
+//! before a crash, never for all orders of a symbol, and no setting or money of the account is changed.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::witness::{Entry, Rest, Seen};
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Others {
-    sent: BTreeSet<String>,
+    own: BTreeSet<String>,
 }
 
 impl Check for Others {
@@ -19,11 +19,18 @@ impl Check for Others {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        let Seen::Sent(request) = &entry.seen else {
-            return Ok(());
+        let request = match &entry.seen {
+            Seen::Sent(request) => request,
+            Seen::Intended {
+                client_order_id, ..
+            } => {
+                self.own.insert(client_order_id.clone());
+                return Ok(());
+            }
+            _ => return Ok(()),
         };
         match wire::asked(request) {
-            Asked::Place(orders) => self.sent.extend(orders.into_iter().map(|order| order.id)),
+            Asked::Place(orders) => self.own.extend(orders.into_iter().map(|order| order.id)),
             Asked::Cancel(ids) => {
                 let by_number = ["orderId", "orderIdList"]
                     .into_iter()
@@ -31,8 +38,8 @@ impl Check for Others {
                 if by_number || ids.is_empty() {
                     return Err(format!("{} without a client order id", request.route));
                 }
-                if let Some(id) = ids.iter().find(|id| !self.sent.contains(*id)) {
-                    return Err(format!("{id} is cancelled, and we never sent it"));
+                if let Some(id) = ids.iter().find(|id| !self.own.contains(*id)) {
+                    return Err(format!("{id} is cancelled, and we never intended it"));
                 }
             }
             Asked::Change => {
@@ -52,6 +59,12 @@ impl Check for Others {
 mod tests {
     use super::*;
     use crate::check::log::{Log, verdict};
+
+    #[test]
+    fn an_order_that_may_have_left_before_a_crash_may_be_cancelled() {
+        let sound = Log::new().intend("mm.a.1").start().cancel("mm.a.1");
+        assert_eq!(verdict(Others::default(), &sound), Ok(()));
+    }
 
     #[test]
     fn own_orders_may_be_cancelled_also_by_a_later_life() {

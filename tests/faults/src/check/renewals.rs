@@ -162,6 +162,9 @@ impl Check for Renewals {
             {
                 self.alive_ns = entry.at_ns;
             }
+            // Silence is the process's own while it is stopped: when what it finds arrived, it
+            // cannot know.
+            Seen::Process(ProcessSeen::Resumed { .. }) => self.alive_ns = entry.at_ns,
             Seen::Journal(word) => self.journal(word, entry.at_ns),
             Seen::Sent(request) => match wire::asked(request) {
                 Asked::Countdown(instrument, 1..) => self.renewed(&instrument, entry.at_ns)?,
@@ -244,6 +247,21 @@ mod tests {
         let later = || read().later_ms(22_000).read_open_orders();
         assert_eq!(verdict(rule(), &later().pong().arm(30_000)), Ok(()));
         assert!(verdict(rule(), &later().arm(30_000)).is_err());
+    }
+
+    #[test]
+    fn the_late_end_of_an_earlier_stream_says_nothing() {
+        let anew = || read().stream_of(2, true).read_open_orders();
+        let late = anew().stream_of(1, false).later_ms(2_000).arm(30_000);
+        assert_eq!(verdict(rule(), &late), Ok(()));
+        let own = anew().stream_of(2, false).later_ms(2_000).arm(30_000);
+        assert!(verdict(rule(), &own).is_err());
+    }
+
+    #[test]
+    fn silence_is_the_process_own_while_it_is_stopped() {
+        let stopped = read().later_ms(22_000).resumed().read_open_orders();
+        assert_eq!(verdict(rule(), &stopped.arm(30_000)), Ok(()));
     }
 
     #[test]

@@ -78,6 +78,10 @@ impl World {
                 view.doubts.join(", ")
             ));
         }
+        if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {
+            // Its countdown ran out: the answer to the question for it is awaited.
+            return Err(format!("{} is unknown", order.client_order_id));
+        }
         if !process.is_idle() {
             return Err("requests are under way".to_owned());
         }
