@@ -98,7 +98,8 @@ pub fn value(instrument: &Instrument, qty: i64, mark: i64) -> Amount {
 pub struct Balance {
     /// Wallet balance on futures; free plus locked on spot.
     pub total: Amount,
-    /// Locked in spot orders, as last told by the venue.
+    /// What is not available, as last told by the venue: locked in spot orders; on futures the
+    /// wallet less `availableBalance`, which unrealized profit makes negative, as last read.
     pub locked: Amount,
 }
 

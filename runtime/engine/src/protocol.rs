@@ -344,7 +344,7 @@ pub struct BalanceUpdate {
     pub asset: AssetId,
     /// Wallet balance on futures; free plus locked on spot.
     pub total: Amount,
-    /// Locked in open orders; spot only.
+    /// Locked in open orders; on futures the wallet less what is available, where that is told.
     pub locked: Amount,
     /// `bc`: change other than profit and commission; 0 on spot.
     pub change: Amount,

@@ -115,6 +115,9 @@ impl Venue {
         let assets = self.account.assets();
         account.balances = assets.map(|asset| self.balance(surface, asset)).collect();
         if surface == Surface::Futures {
+            for balance in &mut account.balances {
+                balance.locked = balance.total - self.available(balance.asset);
+            }
             let views = self.position_views();
             let positions = views.map(|view| self.position(view.instrument, view.position_side));
             account.positions = positions.collect();

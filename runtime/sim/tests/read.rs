@@ -114,6 +114,12 @@ fn an_account_lists_every_asset_and_position_zeros_included() {
         (position.position_side, position.qty, position.cost),
         (PositionSide::Both, Qty(-100), -amount("6000"))
     );
+    let futures = account(&mut bench, Surface::Futures);
+    let held = futures
+        .balances
+        .iter()
+        .find(|held| held.locked > Amount::ZERO);
+    assert!(held.is_some(), "a position's margin is not available");
     let spot = account(&mut bench, Surface::Spot);
     assert_eq!((spot.hedge_mode, spot.positions.len()), (None, 0));
     let coins = of(&spot, BTC).unwrap();

@@ -305,9 +305,13 @@ impl Engine {
     pub(super) fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate, cause: Cause) {
         let balance = self.balances.entry((surface, update.asset)).or_default();
         let expected = balance.total + update.change;
-        let changed = (balance.total, balance.locked) != (update.total, update.locked);
-        balance.total = update.total;
-        balance.locked = update.locked;
+        // Futures events tell of the wallet alone.
+        let locked = match (surface, cause) {
+            (Surface::Futures, Cause::Event) => balance.locked,
+            _ => update.locked,
+        };
+        let changed = (balance.total, balance.locked) != (update.total, locked);
+        (balance.total, balance.locked) = (update.total, locked);
         if expected != update.total {
             let adjustment = Adjustment::Balance {
                 surface,
@@ -326,7 +330,7 @@ impl Engine {
         if changed {
             let fields = [
                 narrow(update.total),
-                narrow(update.locked),
+                narrow(locked),
                 i64::from(update.asset.0),
                 0,
                 0,

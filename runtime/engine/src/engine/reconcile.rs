@@ -393,6 +393,7 @@ impl Engine {
 
     fn take_account(&mut self, surface: Surface, account: &AccountTruth) {
         self.compare_modes(surface, account);
+        self.take_locked(surface, account);
         let differences = self.differences(surface, account);
         let misses_fill = self.misses_fill(surface);
         let is_past = self.is_of_the_past(surface, account);
@@ -593,6 +594,22 @@ impl Engine {
         }
         for position in &account.positions {
             self.take_position(position, Cause::Reconciliation);
+        }
+    }
+
+    /// Takes what of each balance is not available from a quiet reading. It moves with every order
+    /// and every mark, so that it is never a difference.
+    fn take_locked(&mut self, surface: Surface, account: &AccountTruth) {
+        let is_quiet = |line: &mut Line| line.events == line.round.events_when_asked;
+        if !self.line_mut(surface).is_some_and(is_quiet) {
+            return;
+        }
+        for read in &account.balances {
+            if let Some(balance) = self.balances.get_mut(&(surface, read.asset))
+                && balance.total == read.total
+            {
+                balance.locked = read.locked;
+            }
         }
     }
 

@@ -119,6 +119,39 @@ fn a_difference_counts_after_two_reads_that_agree() {
 }
 
 #[test]
+fn what_is_not_available_is_taken_and_is_no_difference() {
+    let mut account = ready();
+    account.wait(31);
+    round(&mut account, &[], &[], |own| {
+        own.balances[0].locked = Amount(7);
+    });
+    assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
+    assert_eq!(adjustments(&account), []);
+    // An event of the user stream tells of the wallet alone.
+    let mut told = account.own_account();
+    told.balances[0].total += Amount(5);
+    let event = UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Other,
+        balances: told.balances,
+        positions: Vec::new(),
+        transaction_time: Time(0),
+    });
+    account.handle(Input::User(&event));
+    assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
+    // Neither is it taken from a reading that an event overtook.
+    account.wait(31);
+    let orders = account.take_question().unwrap();
+    account.tell(orders, Truth::OpenOrders(Vec::new()));
+    let asked = account.take_question().unwrap();
+    let mut read = account.own_account();
+    read.balances[0].locked = Amount(9);
+    account.handle(Input::User(&event));
+    account.tell(asked, Truth::Account(read));
+    assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
+}
+
+#[test]
 fn a_user_event_between_two_reads_begins_them_anew() {
     let mut account = ready();
     let order = account.rest();

@@ -108,7 +108,10 @@ fn account_information(
             .wallet_balance
             .ok_or(HearError::Missing("walletBalance"))?;
         if let Some(asset) = speaker.asset(&listed.asset, wallet.0, notes) {
-            truth.balances.push(wallet_balance(asset, wallet)?);
+            let available = listed.available_balance;
+            truth
+                .balances
+                .push(wallet_balance(asset, wallet, available)?);
         }
     }
     for listed in &account.positions {
@@ -150,7 +153,7 @@ fn info_balance(
         if let Some(asset) = speaker.asset(&listed.asset, listed.wallet_balance.0, notes) {
             truth
                 .balances
-                .push(wallet_balance(asset, listed.wallet_balance)?);
+                .push(wallet_balance(asset, listed.wallet_balance, None)?);
         }
     }
     for listed in balance.positions.iter().flat_map(|group| &group.positions) {
@@ -165,11 +168,18 @@ fn info_balance(
     Ok(truth)
 }
 
-fn wallet_balance(asset: AssetId, wallet: Exact) -> Result<BalanceUpdate, HearError> {
+/// A futures balance; where nobody says what of it is available, all of it is.
+fn wallet_balance(
+    asset: AssetId,
+    wallet: Exact,
+    available: Option<Exact>,
+) -> Result<BalanceUpdate, HearError> {
+    let total = amount("walletBalance", wallet.0)?;
+    let available = available.map_or(Ok(total), |text| amount("availableBalance", text.0))?;
     Ok(BalanceUpdate {
         asset,
-        total: amount("walletBalance", wallet.0)?,
-        locked: Amount::ZERO,
+        total,
+        locked: total - available,
         change: Amount::ZERO,
     })
 }

@@ -359,7 +359,7 @@ fn the_futures_account_is_read_with_its_modes() {
         balances: vec![BalanceUpdate {
             asset: USDT,
             total: amount("10000"),
-            locked: Amount::ZERO,
+            locked: amount("28.5"),
             change: Amount::ZERO,
         }],
         positions: vec![PositionUpdate {
