@@ -136,11 +136,18 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
 
 type Change = fn(&sled::Db);
 
-/// Changes what the storage holds, so that it has nothing to complain of.
+/// Changes what the storage holds, so that it has nothing to complain of: a storage of its own,
+/// for one that was opened twice may lose what it held.
 fn tamper(left: &Path, change: Change) {
-    let db = sled::open(left.join("journal/00000002")).unwrap();
-    change(&db);
+    let (segment, again) = (left.join("journal/00000002"), left.join("again"));
+    let held = sled::open(&segment).unwrap();
+    change(&held);
+    let db = sled::open(&again).unwrap();
+    db.import(held.export());
     db.flush().unwrap();
+    drop((held, db));
+    fs::remove_dir_all(&segment).unwrap();
+    fs::rename(again, segment).unwrap();
 }
 
 fn key(block: u64) -> Vec<u8> {
