@@ -424,6 +424,9 @@ impl Client {
             let now_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);
             u64::try_from(until_ms - now_ms).unwrap_or(0)
         });
+        // A local clock that was never compared with the venue's may be hours behind it.
+        let compared = self.shared.clock.offset(surface).is_some();
+        let ban_ms = ban_ms.filter(|_| compared || named_ms.is_none());
         // A stop is of the address that sent (spec 1, Limits): it holds for all of the host. The
         // orders of an account are of its surface.
         let shares_stop = |other: Surface| {

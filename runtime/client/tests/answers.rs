@@ -311,6 +311,19 @@ async fn a_patient_client_waits_for_the_budget() {
 }
 
 #[tokio::test]
+async fn a_ban_lasts_as_long_as_it_says_where_the_local_clock_is_behind() {
+    let until = r#"{"code":-1003,"msg":"Way too many requests; IP banned until 1723163184210."}"#;
+    let server = Scripted::start(vec![answer(418, "Retry-After: 10\r\n", until)]).await;
+    let mut settings = server.settings();
+    settings.local_time = LocalTime::from_fn(|| 1_723_159_584_210_000);
+    let client = Client::new(settings).unwrap();
+    let Outcome::Wait(wait) = send(&client, depth()).await else {
+        panic!("banned");
+    };
+    assert!(wait.after <= Duration::from_secs(10), "{:?}", wait.after);
+}
+
+#[tokio::test]
 async fn the_clock_is_estimated_from_the_time_route() {
     let time = || answer(200, "", r#"{"serverTime":5010}"#);
     let server = Scripted::start(vec![time()]).await;

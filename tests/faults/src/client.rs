@@ -321,6 +321,8 @@ impl<P> Client<P> {
         let ban_ms = pause
             .until_ms
             .map(|until| u64::try_from(until - venue_ms).unwrap_or(0));
+        let compared = self.offsets[surface as usize].is_some();
+        let ban_ms = ban_ms.filter(|_| compared || named_ms.is_none());
         let now_ms = self.ms(now_ns);
         for other in Surface::ALL {
             if other == surface || limit != Limit::Orders {
