@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, Asked};
-use crate::witness::{Entry, Rest, Seen};
+use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ impl Check for Durable {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
+            // What left before is unknown to the next process, whose journal may hold the intent.
+            Seen::Process(ProcessSeen::Started { .. }) => self.intended.clear(),
             Seen::Durable {
                 client_order_ids, ..
             } => self.recorded.extend(client_order_ids.iter().cloned()),
@@ -64,6 +66,14 @@ impl Check for Durable {
 mod tests {
     use super::*;
     use crate::check::log::{Log, verdict};
+
+    #[test]
+    fn the_next_process_may_cancel_what_may_have_left() {
+        let intended = || Log::new().intend("mm.a.1");
+        let sound = intended().start().cancel("mm.a.1");
+        assert_eq!(verdict(Durable::default(), &sound), Ok(()));
+        assert!(verdict(Durable::default(), &intended().cancel("mm.a.1")).is_err());
+    }
 
     #[test]
     fn orders_wait_for_the_disk_and_cancels_for_their_orders() {
