@@ -179,6 +179,29 @@ fn a_strategy_that_fails_is_quarantined_until_it_is_resumed_by_its_name() {
 }
 
 #[test]
+fn a_quarantine_that_only_its_file_knows_plays_again() {
+    let venue = Venue::start(&["--seed", "27"]);
+    let own = Own::new(venue.folder());
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    own.write(r#"{ arm = "it traps" }"#);
+    instance.done(&["reload"]);
+    until_state(&mut instance, "steered", "quarantined");
+    let latch = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
+    instance.until("status", &|_| latch().contains("unreachable"));
+    instance.kill();
+
+    std::fs::remove_dir_all(data.join("journal")).unwrap();
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    until_state(&mut instance, "steered", "quarantined");
+    assert_eq!(instance.terminate().code(), Some(0));
+    let verified = windvane_tests::binary::run(["replay", data.to_str().unwrap(), "--verify"]);
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+#[test]
 fn a_reload_takes_all_or_nothing() {
     let venue = Venue::start(&["--seed", "23"]);
     let own = Own::new(venue.folder());

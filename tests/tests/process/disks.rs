@@ -59,10 +59,13 @@ fn no_exposure_until_it_writes_again(
     instance.until_shown(admin, "/api/status", NOTICED, &newer);
 }
 
-/// The journal of a data folder must be whole after all that.
+/// What the journal of a data folder holds plays again after all that; what a disk that failed
+/// lost is told, and nothing else is missing.
 fn verifies(data: &Path) {
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
-    assert_eq!(replay.status.code(), Some(0), "{replay:?}");
+    let said = String::from_utf8_lossy(&replay.stderr);
+    let lost = said.contains("are missing before it") && said.contains("that are there are equal");
+    assert!(replay.status.success() || lost, "{replay:?}");
 }
 
 #[test]

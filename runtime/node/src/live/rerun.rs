@@ -318,6 +318,7 @@ impl Scene<'_, '_> {
         }
         if self.reading.begins_a_process() {
             self.new_cast();
+            self.take_latched();
             for place in 0..self.stage.cast.len() {
                 let strategy = StrategyId(place as u16);
                 if self.engine().fault(strategy).is_none() {
@@ -333,6 +334,31 @@ impl Scene<'_, '_> {
             return;
         }
         self.join_late();
+    }
+
+    /// Quarantines that only the file of latches knew were recorded before any strategy began. One
+    /// whose module does not begin is recorded in its turn.
+    fn take_latched(&mut self) {
+        while let Some(next) = self.reading.peek()
+            && let RecordedInput::Fault { strategy, .. } = next.input
+        {
+            let place = usize::from(strategy.0);
+            let Some(saved) = self.head.strategies.get(place).cloned() else {
+                return;
+            };
+            let fails = matches!(
+                self.try_begin(strategy, saved.state.as_deref()),
+                Some(Err(_))
+            );
+            // What was tried has no effect: another instance begins.
+            self.stage.cast[place].module = self.stage.module(&saved);
+            if fails {
+                return;
+            }
+            if let Some(next) = self.reading.pop() {
+                self.feed(&next);
+            }
+        }
     }
 
     /// The segment begins in the middle of a run whose beginning is lost: what its modules knew is
