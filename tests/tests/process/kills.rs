@@ -58,7 +58,10 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
         instance = launch.start();
         if (kill + 1) % 3 != 2 {
             support::ready(&mut instance);
-            recoveries.push(begin.elapsed());
+            // One that a kill kept from leaving is asked for until its window has passed.
+            if !instance.log().contains("it never arrived") {
+                recoveries.push(begin.elapsed());
+            }
         }
     }
     support::ready(&mut instance);

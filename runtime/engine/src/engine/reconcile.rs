@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause, Effect, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use crate::order::{OrderStatus, Surface};
@@ -23,6 +24,8 @@ use super::session::{Doubt, Line};
 
 /// From the first read to the second, where the source is the order book's own.
 const READ_AGAIN_MS: i64 = 250;
+/// An entry that differs by less than this part is what the venue rounds.
+const ENTRY_PARTS: i128 = 100_000_000;
 /// Where the source may lag.
 const READ_AGAIN_LAGGING_MS: i64 = 1_000;
 /// From a question that failed to the next try, doubled each time up to the second bound.
@@ -407,6 +410,9 @@ impl Engine {
             // Two fills that we do not know may leave the account as we know it.
             if quiet && !misses_fill {
                 self.verify_trades(surface);
+                if !account.lags {
+                    self.take_entries(account);
+                }
             }
             self.end_round(surface);
             return;
@@ -594,6 +600,24 @@ impl Engine {
         }
         for position in &account.positions {
             self.take_position(position, Cause::Reconciliation);
+        }
+    }
+
+    /// The entry of a position is the venue's: fills that were recovered out of their order leave
+    /// another average. What it rounds is left alone.
+    fn take_entries(&mut self, account: &AccountTruth) {
+        for told in &account.positions {
+            let (id, side) = (told.instrument, told.position_side);
+            if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
+                continue;
+            }
+            let position = &mut self.ledgers.account.at_mut(id, side).position;
+            let moved = told.cost - position.cost;
+            let is_rounding = moved.0.abs().saturating_mul(ENTRY_PARTS) <= told.cost.0.abs();
+            if position.qty == told.qty.0 && !is_rounding {
+                position.cost = told.cost;
+                self.ledgers.external.at_mut(id, side).position.cost += moved;
+            }
         }
     }
 

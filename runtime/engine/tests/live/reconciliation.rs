@@ -204,6 +204,25 @@ fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
 }
 
 #[test]
+fn the_entry_of_a_position_is_the_venues() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    let cost = |account: &Account| {
+        let ledger = &account.engine.ledgers().account;
+        ledger.at(BTC, PositionSide::Both).position.cost
+    };
+    let venues = cost(&account) + Amount(1_000);
+    account.wait(31);
+    round(&mut account, &[], &[], |own| {
+        own.positions[0].cost = venues;
+    });
+    assert_eq!(cost(&account), venues);
+    assert_eq!(adjustments(&account), []);
+}
+
+#[test]
 fn what_is_not_listed_is_not_wiped() {
     let mut account = ready();
     let order = account.rest();
