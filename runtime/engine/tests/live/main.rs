@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod adoption;
 mod deadman;
 mod lifecycle;
 mod reconciliation;

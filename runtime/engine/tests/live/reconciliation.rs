@@ -2,13 +2,13 @@
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::RunState;
-use windvane_engine::live::{LiveInput, OnStart};
+use windvane_engine::live::LiveInput;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill, Refusal};
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
-    Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply,
-    Request, Side, Surface, Time, TradeId, UserEvent, VenueOrderId,
+    Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Request, Side,
+    Surface, Time, TradeId, UserEvent, VenueOrderId,
 };
 
 use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, report, update};
@@ -17,7 +17,7 @@ use super::world::{booting, live_config, no_trades, position, ready};
 const FUTURES: Surface = Surface::Futures;
 
 /// Answers the running round, with the account made by `account_of` and these trades.
-fn round(
+pub(super) fn round(
     account: &mut Account,
     open: &[OpenOrder],
     trades: &[AccountTrade],
@@ -598,87 +598,6 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
     assert_eq!(qty(&account), 10);
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
     assert_eq!(own.position.qty, 10, "it is the strategy's");
-}
-
-#[test]
-fn own_orders_of_an_earlier_process_are_adopted() {
-    let mut account = booting(live_config());
-    let id = ClientOrderId::new("mm.5.1").unwrap();
-    let open = OpenOrder {
-        report: report(id, OrderStatus::PartiallyFilled, 4),
-        terms: limit(Side::Buy, 990, 10),
-    };
-    account.begin();
-    round(&mut account, &[open], &[], |_| {});
-    let holding = account.engine.ledgers().account.at(BTC, PositionSide::Both);
-    assert_eq!(holding.open_buy, 6);
-    account.update(fill(id, Side::Buy, 8, 2, 6, OrderStatus::PartiallyFilled));
-    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
-    assert_eq!((own.position.qty, own.open_buy), (2, 4));
-    account.update(update(id, Side::Buy, OrderStatus::Canceled, 6));
-    assert!(account.engine.orders().is_empty());
-}
-
-#[test]
-fn own_orders_are_cancelled_at_the_start_where_so_configured() {
-    let mut live = live_config();
-    live.on_start = OnStart::Cancel;
-    let mut account = booting(live);
-    let id = ClientOrderId::new("mm.5.1").unwrap();
-    let open = OpenOrder {
-        report: report(id, OrderStatus::New, 0),
-        terms: limit(Side::Buy, 990, 10),
-    };
-    account.begin();
-    round(&mut account, &[open], &[], |_| {});
-    let cancelled = account.sent.iter().any(|request| {
-        matches!(request, Request::Cancel { client_order_id, .. } if *client_order_id == id)
-    });
-    assert!(cancelled);
-}
-
-#[test]
-fn orders_of_strategies_that_are_gone_are_cancelled_and_those_of_others_are_not() {
-    let mut account = booting(live_config());
-    let open = |text: &str| OpenOrder {
-        report: report(ClientOrderId::new(text).unwrap(), OrderStatus::New, 0),
-        terms: limit(Side::Buy, 990, 10),
-    };
-    account.begin();
-    round(
-        &mut account,
-        &[open("gone.5.1"), open("web-1"), open("mm.zzzzzz.1")],
-        &[],
-        |_| {},
-    );
-    let cancelled: Vec<_> = account
-        .sent
-        .iter()
-        .filter_map(|request| match request {
-            Request::Cancel {
-                client_order_id, ..
-            } => Some(client_order_id.as_str().to_owned()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(cancelled, ["gone.5.1"]);
-    assert!(account.engine.orders().is_empty());
-}
-
-#[test]
-fn an_id_like_ours_of_a_time_that_no_run_had_is_somebody_elses() {
-    let mut config = super::support::config();
-    config.live = Some(live_config());
-    config.epoch = 1_795_000_000;
-    let mut account = Account::new(config);
-    let open = |text: &str| OpenOrder {
-        report: report(ClientOrderId::new(text).unwrap(), OrderStatus::New, 0),
-        terms: limit(Side::Buy, 990, 10),
-    };
-    account.begin();
-    round(&mut account, &[open("bot-1.2024.17")], &[], |_| {});
-    let mut sent = account.sent.iter();
-    assert!(!sent.any(|request| matches!(request, Request::Cancel { .. })));
 }
 
 #[test]

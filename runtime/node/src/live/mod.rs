@@ -6,6 +6,7 @@
 
 mod account;
 mod begin;
+mod beside;
 mod carrier;
 pub mod check;
 mod clock;

@@ -17,9 +17,10 @@ use windvane_engine::config::EngineConfig;
 use windvane_engine::event::EventKind;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Effect, Engine, Event, InstrumentId, Intent, StrategyId, Time};
-use windvane_host::{FaultKind as HostFault, Host};
+use windvane_host::Host;
 use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
 
+use super::beside::{Beside, begin_guest};
 use super::export::Words;
 use super::head::{Head, SavedStrategy};
 use super::reload;
@@ -155,15 +156,6 @@ struct Player {
     saved: Option<Vec<u8>>,
     /// The module beside it.
     beside: Option<Beside>,
-}
-
-/// A newcomer that plays along.
-struct Beside {
-    guest: Guest,
-    /// Its timers by token: the engine does not know them.
-    timers: BTreeMap<i64, Time>,
-    /// It failed.
-    fell: bool,
 }
 
 struct Stage<'a> {
@@ -734,72 +726,10 @@ impl Scene<'_, '_> {
     }
 }
 
-impl Beside {
-    /// An event of a timer is for whoever set it.
-    fn hears(&self, event: &Event) -> bool {
-        !self.fell && (event.kind != EventKind::Timer || self.timers.contains_key(&event.fields[0]))
-    }
-
-    fn deliver(&mut self, engine: Box<Engine>, event: &Event) -> (Box<Engine>, Vec<Intent>) {
-        if event.kind == EventKind::Timer {
-            self.timers.remove(&event.fields[0]);
-        }
-        let (engine, result) = self.guest.strategy.deliver(engine, event);
-        drop(self.guest.strategy.take_output());
-        if result.is_err() {
-            self.fell = true;
-            return (engine, Vec::new());
-        }
-        let intents = self.guest.strategy.intents().to_vec();
-        self.keep_timers(&intents);
-        (engine, intents)
-    }
-
-    fn keep_timers(&mut self, intents: &[Intent]) {
-        for intent in intents {
-            match intent {
-                Intent::SetTimer { time, token } => {
-                    self.timers.insert(*token, *time);
-                }
-                Intent::CancelTimer { token } => {
-                    self.timers.remove(token);
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
 /// An answer as it is recorded; one without intents is not.
 fn answer(strategy: StrategyId, intents: &[Intent]) -> Option<RecordedInput> {
     (!intents.is_empty()).then(|| RecordedInput::Answer {
         strategy,
         intents: intents.to_vec(),
     })
-}
-
-/// `init`, then `load`, as the driver does it.
-fn begin_guest(
-    guest: &mut Guest,
-    engine: Box<Engine>,
-    strategy: StrategyId,
-    state: Option<&[u8]>,
-) -> (Box<Engine>, Result<Vec<Intent>, FaultKind>) {
-    let (params, instruments) = (guest.params.clone(), guest.instruments.clone());
-    let (engine, result) = guest.strategy.init(engine, strategy, &params, &instruments);
-    if let Err(fault) = result {
-        let kind = match fault.kind {
-            HostFault::Refused => FaultKind::Contract,
-            kind => engine_fault(kind),
-        };
-        return (engine, Err(kind));
-    }
-    // `load` begins a callback of its own.
-    let intents = guest.strategy.intents().to_vec();
-    let loaded = state.map_or(Ok(()), |state| guest.strategy.load(state));
-    drop(guest.strategy.take_output());
-    (
-        engine,
-        loaded.map(|()| intents).map_err(|_| FaultKind::State),
-    )
 }
