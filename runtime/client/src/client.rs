@@ -20,7 +20,7 @@ use crate::nonce::Nonces;
 use crate::outcome::{Doubt, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
 use crate::settings::Settings;
 use crate::tls;
-use crate::transport::{Failure, RawAnswer, Ready, Transport, TransportError};
+use crate::transport::{Failure, KnownUrls, RawAnswer, Ready, Transport, TransportError};
 
 /// After a question without an answer, and after a connection that failed.
 const BREATH: Duration = Duration::from_secs(1);
@@ -97,6 +97,7 @@ struct Shared {
     gates: [Gate; 4],
     clock: Clock,
     nonces: &'static Nonces,
+    known_urls: KnownUrls,
 }
 
 impl Client {
@@ -109,6 +110,7 @@ impl Client {
             gates: gates(&settings),
             clock: Clock::new(settings.local_time.clone()),
             nonces: Nonces::of_process(),
+            known_urls: KnownUrls::default(),
             settings,
         };
         Ok(Self {
@@ -274,7 +276,7 @@ impl Client {
             &settings.credentials,
             stamp,
         )?;
-        Ready::new(base, prepared)
+        Ready::new(base, prepared, &self.shared.known_urls)
     }
 
     /// The venue's time, and two nonces that were never used.

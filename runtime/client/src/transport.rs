@@ -1,7 +1,9 @@
 //! HTTP: one prepared request out, one answer in. Nothing is sent twice, no redirect is followed,
 //! no proxy of the system is used.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, HeaderMap};
@@ -60,7 +62,11 @@ pub struct Ready {
 impl Ready {
     /// Puts base address and prepared request together, and refuses if the URL would carry other
     /// bytes than those that were signed.
-    pub fn new(base: &Url, prepared: Prepared) -> Result<Self, RequestError> {
+    pub(crate) fn new(
+        base: &Url,
+        prepared: Prepared,
+        known: &KnownUrls,
+    ) -> Result<Self, RequestError> {
         let base = base.as_str();
         let base = base.strip_suffix('/').unwrap_or(base);
         let query = prepared.query.as_deref();
@@ -72,17 +78,10 @@ impl Ready {
             text.push('?');
             text.push_str(query);
         }
-        let url = Url::parse(&text).map_err(|error| RequestError::Url {
-            url: format!("{base}{}", prepared.path),
-            error: error.to_string(),
-        })?;
-        if url.query() != query || !url.path().ends_with(&prepared.path) || url.fragment().is_some()
-        {
-            let signed = query.unwrap_or(&prepared.path);
-            return Err(RequestError::OtherBytes {
-                near: difference(signed, url.query().unwrap_or_default()),
-            });
-        }
+        let url = match query {
+            None => known.parsed(text, |text| checked(text, &prepared))?,
+            Some(_) => checked(&text, &prepared)?,
+        };
         Ok(Self {
             method: prepared.method,
             url,
@@ -127,6 +126,44 @@ impl fmt::Debug for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Neither key nor signature: a log is not the place for them.
         write!(f, "{} {}", self.method, self.url.path())
+    }
+}
+
+/// The URL of a text, if it carries the bytes that were signed and no others.
+fn checked(text: &str, prepared: &Prepared) -> Result<Url, RequestError> {
+    let url = Url::parse(text).map_err(|error| RequestError::Url {
+        url: text.split('?').next().unwrap_or_default().to_owned(),
+        error: error.to_string(),
+    })?;
+    let query = prepared.query.as_deref();
+    if url.query() != query || !url.path().ends_with(&prepared.path) || url.fragment().is_some() {
+        let signed = query.unwrap_or(&prepared.path);
+        return Err(RequestError::OtherBytes {
+            near: difference(signed, url.query().unwrap_or_default()),
+        });
+    }
+    Ok(url)
+}
+
+/// URLs without a query, one for each route that sends a body: an order does not wait for its
+/// address to be parsed again.
+#[derive(Debug, Default)]
+pub(crate) struct KnownUrls(Mutex<BTreeMap<String, Url>>);
+
+impl KnownUrls {
+    fn parsed(
+        &self,
+        text: String,
+        parse: impl FnOnce(&str) -> Result<Url, RequestError>,
+    ) -> Result<Url, RequestError> {
+        // A map is whole after every operation on it.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(url) = known.get(&text) {
+            return Ok(url.clone());
+        }
+        let url = parse(&text)?;
+        known.insert(text, url.clone());
+        Ok(url)
     }
 }
 
@@ -267,7 +304,11 @@ mod tests {
 
     fn ready(query: &str) -> Result<Ready, RequestError> {
         let base = Url::parse("http://127.0.0.1:1/base/").unwrap();
-        Ready::new(&base, prepared("/api/v1/order", Some(query)))
+        Ready::new(
+            &base,
+            prepared("/api/v1/order", Some(query)),
+            &KnownUrls::default(),
+        )
     }
 
     #[test]
@@ -295,8 +336,23 @@ mod tests {
             );
         }
         let base = Url::parse("http://127.0.0.1:1").unwrap();
-        let dots = Ready::new(&base, prepared("/api/../v1/order", None));
-        assert!(matches!(dots, Err(RequestError::OtherBytes { .. })));
+        let known = KnownUrls::default();
+        for _ in 0..2 {
+            let dots = Ready::new(&base, prepared("/api/../v1/order", None), &known);
+            assert!(matches!(dots, Err(RequestError::OtherBytes { .. })));
+        }
+    }
+
+    #[test]
+    fn an_address_that_was_parsed_before_is_the_same() {
+        let base = Url::parse("http://127.0.0.1:1/base/").unwrap();
+        let known = KnownUrls::default();
+        let ready = |path| Ready::new(&base, prepared(path, None), &known).unwrap().url;
+        let first = ready("/api/v1/order");
+        assert_eq!(ready("/api/v1/order"), first);
+        assert_eq!(first.as_str(), "http://127.0.0.1:1/base/api/v1/order");
+        let other = ready("/api/v1/batchOrders");
+        assert_eq!(other.as_str(), "http://127.0.0.1:1/base/api/v1/batchOrders");
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_venue::error::{Limit, code};
 use windvane_venue::route::{self, Surface};
 use windvane_venue::wire::Parameters;
@@ -18,6 +17,7 @@ use crate::outcome::{NotDone, Outcome, Refusal};
 
 use super::link::LinkId;
 use super::machine::{Action, Emit, Input, Machine, Renewal, Rules};
+use super::received::Received;
 use super::socket::{self, Dial, Refused, SocketCommand, SocketEvent};
 use super::start;
 use super::{GapReason, Obstacle, StreamItem};
@@ -36,7 +36,7 @@ pub(super) struct Driver {
     pub(super) connect_within: Duration,
     /// Tells what a frame is.
     pub(super) look: fn(&str) -> Look,
-    pub(super) items: mpsc::Sender<StreamItem<Utf8Bytes>>,
+    pub(super) items: mpsc::Sender<StreamItem<Received>>,
     pub(super) restarts: mpsc::Receiver<()>,
 }
 
@@ -60,7 +60,7 @@ enum KeyAnswer {
 /// The state of one run.
 struct Run {
     driver: Driver,
-    machine: Machine<Utf8Bytes>,
+    machine: Machine<Received>,
     started: Instant,
     sockets: BTreeMap<LinkId, mpsc::UnboundedSender<SocketCommand>>,
     socket_events: mpsc::Sender<(LinkId, SocketEvent)>,
@@ -123,7 +123,7 @@ impl Run {
                 self.obstacle(Obstacle::NotOpened { status, why });
                 self.handle(Input::NotOpened(link, pause_ms));
             }
-            SocketEvent::Text(text) => match (self.driver.look)(&text) {
+            SocketEvent::Text(text) => match (self.driver.look)(text.as_ref()) {
                 Look::Event => self.handle(Input::Frame(link, text)),
                 Look::Answer => {
                     self.handle(Input::Frame(link, text));
@@ -136,7 +136,7 @@ impl Run {
             },
             SocketEvent::Binary(length) => {
                 let text = format!("a binary frame of {length} bytes");
-                self.handle(Input::Frame(link, text.into()));
+                self.handle(Input::Frame(link, Received::now(text)));
             }
             SocketEvent::Pong => self.handle(Input::Pong(link)),
             SocketEvent::Closed => {
@@ -179,7 +179,7 @@ impl Run {
         self.deliver(StreamItem::Failed { connection, why });
     }
 
-    fn handle(&mut self, input: Input<Utf8Bytes>) {
+    fn handle(&mut self, input: Input<Received>) {
         let now_ms = self.now_ms();
         self.machine.handle(now_ms, input);
         while let Some(action) = self.machine.poll_action() {
@@ -187,7 +187,7 @@ impl Run {
         }
     }
 
-    fn perform(&mut self, action: Action<Utf8Bytes>) {
+    fn perform(&mut self, action: Action<Received>) {
         match action {
             Action::Emit(emit) => self.emit(emit),
             Action::Send(link, text) => self.command(link, SocketCommand::Send(text)),
@@ -271,7 +271,7 @@ impl Run {
         }
     }
 
-    fn emit(&mut self, emit: Emit<Utf8Bytes>) {
+    fn emit(&mut self, emit: Emit<Received>) {
         let connection = self.driver.connection;
         self.deliver(match emit {
             Emit::Frame(text) => StreamItem::Event(text),
@@ -290,7 +290,7 @@ impl Run {
 
     /// Hands an item to the consumer. A consumer who is too slow loses items and is told so as
     /// soon as there is room; the venue is not held back, because that would end the connection.
-    fn deliver(&mut self, item: StreamItem<Utf8Bytes>) {
+    fn deliver(&mut self, item: StreamItem<Received>) {
         if self.has_dropped {
             let connection = self.driver.connection;
             let reason = GapReason::Overflow;

@@ -1,9 +1,9 @@
 //! Public market streams, on as many connections as the venue's limit of streams asks for.
 
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_venue::frame::{BookLevels, FrameError};
 use windvane_venue::market_stream::{
     self, Command, Feed, MarketStreamEvent, MarketStreamFrame, Topic,
@@ -15,6 +15,7 @@ use crate::settings::MarketData;
 
 use super::StreamItem;
 use super::driver::{Driver, Look};
+use super::received::Received;
 use super::settings::MarketPath;
 use super::start::{self, StreamStartError};
 
@@ -32,7 +33,7 @@ pub const fn streams_max(surface: Surface) -> usize {
 /// Public events; see [`Client::market_stream`].
 #[derive(Debug)]
 pub struct MarketStream {
-    items: mpsc::Receiver<StreamItem<Utf8Bytes>>,
+    items: mpsc::Receiver<StreamItem<Received>>,
     restarts: Vec<mpsc::Sender<()>>,
     /// The topics of each SUBSCRIBE, in the order of the commands' ids, which begin with 1.
     subscribed: Vec<Vec<Topic>>,
@@ -41,12 +42,17 @@ pub struct MarketStream {
 /// One frame of a public stream, as it came. It is decoded where and when it is needed, without a
 /// copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarketFrame(pub(super) Utf8Bytes);
+pub struct MarketFrame(pub(super) Received);
 
 impl MarketFrame {
     /// Its text.
     pub fn text(&self) -> &str {
-        &self.0
+        self.0.as_ref()
+    }
+
+    /// When it was read from its socket, or asked for and answered.
+    pub const fn received(&self) -> Instant {
+        self.0.at
     }
 
     /// What it says; levels of a book go into `levels`.
@@ -54,7 +60,7 @@ impl MarketFrame {
         &'a self,
         levels: &mut BookLevels,
     ) -> Result<MarketStreamFrame<'a>, FrameError> {
-        market_stream::decode(&self.0, levels)
+        market_stream::decode(self.text(), levels)
     }
 }
 
@@ -156,7 +162,7 @@ impl MarketStream {
     /// down.
     pub async fn next(&mut self) -> Option<StreamItem<MarketFrame>> {
         let item = self.items.recv().await?;
-        Some(item.read(0, |text| Ok(MarketFrame(text))))
+        Some(item.read(0, |received| Ok(MarketFrame(received))))
     }
 
     /// [`Self::next`] for whoever waits for several streams.
@@ -165,7 +171,7 @@ impl MarketStream {
         context: &mut Context<'_>,
     ) -> Poll<Option<StreamItem<MarketFrame>>> {
         let item = self.items.poll_recv(context);
-        item.map(|item| Some(item?.read(0, |text| Ok(MarketFrame(text)))))
+        item.map(|item| Some(item?.read(0, |received| Ok(MarketFrame(received)))))
     }
 
     /// The topics of the command that is answered with this id; none if it is not one of ours.

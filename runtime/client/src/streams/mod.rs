@@ -13,6 +13,7 @@ mod link;
 mod machine;
 mod market;
 mod overlap;
+mod received;
 mod settings;
 mod socket;
 mod start;

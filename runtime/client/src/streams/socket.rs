@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
+use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{
     Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
 };
 
 use super::link::LinkId;
+use super::received::Received;
 
 /// What happened on a socket.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(super) enum SocketEvent {
     Opened,
     /// Why, and what the venue said if it refused.
     NotOpened(String, Refused),
-    Text(Utf8Bytes),
+    Text(Received),
     /// A frame that is no text.
     Binary(usize),
     Pong,
@@ -82,6 +83,9 @@ pub(super) async fn run(
         if events.send((link, event)).await.is_err() || is_closed {
             return;
         }
+        // A frame goes its whole way before the next one is read: of many that came together, the
+        // first does not wait for the last.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -119,7 +123,7 @@ async fn step(
 
 fn read(link: LinkId, message: Option<Result<Message, tungstenite::Error>>) -> Option<SocketEvent> {
     match message {
-        Some(Ok(Message::Text(text))) => Some(SocketEvent::Text(text)),
+        Some(Ok(Message::Text(text))) => Some(SocketEvent::Text(Received::now(text))),
         Some(Ok(Message::Binary(bytes))) => Some(SocketEvent::Binary(bytes.len())),
         Some(Ok(Message::Pong(_))) => Some(SocketEvent::Pong),
         Some(Ok(Message::Ping(_) | Message::Frame(_))) => None,

@@ -9,13 +9,14 @@ use crate::client::Client;
 
 use super::StreamItem;
 use super::driver::{Driver, Look};
+use super::received::Received;
 use super::start::{self, StreamStartError};
 
 /// Events of the account; see [`Client::user_stream`].
 #[derive(Debug)]
 pub struct UserStream {
     surface: Surface,
-    items: mpsc::Receiver<StreamItem<Utf8Bytes>>,
+    items: mpsc::Receiver<StreamItem<Received>>,
     restarts: mpsc::Sender<()>,
 }
 
@@ -74,7 +75,8 @@ impl UserStream {
     /// The next item with its event as it came: for whoever keeps or prints frames. `None` only
     /// when the tokio runtime is shutting down.
     pub async fn next_text(&mut self) -> Option<StreamItem<Utf8Bytes>> {
-        self.items.recv().await
+        let item = self.items.recv().await?;
+        Some(item.read(0, |received| Ok(received.text)))
     }
 
     /// The next item. `None` only when the tokio runtime is shutting down.

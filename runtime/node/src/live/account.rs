@@ -1,5 +1,6 @@
 //! Where the account is: at a venue, over the wire, or simulated in the engine's thread.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use windvane_admin::metrics::table;
@@ -11,7 +12,7 @@ use super::paper::{Paper, Word};
 /// The account's side of the engine.
 pub enum Account {
     /// Requests travel to the venue.
-    Venue(Box<Carrier>),
+    Venue(Arc<Carrier>),
     /// The simulated account.
     Paper(Box<Paper>),
 }

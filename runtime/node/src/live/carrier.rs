@@ -33,7 +33,7 @@ pub(super) const MODES_AGE: Duration = Duration::from_mins(1);
 pub(super) const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 
 /// Carries requests.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Carrier {
     /// Of the engine's thread.
     own: Way,
@@ -53,8 +53,8 @@ pub struct Way {
 }
 
 /// The last answers of [`MODES`].
-#[derive(Clone, Debug, Default)]
-struct Modes(Arc<Mutex<BTreeMap<&'static str, (Instant, String)>>>);
+#[derive(Debug, Default)]
+struct Modes(Mutex<BTreeMap<&'static str, (Instant, String)>>);
 
 impl Modes {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, (Instant, String)>> {
@@ -77,8 +77,8 @@ impl Modes {
 }
 
 /// Orders on their way, so that no cancel overtakes one on another connection.
-#[derive(Clone, Debug, Default)]
-struct Placing(Arc<Mutex<BTreeMap<ClientOrderId, watch::Receiver<()>>>>);
+#[derive(Debug, Default)]
+struct Placing(Mutex<BTreeMap<ClientOrderId, watch::Receiver<()>>>);
 
 impl Placing {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ClientOrderId, watch::Receiver<()>>> {
@@ -132,8 +132,8 @@ impl Carrier {
     }
 
     /// Sends a request on its way; `since` is when the market event came that it follows from.
-    pub fn carry(&self, request: Request, since: Option<Instant>) {
-        let (carrier, handed) = (self.clone(), Instant::now());
+    pub fn carry(self: &Arc<Self>, request: Request, since: Option<Instant>) {
+        let (carrier, handed) = (Arc::clone(self), Instant::now());
         let (begun, before) = (self.placing.begin(&request), self.placing.before(&request));
         let handle = self.way(&request).handle.clone();
         handle.spawn(async move {

@@ -26,8 +26,6 @@ pub enum Happened {
         surface: Surface,
         /// The frame.
         frame: MarketFrame,
-        /// When it came.
-        at: Instant,
     },
     /// Public events of these symbols may have been missed.
     Interrupted {

@@ -252,9 +252,9 @@ impl Pulse {
 
     fn take(&mut self, happened: Happened, state: &mut State) {
         match happened {
-            Happened::Frame { surface, frame, at } => {
+            Happened::Frame { surface, frame } => {
                 self.outside.count_frame(surface);
-                state.event_at = Some(at);
+                state.event_at = Some(frame.received());
                 self.take_frame(surface, frame.text(), state);
                 state.event_at = None;
             }

@@ -178,7 +178,7 @@ pub fn account(
         (None, Some((own, beside))) => {
             let (speaker, mailbox) = (speaker.clone(), mailbox.clone());
             let carrier = Carrier::new(own, beside, speaker, mailbox);
-            Ok(Account::Venue(Box::new(carrier)))
+            Ok(Account::Venue(Arc::new(carrier)))
         }
         (None, None) => Err(LiveError::NoAccount),
     }

@@ -1,7 +1,7 @@
 //! The streams of a run, each on a task of its own: what they say goes to the engine as it came.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -84,8 +84,7 @@ pub async fn market(surface: Surface, mut feed: MarketFeed, mailbox: Mailbox) {
     loop {
         match feed.next().await {
             FeedItem::Frame(frame) => {
-                let at = Instant::now();
-                let happened = Happened::Frame { surface, frame, at };
+                let happened = Happened::Frame { surface, frame };
                 mailbox.tell(happened).await;
             }
             FeedItem::Source { topic, source, why } => {

@@ -2,6 +2,7 @@
 //! no trade twice where two sources overlap. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use windvane_venue::frame::{BookLevels, FrameError};
 use windvane_venue::market_stream::polling::{Payload, payloads};
@@ -10,6 +11,7 @@ use windvane_venue::route::Surface;
 use windvane_venue::user_stream;
 
 use super::super::market::MarketFrame;
+use super::super::received::Received;
 
 /// What a frame of a stream is.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ pub(super) fn hear(
         Some(at) => Heard::Topic {
             at,
             frame: if is_bare {
-                wrapped(&topics[at], frame.text())
+                wrapped(&topics[at], frame.text(), frame.received())
             } else {
                 frame
             },
@@ -80,8 +82,9 @@ fn place_of(event: &MarketStreamEvent<'_>, carried: &[usize], topics: &[Topic]) 
     carried.iter().find(is_it).copied()
 }
 
-fn wrapped(topic: &Topic, payload: &str) -> MarketFrame {
-    MarketFrame(format!("{{\"stream\":\"{topic}\",\"data\":{payload}}}").into())
+fn wrapped(topic: &Topic, payload: &str, at: Instant) -> MarketFrame {
+    let text = format!("{{\"stream\":\"{topic}\",\"data\":{payload}}}").into();
+    MarketFrame(Received { text, at })
 }
 
 /// The symbol of a bare payload; `None` where it names none, or many.
@@ -189,11 +192,12 @@ pub(super) fn polled(
             if has_changed { payloads } else { Vec::new() },
         )
     };
+    let at = Instant::now();
     Ok(Polled {
         is_news: !is_first && !payloads.is_empty(),
         frames: payloads
             .iter()
-            .map(|payload| wrapped(topic, &payload.text))
+            .map(|payload| wrapped(topic, &payload.text, at))
             .collect(),
     })
 }
@@ -283,7 +287,7 @@ mod tests {
     fn heard(text: &str, carried: &[usize], topics: &[&str]) -> Heard {
         let topics: Vec<Topic> = topics.iter().map(|topic| topic.parse().unwrap()).collect();
         let places = topics.iter().map(Topic::to_string).zip(0..).collect();
-        let frame = MarketFrame(text.to_owned().into());
+        let frame = MarketFrame(Received::now(text));
         hear(frame, carried, &topics, &places, &mut BookLevels::default())
     }
 

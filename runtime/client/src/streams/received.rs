@@ -1,0 +1,37 @@
+//! A frame as it came from its socket, and when.
+
+use std::time::Instant;
+
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+/// A text frame of a WebSocket. Two are equal if they say the same, whenever they came.
+#[derive(Clone, Debug)]
+pub(super) struct Received {
+    pub(super) text: Utf8Bytes,
+    /// When it was read from its socket.
+    pub(super) at: Instant,
+}
+
+impl Received {
+    /// A frame that is read now.
+    pub(super) fn now(text: impl Into<Utf8Bytes>) -> Self {
+        Self {
+            text: text.into(),
+            at: Instant::now(),
+        }
+    }
+}
+
+impl AsRef<str> for Received {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PartialEq for Received {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Received {}
