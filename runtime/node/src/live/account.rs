@@ -28,11 +28,6 @@ impl Account {
     /// Sends a request on its way, which the engine wanted at `now`; `since` is when the market
     /// event came that it follows from.
     pub fn carry(&mut self, now: Time, request: Request, since: Option<Instant>) {
-        if let Request::Place(order) = &request {
-            let id = order.client_order_id.as_str();
-            let strategy = id.split('.').next().unwrap_or_default();
-            table::ORDERS.of([strategy, "sent"]).increment(1);
-        }
         match self {
             Self::Venue(carrier) => carrier.carry(request, since),
             Self::Paper(paper) => {

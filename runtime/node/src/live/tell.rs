@@ -47,6 +47,7 @@ pub fn sent(engine: &Engine, request: &Request) {
 fn placed(engine: &Engine, orders: &[NewOrder]) {
     for order in orders {
         let (id, terms) = (&order.client_order_id, &order.terms);
+        table::ORDERS.of([owner(id), "sent"]).increment(1);
         let Some(instrument) = engine.instrument(terms.instrument) else {
             continue;
         };
