@@ -2,7 +2,8 @@
 //!
 //! A *segment* is one sled directory, `journal/<number>/`, which begins with a *head* (what the
 //! caller needs to go on from there: snapshot, configuration, strategy states) and holds sealed
-//! blocks in order. The chain of hashes runs on through segments. sled survives kills but neither
+//! blocks in order. The chain of hashes runs on through segments. A block is durable once it stands
+//! in a small file of the segment, its tail; sled has it after that. sled survives kills but neither
 //! all damage nor itself (see `segment` and `reading`), so each fault that is known has its guard,
 //! and what it gives back is believed only as far as our own chain and the mark beside it agree.
 //!
@@ -26,6 +27,7 @@ mod recovery;
 mod retention;
 mod segment;
 mod small_file;
+mod tail;
 mod verify;
 mod watch;
 

@@ -1,11 +1,11 @@
 //! The one thread that owns the open segment: blocks in, durable acknowledgements out.
 //!
-//! Everything that waits goes into one flush. After a failure nothing is acknowledged any more
+//! Everything that waits goes into one sync. After a failure nothing is acknowledged any more
 //! until a new segment was begun: its head covers what was lost with the old one.
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,10 @@ use crate::mark::Mark;
 use crate::segment::Segment;
 use crate::watch::{MarkKeeper, Watch, lock};
 
-/// Blocks in one flush at most.
+/// Blocks in one sync at most.
 const GROUP_BLOCKS: usize = 512;
+/// After so long without a message, the segment may do what would make one wait.
+const QUIET: Duration = Duration::from_millis(20);
 
 /// Called in the place of the sync of a group, before it: where tests let a disk fail or hang.
 pub type SyncHook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
@@ -56,7 +58,7 @@ pub enum Event {
     Durable {
         /// Where the durable chain stands; [`Chain::last_record`] is the last durable record.
         chain: Chain,
-        /// Blocks in this flush.
+        /// Blocks in this sync.
         blocks: usize,
         /// From the arrival of the first of them to this event.
         took: Duration,
@@ -123,7 +125,7 @@ impl Owner {
     /// Works until it is told to close, or nobody can tell it anything any more.
     pub fn run(mut self, inbox: &Receiver<Message>) {
         let mut held = None;
-        while let Some(message) = held.take().or_else(|| inbox.recv().ok()) {
+        while let Some(message) = held.take().or_else(|| self.next(inbox)) {
             match message {
                 Message::Block { block, at } => {
                     let mut group = vec![block];
@@ -152,26 +154,50 @@ impl Owner {
         }
     }
 
+    /// The next message. A quiet moment before it is used to make room in the tail.
+    fn next(&mut self, inbox: &Receiver<Message>) -> Option<Message> {
+        if self.segment.as_ref().is_some_and(Segment::wants_sync) {
+            match inbox.recv_timeout(QUIET) {
+                Err(RecvTimeoutError::Timeout) => drop(self.write(Instant::now(), Segment::sync)),
+                received => return received.ok(),
+            }
+        }
+        inbox.recv().ok()
+    }
+
     fn append(&mut self, group: &[Block], at: Instant) {
-        let Some(mut segment) = self.segment.take() else {
-            return; // failed, and said so
+        let Some((chain, took)) = self.write(at, |segment| segment.append(group)) else {
+            return;
         };
-        self.watch.begin(at);
-        let written = guarded(|| segment.append(group));
+        self.durable(chain);
+        (self.listener)(Event::Durable {
+            chain,
+            blocks: group.len(),
+            took,
+        });
+        self.write(Instant::now(), Segment::store);
+    }
+
+    /// Writes to the segment for something that waits since `since`, and answers how long it took.
+    /// Nothing comes of it where the segment failed, now or before, which was said.
+    fn write<T>(
+        &mut self,
+        since: Instant,
+        work: impl FnOnce(&mut Segment) -> Result<T, Failure>,
+    ) -> Option<(T, Duration)> {
+        let mut segment = self.segment.take()?;
+        self.watch.begin(since);
+        let written = guarded(|| work(&mut segment));
         let took = self.watch.finish();
         match written {
-            Ok(chain) => {
+            Ok(answer) => {
                 self.segment = Some(segment);
-                self.durable(chain);
-                (self.listener)(Event::Durable {
-                    chain,
-                    blocks: group.len(),
-                    took,
-                });
+                Some((answer, took))
             }
             Err(failure) => {
                 abandon(segment);
                 self.fail(failure);
+                None
             }
         }
     }

@@ -5,6 +5,7 @@
 //! The copy is made without `snap.*` and `conf`: a cut snapshot makes sled refuse a sound log for
 //! ever, and both can be made again from the log. Only where that falls short, a second copy with
 //! them is read, and the longer reading counts. sled also panics on some damage: hence `guarded`.
+//! The blocks of the tail, which sled may not have, join those of sled.
 
 use std::fs;
 use std::io;
@@ -16,6 +17,7 @@ use windvane_engine::record::Chain;
 use crate::failure::{Failure, guarded};
 use crate::packed::{Blocks, unpack_head};
 use crate::segment::{self, FORMAT_VERSION, Meta, key};
+use crate::tail;
 
 /// No head is larger: damage must not make us allocate without end.
 const HEAD_BYTES_MAX: u64 = 4 << 30;
@@ -84,6 +86,37 @@ impl From<io::Error> for ReadError {
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// What the tail of a segment gives.
+#[derive(Default)]
+struct Newest {
+    /// Packed blocks that follow one another, with their numbers.
+    blocks: Vec<(u64, Vec<u8>)>,
+    /// Why there may have been more.
+    problem: Option<String>,
+}
+
+impl Newest {
+    fn read(folder: &Path) -> Result<Self, ReadError> {
+        let problem = match tail::read(folder) {
+            Ok(Some(blocks)) => {
+                return Ok(Self {
+                    blocks,
+                    problem: None,
+                });
+            }
+            Ok(None) => "its tail is missing".to_owned(),
+            Err(error) => match ReadError::from(error) {
+                failed @ ReadError::Failed(_) => return Err(failed),
+                damaged => format!("its tail cannot be read: {damaged}"),
+            },
+        };
+        Ok(Self {
+            blocks: Vec::new(),
+            problem: Some(problem),
+        })
+    }
+}
+
 /// Reads segment `number` of a journal. `enough` says whether a chain's end reaches as far as is
 /// known to have been durable.
 pub fn read(
@@ -92,13 +125,18 @@ pub fn read(
     enough: impl Fn(&Chain) -> bool,
 ) -> Result<StoredSegment, ReadError> {
     let folder = segment::folder(journal, number);
-    let plain = rows(journal, &folder, false).and_then(|rows| contents(number, rows));
+    let newest = Newest::read(&folder)?;
+    let read = |whole| {
+        let rows = rows(journal, &folder, whole)?;
+        contents(number, rows, &newest)
+    };
+    let plain = read(false);
     match &plain {
         Ok(contents) if contents.tear.is_none() && enough(&contents.end()) => return plain,
         Err(ReadError::Failed(_)) => return plain,
         _ => {}
     }
-    let whole = rows(journal, &folder, true).and_then(|rows| contents(number, rows));
+    let whole = read(true);
     let (Ok(first), Ok(second)) = (&plain, &whole) else {
         return if plain.is_ok() {
             plain
@@ -149,7 +187,8 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let can_be_made_again = name == "conf" || name.to_string_lossy().starts_with("snap.");
-        if entry.file_type()?.is_file() && (whole || !can_be_made_again) {
+        let of_sled = name != tail::NAME && entry.file_type()?.is_file();
+        if of_sled && (whole || !can_be_made_again) {
             fs::copy(entry.path(), to.join(name))?;
         }
     }
@@ -164,7 +203,7 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
 }
 
 /// Makes sense of what a segment holds.
-fn contents(number: u32, rows: Rows) -> Result<StoredSegment, ReadError> {
+fn contents(number: u32, rows: Rows, newest: &Newest) -> Result<StoredSegment, ReadError> {
     if rows.is_empty() {
         return Err(ReadError::Empty);
     }
@@ -189,10 +228,15 @@ fn contents(number: u32, rows: Rows) -> Result<StoredSegment, ReadError> {
     };
     let meta = parse_meta(number, &meta)?;
     let head = unpacked_head(&meta, &head)?;
-    let (packed, gap) = join_parts(meta.base.next_block, stored);
+    let (mut packed, gap) = join_parts(meta.base.next_block, stored);
+    let gap = join_tail(meta.base.next_block, &mut packed, &newest.blocks).or(gap);
     let verified = Blocks::verify(meta.base, packed)?;
     let end = verified.chains.last().copied().unwrap_or_default();
-    let tear = verified.problem.map(|error| error.to_string()).or(gap);
+    // Since the second version a segment has a tail until it is sealed.
+    let untold = newest.problem.clone();
+    let untold = untold.filter(|_| meta.version > 1 && seal.is_none());
+    let tear = verified.problem.map(|error| error.to_string());
+    let tear = tear.or(gap).or(untold);
     let sealed = seal.as_deref() == Some(&segment::chain_bytes(&end)[..]);
     let cut = seal.is_some() && !sealed && tear.is_none();
     Ok(StoredSegment {
@@ -216,9 +260,9 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
         u64::from_le_bytes(word)
     };
     let version = word(0) as u32;
-    if version != FORMAT_VERSION {
+    if !(1..=FORMAT_VERSION).contains(&version) {
         return Err(damaged(format!(
-            "its format is {version}, this program reads {FORMAT_VERSION}: use the newer program"
+            "its format is {version}, this program reads up to {FORMAT_VERSION}: use the newer one"
         )));
     }
     let mut base = Chain {
@@ -230,6 +274,7 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
     let mut head_hash = [0; 32];
     head_hash.copy_from_slice(&bytes[64..]);
     let meta = Meta {
+        version,
         number: (word(0) >> 32) as u32,
         base,
         head_len: word(56),
@@ -279,4 +324,25 @@ fn join_parts(first: u64, stored: Rows) -> (Vec<Vec<u8>>, Option<String>) {
         }
     }
     (blocks, None)
+}
+
+/// Joins the blocks of the tail with those of sled, which follow one another from `first`, and
+/// says whether some are missing between. Where both have one, that of the tail counts: it is
+/// whole, while sled's last may lack parts.
+fn join_tail(first: u64, blocks: &mut Vec<Vec<u8>>, newest: &[(u64, Vec<u8>)]) -> Option<String> {
+    let next = first + blocks.len() as u64;
+    if let Some((begin, _)) = newest.first()
+        && !(first..=next).contains(begin)
+    {
+        return Some(format!(
+            "its tail begins with block {begin} where block {next} is missing"
+        ));
+    }
+    for (number, packed) in newest {
+        match blocks.get_mut((number - first) as usize) {
+            Some(block) => block.clone_from(packed),
+            None => blocks.push(packed.clone()),
+        }
+    }
+    None
 }

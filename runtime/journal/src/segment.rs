@@ -1,5 +1,8 @@
 //! One segment being written: a sled directory, its head and its blocks, made durable in groups.
 //!
+//! A group is durable in the tail and acknowledged; then sled gets it, and makes it durable when the
+//! tail has no more room, or in a quiet moment. Until then the tail alone may hold it.
+//!
 //! Guards: one thread owns it; `flush` alone leaves the data in the page cache on Linux, so that a
 //! sync of the `db` file follows; sled's own timer and subscribers are not used. A page of sled
 //! holds up to 17 values and becomes a file of its own above 128 KiB, which is slow and needs
@@ -16,9 +19,10 @@ use crate::failure::Failure;
 use crate::owner::SyncHook;
 use crate::packed::Packer;
 use crate::small_file::sync_folder;
+use crate::tail::Tail;
 
-/// Version of the format of segments.
-pub const FORMAT_VERSION: u32 = 1;
+/// Version of the format of segments. Before the second there was no tail; those are still read.
+pub const FORMAT_VERSION: u32 = 2;
 /// Bytes of a value at most.
 const PART_BYTES: usize = 6 * 1024;
 const CACHE_BYTES: u64 = 64 << 20;
@@ -73,6 +77,8 @@ pub fn chain_bytes(chain: &Chain) -> [u8; 48] {
 /// What a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
+    /// Version of its format.
+    pub version: u32,
     /// Its number.
     pub number: u32,
     /// What its first block continues.
@@ -86,7 +92,7 @@ pub struct Meta {
 impl Meta {
     pub fn to_bytes(self) -> [u8; 96] {
         let mut bytes = [0; 96];
-        bytes[..4].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[..4].copy_from_slice(&self.version.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.number.to_le_bytes());
         bytes[8..56].copy_from_slice(&chain_bytes(&self.base));
         bytes[56..64].copy_from_slice(&self.head_len.to_le_bytes());
@@ -99,6 +105,7 @@ impl Meta {
 pub struct Segment {
     db: Db,
     file: File,
+    tail: Tail,
     packer: Packer,
     sync_hook: Option<SyncHook>,
     chain: Chain,
@@ -115,10 +122,12 @@ impl Segment {
     ) -> Result<Self, Failure> {
         let folder = folder(journal, number);
         fs::create_dir(&folder)?;
+        let tail = Tail::create(&folder)?;
         let db = sled_config(&folder).open()?;
         let mut segment = Self {
             file: File::open(folder.join("db"))?,
             db,
+            tail,
             packer: Packer::new()?,
             sync_hook,
             chain: base,
@@ -128,6 +137,7 @@ impl Segment {
             segment.db.insert(key::head(part), bytes)?;
         }
         let meta = Meta {
+            version: FORMAT_VERSION,
             number,
             base,
             head_len: head.len() as u64,
@@ -142,35 +152,62 @@ impl Segment {
 
     /// Appends blocks; they are durable on return, all of them.
     pub fn append(&mut self, group: &[Block]) -> Result<Chain, Failure> {
+        self.store()?;
         let mut chain = self.chain;
-        let mut batch = Batch::default();
         for block in group {
             chain = chain
                 .follow(block)
                 .map_err(|error| Failure::Storage(error.to_string()))?;
-            let packed = self.packer.pack(block)?;
-            for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
-                batch.insert(&key::block(block.number, part), bytes);
-            }
+            self.tail.push(block.number, &self.packer.pack(block)?);
         }
-        self.db.apply_batch(batch)?;
-        self.sync()?;
+        if self.tail.has_room() {
+            self.tail.write()?;
+            self.before_sync()?;
+            self.tail.sync()?;
+        } else {
+            self.sync()?;
+        }
         self.chain = chain;
         Ok(chain)
     }
 
-    /// Ends the segment in order.
-    pub fn seal(self) -> Result<(), Failure> {
-        self.db.insert(key::SEAL, &chain_bytes(&self.chain)[..])?;
-        self.sync()
+    /// Gives sled what the tail has made durable: after the acknowledgement, for it takes time.
+    pub fn store(&mut self) -> Result<(), Failure> {
+        let mut batch = Batch::default();
+        for (number, packed) in self.tail.group() {
+            for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
+                batch.insert(&key::block(number, part), bytes);
+            }
+        }
+        self.db.apply_batch(batch)?;
+        self.tail.clear_group();
+        Ok(())
     }
 
-    fn sync(&self) -> Result<(), Failure> {
+    /// Whether a quiet moment should be used for [`sync`](Self::sync).
+    pub const fn wants_sync(&self) -> bool {
+        self.tail.is_long()
+    }
+
+    /// Makes everything durable in sled, so that the tail can begin again.
+    pub fn sync(&mut self) -> Result<(), Failure> {
+        self.store()?;
         self.db.flush()?;
-        if let Some(hook) = &self.sync_hook {
-            hook()?;
-        }
+        self.before_sync()?;
         self.file.sync_all()?;
+        self.tail.begin_again();
         Ok(())
+    }
+
+    /// Ends the segment in order.
+    pub fn seal(mut self) -> Result<(), Failure> {
+        self.db.insert(key::SEAL, &chain_bytes(&self.chain)[..])?;
+        self.sync()?;
+        self.tail.remove();
+        Ok(())
+    }
+
+    fn before_sync(&self) -> Result<(), Failure> {
+        Ok(self.sync_hook.as_ref().map_or(Ok(()), |hook| hook())?)
     }
 }

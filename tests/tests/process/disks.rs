@@ -122,18 +122,21 @@ fn a_limit_of_file_size_stops_new_orders_and_no_cancel() {
     verifies(&data);
 }
 
-/// `fsync` of a process that hangs while a file is there: no trick of the system makes a disk hang
-/// without special rights, but its one call can be replaced.
-const HANGING_FSYNC: &str = r#"
-    unsafe extern "C" { fn fdatasync(file: i32) -> i32; }
-    #[unsafe(no_mangle)]
-    pub extern "C" fn fsync(file: i32) -> i32 {
+/// Syncs of a process that hang while a file is there: no trick of the system makes a disk hang
+/// without special rights, but its two calls can be replaced.
+const HANGING_SYNC: &str = r#"
+    unsafe extern "C" { fn sync_file_range(file: i32, at: i64, bytes: i64, flags: u32) -> i32; }
+    fn sync(file: i32) -> i32 {
         let gate = std::env::var_os("HANGING");
         while gate.as_ref().is_some_and(|gate| std::path::Path::new(gate).exists()) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        unsafe { fdatasync(file) }
+        unsafe { sync_file_range(file, 0, 0, 7) }
     }
+    #[unsafe(no_mangle)]
+    pub extern "C" fn fsync(file: i32) -> i32 { sync(file) }
+    #[unsafe(no_mangle)]
+    pub extern "C" fn fdatasync(file: i32) -> i32 { sync(file) }
 "#;
 
 #[test]
@@ -141,7 +144,7 @@ fn a_disk_that_hangs_stops_new_orders_and_no_cancel() {
     let venue = Venue::start(&["--seed", "33"]);
     let data = venue.folder().join("data");
     let gate = venue.folder().join("hanging");
-    let library = support::library(venue.folder(), "hanging", HANGING_FSYNC);
+    let library = support::library(venue.folder(), "hanging", HANGING_SYNC);
     let mut instance = support::launch(&venue)
         .env("LD_PRELOAD", library.to_str().unwrap())
         .env("HANGING", gate.to_str().unwrap())

@@ -10,7 +10,7 @@ use windvane_journal::{Mark, Options, Recovered, Verdict, open, verify};
 use super::support::{Rig, Rng, Source, copy, locked, times};
 
 /// A journal of two segments as a crash leaves it, but with the youngest mark, and the blocks of
-/// the second; `early-mark` is the one with which that began.
+/// the second; `early-mark` is the one with which that began. Beside it, `live` was ended in order.
 fn crashed(folder: &Path) -> (PathBuf, Vec<Block>) {
     let (live, left) = (folder.join("live"), folder.join("left"));
     let (mut rig, _) = Rig::start(&live, &Options::default());
@@ -98,12 +98,12 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
         .filter(|path| path.is_file())
         .collect();
     files.sort();
-    // The log is by far the largest: half of the damage is for it.
-    let db = segment.join("db");
-    let file = if rng.below(2) == 0 {
-        &db
-    } else {
-        &files[rng.below(files.len())]
+    // The log and the tail hold the blocks: most of the damage is for them.
+    let large = [segment.join("db"), segment.join("tail")];
+    let file = match rng.below(5) {
+        0 | 1 => &large[0],
+        2 | 3 => &large[1],
+        _ => &files[rng.below(files.len())],
     };
     let mut bytes = fs::read(file).unwrap();
     let at = rng.below(bytes.len() + 1);
@@ -157,7 +157,8 @@ fn key(block: u64) -> Vec<u8> {
 #[test]
 fn a_block_that_is_not_the_one_written_ends_the_chain() {
     let folder = tempfile::tempdir().unwrap();
-    let (left, appended) = crashed(folder.path());
+    let (_, appended) = crashed(folder.path());
+    let left = folder.path().join("live");
     let changes: [(&str, Change); 3] = [
         ("block 50", |db| {
             let mut value = db.get(key(50)).unwrap().unwrap().to_vec();
@@ -192,6 +193,34 @@ fn a_block_that_is_not_the_one_written_ends_the_chain() {
         assert_eq!(problem.segment, Some(2));
         assert!(problem.what.contains(words), "{problem:?}");
     }
+}
+
+#[test]
+fn a_segment_of_before_there_were_tails_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, appended) = crashed(folder.path());
+    let live = folder.path().join("live");
+    tamper(&live, |db| drop(db.remove(b"z").unwrap()));
+    let Verdict::Torn { problem } = reopened(&live).verdict else {
+        panic!("sled alone, unsealed, is no whole segment of today");
+    };
+    assert_eq!(problem, "its tail is missing");
+    tamper(&live, |db| {
+        let mut meta = db.get(b"m").unwrap().unwrap().to_vec();
+        meta[..4].copy_from_slice(&1_u32.to_le_bytes());
+        db.insert(b"m", meta).unwrap();
+    });
+    let recovered = reopened(&live);
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert!(!recovered.sealed);
+    assert!(recovered.blocks.eq(appended));
+    tamper(&live, |db| {
+        let mut meta = db.get(b"m").unwrap().unwrap().to_vec();
+        meta[0] = 9;
+        db.insert(b"m", meta).unwrap();
+    });
+    let problem = verify(&live).unwrap().problems.swap_remove(0).what;
+    assert!(problem.starts_with("its format is 9"), "{problem}");
 }
 
 #[test]

@@ -13,3 +13,4 @@ mod disks;
 mod kills;
 mod life;
 mod support;
+mod tail;

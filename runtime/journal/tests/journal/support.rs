@@ -15,7 +15,7 @@ use windvane_journal::{
 };
 
 /// Far longer than anything here takes; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A generator of numbers that a seed fixes.
 pub struct Rng(pub u64);

@@ -1,0 +1,204 @@
+//! The tail of a segment: what it alone holds, and how it begins again.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use windvane_engine::record::Block;
+use windvane_journal::{Event, Failure, Options, SegmentState, Verdict, export, open, verify};
+
+use super::support::{PATIENCE, Rig, copy, locked};
+
+fn segment(data: &Path) -> PathBuf {
+    data.join("journal/00000001")
+}
+
+/// Number of the block in the first frame of the tail.
+fn first_number(data: &Path) -> u64 {
+    let bytes = fs::read(segment(data).join("tail")).unwrap();
+    u64::from_le_bytes(bytes[4..12].try_into().unwrap())
+}
+
+/// What a crash at this moment leaves gives all of this back.
+fn assert_crash_proof(data: &Path, appended: &[Block]) {
+    let left = tempfile::tempdir().unwrap();
+    copy(data, left.path());
+    let (_, recovered) = open(locked(left.path())).unwrap();
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert!(recovered.blocks.eq(appended.iter().cloned()));
+}
+
+#[test]
+fn what_sled_lost_since_its_last_sync_is_in_the_tail() {
+    let folder = tempfile::tempdir().unwrap();
+    let (live, left) = (folder.path().join("live"), folder.path().join("left"));
+    let (mut rig, _) = Rig::start(&live, &Options::default());
+    let early = fs::read(segment(&live).join("db")).unwrap();
+    rig.append_durably(30);
+    copy(&live, &left);
+    drop(rig.journal);
+    assert!(!segment(&live).join("tail").exists(), "sealed");
+    fs::copy(live.join("mark"), left.join("mark")).unwrap();
+    fs::write(segment(&left).join("db"), early).unwrap();
+
+    let report = verify(&left).unwrap();
+    assert_eq!(report.problems, []);
+    assert_eq!(report.segments[0].state, SegmentState::Unsealed);
+    let records = export(&left, 0..u64::MAX).unwrap().map(Result::unwrap);
+    assert_eq!(records.count() as u64, rig.source.chain().last_record);
+    let (_, recovered) = open(locked(&left)).unwrap();
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert_eq!(recovered.found, rig.source.chain());
+    assert!(recovered.blocks.eq(rig.appended));
+
+    // One that is not there is no sign that it held nothing.
+    fs::remove_file(segment(&left).join("tail")).unwrap();
+    let (_, recovered) = open(locked(&left)).unwrap();
+    let Verdict::Damaged { problem, .. } = recovered.verdict else {
+        panic!("{:?}", recovered.verdict);
+    };
+    assert_eq!(problem, "its tail is missing");
+    assert_eq!(recovered.blocks.len(), 0);
+}
+
+#[test]
+fn a_tail_that_begins_where_sled_lost_blocks_tells_the_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    let db = segment(folder.path()).join("db");
+    let early = fs::read(&db).unwrap();
+    while first_number(folder.path()) == 0 {
+        rig.append_durably(1);
+    }
+    let left = folder.path().join("left");
+    copy(&folder.path().join("journal"), &left.join("journal"));
+    fs::copy(folder.path().join("mark"), left.join("mark")).unwrap();
+    fs::write(segment(&left).join("db"), early).unwrap();
+    let problem = verify(&left).unwrap().problems.swap_remove(0).what;
+    let begin = first_number(&left);
+    let expected = format!("its tail begins with block {begin} where block 0 is missing");
+    assert_eq!(problem, expected);
+}
+
+#[test]
+fn a_full_tail_begins_again_and_no_crash_loses_a_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    let mut rounds = 0;
+    while rounds < 3 {
+        let first = first_number(folder.path());
+        rig.append_durably(20);
+        rounds += u32::from(first_number(folder.path()) != first);
+        assert_crash_proof(folder.path(), &rig.appended);
+    }
+}
+
+#[test]
+fn a_group_larger_than_the_tail_is_durable_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hang, hangs) = mpsc::channel::<mpsc::Receiver<()>>();
+    let hangs = Mutex::new(hangs);
+    let options = Options {
+        sync_hook: Some(Arc::new(move || {
+            if let Ok(gate) = hangs.lock().unwrap().try_recv() {
+                let _ = gate.recv();
+            }
+            Ok(())
+        })),
+        ..Options::default()
+    };
+    let (mut rig, _) = Rig::start(folder.path(), &options);
+    let (gate, opened) = mpsc::channel();
+    hang.send(opened).unwrap();
+    // All behind the first wait, and so make one group.
+    for _ in 0..400 {
+        rig.append().unwrap();
+    }
+    drop(gate);
+    let mut largest = 0;
+    while let Event::Durable { blocks, chain, .. } = rig.event() {
+        largest = largest.max(blocks);
+        if chain == rig.source.chain() {
+            break;
+        }
+    }
+    assert!(largest >= 300, "{largest}");
+    assert_crash_proof(folder.path(), &rig.appended);
+    rig.append_durably(1);
+    assert_eq!(first_number(folder.path()), 400);
+    assert_crash_proof(folder.path(), &rig.appended);
+}
+
+/// Appends, now and then after a pause, until something is synced that no block asked for; that
+/// answers `code` of the system. Answers the rig, and the failure, if that was one.
+fn until_a_quiet_sync(data: &Path, code: i32) -> (Rig, Option<Failure>) {
+    let asked = Arc::new(AtomicBool::new(true));
+    let quiet = Arc::new(AtomicU64::new(0));
+    let (hook_asked, hook_quiet) = (Arc::clone(&asked), Arc::clone(&quiet));
+    let options = Options {
+        sync_hook: Some(Arc::new(move || {
+            if hook_asked.load(Ordering::SeqCst) || hook_quiet.load(Ordering::SeqCst) > 0 {
+                return Ok(());
+            }
+            hook_quiet.fetch_add(1, Ordering::SeqCst);
+            match code {
+                0 => Ok(()),
+                code => Err(io::Error::from_raw_os_error(code)),
+            }
+        })),
+        ..Options::default()
+    };
+    let (mut rig, _) = Rig::start(data, &options);
+    let begun = std::time::Instant::now();
+    loop {
+        assert!(begun.elapsed() < PATIENCE, "never quiet enough");
+        asked.store(true, Ordering::SeqCst);
+        rig.append_durably(1);
+        asked.store(false, Ordering::SeqCst);
+        let event = rig.events.recv_timeout(Duration::from_millis(60));
+        if quiet.load(Ordering::SeqCst) > 0 {
+            let failure = match event {
+                Ok(Event::Failed(failure)) => Some(failure),
+                _ => (code != 0).then(|| rig.wait_failed()),
+            };
+            return (rig, failure);
+        }
+    }
+}
+
+#[test]
+fn a_quiet_moment_is_used_to_begin_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, failure) = until_a_quiet_sync(folder.path(), 0);
+    assert!(failure.is_none());
+    let bytes = fs::read(segment(folder.path()).join("tail")).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    assert!(used > 1 << 18, "{used}");
+    assert_eq!(first_number(folder.path()), 0, "not written yet");
+    assert_crash_proof(folder.path(), &rig.appended);
+    rig.append_durably(1);
+    assert_eq!(
+        first_number(folder.path()),
+        rig.source.chain().next_block - 1
+    );
+    assert_crash_proof(folder.path(), &rig.appended);
+}
+
+#[test]
+fn what_was_acknowledged_is_there_when_sled_fails_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, failure) = until_a_quiet_sync(folder.path(), 28);
+    assert!(matches!(failure, Some(Failure::DiskFull(_))), "{failure:?}");
+    assert_crash_proof(folder.path(), &rig.appended);
+    rig.roll();
+    rig.append_durably(1);
+    drop(rig.journal);
+    assert!(segment(folder.path()).join("tail").exists(), "still needed");
+    let report = verify(folder.path()).unwrap();
+    assert_eq!(report.problems, []);
+    let states: Vec<_> = report.segments.iter().map(|s| s.state).collect();
+    assert_eq!(states, [SegmentState::Unsealed, SegmentState::Sealed]);
+}
