@@ -17,7 +17,7 @@ use windvane_engine::record::Chain;
 use crate::failure::{Failure, guarded};
 use crate::packed::{Blocks, unpack_head};
 use crate::segment::{self, FORMAT_VERSION, Meta, key};
-use crate::tail;
+use crate::tail::{self, Numbered};
 
 /// No head is larger: damage must not make us allocate without end.
 const HEAD_BYTES_MAX: u64 = 4 << 30;
@@ -90,7 +90,7 @@ type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 #[derive(Default)]
 struct Newest {
     /// Packed blocks that follow one another, with their numbers.
-    blocks: Vec<(u64, Vec<u8>)>,
+    blocks: Vec<Numbered>,
     /// Why there may have been more.
     problem: Option<String>,
 }
@@ -329,7 +329,7 @@ fn join_parts(first: u64, stored: Rows) -> (Vec<Vec<u8>>, Option<String>) {
 /// Joins the blocks of the tail with those of sled, which follow one another from `first`, and
 /// says whether some are missing between. Where both have one, that of the tail counts: it is
 /// whole, while sled's last may lack parts.
-fn join_tail(first: u64, blocks: &mut Vec<Vec<u8>>, newest: &[(u64, Vec<u8>)]) -> Option<String> {
+fn join_tail(first: u64, blocks: &mut Vec<Vec<u8>>, newest: &[Numbered]) -> Option<String> {
     let next = first + blocks.len() as u64;
     if let Some((begin, _)) = newest.first()
         && !(first..=next).contains(begin)

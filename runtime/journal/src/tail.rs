@@ -26,7 +26,9 @@ const LONG_BYTES: usize = BYTES / 4;
 
 type Check = [u8; 8];
 
-/// A block with its number, as a tail holds it.
+/// A packed block with its number.
+pub type Numbered = (u64, Vec<u8>);
+/// The same, where it stands.
 type Frame<'a> = (u64, &'a [u8]);
 
 /// The tail of the segment that is written.
@@ -115,7 +117,7 @@ impl Tail {
 }
 
 /// The blocks that the tail of a segment holds, with their numbers; `None` where it has none.
-pub fn read(folder: &Path) -> io::Result<Option<Vec<(u64, Vec<u8>)>>> {
+pub fn read(folder: &Path) -> io::Result<Option<Vec<Numbered>>> {
     match fs::read(folder.join(NAME)) {
         Ok(bytes) => Ok(Some(run(&bytes).map(|(n, b)| (n, b.to_vec())).collect())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -259,7 +261,7 @@ mod tests {
             for (at, bit) in places {
                 crash.assert_sound(&crash.after[..at], whole(at));
                 let mut flipped = crash.after.clone();
-                flipped[at] ^= 1 << bit;
+                flipped[at] ^= 1_u8 << bit;
                 crash.assert_sound(&flipped, whole(at));
             }
             // Of a write without its sync, any sectors may be there.
