@@ -112,7 +112,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes a segment and its head; both are durable on return.
+    /// Makes a segment and its head; both are durable on return. One that cannot be made whole
+    /// leaves nothing behind: it would take the space of the next try.
     pub fn create(
         journal: &Path,
         number: u32,
@@ -122,8 +123,28 @@ impl Segment {
     ) -> Result<Self, Failure> {
         let folder = folder(journal, number);
         fs::create_dir(&folder)?;
-        let tail = Tail::create(&folder)?;
-        let db = sled_config(&folder).open()?;
+        let made = Self::create_in(&folder, number, head, base, sync_hook).and_then(|segment| {
+            sync_folder(&folder)?;
+            sync_folder(journal)?;
+            Ok(segment)
+        });
+        if made.is_err()
+            && let Err(error) = fs::remove_dir_all(&folder)
+        {
+            tracing::warn!(%error, folder = %folder.display(), "an unfinished segment stays");
+        }
+        made
+    }
+
+    fn create_in(
+        folder: &Path,
+        number: u32,
+        head: &[u8],
+        base: Chain,
+        sync_hook: Option<SyncHook>,
+    ) -> Result<Self, Failure> {
+        let tail = Tail::create(folder)?;
+        let db = sled_config(folder).open()?;
         let mut segment = Self {
             file: File::open(folder.join("db"))?,
             db,
@@ -145,8 +166,6 @@ impl Segment {
         };
         segment.db.insert(key::META, &meta.to_bytes()[..])?;
         segment.sync()?;
-        sync_folder(&folder)?;
-        sync_folder(journal)?;
         Ok(segment)
     }
 

@@ -56,11 +56,12 @@ fn a_failed_sync_acknowledges_nothing_and_a_new_segment_heals() {
     let end = rig.source.chain();
     assert_eq!(rig.journal.close().unwrap(), end);
 
-    let problems = verify(folder.path()).unwrap().problems;
-    let missing = problems
-        .iter()
-        .any(|p| p.what.contains("are missing before it"));
-    assert!(missing, "the gap is told: {problems:?}");
+    let report = verify(folder.path()).unwrap();
+    let problems = report.problems;
+    assert_eq!(problems.len(), 1, "the gap is told: {problems:?}");
+    assert!(problems[0].what.contains("are missing before it"));
+    let numbers: Vec<_> = report.segments.iter().map(|s| s.number).collect();
+    assert_eq!(numbers, [1, 3], "the one that failed left nothing");
     let (_, recovered) = open(locked(folder.path())).unwrap();
     assert_eq!(recovered.verdict, Verdict::Clean);
     assert_eq!((recovered.base, recovered.found), (healed, end));

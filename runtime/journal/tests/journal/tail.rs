@@ -65,6 +65,23 @@ fn what_sled_lost_since_its_last_sync_is_in_the_tail() {
 }
 
 #[test]
+fn a_tail_that_stayed_behind_a_seal_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut rig, _) = Rig::start(folder.path(), &Options::default());
+    rig.append_durably(10);
+    let tail = segment(folder.path()).join("tail");
+    let kept = fs::read(&tail).unwrap();
+    let end = rig.journal.close().unwrap();
+    for bytes in [kept.clone(), kept[..kept.len() / 2].to_vec(), Vec::new()] {
+        fs::write(&tail, bytes).unwrap();
+        let (_, recovered) = open(locked(folder.path())).unwrap();
+        assert_eq!(recovered.verdict, Verdict::Clean);
+        assert_eq!((recovered.sealed, recovered.found), (true, end));
+        assert!(recovered.blocks.eq(rig.appended.iter().cloned()));
+    }
+}
+
+#[test]
 fn a_tail_that_begins_where_sled_lost_blocks_tells_the_gap() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
