@@ -16,6 +16,7 @@ use crate::protocol::{Outcome, Request};
 use crate::timer::Timer;
 
 use super::Engine;
+use super::session::Doubt;
 
 /// Tries to arm a timer before the orders that wait for it are refused.
 const TRIES_MAX: u32 = 3;
@@ -206,6 +207,7 @@ impl Engine {
                     instrument,
                     what: HeartbeatNotice::Renewed,
                 });
+                self.trust_countdown(instrument);
                 if !planted!(ForgetToRenew) {
                     let due = if self.keeps_orders() {
                         now
@@ -231,12 +233,16 @@ impl Engine {
             (Outcome::Refused(_), 0) => {}
             (Outcome::Refused(_) | Outcome::Unknown, _) => {
                 countdown.failures += 1;
+                let tired = countdown.failures >= TRIES_MAX;
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
                     instrument,
                     what: HeartbeatNotice::Failed,
                 });
-                self.tire(instrument);
+                if tired {
+                    self.doubt_countdown(instrument);
+                    self.refuse_held(instrument);
+                }
             }
         }
         let pause_ms = self.retry_ms(instrument);
@@ -252,15 +258,28 @@ impl Engine {
         if urgent { RETRY_MS } else { UNCOVERED_MS }
     }
 
-    /// Orders do not wait for ever for a timer that cannot be armed.
-    fn tire(&mut self, instrument: InstrumentId) {
-        let Some(live) = &self.live else { return };
-        if live.countdowns[usize::from(instrument.0)].failures >= TRIES_MAX {
-            self.refuse_held(instrument);
+    /// The cover of what rests is in doubt until the venue confirms a timer, or nothing rests.
+    fn doubt_countdown(&mut self, instrument: InstrumentId) {
+        if self.may_rest(instrument) {
+            self.set_doubt(Doubt::Countdown(instrument), true);
+            self.update_state();
         }
     }
 
-    /// Orders that wait are refused: nothing was sent.
+    fn trust_countdown(&mut self, instrument: InstrumentId) {
+        self.set_doubt(Doubt::Countdown(instrument), false);
+        self.update_state();
+    }
+
+    /// Whether orders of an instrument rest at the venue, as far as is known.
+    fn may_rest(&self, instrument: InstrumentId) -> bool {
+        self.orders
+            .iter()
+            .any(|order| order.instrument() == instrument && !order.held)
+    }
+
+    /// Orders that wait are refused: nothing was sent. They do not wait for ever for a timer that
+    /// cannot be armed.
     fn refuse_held(&mut self, instrument: InstrumentId) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
@@ -274,11 +293,7 @@ impl Engine {
     /// go.
     pub(super) fn renew(&mut self, instrument: InstrumentId) {
         let now = self.now;
-        let sent = self
-            .orders
-            .iter()
-            .any(|order| order.instrument() == instrument && !order.held);
-        let sent = sent && !planted!(LetGoResting);
+        let sent = self.may_rest(instrument) && !planted!(LetGoResting);
         let Some(live) = &mut self.live else { return };
         let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         let index = usize::from(instrument.0);
@@ -318,6 +333,13 @@ impl Engine {
     /// each order of the symbol is unknown until it was asked for.
     pub(super) fn watch_countdowns(&mut self) {
         let now = self.now;
+        for doubt in self.doubts() {
+            if let Doubt::Countdown(instrument) = doubt
+                && !self.may_rest(instrument)
+            {
+                self.trust_countdown(instrument);
+            }
+        }
         let Some(live) = &mut self.live else { return };
         let mut lapsed = Vec::new();
         for (index, countdown) in live.countdowns.iter_mut().enumerate() {
@@ -333,6 +355,7 @@ impl Engine {
                 instrument,
                 what: HeartbeatNotice::Lapsed,
             });
+            self.doubt_countdown(instrument);
             let of_symbol = self
                 .orders
                 .iter()

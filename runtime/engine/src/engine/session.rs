@@ -12,6 +12,7 @@ use crate::codec;
 use crate::decimal::Amount;
 use crate::effect::{Effect, Notice};
 use crate::ids::{InstrumentId, StrategyId, Time};
+use crate::instrument::Instrument;
 use crate::live::{LiveConfig, LiveInput, OnStop};
 use crate::order::Surface;
 use crate::order_state::OrderState;
@@ -56,6 +57,9 @@ pub enum Doubt {
     AssetMode,
     /// No watchdog process covers spot orders.
     Watchdog,
+    /// Orders of an instrument rest, or may, and its dead man's countdown ran out or cannot be
+    /// renewed: three tries in a row failed.
+    Countdown(InstrumentId),
 }
 
 impl std::fmt::Display for Doubt {
@@ -74,8 +78,18 @@ impl std::fmt::Display for Doubt {
             Self::PositionMode => f.write_str("the account's position mode is not configured so"),
             Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
             Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
+            Self::Countdown(instrument) => {
+                write_countdown(f, &format_args!("instrument {}", instrument.0))
+            }
         }
     }
+}
+
+fn write_countdown(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
+    write!(
+        f,
+        "the countdown of {name} is not renewed: the venue may cancel what rests there"
+    )
 }
 
 /// How far a live run has come.
@@ -205,6 +219,21 @@ impl Engine {
     pub fn doubts(&self) -> Vec<Doubt> {
         let doubts = self.live.as_ref().map(|live| live.doubts.iter().copied());
         doubts.into_iter().flatten().collect()
+    }
+
+    /// Why the run is degraded, in words.
+    pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
+        let told = |doubt: &Doubt| match doubt {
+            Doubt::Countdown(id) => {
+                let name = self.instrument(*id).map(Instrument::name);
+                let mut text = String::new();
+                // Writing to memory cannot fail.
+                let _ = write_countdown(&mut text, &name.unwrap_or_default());
+                text
+            }
+            doubt => doubt.to_string(),
+        };
+        doubts.iter().map(told).collect()
     }
 
     /// Whether everything that `on_stop` asks for is done.

@@ -1,11 +1,13 @@
 //! Promise 4: no order without an armed timer, and no renewal without health.
 
 use windvane_engine::effect::HeartbeatNotice;
+use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::Refusal;
 use windvane_engine::{
-    Input, NewOrder, Notice, OrderStatus, OrderTerms, Outcome, Reply, Request, Side, Surface,
+    Input, NewOrder, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Reply, Request, Side,
+    Surface,
 };
 
 use super::support::{Account, BTC, MM, fill, limit, report, update};
@@ -193,6 +195,69 @@ fn after_a_stop_nothing_is_renewed_on_evidence_from_before() {
     }));
     account.pass(60_000);
     assert_eq!(account.take_countdown(), None);
+}
+
+/// An account whose resting order has a timer that is due for renewal.
+fn due() -> (Account, OrderSeq) {
+    let mut account = ready();
+    let order = account.rest();
+    for _ in 0..10 {
+        account.pass(999);
+        account.alive();
+    }
+    (account, order)
+}
+
+/// The venue takes no renewal, `times` in a row.
+fn fail_to_renew(account: &mut Account, times: usize) {
+    for _ in 0..times {
+        assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+        account.countdown_reply(Outcome::Unknown);
+        account.pass(500);
+    }
+}
+
+#[test]
+fn renewals_that_fail_are_a_doubt_until_one_is_confirmed() {
+    let (mut account, _) = due();
+    fail_to_renew(&mut account, 2);
+    assert_eq!(account.engine.doubts(), [], "it is tried again in time");
+    fail_to_renew(&mut account, 1);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    let doubts = account.engine.doubts();
+    assert_eq!(doubts, [Doubt::Countdown(BTC)]);
+    let told = account.engine.told_doubts(&doubts);
+    assert!(told[0].contains("futures:BTCUSDT"), "{told:?}");
+    account.confirm_countdowns();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_timer_that_ran_out_is_a_doubt_until_nothing_rests() {
+    let (mut account, order) = due();
+    account.take_countdown();
+    account.sent.clear();
+    for _ in 0..19 {
+        account.pass(999);
+        account.alive();
+        account.clock();
+        account.sync();
+    }
+    assert!(heartbeats(&account).contains(&HeartbeatNotice::Lapsed));
+    assert_eq!(account.engine.doubts(), [Doubt::Countdown(BTC)]);
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    account.pass(2_000);
+    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_timer_that_cannot_be_armed_for_a_first_order_is_no_doubt() {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    fail_to_renew(&mut account, 3);
+    assert_eq!(account.engine.doubts(), [], "nothing rests");
 }
 
 #[test]

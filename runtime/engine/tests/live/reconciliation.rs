@@ -175,10 +175,12 @@ fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
     let id = account.id(MM, order);
     let late = |own: &mut AccountTruth| own.lags = true;
     account.wait(31);
+    account.confirm_countdowns();
     let listed = [account.open_order(order)];
     round(&mut account, &listed, &[], late);
     let before = account.own_account();
     account.wait(20);
+    account.confirm_countdowns();
     account.update(fill(id, Side::Buy, 1, 5, 5, OrderStatus::PartiallyFilled));
     let listed = [account.open_order(order)];
     account.wait(8);
@@ -188,6 +190,7 @@ fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
             own.lags = true;
         });
         account.wait(1);
+        account.confirm_countdowns();
     }
     assert_eq!(qty(&account), 5, "it was so before the fill");
     assert_eq!(adjustments(&account), []);

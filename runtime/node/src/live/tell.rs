@@ -124,7 +124,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         Notice::State {
             from, to, doubts, ..
         } => {
-            let doubts: Vec<String> = doubts.iter().map(ToString::to_string).collect();
+            let doubts = engine.told_doubts(doubts);
             let (from, to) = (from.as_str(), to.as_str());
             tracing::info!(from, to, ?doubts, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);
