@@ -268,6 +268,81 @@ fn a_reload_takes_all_or_nothing() {
 }
 
 #[test]
+fn a_reload_of_another_configuration_than_the_instances_is_refused() {
+    let venue = Venue::start(&["--seed", "28"]);
+    let own = Own::new(venue.folder());
+    let data = venue.folder().join("data");
+    let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
+    instance.ready();
+    let other = venue.folder().join("other.toml");
+    std::fs::copy(&own.file, &other).unwrap();
+    let data = format!("run.data_dir={}", data.display());
+    let reload = |file: &Path| {
+        let file = file.as_os_str();
+        let set = ["--set".as_ref(), data.as_ref()];
+        binary::run(
+            ["reload".as_ref(), "--config".as_ref(), file]
+                .into_iter()
+                .chain(set),
+        )
+    };
+    let refused = reload(&other);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("was started with") && said.contains("own.toml"),
+        "{said}"
+    );
+    assert!(reload(&own.file).status.success());
+}
+
+/// The sides of a strategy's orders that rest at the venue.
+fn sides_at(venue: &Venue, strategy: &str) -> Vec<String> {
+    let account = venue.account();
+    let orders = account["orders"].as_array().unwrap().iter();
+    let word = |order: &Value, field: &str| order[field].as_str().unwrap().to_owned();
+    let own = orders.filter(|order| {
+        let id = word(order, "client_order_id");
+        order["open"] == json!(true) && id.starts_with(&format!("{strategy}."))
+    });
+    let mut sides: Vec<_> = own.map(|order| word(order, "side")).collect();
+    sides.sort();
+    sides
+}
+
+/// Waits until a strategy has one order a side.
+fn until_one_a_side(venue: &Venue, strategy: &str) {
+    let begin = Instant::now();
+    while sides_at(venue, strategy) != ["BUY", "SELL"] {
+        let rest = sides_at(venue, strategy);
+        assert!(begin.elapsed() < Duration::from_secs(20), "{rest:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn reloads_leave_no_order_behind_that_nobody_knows() {
+    let venue = Venue::start(&["--seed", "30"]);
+    let data = venue.folder().join("data");
+    let file = venue.folder().join("maker.toml");
+    let base = include_str!("../../configs/live-sim.toml");
+    std::fs::write(&file, base).unwrap();
+    let mut instance = Instance::start_with(&venue, &data, &file, &[]);
+    instance.ready();
+    instance.until("orders", &|orders| orders_of(orders, "maker") == 2);
+    for ticks in 6..10 {
+        let changed = format!("half_spread_ticks = {ticks}\n");
+        let text = base.replace("half_spread_ticks = 5\n", &changed);
+        std::fs::write(&file, text).unwrap();
+        until_one_a_side(&venue, "maker");
+        let reloaded = instance.done(&["reload"]);
+        assert_eq!(reloaded["changes"], json!(["maker: params"]));
+    }
+    until_one_a_side(&venue, "maker");
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
 fn what_a_strategy_saves_at_an_orderly_end_is_there_at_the_next_start() {
     let venue = Venue::start(&["--seed", "29"]);
     let own = Own::new(venue.folder());

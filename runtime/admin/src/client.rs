@@ -177,7 +177,26 @@ impl Admin {
         struct Order<'a> {
             strategy: &'a str,
         }
-        let body = match strategy.map(|strategy| serde_json::to_vec(&Order { strategy })) {
+        self.command(command, strategy.map(|strategy| Order { strategy }))
+            .await
+    }
+
+    /// Has the configuration loaded anew; refused where it is not read from the file `config`.
+    pub async fn reload(&self, config: Option<&Path>) -> Result<Applied, AskError> {
+        #[derive(Serialize)]
+        struct Order<'a> {
+            config: &'a Path,
+        }
+        let order = config.map(|config| Order { config });
+        self.command(Command::Reload, order).await
+    }
+
+    async fn command(
+        &self,
+        command: Command,
+        order: Option<impl Serialize>,
+    ) -> Result<Applied, AskError> {
+        let body = match order.map(|order| serde_json::to_vec(&order)) {
             None => Bytes::new(),
             Some(Ok(body)) => body.into(),
             Some(Err(error)) => return Err(self.failed(&format!("cannot be asked: {error}"))),

@@ -2,6 +2,7 @@
 //!
 //! Nothing that moves money to another account is here, and never will be (promise 9).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,8 @@ pub struct Steer {
     pub command: Command,
     /// For one strategy; for all when absent.
     pub strategy: Option<String>,
+    /// The configuration that whoever asks for a reload means; the one of the start when absent.
+    pub config: Option<PathBuf>,
     /// Where the answer goes, once what it says is published.
     pub answer: oneshot::Sender<Result<Applied, Refused>>,
 }
@@ -118,6 +121,7 @@ mod tests {
             let steer = Steer {
                 command,
                 strategy,
+                config: None,
                 answer,
             };
             assert!(steer.is_wanted());

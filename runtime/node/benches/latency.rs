@@ -145,7 +145,8 @@ fn measured(role: &str) {
     let watchdog = watchdog::Begin {
         arguments: Vec::new(),
     };
-    let reread = std::sync::Arc::new(|| Err("nobody reloads a bench".to_owned()));
+    let reread =
+        std::sync::Arc::new(|_: Option<&std::path::Path>| Err("nobody reloads a bench".to_owned()));
     runtime
         .block_on(live::run(&config, market, watchdog, reread))
         .expect("it ran");

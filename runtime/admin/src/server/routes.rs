@@ -1,5 +1,6 @@
 //! The routes, and what each of them does. GET shows and never changes; POST commands.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,7 +112,15 @@ fn take(command: Command) -> MethodRouter<Arc<Desk>> {
                 Ok(to) => to,
                 Err(refused) => return refused,
             };
-            let (outcome, response) = match steer(&desk, command, to.strategy.clone()).await {
+            if to.config.is_some() && command != Command::Reload {
+                return refuse(
+                    StatusCode::BAD_REQUEST,
+                    "only a reload takes a configuration",
+                    "send no body, or {\"strategy\": \"ID\"}; nothing was done",
+                );
+            }
+            let strategy = to.strategy.clone();
+            let (outcome, response) = match steer(&desk, command, to).await {
                 Ok(Ok(applied)) => ("applied", json(StatusCode::OK, &applied)),
                 Ok(Err(refused)) => ("refused", json(StatusCode::CONFLICT, &refused)),
                 Err(Unanswered::Late) => {
@@ -121,13 +130,7 @@ fn take(command: Command) -> MethodRouter<Arc<Desk>> {
                 Err(Unanswered::Gone) => ("unanswered", gone()),
             };
             let (verb, status) = (command.as_str(), response.status().as_u16());
-            tracing::info!(
-                command = verb,
-                strategy = to.strategy,
-                outcome,
-                status,
-                "operator"
-            );
+            tracing::info!(command = verb, strategy, outcome, status, "operator");
             let metrics = &desk.served.metrics;
             metrics.within(|| table::COMMANDS.of([verb, outcome]).increment(1));
             response
@@ -141,6 +144,8 @@ fn take(command: Command) -> MethodRouter<Arc<Desk>> {
 struct Order {
     /// One strategy; all when absent.
     strategy: Option<String>,
+    /// Of a reload: the configuration that is meant.
+    config: Option<PathBuf>,
 }
 
 async fn read_order(body: Body) -> Result<Order, Response> {
@@ -192,13 +197,14 @@ enum Unanswered {
 async fn steer(
     desk: &Desk,
     command: Command,
-    strategy: Option<String>,
+    to: Order,
 ) -> Result<Result<Applied, Refused>, Unanswered> {
     let within = command.answer_within(desk.settings.answer_within);
     let (answer, answered) = oneshot::channel();
     let steer = Steer {
         command,
-        strategy,
+        strategy: to.strategy,
+        config: to.config,
         answer,
     };
     let asked = async {

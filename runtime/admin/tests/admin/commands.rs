@@ -34,12 +34,14 @@ async fn answer(instance: &mut Instance, state: State) -> Steer {
     let Steer {
         command,
         strategy,
+        config,
         answer,
     } = steer;
     answer.send(Ok(applied)).unwrap();
     Steer {
         command,
         strategy,
+        config,
         answer: dummy,
     }
 }

@@ -1,7 +1,7 @@
 //! Where the venue is and who asks: arguments that the verbs of a client share.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use windvane_client::Settings;
@@ -101,6 +101,25 @@ impl Place {
             None => {}
         }
         arguments
+    }
+
+    /// Refuses a configuration file that is not the one of these arguments.
+    pub(super) fn must_be_of(&self, meant: Option<&Path>) -> Result<(), String> {
+        let Some(meant) = meant else { return Ok(()) };
+        let whole = |file: &Path| std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        match self.config.as_deref().map(whole) {
+            Some(own) if own == whole(meant) => Ok(()),
+            own => {
+                let own = own.map_or_else(
+                    || "no file at all".to_owned(),
+                    |own| own.display().to_string(),
+                );
+                let meant = meant.display();
+                Err(format!(
+                    "the instance was started with {own}, not with {meant}, and reads that again"
+                ))
+            }
+        }
     }
 
     /// The configuration.

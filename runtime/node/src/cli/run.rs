@@ -1,6 +1,6 @@
 //! `windvane run`: the unattended runtime.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -66,7 +66,8 @@ impl Run {
             arguments: self.place.arguments(),
         };
         let place = self.place.clone();
-        let reread = Arc::new(move || {
+        let reread = Arc::new(move |meant: Option<&Path>| {
+            place.must_be_of(meant)?;
             place.config().map_err(|failure| match failure {
                 Failure::Usage(text)
                 | Failure::Failed(text)

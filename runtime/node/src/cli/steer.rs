@@ -90,7 +90,10 @@ impl Order {
 impl Instance {
     /// Has the instance load its configuration anew, and prints what is now the state.
     pub(super) fn reload(&self) -> Result<(), Failure> {
-        let applied = self.with_admin(async |admin| admin.post(Command::Reload, None).await)?;
+        // Absolute, for the instance may have been started elsewhere.
+        let meant = self.config.as_deref().map(std::path::absolute).transpose();
+        let meant = meant.map_err(Failure::failed)?;
+        let applied = self.with_admin(async |admin| admin.reload(meant.as_deref()).await)?;
         self.show(&json!(applied))
     }
 }

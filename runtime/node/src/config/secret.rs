@@ -59,6 +59,9 @@ pub enum SecretError {
         /// Its permission bits.
         mode: u32,
     },
+    /// A key file with a user's name above, or two keys: one of them would be signed with.
+    #[error("secret file {} holds more than one line; leave the secret alone in it", .0.display())]
+    Lines(PathBuf),
     /// There is nothing in it.
     #[error("secret file {} is empty", .0.display())]
     Empty(PathBuf),
@@ -95,6 +98,9 @@ fn read_file(path: &Path) -> Result<SecretString, SecretError> {
         .map_err(fail)?;
     if text.trim().is_empty() {
         return Err(SecretError::Empty(path.to_owned()));
+    }
+    if text.trim().contains(['\n', '\r']) {
+        return Err(SecretError::Lines(path.to_owned()));
     }
     Ok(SecretString::from(text.trim()))
 }
@@ -204,9 +210,15 @@ mod tests {
         let refused = with_mode(0o640).unwrap_err();
         assert!(refused.to_string().contains("mode 0640"), "{refused}");
         assert!(!refused.to_string().contains("hunter2"));
-        let text = with_mode(0o600).unwrap();
-        assert_eq!(text.expose_secret(), "hunter2");
-        assert!(!format!("{text:?}").contains("hunter2"));
+        for mode in [0o400, 0o600] {
+            let text = with_mode(mode).unwrap();
+            assert_eq!(text.expose_secret(), "hunter2");
+            assert!(!format!("{text:?}").contains("hunter2"));
+        }
+        std::fs::write(&path, "name\nhunter2\n").unwrap();
+        let refused = with_mode(0o600).unwrap_err().to_string();
+        assert!(refused.contains("more than one line"), "{refused}");
+        assert!(!refused.contains("hunter2"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! All or nothing: each changed module is tried with the state of the running one first. One that
 //! does not begin leaves everything as it was.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use windvane_admin::{Applied, Refused, Steer};
@@ -21,8 +22,9 @@ use crate::config::{Config, Strategy, fixed_difference};
 use crate::results::hex;
 use crate::strategies::{self, Guest};
 
-/// Reads the configuration again as it was read at the start; why not, in words.
-pub type Reread = Arc<dyn Fn() -> Result<Config, String> + Send + Sync>;
+/// Reads the configuration again as it was read at the start; why not, in words. A file that whoever
+/// asks means has to be the one of the start.
+pub type Reread = Arc<dyn Fn(Option<&Path>) -> Result<Config, String> + Send + Sync>;
 
 /// What is to be taken, and who asked.
 pub struct Reload {
@@ -45,8 +47,8 @@ impl std::fmt::Debug for Reload {
 }
 
 /// Reads, builds and compiles; may take minutes.
-pub fn read(old: &Config, reread: &Reread) -> Result<Fresh, Refused> {
-    let config = reread().map_err(|error| Refused {
+pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh, Refused> {
+    let config = reread(meant).map_err(|error| Refused {
         error,
         what_to_do: "correct the configuration and reload again; nothing was changed".to_owned(),
     })?;
@@ -96,7 +98,7 @@ impl Pulse {
         let (old, reread) = (Arc::clone(&outside.config), Arc::clone(&outside.reread));
         let mailbox = outside.mailbox.clone();
         outside.handle.spawn_blocking(move || {
-            let fresh = read(&old, &reread);
+            let fresh = read(&old, &reread, steer.config.as_deref());
             mailbox.tell_blocking(Happened::Reload(Box::new(Reload { steer, fresh })));
         });
     }
