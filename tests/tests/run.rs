@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -57,6 +60,40 @@ fn wallet_of(account: &Value) -> Decimal {
     decimal(&row["wallet"])
 }
 
+/// Everything in a folder, and in the folders in it.
+fn all_in(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(all_in(&path));
+        }
+        all.push(path);
+    }
+    all
+}
+
+/// Nobody but its owner may look into what a run keeps in its data folder.
+fn only_the_owners(data: &Path) {
+    let all = all_in(data);
+    assert!(all.len() > 10, "{all:?}");
+    for path in all {
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let private = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, private, "{mode:o} {}", path.display());
+    }
+}
+
+fn open_to_all(data: &Path) {
+    for path in all_in(data) {
+        let mode = if path.is_dir() { 0o755 } else { 0o644 };
+        // An open token is refused, as it should be.
+        if !path.ends_with("admin.token") {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_kill_loses_nothing_and_an_end_in_order_leaves_nothing() {
     let venue = Venue::start(&["--seed", "7"]);
@@ -77,10 +114,14 @@ fn a_kill_loses_nothing_and_an_end_in_order_leaves_nothing() {
 
     let epoch = instance.answer("status")["epoch"].as_u64().unwrap();
     instance.kill();
+    only_the_owners(&data);
+    // As an earlier version left them.
+    open_to_all(&data);
     assert_eq!(verb_in(&data, "status").status.code(), Some(3));
 
     let mut instance = Instance::start(&venue, &data);
     instance.ready();
+    only_the_owners(&data);
     assert!(instance.answer("status")["epoch"].as_u64().unwrap() > epoch);
     instance.answer("halt");
     instance.until("orders", &|orders| *orders == json!([]));

@@ -24,10 +24,10 @@ impl AddressFile {
         data_dir.join(NAME)
     }
 
-    /// Tells everybody who can see the data folder.
+    /// Tells the owner of the data folder.
     pub(crate) fn write(data_dir: &Path, address: SocketAddr) -> io::Result<Self> {
         let path = Self::path(data_dir);
-        write_aside(&path, format!("{address}\n").as_bytes(), 0o644)?;
+        write_aside(&path, format!("{address}\n").as_bytes(), 0o600)?;
         Ok(Self { path, address })
     }
 

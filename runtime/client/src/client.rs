@@ -13,6 +13,7 @@ use windvane_venue::route::{self, Listing, Route, Surface, Version};
 use windvane_venue::sign::{Stamp, prepare};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
 
+use crate::bans::Bans;
 use crate::budget::{Budget, Cost, Denied, Lane, RateLimit, Used, documented};
 use crate::clock::{Clock, Offset, Sample, estimate};
 use crate::gate::Gate;
@@ -98,6 +99,7 @@ struct Shared {
     clock: Clock,
     nonces: &'static Nonces,
     known_urls: KnownUrls,
+    bans: Bans,
 }
 
 impl Client {
@@ -111,6 +113,7 @@ impl Client {
             clock: Clock::new(settings.local_time.clone()),
             nonces: Nonces::of_process(),
             known_urls: KnownUrls::default(),
+            bans: Bans::default(),
             settings,
         };
         Ok(Self {
@@ -138,6 +141,16 @@ impl Client {
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self {
             patience,
+            ..self.clone()
+        }
+    }
+
+    /// The same client, which waits for an answer no longer than this: for whoever has little time
+    /// and rather asks again.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self {
+            transport: self.transport.with_timeout(timeout),
             ..self.clone()
         }
     }
@@ -187,6 +200,35 @@ impl Client {
         let gate = self.gate(surface);
         let until_ms = gate.with(|budget, now_ms| budget.stopped_until(now_ms));
         until_ms.map(|until_ms| gate.time_to(until_ms))
+    }
+
+    /// Hosts that take nothing from this address now, and for how long: after a 418, or a 429 or
+    /// 403 that named its end. Whoever starts later must know of them too.
+    pub fn bans(&self) -> Vec<(String, Duration)> {
+        self.shared.bans.now()
+    }
+
+    /// Waits until a host tells of such a stop.
+    pub async fn ban_told(&self) {
+        self.shared.bans.told().await;
+    }
+
+    /// Sends nothing to a host, `name:port` where the port is not the usual one, for so long: it
+    /// told an earlier process.
+    pub fn heed_ban(&self, host: &str, length: Duration) {
+        let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+        for surface in Surface::ALL {
+            if self.host(surface) == Some(host) {
+                let gate = self.gate(surface);
+                gate.with(|budget, now_ms| budget.banned(now_ms, length_ms));
+            }
+        }
+        self.shared.bans.tell(host, length);
+    }
+
+    fn host(&self, surface: Surface) -> Option<&str> {
+        let addresses = &self.shared.settings.addresses;
+        addresses.rest_of(surface).map(url::Url::authority)
     }
 
     /// Sends a typed request once, in the version that the settings choose for its route.
@@ -432,14 +474,18 @@ impl Client {
         // A stop is of the address that sent (spec 1, Limits): it holds for all of the host. The
         // orders of an account are of its surface.
         let shares_stop = |other: Surface| {
-            let addresses = &self.shared.settings.addresses;
-            let host = |surface| addresses.rest_of(surface).map(url::Url::authority);
-            other == surface || (pause.limit != Limit::Orders && host(other) == host(surface))
+            let same_host = self.host(other) == self.host(surface);
+            other == surface || (pause.limit != Limit::Orders && same_host)
         };
         for stopped in Surface::ALL.into_iter().filter(|other| shares_stop(*other)) {
             self.gate(stopped).with(|budget, now_ms| {
                 budget.refused(now_ms, pause.limit, named_ms.max(ban_ms), cost);
             });
+        }
+        let has_end = named_ms.or(ban_ms).is_some() || pause.limit == Limit::Ban;
+        if has_end && pause.limit != Limit::Orders {
+            let stopped = self.host(surface).zip(self.stopped_for(surface));
+            stopped.inspect(|(host, length)| self.shared.bans.tell(host, *length));
         }
         let gate = self.gate(surface);
         let lane = Lane::Cancel;

@@ -24,10 +24,12 @@ pub mod settings;
 pub mod streams;
 pub mod tls;
 
+mod bans;
 mod client;
 mod gate;
 mod transport;
 
+pub use bans::BAN_MAX;
 pub use client::{Client, Departure};
 pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
 pub use settings::{AddressError, Addresses, Api, MarketData, Settings, Timeouts};

@@ -229,6 +229,14 @@ impl Transport {
         })
     }
 
+    /// The same connections; an answer is waited for so long at most.
+    pub(crate) fn with_timeout(&self, timeout: Duration) -> Self {
+        Self {
+            timeout: self.timeout.min(timeout),
+            ..self.clone()
+        }
+    }
+
     /// Writes a request once and reads the whole answer.
     pub(crate) async fn exchange(
         &self,

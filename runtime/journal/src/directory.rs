@@ -5,10 +5,17 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::ban::Ban;
 use crate::epoch::{self, EpochError};
 use crate::latch::Latches;
+use crate::private;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
+
+/// What a run keeps in a directory that may be the user's.
+const OURS: [&str; 7] = [
+    "lock", "epoch", "mark", "latch", "bans", "journal", "modules",
+];
 
 /// A data directory that is ours until this is dropped.
 #[derive(Debug)]
@@ -53,8 +60,8 @@ impl Directory {
             path: path.to_owned(),
             error,
         };
-        fs::create_dir_all(path.join("journal")).map_err(io)?;
-        let mut file = File::options()
+        make(path).map_err(io)?;
+        let mut file = private::options()
             .read(true)
             .write(true)
             .create(true)
@@ -76,6 +83,7 @@ impl Directory {
             }
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
+        close(path);
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
@@ -110,6 +118,16 @@ impl Directory {
         epoch::reserve(&self.path.join("epoch"), now_seconds)
     }
 
+    /// Writes down which hosts take nothing, durably before it returns: [`Ban::read`] gives them
+    /// back.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn set_bans(&self, bans: &[Ban]) -> Result<(), SmallFileError> {
+        let _writing = lock(&self.writing);
+        Ban::write(bans, &self.path)
+    }
+
     /// What is latched. A latch that cannot be read is a halt.
     pub fn latches(&self) -> Latches {
         Latches::read(&self.path.join("latch"))
@@ -130,6 +148,26 @@ impl Drop for Directory {
         // Closing alone would leave the lock to a child that is just being started. What cannot
         // be unlocked is unlocked by the end of the process.
         let _ = self.lock.unlock();
+    }
+}
+
+/// Makes the directory and the journal's folder in it, which only their owner may enter. A folder
+/// of the user's stays as it is.
+fn make(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    private::folder(path)?;
+    private::folder(&path.join("journal"))
+}
+
+/// Closes what an earlier version, or a copy, left open to others.
+fn close(path: &Path) {
+    for name in OURS {
+        if let Err(error) = private::close(&path.join(name)) {
+            tracing::warn!(
+                path = %path.join(name).display(), %error,
+                "others may read this: it cannot be closed to them"
+            );
+        }
     }
 }
 
@@ -190,6 +228,32 @@ mod tests {
         );
         drop(first);
         Directory::lock(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn what_is_kept_is_the_owners_alone_and_a_folder_of_the_users_stays_as_it_is() {
+        use std::os::unix::fs::PermissionsExt;
+        let outer = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let made = outer.path().join("deep/data");
+        drop(Directory::lock(&made).unwrap());
+        let journal = made.join("journal");
+        assert_eq!([mode(&made), mode(&journal)], [0o700; 2]);
+
+        for (path, to) in [
+            (&made, 0o755),
+            (&journal, 0o755),
+            (&made.join("lock"), 0o644),
+        ] {
+            fs::set_permissions(path, fs::Permissions::from_mode(to)).unwrap();
+        }
+        let directory = Directory::lock(&made).unwrap();
+        directory.reserve_epoch(7).unwrap();
+        directory.set_latches(&Latches::default()).unwrap();
+        assert_eq!([mode(&made), mode(&journal)], [0o755, 0o700]);
+        for name in ["lock", "epoch", "latch"] {
+            assert_eq!(mode(&made.join(name)), 0o600, "{name}");
+        }
     }
 
     #[test]

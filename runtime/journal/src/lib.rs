@@ -13,6 +13,7 @@
 //! What may not enter: the venue, strategies, the meaning of records, and decisions by the clock.
 //! Time is told where it matters; only the length of a write is measured here.
 
+mod ban;
 mod directory;
 mod epoch;
 mod export;
@@ -22,6 +23,7 @@ mod latch;
 mod mark;
 mod owner;
 mod packed;
+pub mod private;
 mod reading;
 mod recovery;
 mod retention;
@@ -31,6 +33,7 @@ mod tail;
 mod verify;
 mod watch;
 
+pub use ban::Ban;
 pub use directory::{Directory, LockError};
 pub use epoch::EpochError;
 pub use export::{Export, ExportError, Exported, export, segment, segments};

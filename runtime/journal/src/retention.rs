@@ -43,6 +43,20 @@ impl Directory {
         sizes.sum()
     }
 
+    /// When the oldest segment was begun; `None` where there is none.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn oldest_begun(&self) -> io::Result<Option<SystemTime>> {
+        let journal = self.journal();
+        let Some(oldest) = segments(&journal)?.first().copied() else {
+            return Ok(None);
+        };
+        // sled writes it once, when it makes the folder.
+        let begun = segment::folder(&journal, oldest).join("conf");
+        fs::metadata(begun)?.modified().map(Some)
+    }
+
     /// What [`Self::prune`] would drop.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 //! holds up to 17 values and becomes a file of its own above 128 KiB, which is slow and needs
 //! syncs that sled does not do: parts are small enough for a page of 17 to stay below.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -18,6 +18,7 @@ use windvane_engine::record::{Block, Chain};
 use crate::failure::Failure;
 use crate::owner::SyncHook;
 use crate::packed::Packer;
+use crate::private;
 use crate::small_file::sync_folder;
 use crate::tail::Tail;
 
@@ -122,7 +123,7 @@ impl Segment {
         sync_hook: Option<SyncHook>,
     ) -> Result<Self, Failure> {
         let folder = folder(journal, number);
-        fs::create_dir(&folder)?;
+        private::new_folder(&folder)?;
         let made = Self::create_in(&folder, number, head, base, sync_hook).and_then(|segment| {
             sync_folder(&folder)?;
             sync_folder(journal)?;
@@ -145,6 +146,7 @@ impl Segment {
     ) -> Result<Self, Failure> {
         let tail = Tail::create(folder)?;
         let db = sled_config(folder).open()?;
+        private::close_files(folder)?;
         let mut segment = Self {
             file: File::open(folder.join("db"))?,
             db,

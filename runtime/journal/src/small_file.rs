@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::private;
+
 /// A small file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SmallFileError {
@@ -58,7 +60,7 @@ pub fn write(path: &Path, kind: &str, lines: &str) -> Result<(), SmallFileError>
         "windvane {kind} 1\n{lines}\ncheck {}\n",
         checksum(kind, lines)
     );
-    let result = File::create(&aside)
+    let result = private::create(&aside)
         .and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()

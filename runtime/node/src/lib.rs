@@ -2,6 +2,7 @@
 
 pub mod assembly;
 pub mod backtest;
+pub mod bans;
 pub mod build;
 pub mod cli;
 pub mod config;

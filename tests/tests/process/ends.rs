@@ -97,6 +97,23 @@ fn a_signal_ends_the_building_of_modules_too() {
 }
 
 #[test]
+fn a_cancel_without_an_answer_does_not_cost_the_time_of_the_stop() {
+    let venue = Venue::start(&["--seed", "46"]);
+    let mut instance = support::launch(&venue).start();
+    support::ready(&mut instance);
+    support::trading(&mut instance, &venue);
+    // The first cancels are lost with their connections.
+    let deaf = json!({"fault": "unknown", "how": "half_open", "accepted": false,
+        "route": "futures.cancel*", "for_ms": 2000});
+    venue.control("/faults", &deaf);
+    instance.signal("TERM");
+    let status = instance.end_within(DEADLINE);
+    assert_eq!(status.code(), Some(0));
+    let account = venue.account();
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+}
+
+#[test]
 fn a_second_signal_ends_at_once_and_leaves_orders_to_the_dead_man() {
     let venue = Venue::start(&["--seed", "44"]);
     let launch = support::launch(&venue)

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod account;
+mod bans;
 mod disks;
 mod ends;
 mod kills;

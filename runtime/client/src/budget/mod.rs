@@ -252,6 +252,14 @@ impl Budget {
         }
     }
 
+    /// Nothing may be sent for so long, as the venue told an earlier process.
+    pub fn banned(&mut self, now_ms: u64, length_ms: u64) {
+        if planted!(BanIgnored) {
+            return;
+        }
+        self.stop_until(now_ms.saturating_add(length_ms), Denial::Banned);
+    }
+
     /// How often the venue answered 418 so far.
     pub const fn bans(&self) -> u32 {
         self.bans

@@ -34,7 +34,8 @@ impl Watchdog {
         let config = self.place.config()?;
         let needs = needs(&config, self.place.api.map(Into::into));
         let settings = self.place.settings_of(&config, |_| Ok(needs))?;
-        super::block_on(watchdog::watch(settings, plan))?.map_err(Failure::failed)
+        super::block_on(watchdog::watch(settings, plan, &config.run.data_dir))?
+            .map_err(Failure::failed)
     }
 }
 

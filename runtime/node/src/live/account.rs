@@ -48,6 +48,13 @@ impl Account {
         }
     }
 
+    /// The run is ending.
+    pub fn hurry(&mut self) {
+        if let Self::Venue(carrier) = self {
+            carrier.hurry();
+        }
+    }
+
     /// When a simulated account is to be asked again.
     pub fn next(&self) -> Time {
         match self {

@@ -57,12 +57,12 @@ pub async fn begin(
     let left = blocking(move || recover::left(recovered)).await?;
     left.must_be_of(config.run.mode)?;
     let names = assembly::instrument_names(config);
-    counter.say(match market {
-        Market::Venue(_) => "the venue is asked for its clock and its instruments",
-        Market::Recordings(_) => "the recordings are opened",
-    });
+    if matches!(market, Market::Recordings(_)) {
+        counter.say("the recordings are opened");
+    }
     let mut assets = Assets::default();
-    let (stage, instruments) = Stage::set(config, market, &names, &mut assets).await?;
+    let by = (&directory, &counter);
+    let (stage, instruments) = Stage::set(config, market, &names, &mut assets, by).await?;
     let futures_account = match stage.client().filter(|_| config.run.mode == Mode::Live) {
         Some(client) => start::futures_account(config, &client, &names).await?,
         None => FuturesAccount::Routes,

@@ -29,6 +29,9 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The account's modes cost much to ask for, and the user stream tells when they change: an answer
 /// counts for so long.
 pub(super) const MODES_AGE: Duration = Duration::from_mins(1);
+/// While `on_stop` is applied an answer is waited for so long: a connection that died must not cost
+/// all of its time. What has no answer is asked for and, being a cancel, sent again.
+const HURRIED: Duration = Duration::from_secs(3);
 /// Routes whose answers are kept (spec 2, account).
 pub(super) const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 
@@ -43,6 +46,8 @@ pub struct Carrier {
     mailbox: Mailbox,
     placing: Placing,
     modes: Modes,
+    /// The run is ending.
+    hurried: bool,
 }
 
 /// A runtime, and a client whose connections live there.
@@ -123,7 +128,14 @@ impl Carrier {
             mailbox,
             placing: Placing::default(),
             modes: Modes::default(),
+            hurried: false,
         }
+    }
+
+    /// The run is ending: what is asked from here on has little time. Orders keep theirs, for one
+    /// whose answer was given up is never sent again.
+    pub const fn hurry(&mut self) {
+        self.hurried = true;
     }
 
     /// The account's modes changed: they are asked for anew.
@@ -182,6 +194,9 @@ impl Carrier {
         };
         let client = &self.way(request).client;
         let mut client = client.in_lane(lane).with_patience(patience);
+        if self.hurried && lane != Lane::Place {
+            client = client.with_timeout(HURRIED);
+        }
         if let Some(since) = since.filter(|_| lane == Lane::Place) {
             client = client.telling(Departure::new(move || {
                 let latency = since.elapsed().as_secs_f64();

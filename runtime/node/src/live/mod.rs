@@ -30,6 +30,7 @@ pub mod replay;
 mod reread;
 pub mod rerun;
 mod results;
+mod retention;
 mod show;
 mod stage;
 pub mod start;
@@ -57,6 +58,7 @@ use crate::results::{ResultError, Summary};
 use crate::strategies::ModuleError;
 use crate::watchdog;
 
+pub use carrier::venue_surface;
 use desk::Desk;
 pub use desk::TOKEN_FILE;
 use mailbox::Mailbox;
@@ -276,6 +278,7 @@ async fn reload_on_hangup(
         let steer = Steer {
             command: Command::Reload,
             strategy: None,
+            config: None,
             answer,
         };
         if commands.send(steer).await.is_ok() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, watch};
@@ -19,8 +19,8 @@ use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::pulse::Module;
 use super::reload::Reread;
-use super::{show, streams, tell};
-use crate::config::{Config, Mode};
+use super::{retention, show, streams, tell};
+use crate::config::{Config, Leave, Mode};
 use crate::watchdog::Keeper;
 
 /// People are shown a new state this often at most.
@@ -134,18 +134,12 @@ impl Outside {
         table::JOURNAL_DURABLE.of([]).record(took.as_secs_f64());
     }
 
-    /// Drops old segments, beside the engine's thread.
+    /// Drops old segments and what only they needed, beside the engine's thread.
     pub fn prune(&self) {
         let (directory, keep) = (Arc::clone(&self.directory), self.keep);
+        let running: Vec<_> = self.modules.iter().map(|(_, sha256)| *sha256).collect();
         self.handle
-            .spawn_blocking(move || match directory.prune(keep, SystemTime::now()) {
-                Ok(pruned) if pruned.segments.is_empty() => {}
-                Ok(pruned) => {
-                    let segments = pruned.segments.len();
-                    tracing::info!(segments, bytes = pruned.bytes, "old segments were dropped");
-                }
-                Err(error) => tracing::warn!(%error, "old segments cannot be dropped"),
-            });
+            .spawn_blocking(move || retention::prune(&directory, keep, &running));
     }
 
     /// Tells people.
@@ -262,7 +256,7 @@ impl Outside {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
-            doubts: engine.doubts().iter().map(ToString::to_string).collect(),
+            doubts: engine.told_doubts(&engine.doubts()),
             strategies: show::counts(&strategies),
             open_orders: own.count() as u64,
             journal,
@@ -280,13 +274,17 @@ impl Outside {
     pub fn reason(&self, engine: &Engine) -> String {
         match engine.run_state() {
             RunState::Ready => "nothing is in doubt".to_owned(),
-            RunState::Degraded => {
-                let doubts: Vec<_> = engine.doubts().iter().map(ToString::to_string).collect();
-                doubts.join("; ")
-            }
+            RunState::Degraded => engine.told_doubts(&engine.doubts()).join("; "),
             RunState::Syncing => "the account is compared with the venue".to_owned(),
             RunState::Booting => "the journal is restored".to_owned(),
-            RunState::Halted if engine.latch() != Latch::Halted => "it is stopping".to_owned(),
+            RunState::Halted if engine.latch() != Latch::Halted => {
+                let on_stop = match self.config.run.on_stop {
+                    Leave::Cancel => "own orders are cancelled",
+                    Leave::Keep => "own orders are left, their countdowns are let go",
+                    Leave::Flatten => "own orders are cancelled and positions closed",
+                };
+                format!("it is stopping, and nothing is latched: {on_stop}")
+            }
             RunState::Halted | RunState::Paused => self.latches.cause().to_owned(),
         }
     }

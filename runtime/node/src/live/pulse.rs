@@ -590,6 +590,7 @@ impl Pulse {
     /// Has `on_stop` applied.
     pub(super) fn begin_stop(&mut self, state: &mut State) {
         state.stopping = Some(Instant::now());
+        self.account.hurry();
         self.handle(Input::Live(&LiveInput::Stop), state);
     }
 

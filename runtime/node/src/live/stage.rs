@@ -8,11 +8,13 @@ use tokio::sync::Notify;
 use windvane_client::Client;
 use windvane_client::budget::Lane;
 use windvane_engine::{Instrument, Surface, Time};
+use windvane_journal::Directory;
 use windvane_venue::Assets;
 use windvane_venue::speak::Speaker;
 
 use super::account::Account;
 use super::carrier::{Carrier, Way, venue_surface};
+use super::desk::Counter;
 use super::mailbox::Mailbox;
 use super::paper::{Links, Paper};
 use super::player::Player;
@@ -20,6 +22,7 @@ use super::results::Results;
 use super::{LiveError, Market, Playing, plan, start, streams};
 use crate::assembly;
 use crate::backtest::{Progress, load};
+use crate::bans;
 use crate::config::{Config, InstrumentName, Latency, Mode};
 use crate::recording::{Recording, RulesSource};
 
@@ -46,6 +49,7 @@ impl Stage {
         market: Market,
         names: &[InstrumentName],
         assets: &mut Assets,
+        (directory, counter): (&Arc<Directory>, &Counter),
     ) -> Result<(Self, Vec<Instrument>), LiveError> {
         let settings = match market {
             Market::Venue(settings) => *settings,
@@ -54,6 +58,10 @@ impl Stage {
             }
         };
         let client = Client::new(settings)?;
+        bans::keep(&client, directory);
+        bans::heed(&client, &config.run.data_dir);
+        bans::sit_out(&client, &start::surfaces(names), |words| counter.say(words)).await;
+        counter.say("the venue is asked for its clock and its instruments");
         // A start must not wait for what the process before used up.
         let urgent = client.in_lane(Lane::Heartbeat);
         // First, for it says the venue's limits: by those of the documents, what the process before

@@ -16,7 +16,7 @@ use crate::build::{self, BuildError};
 use crate::config::{self, Config};
 
 pub use guest::{Guest, Made, engine_fault, show_lines};
-pub use kept::{NotKept, keep, kept};
+pub use kept::{NotKept, all_kept, drop_kept, keep, keep_module, kept};
 
 /// Why a strategy's module cannot be had.
 #[derive(Debug, thiserror::Error)]

@@ -2,6 +2,7 @@
 //! to be heard any more.
 
 use std::io::{BufRead, Write};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use windvane_venue::wire::spot::OpenOrders;
 
 use super::sweep::sweep;
 use super::{Plan, Said, Told};
+use crate::bans;
 
 /// Words that may wait to be written; a run that is stopped reads none.
 const WAITING: usize = 64;
@@ -59,11 +61,13 @@ enum Heard {
 ///
 /// # Errors
 /// It cannot do its work.
-pub async fn watch(settings: Settings, plan: Plan) -> Result<(), WatchdogError> {
+pub async fn watch(settings: Settings, plan: Plan, data_dir: &Path) -> Result<(), WatchdogError> {
     ignore_signals()?;
+    let client = Client::new(settings)?;
+    bans::heed(&client, data_dir);
     let countdown = Duration::from_millis(plan.countdown_ms);
     let mut post = Post {
-        client: Client::new(settings)?,
+        client,
         deadline: plan.orders_may_rest.then(|| Instant::now() + countdown),
         countdown,
         quiet_until: Instant::now(),

@@ -17,7 +17,9 @@ use windvane_venue::speak::FuturesAccount;
 use super::plan::{Plan, Use};
 use super::start;
 use crate::assembly;
+use crate::bans;
 use crate::config::{Config, Mode};
+use crate::strategies::Guest;
 
 /// How one thing turned out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -191,32 +193,51 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
             return report;
         }
     };
+    let surfaces = start::surfaces(&assembly::instrument_names(config));
+    bans::heed(&client, &config.run.data_dir);
+    if let Some((_, words)) = bans::told(&client, &surfaces) {
+        let found = format!("{words}, as it told before: nothing was asked");
+        let mend = "wait until then; windvane run waits by itself";
+        report.no_go("venue", found, mend);
+        return report;
+    }
+    look_outside(config, &client, guests, keys && !paper, &mut report).await;
+    bans::hand_on(&client, &config.run.data_dir);
+    report
+}
+
+/// Looks at everything that the venue has to say.
+async fn look_outside(
+    config: &Config,
+    client: &Client,
+    guests: Option<Vec<Guest>>,
+    trading: bool,
+    report: &mut Report,
+) {
     let names = assembly::instrument_names(config);
     let mut reached = Vec::new();
     for surface in start::surfaces(&names) {
-        if venue::clock(config, surface, &client, &mut report).await {
+        if venue::clock(config, surface, client, report).await {
             reached.push(surface);
         }
     }
-    let Some(market) = venue::instruments(config, &reached, &client, &mut report).await else {
-        return report;
+    let Some(market) = venue::instruments(config, &reached, client, report).await else {
+        return;
     };
-    venue::plan(config, &reached, &client, &mut report);
+    venue::plan(config, &reached, client, report);
     if let Some(guests) = guests {
-        local::begin(config, guests, &market, &mut report);
+        local::begin(config, guests, &market, report);
     }
-    let trading = keys && !paper;
     if trading {
         // Without an address the routes are looked at, which tells what to mend.
-        let account = start::futures_account(config, &client, &names).await;
+        let account = start::futures_account(config, client, &names).await;
         let account = account.unwrap_or(FuturesAccount::Routes);
         let speaker = start::speaker(config, account, &market.instruments, &market.assets);
         for surface in &reached {
-            account::look(config, *surface, &client, &speaker, &mut report).await;
+            account::look(config, *surface, client, &speaker, report).await;
         }
     }
-    streams::listen(config, &reached, trading, &client, &mut report).await;
-    report
+    streams::listen(config, &reached, trading, client, report).await;
 }
 
 fn keys(asking: &Asking, paper: bool, report: &mut Report) -> bool {

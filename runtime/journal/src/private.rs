@@ -1,0 +1,130 @@
+//! Folders and files that their owner alone may look into, whatever the umask says: what a run
+//! trades is nobody else's business.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+const FOLDER: u32 = 0o700;
+const FILE: u32 = 0o600;
+
+/// Makes a folder that only its owner may enter. One that is there stays as it is.
+///
+/// # Errors
+/// The disk refuses.
+pub fn folder(path: &Path) -> io::Result<()> {
+    match new_folder(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+/// Makes a folder that only its owner may enter, which must not be there.
+///
+/// # Errors
+/// It is there, or the disk refuses.
+pub fn new_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(FOLDER).create(path)
+}
+
+/// How a file is opened that only its owner may read, should it be made.
+pub fn options() -> OpenOptions {
+    let mut options = File::options();
+    options.mode(FILE);
+    options
+}
+
+/// Makes a file that only its owner may read; what is there is replaced.
+///
+/// # Errors
+/// The disk refuses.
+pub fn create(path: &Path) -> io::Result<File> {
+    let file = options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)?;
+    // It may have been there, with another mode.
+    file.set_permissions(Permissions::from_mode(FILE))?;
+    Ok(file)
+}
+
+/// Closes a file, or a folder with all that is in it, to everybody but its owner. What is not there
+/// needs nothing; a link is not followed.
+///
+/// # Errors
+/// The disk refuses, or it is somebody else's.
+pub fn close(path: &Path) -> io::Result<()> {
+    let metadata = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata?,
+    };
+    if metadata.is_symlink() {
+        return Ok(());
+    }
+    let open = metadata.permissions().mode() & 0o077 != 0;
+    if metadata.is_dir() {
+        // A folder that nobody else may enter closes all that is in it.
+        if open {
+            close_files(path)?;
+            fs::set_permissions(path, Permissions::from_mode(FOLDER))?;
+        }
+    } else if open {
+        fs::set_permissions(path, Permissions::from_mode(FILE))?;
+    }
+    Ok(())
+}
+
+/// Closes all that is in a folder to everybody but its owner.
+///
+/// # Errors
+/// The disk refuses, or it is somebody else's.
+pub fn close_files(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        close(&entry?.path())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    fn open_up(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn what_is_made_is_the_owners_alone() {
+        let folder_ = tempfile::tempdir().unwrap();
+        let (inner, file) = (folder_.path().join("a"), folder_.path().join("b"));
+        folder(&inner).unwrap();
+        folder(&inner).unwrap();
+        assert_eq!(mode(&inner), 0o700);
+        fs::write(&file, "left over").unwrap();
+        open_up(&file, 0o644);
+        create(&file).unwrap();
+        assert_eq!((mode(&file), fs::read(&file).unwrap().len()), (0o600, 0));
+        assert!(folder(&file).is_err(), "a file is in the way");
+    }
+
+    #[test]
+    fn what_was_open_to_others_is_closed_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a");
+        let file = inner.join("b");
+        fs::create_dir(&inner).unwrap();
+        fs::write(&file, "x").unwrap();
+        open_up(&inner, 0o755);
+        open_up(&file, 0o644);
+        std::os::unix::fs::symlink("/etc/hostname", inner.join("c")).unwrap();
+        close(&inner).unwrap();
+        assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
+        close(&folder.path().join("missing")).unwrap();
+    }
+}

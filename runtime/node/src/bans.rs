@@ -1,0 +1,95 @@
+//! Bans that outlive a process: what the venue told one, the next heeds before its first request.
+//! They stand in the data folder, by host, with their end by the wall clock.
+//!
+//! A clock that was set back makes a start wait for [`BAN_MAX`] at most.
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use windvane_client::{BAN_MAX, Client};
+use windvane_engine::{Surface, Time};
+use windvane_journal::{Ban, Directory};
+
+use crate::live::venue_surface;
+use crate::results::utc::seconds_text;
+
+/// Has a client send nothing to hosts that told an earlier process not to.
+pub fn heed(client: &Client, data_dir: &Path) {
+    let now_ms = wall_ms();
+    for ban in Ban::read(data_dir) {
+        let left_ms = u64::try_from(ban.until_ms - now_ms).unwrap_or(0);
+        let left = Duration::from_millis(left_ms).min(BAN_MAX);
+        if !left.is_zero() {
+            client.heed_ban(&ban.host, left);
+        }
+    }
+}
+
+/// Until when one of these surfaces takes nothing, in words.
+pub fn told(client: &Client, surfaces: &[Surface]) -> Option<(Duration, String)> {
+    let stopped = |surface: &Surface| client.stopped_for(venue_surface(*surface));
+    let left = surfaces.iter().filter_map(stopped).max()?;
+    let until_ms = wall_ms().saturating_add(i64::try_from(left.as_millis()).unwrap_or(i64::MAX));
+    let until = seconds_text(Time(until_ms.saturating_mul(1_000_000)));
+    let words = format!("the venue takes nothing from this address until {until} UTC");
+    Some((left, words))
+}
+
+/// Waits until every surface takes requests again, and says why.
+pub async fn sit_out(client: &Client, surfaces: &[Surface], mut say: impl FnMut(&str)) {
+    while let Some((left, words)) = told(client, surfaces) {
+        say(&format!(
+            "{words}, as it told an earlier run: it is waited for"
+        ));
+        tokio::time::sleep(left).await;
+    }
+}
+
+/// Writes down what the client is told, for as long as the run lasts.
+pub fn keep(client: &Client, directory: &Arc<Directory>) {
+    let (client, directory) = (client.clone(), Arc::downgrade(directory));
+    tokio::spawn(async move {
+        loop {
+            client.ban_told().await;
+            let (client, directory) = (client.clone(), Weak::clone(&directory));
+            let written = tokio::task::spawn_blocking(move || {
+                directory
+                    .upgrade()
+                    .map(|directory| write(&client, &directory))
+            });
+            if !matches!(written.await, Ok(Some(()))) {
+                return;
+            }
+        }
+    });
+}
+
+/// Writes down what a client was told, for whoever starts next with this data folder; one that is
+/// not there, or that an instance uses, is left alone.
+pub fn hand_on(client: &Client, data_dir: &Path) {
+    if client.bans().is_empty() || !data_dir.exists() {
+        return;
+    }
+    if let Ok(directory) = Directory::lock(data_dir) {
+        write(client, &directory);
+    }
+}
+
+/// Writes down what a client knows.
+fn write(client: &Client, directory: &Directory) {
+    let now_ms = wall_ms();
+    let bans = client.bans().into_iter().map(|(host, left)| Ban {
+        host,
+        until_ms: now_ms.saturating_add(i64::try_from(left.as_millis()).unwrap_or(i64::MAX)),
+    });
+    if let Err(error) = directory.set_bans(&bans.collect::<Vec<_>>()) {
+        tracing::error!(%error, "a ban is not written down: the next start would send into it");
+    }
+}
+
+fn wall_ms() -> i64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+    let wall_ms = wall.map_or(0, |elapsed| elapsed.as_millis());
+    i64::try_from(wall_ms).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,61 @@
+//! Banned, killed and started again: nobody asks the venue before the end of the ban.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windvane_tests::binary;
+use windvane_tests::venue::Venue;
+
+use super::support::{self, PATIENCE};
+
+/// Longer than a check and a start take until they would ask the venue.
+const BAN_MS: u64 = 20_000;
+
+/// How many requests met the ban; `None` once it is over.
+fn hits(venue: &Venue) -> Option<u64> {
+    let faults = venue.faults();
+    let mut rows = faults["switches"].as_array().into_iter().flatten();
+    rows.find_map(|row| row["hits"].as_u64())
+}
+
+#[test]
+fn a_ban_outlives_the_process_that_was_told_of_it() {
+    let venue = Venue::start(&["--seed", "72"]);
+    let launch = support::launch(&venue);
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    venue.control(
+        "/faults",
+        &json!({"fault": "ban", "status": 418, "for_ms": BAN_MS}),
+    );
+    let file = launch.data().join("bans");
+    let admin = instance.admin();
+    instance.until_shown(&admin, "/api/status", PATIENCE, &|_| file.exists());
+    instance.kill();
+    let before = hits(&venue);
+    assert!(before.is_some_and(|hits| hits > 0), "{}", venue.faults());
+
+    let data = format!("run.data_dir={}", launch.data().display());
+    let venue_file = venue.file().display().to_string();
+    let check = ["check", "--config", "configs/live-sim.toml", "--set", &data];
+    let check = binary::run(check.into_iter().chain(["--venue", &venue_file]));
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert_eq!(check.status.code(), Some(1), "{said}");
+    assert!(said.contains("takes nothing from this address"), "{said}");
+
+    let mut instance = launch.start();
+    let admin = instance.admin();
+    let waits = |status: &Value| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "booting" && reason.contains("takes nothing from this address until")
+    };
+    instance.until_shown(&admin, "/api/status", PATIENCE, &waits);
+    let mut last = before;
+    while let Some(now) = hits(&venue) {
+        last = Some(now);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(last, before, "nobody asked during the ban");
+    support::ready(&mut instance);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
