@@ -8,7 +8,7 @@
 //! holds up to 17 values and becomes a file of its own above 128 KiB, which is slow and needs
 //! syncs that sled does not do: parts are small enough for a page of 17 to stay below.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};

@@ -49,7 +49,7 @@ impl Account {
     }
 
     /// The run is ending.
-    pub fn hurry(&mut self) {
+    pub fn hurry(&self) {
         if let Self::Venue(carrier) = self {
             carrier.hurry();
         }

@@ -5,6 +5,7 @@
 //! it. What only asks travels beside it, for its answers may be long.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,7 @@ pub struct Carrier {
     placing: Placing,
     modes: Modes,
     /// The run is ending.
-    hurried: bool,
+    hurried: AtomicBool,
 }
 
 /// A runtime, and a client whose connections live there.
@@ -128,14 +129,14 @@ impl Carrier {
             mailbox,
             placing: Placing::default(),
             modes: Modes::default(),
-            hurried: false,
+            hurried: AtomicBool::new(false),
         }
     }
 
     /// The run is ending: what is asked from here on has little time. Orders keep theirs, for one
     /// whose answer was given up is never sent again.
-    pub const fn hurry(&mut self) {
-        self.hurried = true;
+    pub fn hurry(&self) {
+        self.hurried.store(true, Ordering::Relaxed);
     }
 
     /// The account's modes changed: they are asked for anew.
@@ -194,7 +195,7 @@ impl Carrier {
         };
         let client = &self.way(request).client;
         let mut client = client.in_lane(lane).with_patience(patience);
-        if self.hurried && lane != Lane::Place {
+        if self.hurried.load(Ordering::Relaxed) && lane != Lane::Place {
             client = client.with_timeout(HURRIED);
         }
         if let Some(since) = since.filter(|_| lane == Lane::Place) {
