@@ -171,7 +171,7 @@ fn percentiles(c: &mut Criterion) {
         times[times.len() - 1]
     );
     println!(
-        "{} bytes on disk per block of 200 bytes that is flushed alone",
+        "{} bytes on disk per block of 200 bytes that is written alone",
         folder_bytes(&folder.path().join("journal")) / times.len() as u64
     );
     let start = Instant::now();

@@ -1,6 +1,7 @@
 //! Blocks to append, a journal to append them to, and what it said.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -167,7 +168,11 @@ pub fn copy(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy(&entry.path(), &to);
         } else {
-            fs::copy(entry.path(), to).unwrap();
+            match fs::copy(entry.path(), to) {
+                // The mark's new file was renamed meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                copied => drop(copied.unwrap()),
+            }
         }
     }
 }

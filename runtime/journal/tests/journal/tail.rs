@@ -3,9 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windvane_engine::record::Block;
 use windvane_journal::{Event, Failure, Options, SegmentState, Verdict, export, open, verify};
@@ -149,39 +149,35 @@ fn a_group_larger_than_the_tail_is_durable_too() {
     assert_crash_proof(folder.path(), &rig.appended);
 }
 
-/// Appends, now and then after a pause, until something is synced that no block asked for; that
-/// answers `code` of the system. Answers the rig, and the failure, if that was one.
-fn until_a_quiet_sync(data: &Path, code: i32) -> (Rig, Option<Failure>) {
+/// Appends, now and then after a pause, until something is synced that no block asked for; `then`
+/// comes before that sync. Answers the event that was seen meanwhile.
+fn until_a_quiet_sync(
+    data: &Path,
+    then: impl Fn() -> io::Result<()> + Send + Sync + 'static,
+) -> (Rig, Option<Event>) {
     let asked = Arc::new(AtomicBool::new(true));
-    let quiet = Arc::new(AtomicU64::new(0));
+    let quiet = Arc::new(AtomicBool::new(false));
     let (hook_asked, hook_quiet) = (Arc::clone(&asked), Arc::clone(&quiet));
     let options = Options {
+        stall_after: Duration::from_millis(20),
         sync_hook: Some(Arc::new(move || {
-            if hook_asked.load(Ordering::SeqCst) || hook_quiet.load(Ordering::SeqCst) > 0 {
+            if hook_asked.load(Ordering::SeqCst) || hook_quiet.swap(true, Ordering::SeqCst) {
                 return Ok(());
             }
-            hook_quiet.fetch_add(1, Ordering::SeqCst);
-            match code {
-                0 => Ok(()),
-                code => Err(io::Error::from_raw_os_error(code)),
-            }
+            then()
         })),
         ..Options::default()
     };
     let (mut rig, _) = Rig::start(data, &options);
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < PATIENCE, "never quiet enough");
         asked.store(true, Ordering::SeqCst);
         rig.append_durably(1);
         asked.store(false, Ordering::SeqCst);
-        let event = rig.events.recv_timeout(Duration::from_millis(60));
-        if quiet.load(Ordering::SeqCst) > 0 {
-            let failure = match event {
-                Ok(Event::Failed(failure)) => Some(failure),
-                _ => (code != 0).then(|| rig.wait_failed()),
-            };
-            return (rig, failure);
+        let event = rig.events.recv_timeout(Duration::from_millis(60)).ok();
+        if quiet.load(Ordering::SeqCst) {
+            return (rig, event);
         }
     }
 }
@@ -189,8 +185,7 @@ fn until_a_quiet_sync(data: &Path, code: i32) -> (Rig, Option<Failure>) {
 #[test]
 fn a_quiet_moment_is_used_to_begin_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut rig, failure) = until_a_quiet_sync(folder.path(), 0);
-    assert!(failure.is_none());
+    let (mut rig, _) = until_a_quiet_sync(folder.path(), || Ok(()));
     let bytes = fs::read(segment(folder.path()).join("tail")).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     assert!(used > 1 << 18, "{used}");
@@ -205,10 +200,37 @@ fn a_quiet_moment_is_used_to_begin_again() {
 }
 
 #[test]
+fn a_sync_of_sled_that_hangs_is_told_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gate, opened) = mpsc::channel::<()>();
+    let opened = Mutex::new(opened);
+    let hang = move || {
+        let _ = opened.lock().unwrap().recv();
+        Ok(())
+    };
+    let (mut rig, mut event) = until_a_quiet_sync(folder.path(), hang);
+    while !(matches!(event, Some(Event::Stalled { .. })) && rig.journal.stalled()) {
+        event = Some(rig.event());
+    }
+    assert_crash_proof(folder.path(), &rig.appended);
+    drop(gate);
+    while !matches!(event, Some(Event::Healthy { .. })) {
+        event = Some(rig.event());
+    }
+    rig.append_durably(1);
+    assert_crash_proof(folder.path(), &rig.appended);
+}
+
+#[test]
 fn what_was_acknowledged_is_there_when_sled_fails_after_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut rig, failure) = until_a_quiet_sync(folder.path(), 28);
-    assert!(matches!(failure, Some(Failure::DiskFull(_))), "{failure:?}");
+    let full = || Err(io::Error::from_raw_os_error(28));
+    let (mut rig, event) = until_a_quiet_sync(folder.path(), full);
+    let failure = match event {
+        Some(Event::Failed(failure)) => failure,
+        _ => rig.wait_failed(),
+    };
+    assert!(matches!(failure, Failure::DiskFull(_)), "{failure:?}");
     assert_crash_proof(folder.path(), &rig.appended);
     rig.roll();
     rig.append_durably(1);
