@@ -168,10 +168,9 @@ pub fn copy(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy(&entry.path(), &to);
         } else {
-            match fs::copy(entry.path(), to) {
-                // The mark's new file was renamed meanwhile.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                copied => drop(copied.unwrap()),
+            // The mark's new file may have been renamed meanwhile.
+            if let Err(error) = fs::copy(entry.path(), to) {
+                assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
             }
         }
     }
