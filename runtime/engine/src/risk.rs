@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::ids::Time;
+use crate::planted;
 
 /// Limits; `None` is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +150,9 @@ impl RateWindow {
 
     /// Counts an order.
     pub fn count(&mut self, now: Time) {
+        if planted!(RateForgotten) {
+            return;
+        }
         while self
             .times
             .front()

@@ -27,6 +27,7 @@ const ONE_PER_INTENT: &str = "at most one live order per intent";
 const FILLS_ONCE: &str = "every fill is counted once";
 const FEES_ONCE: &str = "every fee is booked once, as the venue charged it";
 const EXPOSURE: &str = "exposure with unknown orders is never over a limit";
+const RATES: &str = "no more orders a minute than allowed";
 const ARMED: &str = "no order without an armed timer";
 const RENEWALS: &str = "renewals while healthy, and only then";
 const BLIND: &str = "no new exposure while blind";
@@ -47,6 +48,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::CancelIsDone
         | Planted::CancelRefusedIsDone => &[EXPOSURE, ARMED, CONVERGES],
         Planted::UnknownLeavesExposure | Planted::UnknownCountsBuysOnly => &[EXPOSURE],
+        Planted::AccountLimitsForgotten => &[EXPOSURE],
+        Planted::RateForgotten => &[RATES],
         Planted::FillsNotDeduplicated
         | Planted::TradesNotDeduplicated
         | Planted::RecoveredNotDeduplicated
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_rule_about_a_bug_exists() {
-        let terms = Mix::draw(1, &Choice::default()).terms;
+        let terms = Mix::draw(1, &Choice::default(), 0).terms;
         let all = check::all(&terms);
         let known = |rule: &str| rule == CONVERGES || all.iter().any(|one| one.rule() == rule);
         for bug in Planted::ALL {

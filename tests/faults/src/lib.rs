@@ -13,6 +13,7 @@
 //! client   the client's glue: the real budget, signature and judgement
 //! disk     the journal, in memory
 //! log      what is seen, on its way to the checkers
+//! tally    what was done and what went wrong, counted
 //! ```
 
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ pub mod modules;
 pub mod process;
 pub mod queue;
 pub mod random;
+pub mod tally;
 pub mod venue;
 pub mod witness;
 pub mod world;

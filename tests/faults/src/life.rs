@@ -17,6 +17,7 @@ use crate::log::Broken;
 use crate::mix::{Choice, Mix};
 use crate::modules::Modules;
 use crate::process::Setup;
+use crate::tally::Tally;
 use crate::venue::Venue;
 use crate::witness::Terms;
 use crate::world::{BORN_NS, World};
@@ -32,8 +33,8 @@ pub struct Result {
     pub age_s: i64,
     /// Entries of its witness.
     pub entries: u64,
-    /// Kills.
-    pub crashes: u32,
+    /// What was done in it, and what went wrong.
+    pub tally: Tally,
     /// The rule that was broken, if one was.
     pub broken: Option<Broken>,
     /// The last entries of the witness, where a rule was broken or all were asked for.
@@ -62,7 +63,7 @@ pub fn lead(
     modules: &Modules,
     options: &Options,
 ) -> std::result::Result<Result, String> {
-    let mix = Mix::draw(seed, &options.choice);
+    let mix = Mix::draw(seed, &options.choice, options.faults_ms);
     let config = Config::parse(&mix.config, "mix", &Overrides::default());
     let config = config.map_err(|error| format!("{error}\n{}", mix.config))?;
     let venue = Venue::new(seed, mix.per_second, BORN_NS)?;
@@ -88,7 +89,7 @@ pub fn lead(
         fingerprint: world.log.fingerprint(),
         age_s: world.age_s(),
         entries: world.log.entries(),
-        crashes: world.crashes,
+        tally: world.log.tally().clone(),
         broken: world.log.broken.clone(),
         context: if wanted {
             world.log.context().collect()

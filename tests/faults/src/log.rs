@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use sha2::{Digest, Sha256};
 
 use crate::check::{self, Check};
+use crate::tally::Tally;
 use crate::witness::{Entry, Rest, Seen, Terms};
 
 /// Entries that a report shows.
@@ -31,6 +32,7 @@ pub struct Log {
     next: u64,
     born_ns: i64,
     hash: Sha256,
+    tally: Tally,
     /// The first rule that was broken.
     pub broken: Option<Broken>,
 }
@@ -54,6 +56,7 @@ impl Log {
             next: 0,
             born_ns,
             hash: Sha256::new(),
+            tally: Tally::default(),
             broken: None,
         }
     }
@@ -66,6 +69,7 @@ impl Log {
             seen,
         };
         self.next += 1;
+        self.tally.see(&entry.seen);
         for check in &mut self.checks {
             if let Err(how) = check.see(&entry)
                 && self.broken.is_none()
@@ -81,6 +85,16 @@ impl Log {
             self.recent.pop_front();
         }
         self.recent.push_back(entry);
+    }
+
+    /// A fault happened.
+    pub fn count(&mut self, kind: &'static str) {
+        self.tally.count(kind);
+    }
+
+    /// What was done and what went wrong so far.
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Everything is at rest.

@@ -16,6 +16,7 @@ use clap::Parser;
 use faults::life::{self, Options, Result as Life};
 use faults::mix::{Choice, Kind};
 use faults::modules::Modules;
+use faults::tally::Tally;
 
 /// Lives of the runtime under faults, in virtual time.
 #[derive(Debug, Parser)]
@@ -273,10 +274,11 @@ fn finish(lives: &[Life], arguments: &Arguments, began: Instant) -> Result<bool,
     }
     let broken = lives.iter().filter(|life| life.broken.is_some()).count();
     let hours: i64 = lives.iter().map(|life| life.age_s).sum();
-    let crashes: u32 = lives.iter().map(|life| life.crashes).sum();
+    let mut tally = Tally::default();
+    lives.iter().for_each(|life| tally.add(&life.tally));
     let entries: u64 = lives.iter().map(|life| life.entries).sum();
     println!(
-        "{} seeds, {:.1} simulated hours, {crashes} kills, {entries} entries seen, {broken} with a broken rule, {:.1} s",
+        "{} seeds, {:.1} simulated hours, {entries} entries seen, {broken} with a broken rule, {:.1} s\n{tally}",
         lives.len(),
         hours as f64 / 3_600.0,
         began.elapsed().as_secs_f64(),

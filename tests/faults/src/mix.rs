@@ -60,7 +60,7 @@ pub enum Kind {
     Skew,
     /// The disk is slow, hangs or fails.
     Disk,
-    /// Others act on the account: orders, fills, funding, transfers, liquidations.
+    /// Others act on the account: orders, fills, funding, transfers, ADL, liquidation.
     Others,
     /// Listen keys expire early.
     Keys,
@@ -68,6 +68,11 @@ pub enum Kind {
     Operator,
     /// The venue does not tell account trades, and some user events come seconds late.
     Untold,
+    /// The list of open orders is short or empty, or the account is told as it was when it was
+    /// asked for before, though all is well-formed.
+    False,
+    /// The operator reloads: strategies get new instances.
+    Reload,
     /// A strategy orders as much as its limits allow, whatever is unknown. No fault of anybody, but
     /// chosen like one.
     Greedy,
@@ -75,7 +80,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 24] = [
+    pub const ALL: [(Self, &'static str); 26] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -99,8 +104,16 @@ impl Kind {
         (Self::Keys, "keys"),
         (Self::Operator, "operator"),
         (Self::Untold, "untold"),
+        (Self::False, "false"),
+        (Self::Reload, "reload"),
         (Self::Greedy, "greedy"),
     ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
+        found.map_or("", |(_, name)| name)
+    }
 
     /// The kind with this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -187,6 +200,10 @@ pub struct Faults {
     pub keys_s: u32,
     /// Period of commands of the operator.
     pub operator_s: u32,
+    /// Period of reloads.
+    pub reload_s: u32,
+    /// Answers that are well-formed and false, of those that may be.
+    pub false_ppm: u32,
     /// Account trades are refused.
     pub untold: bool,
 }
@@ -202,23 +219,26 @@ pub struct Mix {
     pub per_second: u32,
     /// How often what goes wrong.
     pub faults: Faults,
+    /// When all is over, the operator has everything closed.
+    pub flattens: bool,
 }
 
 impl Mix {
-    /// The mix of a seed.
-    pub fn draw(seed: u64, choice: &Choice) -> Self {
+    /// The mix of a seed, for so many milliseconds of faults.
+    pub fn draw(seed: u64, choice: &Choice, faults_ms: i64) -> Self {
         let mut random = Random::of(seed, "mix");
         let mut kinds = Random::of(seed, "kinds");
         let untold = choice.takes(Kind::Untold, kinds.chance(150_000));
         let greedy = choice.takes(Kind::Greedy, kinds.chance(200_000));
         let mut terms = terms(seed, &mut random);
-        let mut config = config(&terms, &mut random);
+        let mut config = config(&terms, &mut random, &mut Random::of(seed, "sizes"));
         if greedy {
             terms.strategies.push(greedy_terms(&mut kinds));
             write_greedy(&mut config, &terms.strategies, &mut kinds);
         }
         let per_second = 2 + random.below(4) as u32;
-        let mut faults = faults(&mut random, choice);
+        let mut faults = faults(&mut random, &mut kinds, choice);
+        faults.fit(faults_ms);
         if untold {
             faults.untold = true;
             faults.event_late_ppm = faults.event_late_ppm.max(LATE_UNTOLD_PPM);
@@ -229,6 +249,31 @@ impl Mix {
             config,
             per_second,
             faults,
+            flattens: kinds.chance(300_000),
+        }
+    }
+}
+
+impl Faults {
+    /// In a short life what comes up seldom comes sooner: within twice its length in the mean.
+    fn fit(&mut self, faults_ms: i64) {
+        let most_s = u32::try_from(faults_ms / 500).unwrap_or(u32::MAX).max(10);
+        for period_s in [
+            &mut self.ban_s,
+            &mut self.cut_s,
+            &mut self.half_open_s,
+            &mut self.stall_s,
+            &mut self.crash_s,
+            &mut self.pause_s,
+            &mut self.clock_s,
+            &mut self.skew_s,
+            &mut self.disk_s,
+            &mut self.others_s,
+            &mut self.keys_s,
+            &mut self.operator_s,
+            &mut self.reload_s,
+        ] {
+            *period_s = most_s.min(*period_s);
         }
     }
 }
@@ -245,6 +290,7 @@ fn greedy_terms(random: &mut Random) -> StrategyTerms {
             max_open_orders: random.chance(300_000).then_some(3),
             ..LimitTerms::default()
         },
+        on_fault: "cancel".to_owned(),
     }
 }
 
@@ -293,8 +339,16 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
                     instruments: vec![instrument.clone()],
                     limits: LimitTerms {
                         max_position_notional: own.then(|| most.to_owned()),
-                        ..LimitTerms::default()
+                        max_order_notional: tight.chance(100_000).then(|| "1000".to_owned()),
+                        max_open_orders: few(&mut tight, &[1, 2, 3]),
+                        max_orders_per_minute: few(&mut tight, &[3, 8, 20]),
                     },
+                    on_fault: if module == "ema_cross" {
+                        "flatten"
+                    } else {
+                        "cancel"
+                    }
+                    .to_owned(),
                 });
             }
         }
@@ -303,12 +357,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
     Terms {
         seed,
         strategies,
-        limits: LimitTerms {
-            max_order_notional: Some("5000".to_owned()),
-            max_position_notional: Some("20000".to_owned()),
-            max_open_orders: Some(20),
-            max_orders_per_minute: Some(300),
-        },
+        limits: account_limits(&mut tight),
         instruments,
         countdown_ms,
         renew_ms: countdown_ms / 3,
@@ -325,8 +374,30 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
     }
 }
 
+/// A small number in a fifth of the lives.
+fn few(random: &mut Random, of: &[u32]) -> Option<u32> {
+    let picked = random.pick(of).copied();
+    picked.filter(|_| random.chance(200_000))
+}
+
+/// Wide in some lives; in the others each is one that some strategies together come up against.
+fn account_limits(random: &mut Random) -> LimitTerms {
+    let wide = random.chance(400_000);
+    let mut drawn = |of: [&'static str; 4]| {
+        let picked = random.pick(&of).copied();
+        picked.filter(|_| !wide).or(of.last().copied())
+    };
+    let count = |text: Option<&str>| text.and_then(|text| text.parse().ok());
+    LimitTerms {
+        max_order_notional: drawn(["1000", "5000", "5000", "5000"]).map(str::to_owned),
+        max_position_notional: drawn(["1300", "2500", "4000", "20000"]).map(str::to_owned),
+        max_open_orders: count(drawn(["2", "3", "5", "20"])),
+        max_orders_per_minute: count(drawn(["5", "15", "40", "300"])),
+    }
+}
+
 /// The configuration file of such a life.
-fn config(terms: &Terms, random: &mut Random) -> String {
+fn config(terms: &Terms, random: &mut Random, sizes: &mut Random) -> String {
     let mut text = format!(
         r#"[run]
 mode = "live"
@@ -362,17 +433,16 @@ interval_ms = {reconcile}
     limits(&mut text, &terms.limits);
     for strategy in &terms.strategies {
         // Quantities that round lots of both symbols hold.
-        let qty = if strategy.instruments[0].contains("ETH") {
-            "0.2"
-        } else {
-            "0.01"
+        let large = sizes.chance(250_000);
+        let qty = match (strategy.instruments[0].contains("ETH"), large) {
+            (true, true) => "0.4",
+            (true, false) => "0.2",
+            (false, true) => "0.02",
+            (false, false) => "0.01",
         };
         let maker = strategy.module == "market_maker";
-        let (streams, on_fault) = if maker {
-            ("book", "cancel")
-        } else {
-            ("trade", "flatten")
-        };
+        let streams = if maker { "book" } else { "trade" };
+        let on_fault = &strategy.on_fault;
         // Writing to a string cannot fail.
         let _ = write!(
             text,
@@ -405,6 +475,10 @@ interval_ms = {reconcile}
         };
         text.push_str("\n[strategy.limits]\n");
         limits(&mut text, &strategy.limits);
+        // Some come to lose as much, and are put into quarantine for it.
+        if sizes.chance(100_000) {
+            text.push_str("max_daily_loss = \"2\"\n");
+        }
     }
     text
 }
@@ -430,7 +504,7 @@ fn limits(text: &mut String, limits: &LimitTerms) {
     }
 }
 
-fn faults(random: &mut Random, choice: &Choice) -> Faults {
+fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
     // Drawn whether allowed or not, so that a choice leaves the rest of a seed as it is.
     let mut on = |kind| {
         let drawn = random.chance(500_000);
@@ -441,6 +515,11 @@ fn faults(random: &mut Random, choice: &Choice) -> Faults {
     let share = |drawn: Option<u32>, most: u32| drawn.map_or(0, |d| 500 + d / 100 * most / 10_000);
     let period = |drawn: Option<u32>, least: u32, most: u32| {
         drawn.map_or(0, |d| least + d / 100 * (most - least) / 10_000)
+    };
+    let mut later = |kind| {
+        let drawn = kinds.chance(500_000);
+        let figure = kinds.below(1_000_000);
+        choice.takes(kind, drawn).then_some(figure as u32)
     };
     let slow = on(Kind::Slow);
     let lose = on(Kind::Lose);
@@ -474,6 +553,8 @@ fn faults(random: &mut Random, choice: &Choice) -> Faults {
         others_s: period(on(Kind::Others), 20, 600),
         keys_s: period(on(Kind::Keys), 200, 1_800),
         operator_s: period(on(Kind::Operator), 300, 1_800),
+        reload_s: period(later(Kind::Reload), 120, 1_800),
+        false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }
 }

@@ -47,6 +47,8 @@ pub struct StrategyTerms {
     pub instruments: Vec<String>,
     /// Its own limits.
     pub limits: LimitTerms,
+    /// What follows its fault: `cancel` or `flatten`.
+    pub on_fault: String,
 }
 
 /// Limits; what is not set does not bind.
@@ -71,6 +73,21 @@ pub struct Entry {
     pub at_ns: i64,
     /// What.
     pub seen: Seen,
+}
+
+/// An order as its strategy meant it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntentTerms {
+    /// `surface:SYMBOL`.
+    pub instrument: String,
+    /// `BUY` or `SELL`.
+    pub side: String,
+    /// Quantity.
+    pub qty: Option<String>,
+    /// Limit price; a market order has none.
+    pub price: Option<String>,
+    /// It may only reduce.
+    pub reduce_only: bool,
 }
 
 /// Names one request through its life. A link that doubles a request makes it arrive twice under
@@ -158,12 +175,37 @@ pub enum Seen {
         /// Best ask.
         ask: String,
     },
-    /// A strategy intended an order, which the engine took: the callback has returned.
+    /// A strategy intended an order: its module's callback has returned with it. It is what the
+    /// module answered, read before the engine takes it.
     Intended {
         /// Its life of the process.
         process: u32,
         /// The client order id that it will have.
         client_order_id: String,
+        /// What is wanted.
+        terms: IntentTerms,
+    },
+    /// The runtime told people that it refused what a strategy intended.
+    Refused {
+        /// Whose it was.
+        strategy: String,
+        /// The rule that it broke.
+        rule: String,
+    },
+    /// A command of the operator reached a process that runs.
+    Commanded {
+        /// For this strategy alone.
+        strategy: Option<String>,
+        /// `pause`, `resume`, `halt` or `flatten`.
+        command: String,
+    },
+    /// What is latched for the account, as the file beside the journal has it now: `none`, `paused`
+    /// or `halted`.
+    Latched(String),
+    /// The runtime told people that a strategy is in quarantine.
+    Quarantined {
+        /// Its id.
+        strategy: String,
     },
     /// The disk has made a block durable: nothing but a roll-back takes it away.
     Durable {
@@ -246,6 +288,9 @@ pub enum Seen {
     View(View),
     /// From here on there are no faults.
     FaultsEnded,
+    /// After the faults the operator had everything closed, and the runtime says that it is: the
+    /// venue's whole truth.
+    Flattened(Value),
     /// A fault that happened, in words, for the context of a report alone.
     Fault(String),
 }
@@ -413,6 +458,10 @@ pub struct StrategyView {
     pub fault: Option<String>,
     /// Its positions that are not flat.
     pub positions: Vec<PositionView>,
+    /// What its fills realized in all, before fees.
+    pub realized: String,
+    /// What its fills cost in fees, in all.
+    pub fees: String,
 }
 
 /// Truth and view at rest.

@@ -1,15 +1,16 @@
-//! Exposure is never over a strategy's limits, with every order counted that may be open: computed
-//! from what the venue said of our orders alone, to whomever.
+//! Exposure is never over the limits of a strategy or of the account, with every order counted that
+//! may be open: computed from what the venue said of our orders alone, to whomever.
 //!
 //! Positions that came from elsewhere, or from before a journal was lost, are nobody's, so that a
-//! life whose journal was lost is not judged after that.
+//! life whose journal was lost is not judged after that. Where others trade on the account, what it
+//! holds is not the sum of our orders: its limits are not judged from there on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 
 use super::Check;
-use super::orders::Orders;
+use super::orders::{Orders, Own};
 use super::wire::{self, Asked, Placed};
 use crate::witness::{Entry, LimitTerms, ProcessSeen, Rest, Seen, Terms};
 
@@ -21,9 +22,31 @@ const SLACK: i64 = 5;
 #[derive(Debug)]
 pub struct Exposure {
     limits: BTreeMap<String, LimitTerms>,
+    account: LimitTerms,
     orders: Orders,
+    /// What strategies intended: what the runtime closes by itself is never held back.
+    intended: BTreeSet<String>,
     bids: BTreeMap<String, Decimal>,
+    /// Others trade on the account.
+    mixed: bool,
     lost: bool,
+}
+
+/// Whose limits are judged: a strategy's, or the account's.
+#[derive(Clone, Copy)]
+struct Party<'a> {
+    strategy: Option<&'a str>,
+    limits: &'a LimitTerms,
+}
+
+impl Party<'_> {
+    fn owns(self, strategy: &str) -> bool {
+        self.strategy.is_none_or(|own| own == strategy)
+    }
+
+    fn name(&self) -> &str {
+        self.strategy.unwrap_or("the account")
+    }
 }
 
 /// What the orders of a strategy in an instrument may lead to.
@@ -55,63 +78,106 @@ impl Exposure {
         let limits = terms.strategies.iter();
         Self {
             limits: limits.map(|s| (s.id.clone(), s.limits.clone())).collect(),
+            account: terms.limits.clone(),
             orders: Orders::new(terms),
+            intended: BTreeSet::new(),
             bids: BTreeMap::new(),
+            mixed: false,
             lost: false,
         }
     }
 
-    fn judge(&self, new: &Placed) -> Result<(), String> {
+    fn sent(&self, new: &Placed) -> Result<(), String> {
         let strategy = wire::strategy(&new.id);
-        let Some(limits) = self.limits.get(strategy) else {
+        if let Some(limits) = self.limits.get(strategy) {
+            let strategy = Some(strategy);
+            self.judge(new, Party { strategy, limits })?;
+        }
+        if self.mixed {
             return Ok(());
+        }
+        let account = Party {
+            strategy: None,
+            limits: &self.account,
         };
-        let own = |id: &str| wire::strategy(id) == strategy;
-        let live = self.orders.live().filter(|order| own(&order.placed.id));
-        let open = live.clone().count() + 1;
+        self.judge(new, account)
+    }
+
+    fn judge(&self, new: &Placed, party: Party<'_>) -> Result<(), String> {
+        let (id, limits) = (&new.id, party.limits);
+        let open = self.live(party).count() + 1;
         if let Some(max) = limits.max_open_orders.filter(|max| open > *max as usize) {
             return Err(format!(
-                "{} is sent: {strategy} may have {open} orders open, {max} are allowed",
-                new.id
+                "{id} is sent: {} may have {open} orders open, {max} are allowed",
+                party.name()
             ));
         }
-        let bid = self.bids.get(&new.instrument).copied();
-        let Some(price) = new.price.or(bid) else {
+        let Some(price) = new
+            .price
+            .or_else(|| self.bids.get(&new.instrument).copied())
+        else {
             return Ok(());
         };
-        let over = |qty: Decimal, max: &Option<String>| {
+        let over = |notional: Decimal, max: &Option<String>| {
             let max = max.as_deref().map(wire::decimal);
-            max.is_some_and(|max| qty * price > max * Decimal::new(100 + SLACK, 2))
+            max.is_some_and(|max| notional > max * Decimal::new(100 + SLACK, 2))
         };
-        if over(new.qty, &limits.max_order_notional) {
+        if over(new.qty * price, &limits.max_order_notional) {
             return Err(format!(
-                "{}: {} at {price} is over the limit",
-                new.id, new.qty
+                "{id}: {} at {price} is over the limit of {}",
+                new.qty,
+                party.name()
             ));
         }
-        let mut worst = Worst {
-            position: self.orders.position(strategy, &new.instrument),
-            buys: Decimal::ZERO,
-            sells: Decimal::ZERO,
-        };
-        for order in live.filter(|order| order.placed.instrument == new.instrument) {
-            worst.add(order.placed.buys, order.left());
-        }
+        let mut worst = self.worst(party, &new.instrument);
         let before = worst.qty();
         worst.add(new.buys, new.qty);
-        if worst.qty() > before && over(worst.qty(), &limits.max_position_notional) {
+        let total = worst.qty() * price + self.elsewhere(party, &new.instrument);
+        if worst.qty() > before && over(total, &limits.max_position_notional) {
             return Err(format!(
-                "{} is sent: with position {}, {} to buy and {} to sell, unknown orders included, \
-                 {strategy} may come to {} {} at {price}",
-                new.id,
+                "{id} is sent: with position {}, {} to buy and {} to sell, unknown orders included, \
+                 {} may come to {} {} at {price}, {total} in all",
                 worst.position,
                 worst.buys,
                 worst.sells,
+                party.name(),
                 worst.qty(),
                 new.instrument
             ));
         }
         Ok(())
+    }
+
+    fn live(&self, party: Party<'_>) -> impl Iterator<Item = &Own> {
+        let own = move |order: &&Own| party.owns(wire::strategy(&order.placed.id));
+        self.orders.live().filter(own)
+    }
+
+    fn worst(&self, party: Party<'_>, instrument: &str) -> Worst {
+        let all = self.orders.positions();
+        let held = all.filter(|(who, what, _)| party.owns(who) && *what == instrument);
+        let mut worst = Worst {
+            position: held.map(|(.., qty)| qty).sum(),
+            buys: Decimal::ZERO,
+            sells: Decimal::ZERO,
+        };
+        for order in self.live(party) {
+            if order.placed.instrument == instrument {
+                worst.add(order.placed.buys, order.left());
+            }
+        }
+        worst
+    }
+
+    /// What everything but one instrument may come to, as far as its price was ever seen.
+    fn elsewhere(&self, party: Party<'_>, but: &str) -> Decimal {
+        let others = self
+            .bids
+            .iter()
+            .filter(|(instrument, _)| *instrument != but);
+        others
+            .map(|(instrument, bid)| self.worst(party, instrument).qty() * bid)
+            .sum()
     }
 }
 
@@ -130,10 +196,21 @@ impl Check for Exposure {
             Seen::Process(ProcessSeen::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            Seen::Intended {
+                client_order_id, ..
+            } => {
+                self.intended.insert(client_order_id.clone());
+            }
+            Seen::Act { act, done: true } => {
+                let word = act.get("act").and_then(serde_json::Value::as_str);
+                self.mixed |= matches!(word, Some("place" | "adl" | "liquidate"));
+            }
             Seen::Sent(request) if !self.lost => {
                 if let Asked::Place(orders) = wire::asked(request) {
-                    for placed in orders.iter().filter(|placed| !placed.reduces) {
-                        self.judge(placed)?;
+                    let opens =
+                        |placed: &&Placed| !placed.reduces && self.intended.contains(&placed.id);
+                    for placed in orders.iter().filter(opens) {
+                        self.sent(placed)?;
                     }
                 }
             }
@@ -161,52 +238,122 @@ mod tests {
         Exposure::new(&terms)
     }
 
+    /// The account's limits alone, with a strategy that has none.
+    fn account(limits: LimitTerms) -> Exposure {
+        let mut terms = terms();
+        terms.limits = limits;
+        Exposure::new(&terms)
+    }
+
+    #[test]
+    fn the_account_is_judged_over_all_strategies() {
+        let limits = || LimitTerms {
+            max_position_notional: Some("200".to_owned()),
+            ..LimitTerms::default()
+        };
+        let two = || Log::new().order("mm.a.1").order("ema.a.2");
+        assert_eq!(verdict(account(limits()), &two()), Ok(()));
+        let three = two().order("ema.a.3");
+        assert!(verdict(account(limits()), &three).is_err());
+        let mixed = Log::new().act(serde_json::json!({"act": "place"}));
+        let mixed = mixed.order("mm.a.1").order("ema.a.2").order("ema.a.3");
+        assert_eq!(verdict(account(limits()), &mixed), Ok(()), "others trade");
+    }
+
+    #[test]
+    fn the_account_is_judged_over_all_instruments() {
+        let limits = LimitTerms {
+            max_position_notional: Some("250".to_owned()),
+            ..LimitTerms::default()
+        };
+        let other = [
+            ("symbol", "ETHUSDT".to_owned()),
+            ("newClientOrderId", "mm.a.1".to_owned()),
+            ("side", "BUY".to_owned()),
+            ("quantity", "1".to_owned()),
+            ("price", "90".to_owned()),
+        ];
+        let held = Log::new().top("futures:ETHUSDT", "90");
+        let held = held
+            .intend("mm.a.1")
+            .ask_plain("POST", "/fapi/v1/order", &other);
+        let one = held.order("mm.a.2");
+        assert_eq!(verdict(account(limits.clone()), &one), Ok(()));
+        assert!(verdict(account(limits), &one.order("mm.a.3")).is_err());
+    }
+
+    #[test]
+    fn every_limit_of_the_account_is_judged() {
+        let count = LimitTerms {
+            max_open_orders: Some(1),
+            ..LimitTerms::default()
+        };
+        let size = LimitTerms {
+            max_order_notional: Some("90".to_owned()),
+            ..LimitTerms::default()
+        };
+        let one = || Log::new().order("mm.a.1");
+        assert_eq!(verdict(account(count.clone()), &one()), Ok(()));
+        assert!(verdict(account(count), &one().order_sell("ema.a.2")).is_err());
+        assert!(verdict(account(size), &one()).is_err());
+    }
+
+    #[test]
+    fn what_the_runtime_closes_by_itself_is_not_held_back() {
+        let two = Log::new().order("mm.a.1").order("mm.a.2");
+        let filled = two.order_event("mm.a.1", "FILLED", "1");
+        assert_eq!(
+            verdict(rule(), &filled.place_market("mm.a.3", "BUY")),
+            Ok(())
+        );
+    }
+
     #[test]
     fn orders_up_to_the_limit_are_right() {
         let sound = Log::new()
-            .place("mm.a.1")
-            .place("mm.a.2")
-            .place_sell("mm.a.3");
+            .order("mm.a.1")
+            .order("mm.a.2")
+            .order_sell("mm.a.3");
         assert_eq!(verdict(rule(), &sound), Ok(()));
     }
 
     #[test]
     fn an_order_of_unknown_outcome_counts() {
-        let sent = Log::new().place("mm.a.1").unheard().place("mm.a.2");
-        let broken = sent.place("mm.a.3");
+        let sent = Log::new().order("mm.a.1").unheard().order("mm.a.2");
+        let broken = sent.order("mm.a.3");
         assert!(verdict(rule(), &broken).is_err());
     }
 
     #[test]
     fn an_order_that_ended_counts_no_more() {
-        let ended = Log::new().place("mm.a.1").place("mm.a.2");
-        let sound = ended.order_event("mm.a.1", "CANCELED", "0").place("mm.a.3");
+        let ended = Log::new().order("mm.a.1").order("mm.a.2");
+        let sound = ended.order_event("mm.a.1", "CANCELED", "0").order("mm.a.3");
         assert_eq!(verdict(rule(), &sound), Ok(()));
     }
 
     #[test]
     fn what_was_filled_is_a_position() {
-        let filled = Log::new().place("mm.a.1").place("mm.a.2");
-        let broken = filled.order_event("mm.a.1", "FILLED", "1").place("mm.a.3");
+        let filled = Log::new().order("mm.a.1").order("mm.a.2");
+        let broken = filled.order_event("mm.a.1", "FILLED", "1").order("mm.a.3");
         assert!(verdict(rule(), &broken).is_err());
     }
 
     #[test]
     fn sells_count_as_buys_do() {
         let broken = Log::new()
-            .place_sell("mm.a.1")
-            .place_sell("mm.a.2")
-            .place_sell("mm.a.3");
+            .order_sell("mm.a.1")
+            .order_sell("mm.a.2")
+            .order_sell("mm.a.3");
         assert!(verdict(rule(), &broken).is_err());
     }
 
     #[test]
     fn more_open_orders_than_allowed_are_found() {
         let three = Log::new()
-            .place("mm.a.1")
-            .place_sell("mm.a.2")
-            .place("mm.a.3");
-        let broken = three.place_sell("mm.a.4");
+            .order("mm.a.1")
+            .order_sell("mm.a.2")
+            .order("mm.a.3");
+        let broken = three.order_sell("mm.a.4");
         assert!(verdict(rule(), &broken).is_err());
     }
 
@@ -214,9 +361,9 @@ mod tests {
     fn absence_counts_once_the_order_can_no_longer_arrive() {
         let absent = |wait_ms| {
             let sent = Log::new()
-                .place("mm.a.1")
+                .order("mm.a.1")
                 .unheard()
-                .place("mm.a.2")
+                .order("mm.a.2")
                 .later_ms(wait_ms);
             let asked = sent.ask(
                 "GET",
@@ -225,7 +372,7 @@ mod tests {
             );
             asked
                 .heard(400, &[], r#"{"code":-2013,"msg":""}"#)
-                .place("mm.a.3")
+                .order("mm.a.3")
         };
         assert_eq!(verdict(rule(), &absent(5_000)), Ok(()));
         assert!(verdict(rule(), &absent(4_000)).is_err());

@@ -107,38 +107,51 @@ impl Check for Fills {
 }
 
 impl Fills {
+    /// Learns which orders are ours, and judges nothing.
+    pub fn learn(&mut self, entry: &Entry) {
+        self.orders.see(entry);
+    }
+
     /// What the venue's trades of each strategy's orders sum up to.
-    fn held(&self, truth: &Value) -> BTreeMap<(String, String), Decimal> {
+    pub fn held(&self, truth: &Value) -> BTreeMap<(String, String), Decimal> {
+        let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
+        for (owner, instrument, trade) in self.own_trades(truth) {
+            let qty = wire::number(trade, "qty").unwrap_or_default();
+            let buys = trade.get("side").is_some_and(|side| side == "BUY");
+            *held.entry((owner, instrument)).or_default() += if buys { qty } else { -qty };
+        }
+        held.retain(|_, qty| !qty.is_zero());
+        held
+    }
+
+    /// The venue's trades of our orders: strategy, instrument and trade.
+    pub fn own_trades<'a>(&self, truth: &'a Value) -> Vec<(String, String, &'a Value)> {
         let account = truth.pointer("/accounts/0").unwrap_or(&Value::Null);
         let list = |field: &str| account.get(field).and_then(Value::as_array);
         let place = |record: &Value| {
             let surface = wire::text(record, "surface")?;
-            Some(format!("{surface}:{}", wire::text(record, "symbol")?))
+            let instrument = format!("{surface}:{}", wire::text(record, "symbol")?);
+            Some((instrument, record.get("order_id").and_then(Value::as_i64)?))
         };
         let mut owners = BTreeMap::new();
         for order in list("orders").into_iter().flatten() {
-            let number = order.get("order_id").and_then(Value::as_i64);
             let id = wire::text(order, "client_order_id");
-            if let (Some(place), Some(number), Some(id)) = (place(order), number, id)
+            if let (Some(place), Some(id)) = (place(order), id)
                 && self.orders.get(&id).is_some()
             {
-                owners.insert((place, number), wire::strategy(&id).to_owned());
+                owners.insert(place, wire::strategy(&id).to_owned());
             }
         }
-        let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
-        for trade in list("trades").into_iter().flatten() {
-            let number = trade.get("order_id").and_then(Value::as_i64);
-            let (Some(place), Some(number)) = (place(trade), number) else {
-                continue;
-            };
-            if let Some(owner) = owners.get(&(place.clone(), number)) {
-                let qty = wire::number(trade, "qty").unwrap_or_default();
-                let buys = trade.get("side").is_some_and(|side| side == "BUY");
-                *held.entry((owner.clone(), place)).or_default() += if buys { qty } else { -qty };
-            }
-        }
-        held.retain(|_, qty| !qty.is_zero());
-        held
+        let own = |trade: &'a Value| {
+            let place = place(trade)?;
+            let owner = owners.get(&place)?.clone();
+            Some((owner, place.0, trade))
+        };
+        list("trades")
+            .into_iter()
+            .flatten()
+            .filter_map(own)
+            .collect()
     }
 }
 
@@ -222,12 +235,12 @@ mod tests {
         let view = |qty: &str| View {
             strategies: vec![StrategyView {
                 id: "mm".to_owned(),
-                fault: None,
                 positions: vec![PositionView {
                     instrument: "futures:BTCUSDT".to_owned(),
                     qty: qty.to_owned(),
                     ..PositionView::default()
                 }],
+                ..StrategyView::default()
             }],
             ..View::default()
         };

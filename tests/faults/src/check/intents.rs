@@ -1,22 +1,25 @@
-//! At most one live order per intent: an order that is sent was intended once, under that very id,
-//! by the process that sends it; and the venue took each id at most once. An order that is sent
-//! again because its outcome is unknown has either its old id or one that nobody intended.
+//! At most one live order per intent: an order that is sent was intended once, under that very id
+//! and on those very terms, by the process that sends it; and the venue took each id at most once.
+//! An order that is sent again because its outcome is unknown has either its old id or one that
+//! nobody intended.
 //!
-//! Where an operator or a strategy's fault wants positions closed, the runtime makes market orders
-//! of its own: of those, nothing but their ids is known here.
+//! What no strategy intended is a closing act of the runtime: its own rule is asked
+//! (`closings.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
+use super::closings::Closings;
 use super::wire::{self, Asked, Placed};
-use crate::witness::{Entry, Rest, Seen};
+use crate::witness::{Entry, IntentTerms, Rest, Seen, Terms};
 
 /// The rule.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Intents {
-    /// Intended and not sent yet, by the life of the process that intended it.
-    waiting: BTreeMap<String, u32>,
+    /// Intended and not sent yet, with the life of the process that intended it.
+    waiting: BTreeMap<String, (u32, IntentTerms)>,
     sent: BTreeSet<String>,
+    closings: Closings,
 }
 
 impl Check for Intents {
@@ -29,19 +32,21 @@ impl Check for Intents {
             Seen::Intended {
                 process,
                 client_order_id,
+                terms,
             } => {
-                self.waiting.insert(client_order_id.clone(), *process);
+                let intended = (*process, terms.clone());
+                self.waiting.insert(client_order_id.clone(), intended);
             }
             Seen::Sent(request) => {
-                let Asked::Place(orders) = wire::asked(request) else {
-                    return Ok(());
-                };
-                for placed in orders {
-                    self.sent(&placed, request.process)?;
+                if let Asked::Place(orders) = wire::asked(request) {
+                    for placed in orders {
+                        self.sent(&placed, request.process)?;
+                    }
                 }
             }
             _ => {}
         }
+        self.closings.see(entry);
         Ok(())
     }
 
@@ -57,26 +62,52 @@ impl Check for Intents {
 }
 
 impl Intents {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            sent: BTreeSet::new(),
+            closings: Closings::new(terms),
+        }
+    }
+
     fn sent(&mut self, placed: &Placed, process: u32) -> Result<(), String> {
         let id = &placed.id;
         if !self.sent.insert(id.to_owned()) {
             return Err(format!("{id} is sent a second time"));
         }
-        match self.waiting.remove(id) {
-            Some(intended) if intended == process => Ok(()),
-            Some(intended) => Err(format!(
+        let Some((intended, terms)) = self.waiting.remove(id) else {
+            return self.closings.judge(placed);
+        };
+        if intended != process {
+            return Err(format!(
                 "{id} was intended in life {intended} of the process and is sent in life {process}"
-            )),
-            None if placed.price.is_none() => Ok(()),
-            None => Err(format!("{id} is sent, and no strategy intended it")),
+            ));
         }
+        if !is_as_meant(placed, &terms) {
+            return Err(format!("{terms:?} was intended, and {placed:?} is sent"));
+        }
+        Ok(())
     }
+}
+
+fn is_as_meant(placed: &Placed, terms: &IntentTerms) -> bool {
+    let number = |text: &Option<String>| text.as_deref().map(wire::decimal);
+    placed.instrument == terms.instrument
+        && placed.buys == (terms.side == "BUY")
+        && placed.qty == number(&terms.qty).unwrap_or_default()
+        && placed.price == number(&terms.price)
+        && placed.reduces == terms.reduce_only
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::log::{Log, verdict};
+    use crate::check::log::{Log, terms, verdict};
+
+    fn rule() -> Intents {
+        Intents::new(&terms())
+    }
 
     #[test]
     fn each_intent_is_sent_once() {
@@ -85,24 +116,40 @@ mod tests {
             .place("mm.a.1")
             .intend("mm.a.2")
             .place("mm.a.2");
-        assert_eq!(verdict(Intents::default(), &sound), Ok(()));
+        assert_eq!(verdict(rule(), &sound), Ok(()));
     }
 
     #[test]
     fn an_order_that_nobody_intended_is_found() {
         let broken = Log::new().intend("mm.a.1").place("mm.a.1").place("mm.a.2");
-        assert!(verdict(Intents::default(), &broken).is_err());
+        assert!(verdict(rule(), &broken).is_err());
+    }
+
+    #[test]
+    fn a_market_order_that_is_sent_again_under_another_id_is_found() {
+        let meant = Log::new().intend_order("mm.a.1", "BUY", None, false);
+        let sent = meant.place_market("mm.a.1", "BUY").unheard();
+        assert_eq!(verdict(rule(), &sent), Ok(()));
+        assert!(verdict(rule(), &sent.place_market("mm.a.2", "BUY")).is_err());
     }
 
     #[test]
     fn an_order_that_is_sent_again_is_found() {
         let broken = Log::new().intend("mm.a.1").place("mm.a.1").place("mm.a.1");
-        assert!(verdict(Intents::default(), &broken).is_err());
+        assert!(verdict(rule(), &broken).is_err());
+    }
+
+    #[test]
+    fn other_terms_than_were_meant_are_found() {
+        let broken = Log::new().intend("mm.a.1").place_sell("mm.a.1");
+        assert!(verdict(rule(), &broken).is_err());
+        let broken = Log::new().intend("mm.a.1").place_market("mm.a.1", "BUY");
+        assert!(verdict(rule(), &broken).is_err());
     }
 
     #[test]
     fn an_intent_of_a_life_that_ended_is_not_sent_any_more() {
         let broken = Log::new().intend("mm.a.1").start().place("mm.a.1");
-        assert!(verdict(Intents::default(), &broken).is_err());
+        assert!(verdict(rule(), &broken).is_err());
     }
 }

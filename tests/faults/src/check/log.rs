@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::Check;
 use crate::witness::{
-    Answer, Entry, LimitTerms, ProcessSeen, Request, Rest, Seen, StrategyTerms, Terms, View,
+    Answer, Entry, IntentTerms, LimitTerms, ProcessSeen, Request, Rest, Seen, StrategyTerms, Terms,
+    View,
 };
 
 /// A strategy `mm` on one futures symbol.
@@ -18,6 +19,7 @@ pub fn terms() -> Terms {
             module: "market_maker".to_owned(),
             instruments: instruments.clone(),
             limits: LimitTerms::default(),
+            on_fault: "cancel".to_owned(),
         }],
         limits: LimitTerms::default(),
         instruments,
@@ -133,11 +135,63 @@ impl Log {
         })
     }
 
+    /// An order to buy 1 at 100 is intended.
     pub fn intend(self, id: &str) -> Self {
+        self.intend_order(id, "BUY", Some("100"), false)
+    }
+
+    /// An order of 1 is intended: a market order where it has no price.
+    pub fn intend_order(self, id: &str, side: &str, price: Option<&str>, reduces: bool) -> Self {
         let process = self.process;
         self.with(Seen::Intended {
             process,
             client_order_id: id.to_owned(),
+            terms: IntentTerms {
+                instrument: "futures:BTCUSDT".to_owned(),
+                side: side.to_owned(),
+                qty: Some("1".to_owned()),
+                price: price.map(str::to_owned),
+                reduce_only: reduces,
+            },
+        })
+    }
+
+    /// A command of the operator, for one strategy or for all.
+    pub fn command(self, command: &str, strategy: Option<&str>) -> Self {
+        self.with(Seen::Commanded {
+            strategy: strategy.map(str::to_owned),
+            command: command.to_owned(),
+        })
+    }
+
+    /// What the file beside the journal has latched.
+    pub fn latched(self, latch: &str) -> Self {
+        self.with(Seen::Latched(latch.to_owned()))
+    }
+
+    /// A strategy is put into quarantine.
+    pub fn quarantined(self, strategy: &str) -> Self {
+        self.with(Seen::Quarantined {
+            strategy: strategy.to_owned(),
+        })
+    }
+
+    /// The runtime says that everything is closed.
+    pub fn flattened(self, truth: Value) -> Self {
+        self.with(Seen::Flattened(truth))
+    }
+
+    /// Something that somebody else did, and was able to.
+    pub fn act(self, act: Value) -> Self {
+        self.with(Seen::Act { act, done: true })
+    }
+
+    /// The public top.
+    pub fn top(self, instrument: &str, bid: &str) -> Self {
+        self.with(Seen::Top {
+            instrument: instrument.to_owned(),
+            bid: bid.to_owned(),
+            ask: bid.to_owned(),
         })
     }
 
@@ -212,15 +266,17 @@ impl Log {
     }
 
     /// A request to futures, which arrives.
-    pub fn ask(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
-        self.requests += 1;
-        let mut all = vec![("symbol".to_owned(), "BTCUSDT".to_owned())];
+    pub fn ask(self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
+        let mut all = vec![("symbol", "BTCUSDT".to_owned())];
         all.retain(|_| !path.ends_with("/openOrders"));
-        all.extend(
-            params
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.clone())),
-        );
+        all.extend_from_slice(params);
+        self.ask_plain(method, path, &all)
+    }
+
+    /// A request with these parameters alone.
+    pub fn ask_plain(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
+        self.requests += 1;
+        let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
         let request = Request {
             id: self.requests,
             process: self.process,
@@ -228,7 +284,7 @@ impl Log {
             route: path.to_owned(),
             method: method.to_owned(),
             path: path.to_owned(),
-            params: all,
+            params: params.iter().map(owned).collect(),
         };
         let id = request.id;
         self.with(Seen::Sent(request.clone())).with(Seen::Arrived {
@@ -267,22 +323,43 @@ impl Log {
         })
     }
 
+    /// An order to buy 1 at 100 that is intended and sent.
+    pub fn order(self, id: &str) -> Self {
+        self.intend(id).place(id)
+    }
+
+    /// An order to sell 1 at 100 that is intended and sent.
+    pub fn order_sell(self, id: &str) -> Self {
+        self.intend_order(id, "SELL", Some("100"), false)
+            .place_sell(id)
+    }
+
     /// An order to buy 1 at 100.
     pub fn place(self, id: &str) -> Self {
-        self.order(id, "BUY", false)
+        self.send(id, "BUY", false)
     }
 
     /// An order to sell 1 at 100.
     pub fn place_sell(self, id: &str) -> Self {
-        self.order(id, "SELL", false)
+        self.send(id, "SELL", false)
     }
 
     /// An order to sell 1 at 100 that only reduces.
     pub fn place_reducing(self, id: &str) -> Self {
-        self.order(id, "SELL", true)
+        self.send(id, "SELL", true)
     }
 
-    fn order(self, id: &str, side: &str, reduces: bool) -> Self {
+    /// A market order of 1.
+    pub fn place_market(self, id: &str, side: &str) -> Self {
+        let params = [
+            ("newClientOrderId", id.to_owned()),
+            ("side", side.to_owned()),
+            ("quantity", "1".to_owned()),
+        ];
+        self.ask("POST", "/fapi/v1/order", &params)
+    }
+
+    fn send(self, id: &str, side: &str, reduces: bool) -> Self {
         let params = [
             ("newClientOrderId", id.to_owned()),
             ("side", side.to_owned()),

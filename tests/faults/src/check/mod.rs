@@ -8,14 +8,18 @@ mod adjustments;
 mod armed;
 mod bans;
 mod blind;
+mod closings;
 mod durable;
 mod exposure;
 mod fees;
 mod fills;
 mod ids;
 mod intents;
+mod latches;
+mod ledgers;
 mod orders;
 mod others;
+mod rates;
 mod renewals;
 mod state;
 mod wire;
@@ -46,11 +50,14 @@ pub trait Check {
 /// All rules, for a life on these terms.
 pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
     vec![
-        Box::new(intents::Intents::default()),
+        Box::new(intents::Intents::new(terms)),
         Box::new(fills::Fills::new(terms)),
         Box::new(fees::Fees::default()),
         Box::new(state::State::new(terms)),
+        Box::new(ledgers::Ledgers::new(terms)),
         Box::new(exposure::Exposure::new(terms)),
+        Box::new(rates::Rates::new(terms)),
+        Box::new(latches::Latches::new(terms)),
         Box::new(armed::Armed::new(terms)),
         Box::new(renewals::Renewals::new(terms)),
         Box::new(blind::Blind::default()),

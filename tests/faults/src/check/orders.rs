@@ -151,6 +151,12 @@ impl Orders {
         self.positions.get(&key).copied().unwrap_or_default()
     }
 
+    /// The same of every strategy, by strategy and instrument.
+    pub fn positions(&self) -> impl Iterator<Item = (&str, &str, Decimal)> {
+        let all = self.positions.iter();
+        all.map(|((strategy, instrument), qty)| (strategy.as_str(), instrument.as_str(), *qty))
+    }
+
     fn insert(&mut self, placed: Placed, sent_ns: i64) {
         if self.get(&placed.id).is_some() {
             return;

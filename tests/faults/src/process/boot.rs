@@ -17,6 +17,7 @@ use windvane_venue::route;
 use windvane_venue::speak::FuturesAccount;
 use windvane_venue::wire::Parameters;
 
+use super::overheard::Overheard;
 use super::pulse::{self, Module, Pulse};
 use super::streams::Stream;
 use super::{CLOCK_EVERY_NS, Given, MS, Out, Process, Purpose, StreamKey, venue_surface};
@@ -256,7 +257,11 @@ impl Process {
         self.outs
             .push_back(Out::Begin(head.to_bytes(), engine.chain()));
         let base_ns = (self.set_us * 1_000).max(engine.now().0);
-        let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
+        let mut driver = Driver::new(
+            engine,
+            Overheard::new(LiveGuests::new(guests, &states)),
+            true,
+        );
         let started = driver.start(Time(base_ns), &states);
         started.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
         if let Some(command) = to_latch(given.latch, driver.engine().latch()) {

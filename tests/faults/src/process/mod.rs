@@ -6,6 +6,7 @@
 mod boot;
 mod carry;
 mod notices;
+mod overheard;
 mod pulse;
 mod streams;
 
@@ -20,7 +21,7 @@ use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
-use windvane_engine::{ClientOrderId, Input, InstrumentId, Request, Surface};
+use windvane_engine::{ClientOrderId, Input, InstrumentId, Request, StrategyId, Surface};
 use windvane_venue::route::{self, Route};
 use windvane_venue::wire::Parameters;
 
@@ -86,8 +87,10 @@ pub enum In {
     Healthy,
     /// The disk refused.
     Failed,
-    /// A command of the operator.
-    Command(Command),
+    /// A command of the operator, for all or for one strategy.
+    Command(Command, Option<StrategyId>),
+    /// The configuration and the modules are read again: every strategy gets a new instance.
+    Reload,
     /// The time that it asked for has come.
     Wake,
 }
@@ -227,9 +230,10 @@ impl Process {
             In::Stalled => self.with_pulse(|pulse, now, outs| pulse.journal(now, false, outs)),
             In::Healthy => self.with_pulse(|pulse, now, outs| pulse.journal(now, true, outs)),
             In::Failed => self.with_pulse(Pulse::journal_failed),
-            In::Command(command) => self.with_pulse(|pulse, now, outs| {
-                pulse.handle(now, Input::Command(command), outs);
-            }),
+            In::Command(command, whom) => {
+                self.with_pulse(|pulse, now, outs| pulse.command(now, command, whom, outs));
+            }
+            In::Reload => self.with_pulse(Pulse::reload),
             In::Wake => {}
         }
         self.keep_time();

@@ -2,9 +2,32 @@
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::holding::Ledger;
-use windvane_engine::{Engine, Instrument, InstrumentId, Notice, StrategyId};
+use windvane_engine::ids::StrategyName;
+use windvane_engine::{ClientOrderId, Engine, Instrument, InstrumentId, Notice, StrategyId};
 
-use crate::witness::{BalanceView, OrderView, PositionView, Seen, StrategyView, View};
+use super::overheard::Heard;
+use crate::witness::{BalanceView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View};
+
+/// The entry of an order that a strategy answered.
+pub fn intended(engine: &Engine, life: u32, heard: &Heard) -> Option<Seen> {
+    let (strategy, order, terms) = heard;
+    let instrument = engine.instrument(terms.instrument)?;
+    let name = StrategyName::new(engine.strategy_name(*strategy)?).ok()?;
+    let id = ClientOrderId::own(&name, engine.epoch(), *order);
+    let price = terms.price.map(|price| instrument.price(price.0));
+    let qty = terms.qty.map(|qty| instrument.qty(qty.0));
+    Some(Seen::Intended {
+        process: life,
+        client_order_id: id.as_str().to_owned(),
+        terms: IntentTerms {
+            instrument: instrument.name(),
+            side: terms.side.as_str().to_owned(),
+            qty: qty.map(|qty| qty.to_string()),
+            price: price.map(|price| price.to_string()),
+            reduce_only: terms.reduce_only,
+        },
+    })
+}
 
 /// The entry of a notice, where it has one.
 pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
@@ -40,6 +63,17 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                 realized: realized_pnl.to_decimal().to_string(),
             })
         }
+        Notice::Rejected {
+            strategy,
+            rejection,
+            ..
+        } => Some(Seen::Refused {
+            strategy: engine.strategy_name(*strategy)?.to_owned(),
+            rule: rejection.to_string(),
+        }),
+        Notice::Quarantined { strategy, .. } => Some(Seen::Quarantined {
+            strategy: engine.strategy_name(*strategy)?.to_owned(),
+        }),
         Notice::Adjusted { adjustment, .. } => {
             let (kind, of, from, to) = match adjustment {
                 Adjustment::Balance {
@@ -116,6 +150,11 @@ pub fn view(engine: &Engine) -> View {
                     id: engine.strategy_name(id).unwrap_or_default().to_owned(),
                     fault: engine.fault(id).map(|fault| fault.as_str().to_owned()),
                     positions: positions(engine, ledger),
+                    realized: ledger
+                        .total(|held| held.realized_pnl)
+                        .to_decimal()
+                        .to_string(),
+                    fees: ledger.total(|held| held.fees).to_decimal().to_string(),
                 }
             })
             .collect(),

@@ -4,20 +4,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use windvane::live::guests::LiveGuests;
 use windvane::live::head::{Head, SavedStrategy};
 use windvane::strategies::Made;
-use windvane_driver::{Action, Driver};
+use windvane_driver::{Action, Driver, Guests as _};
 use windvane_engine::engine::Latch;
+use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
 use windvane_engine::{
-    Amount, AssetId, Engine, Input, InstrumentId, MarketEvent, Notice, Request, Surface, Time,
-    UserEvent,
+    Amount, AssetId, Engine, Input, InstrumentId, MarketEvent, Notice, Request, StrategyId,
+    Surface, Time, UserEvent,
 };
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
 use windvane_venue::{BookLevels, Frame, market_stream, user_stream};
 
+use super::overheard::Overheard;
 use super::{Out, notices};
 use crate::witness::Seen;
 
@@ -47,7 +48,7 @@ pub enum Wish {
 /// A run.
 pub struct Pulse {
     life: u32,
-    driver: Driver<LiveGuests>,
+    driver: Driver<Overheard>,
     reader: MarketReader,
     speaker: Speaker,
     modules: Vec<Module>,
@@ -71,7 +72,7 @@ impl Pulse {
     /// A run whose strategies were started, and that was told to begin.
     pub fn new(
         life: u32,
-        driver: Driver<LiveGuests>,
+        driver: Driver<Overheard>,
         speaker: Speaker,
         modules: Vec<Module>,
         latched: Latch,
@@ -117,8 +118,49 @@ impl Pulse {
         self.act(outs);
     }
 
+    /// The operator commands.
+    pub fn command(
+        &mut self,
+        now_ns: i64,
+        command: Command,
+        whom: Option<StrategyId>,
+        outs: &mut VecDeque<Out>,
+    ) {
+        let strategy = whom.and_then(|id| self.engine().strategy_name(id).map(str::to_owned));
+        outs.push_back(Out::Seen(Seen::Commanded {
+            strategy,
+            command: format!("{command:?}").to_lowercase(),
+        }));
+        let input = match whom {
+            Some(strategy) => Input::Steer { strategy, command },
+            None => Input::Command(command),
+        };
+        self.handle(now_ns, input, outs);
+    }
+
+    /// Every strategy gets a new instance of its module with the state of the old one, as in
+    /// `node/src/live/reload`; one in quarantine keeps its own.
+    pub fn reload(&mut self, now_ns: i64, outs: &mut VecDeque<Out>) {
+        let now = self.time(now_ns);
+        for place in 0..self.driver.guests().count() {
+            let strategy = StrategyId(place as u16);
+            if self.engine().fault(strategy).is_some() {
+                continue;
+            }
+            let state = self.driver.guests_mut().save(strategy);
+            if let Err(reason) = self.driver.renew(now, strategy, state.as_deref(), false) {
+                outs.push_back(Out::Seen(Seen::Fault(format!("a reload fails: {reason}"))));
+            }
+            self.act(outs);
+        }
+    }
+
     /// Does what follows from the last input.
     pub fn act(&mut self, outs: &mut VecDeque<Out>) {
+        for heard in self.driver.guests_mut().take() {
+            let seen = notices::intended(self.driver.engine(), self.life, &heard);
+            outs.extend(seen.map(Out::Seen));
+        }
         let (mut filled, mut adjusted, mut others) = (false, false, false);
         while let Some(action) = self.driver.poll() {
             match action {

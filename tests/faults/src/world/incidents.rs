@@ -2,10 +2,12 @@
 //! others who act. Each kind comes again and again, as often as the seed drew.
 
 use serde_json::{Value, json};
+use windvane_engine::StrategyId;
 use windvane_engine::input::Command;
 
 use super::net::{PUBLIC, REST, USER};
 use super::{Event, MS, S, Standing, World};
+use crate::mix::Kind;
 use crate::process::In;
 use crate::witness::{ProcessSeen, Seen};
 
@@ -36,12 +38,14 @@ pub enum Incident {
     Keys,
     /// The operator commands.
     Operator,
-    /// The operator lets it go on.
-    GoOn,
+    /// The operator lets it go on: all, or one strategy.
+    GoOn(Option<StrategyId>),
+    /// The operator reloads.
+    Reload,
 }
 
 impl Incident {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -54,6 +58,7 @@ impl Incident {
         Self::Others,
         Self::Keys,
         Self::Operator,
+        Self::Reload,
     ];
 }
 
@@ -80,7 +85,8 @@ impl World {
             Incident::Others => faults.others_s,
             Incident::Keys => faults.keys_s,
             Incident::Operator => faults.operator_s,
-            Incident::GoOn => 0,
+            Incident::Reload => faults.reload_s,
+            Incident::GoOn(_) => 0,
         };
         if mean_s > 0 {
             let at_ns = self.now_ns + self.chance.wait_ns(mean_s);
@@ -107,31 +113,44 @@ impl World {
             Incident::Skew => {
                 let ms = self.chance.between(-4_000, 4_000);
                 let for_ms = self.chance.between(1_000, 90_000);
+                self.count(Kind::Skew);
                 self.switch(&json!({"fault": "skew", "ms": ms, "for_ms": for_ms}));
             }
             Incident::Disk => self.disk_trouble(),
             Incident::Others => self.others(),
             Incident::Keys => {
                 let silent = self.chance.chance(500_000);
+                self.count(Kind::Keys);
                 self.act(&json!({"act": "expire_listen_key", "silent": silent}));
             }
             Incident::Operator => {
-                let commands = [Command::Pause, Command::Halt, Command::Flatten];
-                let command = self
-                    .chance
-                    .pick(&commands)
-                    .copied()
-                    .unwrap_or(Command::Pause);
-                self.tell(format!("the operator: {command:?}"));
-                self.deliver(self.life, In::Command(command));
-                let at_ns = self.now_ns + self.chance.between(S, 60 * S);
-                self.queue.put(at_ns, Event::Incident(Incident::GoOn));
+                self.operator();
             }
-            Incident::GoOn => {
+            Incident::GoOn(whom) => {
                 self.tell("the operator: resume".to_owned());
-                self.deliver(self.life, In::Command(Command::Resume));
+                self.deliver(self.life, In::Command(Command::Resume, whom));
+            }
+            Incident::Reload => {
+                self.tell("the operator: reload".to_owned());
+                self.count(Kind::Reload);
+                self.deliver(self.life, In::Reload);
             }
         }
+    }
+
+    /// The operator commands all, or one strategy, and lets it go on after a while.
+    fn operator(&mut self) {
+        let commands = [Command::Pause, Command::Halt, Command::Flatten];
+        let command = self.chance.pick(&commands).copied();
+        let command = command.unwrap_or(Command::Pause);
+        let one = self.chance.below(self.setup.strategies.len() as u64);
+        let one = StrategyId(one as u16);
+        let whom = self.chance.chance(400_000).then_some(one);
+        self.tell(format!("the operator: {command:?} {whom:?}"));
+        self.count(Kind::Operator);
+        self.deliver(self.life, In::Command(command, whom));
+        let at_ns = self.now_ns + self.chance.between(S, 60 * S);
+        self.queue.put(at_ns, Event::Incident(Incident::GoOn(whom)));
     }
 
     fn tell(&mut self, words: String) {
@@ -146,6 +165,7 @@ impl World {
 
     fn cut(&mut self) {
         let Some(name) = self.a_link() else { return };
+        self.count(Kind::Cut);
         self.tell(format!("stream {name:x} is cut"));
         self.venue.hang_up(name);
         self.ended(name);
@@ -153,6 +173,7 @@ impl World {
 
     fn half_open(&mut self) {
         let Some(name) = self.a_link() else { return };
+        self.count(Kind::HalfOpen);
         self.tell(format!("stream {name:x} dies"));
         if let Some(link) = self.links.get_mut(&name) {
             link.dead = true;
@@ -165,6 +186,7 @@ impl World {
             if self.chance.chance(500_000) {
                 let jitter_ns = self.chance.between(0, 2 * S);
                 self.stalls[channel] = (self.now_ns + for_ms * MS, jitter_ns);
+                self.count(Kind::Stall);
                 self.tell(format!("channel {channel} stalls for {for_ms} ms"));
             }
         }
@@ -180,12 +202,14 @@ impl World {
                 json!({"fault": "ban", "status": 429, "route": "futures.new_order", "for_ms": for_ms})
             }
         };
+        self.count(Kind::Ban);
         self.switch(&switch);
     }
 
     /// The venue refuses to tell account trades, for the whole of a life.
     pub(super) fn leave_untold(&mut self) {
         if self.mix.faults.untold {
+            self.count(Kind::Untold);
             self.switch(&json!({"fault": "refuse", "route": "futures.user_trades", "code": -1130}));
         }
     }
@@ -202,6 +226,7 @@ impl World {
             return;
         }
         self.standing = Standing::Paused;
+        self.count(Kind::Pause);
         let process = self.life;
         self.see(Seen::Process(ProcessSeen::Paused { process }));
         let for_ms = self.chance.between(100, 60_000);
@@ -217,10 +242,12 @@ impl World {
         };
         let by_ns = self.chance.between(-most_s * S, most_s * S);
         self.wall_offset_ns += by_ns;
+        self.count(Kind::Clock);
         self.tell(format!("the wall clock jumps by {} ms", by_ns / MS));
     }
 
     fn disk_trouble(&mut self) {
+        self.count(Kind::Disk);
         if self.chance.chance(250_000) {
             self.tell("the disk fails".to_owned());
             self.disk.failed = true;
@@ -259,7 +286,7 @@ impl World {
             "SELL"
         };
         let qty = format!("0.00{}", self.chance.between(1, 9));
-        let act = match self.chance.below(8) {
+        let act = match self.chance.below(9) {
             0 | 1 => {
                 json!({"act": "place", "symbol": symbol, "side": side, "type": "MARKET", "quantity": qty})
             }
@@ -275,10 +302,12 @@ impl World {
             4 => json!({"act": "transfer", "from": "spot", "asset": "USDT", "amount": "12.5"}),
             5 => json!({"act": "adl", "symbol": symbol, "quantity": qty}),
             6 => return self.someone_fills(),
+            7 => json!({"act": "liquidate", "symbol": symbol}),
             _ => {
                 json!({"act": "deposit", "surface": "futures", "asset": "USDT", "amount": "7", "cause": "ADMIN_DEPOSIT"})
             }
         };
+        self.count(Kind::Others);
         self.act(&act);
     }
 
@@ -296,6 +325,7 @@ impl World {
         } else if self.chance.chance(500_000) {
             act["quantity"] = json!("0.002");
         }
+        self.count(Kind::Others);
         self.act(&act);
     }
 
@@ -320,7 +350,7 @@ impl World {
             self.resume(self.life);
         }
         self.start();
-        self.deliver(self.life, In::Command(Command::Resume));
+        self.deliver(self.life, In::Command(Command::Resume, None));
         self.queue.put(self.now_ns + S, Event::LookForRest);
     }
 }

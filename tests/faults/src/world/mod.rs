@@ -18,10 +18,11 @@ use windvane_engine::{ClientOrderId, Input, Intent};
 use crate::disk::{Damage, Disk, Written};
 use crate::life::Options;
 use crate::log::Log;
-use crate::mix::Mix;
+use crate::mix::{Kind, Mix};
 use crate::process::{Given, In, Out, Process, Setup, StreamKey};
 use crate::queue::Queue;
 use crate::random::Random;
+use crate::tally;
 use crate::venue::{LinkName, Venue};
 use crate::witness::{ProcessSeen, Seen};
 
@@ -44,6 +45,8 @@ const SAMPLE_NS: i64 = 60 * S;
 pub const STARTS: &str = "a process starts and goes on";
 /// Another.
 pub const CONVERGES: &str = "everything converges after the faults";
+/// Another: after the faults, what the operator wants closed is closed in time.
+pub const CLOSES: &str = "flatten comes to an end";
 
 /// What is going to happen.
 #[derive(Debug)]
@@ -78,6 +81,8 @@ pub enum Event {
     FaultsEnd,
     /// Whether everything is at rest is looked at.
     LookForRest,
+    /// Whether everything is closed is looked at.
+    LookForFlat,
 }
 
 /// How the process stands.
@@ -124,9 +129,11 @@ pub struct World {
     intended: BTreeMap<u64, Vec<String>>,
     faults_on: bool,
     faults_ended_ns: i64,
+    /// Since when the operator has everything closed.
+    flattened_ns: Option<i64>,
+    /// What the account's routes answered last, and whether that was false.
+    told: BTreeMap<String, (String, bool)>,
     done: bool,
-    /// Kills so far.
-    pub crashes: u32,
 }
 
 impl World {
@@ -162,8 +169,9 @@ impl World {
             intended: BTreeMap::new(),
             faults_on: true,
             faults_ended_ns: i64::MAX,
+            flattened_ns: None,
+            told: BTreeMap::new(),
             done: false,
-            crashes: 0,
             mix,
         };
         world.queue.put(BORN_NS + VENUE_TICK_NS, Event::Venue);
@@ -228,7 +236,12 @@ impl World {
             }
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
+            Event::LookForFlat => self.look_for_flat(),
         }
+    }
+
+    fn count(&mut self, kind: Kind) {
+        self.log.count(kind.name());
     }
 
     fn see(&mut self, seen: Seen) {
@@ -356,7 +369,10 @@ impl World {
                     self.disk_is_given();
                 }
             }
-            Out::Latch(latch) => self.disk.latch = latch,
+            Out::Latch(latch) => {
+                self.disk.latch = latch;
+                self.see(Seen::Latched(format!("{latch:?}").to_lowercase()));
+            }
             Out::Seen(seen) => self.see(seen),
         }
     }
@@ -364,7 +380,7 @@ impl World {
     /// Kills the process: nothing of it is left but what the disk has.
     fn crash(&mut self) {
         self.crash_after = None;
-        self.crashes += 1;
+        self.count(Kind::Crash);
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
@@ -374,8 +390,10 @@ impl World {
         self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
         let faults = &self.mix.faults;
         let damage = if self.chance.chance(faults.rolled_back_ppm) {
+            self.log.count(tally::ROLLED_BACK);
             Damage::RolledBack
         } else if self.chance.chance(faults.torn_ppm) {
+            self.log.count(tally::TORN);
             Damage::Torn
         } else {
             Damage::None
@@ -413,12 +431,6 @@ impl World {
 impl World {
     fn append(&mut self, block: Block) {
         let ids = intents(&block, &self.setup.config.strategies, self.disk.epoch);
-        for id in &ids {
-            self.see(Seen::Intended {
-                process: self.life,
-                client_order_id: id.clone(),
-            });
-        }
         if !ids.is_empty() {
             self.intended.insert(block.last_record, ids);
         }

@@ -4,11 +4,13 @@
 //! overtake each other. Requests that place orders are never doubled: no proxy may repeat a POST,
 //! and a venue of these documents takes a client order id again once its order has ended.
 
+use serde_json::Value;
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
 
 use super::{Event, MS, S, World};
 use crate::client::Wire;
+use crate::mix::Kind;
 use crate::process::{In, StreamKey, venue_surface};
 use crate::venue::LinkName;
 use crate::witness::{Answer, Request, Seen};
@@ -19,6 +21,9 @@ pub const REST: usize = 0;
 pub const USER: usize = 1;
 /// Public streams.
 pub const PUBLIC: usize = 2;
+
+/// Routes whose answers may be false: the list of open orders, and what the account has.
+const FALSE_ROUTES: [&str; 2] = ["futures.open_orders", "futures.account"];
 
 /// A request on its way.
 #[derive(Debug)]
@@ -76,8 +81,10 @@ impl World {
     fn way_ns(&mut self) -> i64 {
         let usual = self.net.between(MS / 2, 5 * MS);
         let faults = &self.mix.faults;
+        let slow_ms = faults.slow_ms;
         if self.faults_on && self.net.chance(faults.slow_ppm) {
-            return usual + self.net.between(0, faults.slow_ms * MS);
+            self.count(Kind::Slow);
+            return usual + self.net.between(0, slow_ms * MS);
         }
         usual
     }
@@ -99,13 +106,17 @@ impl World {
         until_ns + later_ns
     }
 
-    fn draw(&mut self, ppm: impl Fn(&crate::mix::Faults) -> u32) -> bool {
+    fn draw(&mut self, kind: Kind, ppm: impl Fn(&crate::mix::Faults) -> u32) -> bool {
         let ppm = if self.faults_on {
             ppm(&self.mix.faults)
         } else {
             0
         };
-        self.net.chance(ppm)
+        let drawn = self.net.chance(ppm);
+        if drawn {
+            self.count(kind);
+        }
+        drawn
     }
 }
 
@@ -122,7 +133,7 @@ impl World {
                 .effect(part.as_deref().unwrap_or_default().as_bytes());
         }
         self.see(Seen::Sent(what.clone()));
-        if self.draw(|faults| faults.lose_request_ppm) {
+        if self.draw(Kind::Lose, |faults| faults.lose_request_ppm) {
             if self.net.chance(500_000) {
                 let at_ns = self.arrival_ns(REST);
                 let cut = In::Answer(wire.id, None);
@@ -132,7 +143,7 @@ impl World {
         }
         let fate = self.fate();
         let doubles = !matches!(wire.route.name, "spot.new_order" | "futures.new_order");
-        let doubled = doubles && self.draw(|faults| faults.double_ppm);
+        let doubled = doubles && self.draw(Kind::Double, |faults| faults.double_ppm);
         let mut flight = Flight {
             life: self.life,
             what,
@@ -158,14 +169,14 @@ impl World {
     }
 
     fn fate(&mut self) -> Fate {
-        if self.draw(|faults| faults.lose_answer_ppm) {
+        if self.draw(Kind::Lose, |faults| faults.lose_answer_ppm) {
             return if self.net.chance(500_000) {
                 Fate::Cut
             } else {
                 Fate::Silent
             };
         }
-        if self.draw(|faults| faults.unknown_ppm) {
+        if self.draw(Kind::Unknown, |faults| faults.unknown_ppm) {
             let acts = self.net.chance(500_000);
             let answers = [
                 (503, r#"{"code":-1000,"msg":"Unknown error."}"#),
@@ -183,7 +194,7 @@ impl World {
             let answer = spoilt(status, body);
             return Fate::Instead { acts, answer };
         }
-        if self.draw(|faults| faults.spoil_ppm) {
+        if self.draw(Kind::Spoil, |faults| faults.spoil_ppm) {
             let acts = self.net.chance(500_000);
             let html = "<!DOCTYPE html><html><body><h1>Bad gateway</h1></body></html>";
             return match self.net.below(4) {
@@ -205,9 +216,45 @@ impl World {
         Fate::AsIs
     }
 
+    /// What a cache that lags, or a list that is cut short, would answer: well-formed and false,
+    /// and of an account never twice in a row.
+    fn falsify(&mut self, route: &str, answer: &mut Answer) {
+        if answer.status != 200 || !FALSE_ROUTES.contains(&route) {
+            return;
+        }
+        if route == FALSE_ROUTES[0] {
+            let Some(Value::Array(mut list)) = answer.json() else {
+                return;
+            };
+            if list.is_empty() || !self.draw(Kind::False, |faults| faults.false_ppm) {
+                return;
+            }
+            let place = self.net.below(list.len() as u64) as usize;
+            if self.net.chance(500_000) {
+                list.clear();
+            } else {
+                list.remove(place);
+            }
+            answer.body = Value::Array(list).to_string();
+            return;
+        }
+        let before = self.told.get(route).cloned();
+        let before = before.filter(|(text, was_false)| !was_false && *text != answer.body);
+        let mut is_false = false;
+        if let Some((text, _)) = before
+            && self.draw(Kind::False, |faults| faults.false_ppm)
+        {
+            answer.body = text;
+            is_false = true;
+        }
+        let told = (answer.body.clone(), is_false);
+        self.told.insert(route.to_owned(), told);
+    }
+
     /// A request arrives at the venue.
     pub(super) fn arrive(&mut self, flight: Flight) {
         let (request, copy) = (flight.what.id, flight.copy);
+        let route = flight.what.route.clone();
         let acts = !matches!(flight.fate, Fate::Instead { acts: false, .. });
         let mut sent = None;
         if acts {
@@ -229,6 +276,9 @@ impl World {
             }
             sent = answered.1;
             self.carry_frames();
+            if let Some(answer) = &mut sent {
+                self.falsify(&route, answer);
+            }
         }
         let heard = match flight.fate {
             Fate::AsIs => sent,
@@ -265,7 +315,7 @@ impl World {
                 last_ns: 0,
             },
         );
-        if self.draw(|faults| faults.lose_request_ppm) {
+        if self.draw(Kind::Lose, |faults| faults.lose_request_ppm) {
             return;
         }
         let at_ns = self.arrival_ns(REST);
@@ -373,22 +423,22 @@ impl World {
             });
         }
         let lost = if key.user {
-            self.draw(|faults| faults.event_lost_ppm)
+            self.draw(Kind::EventLost, |faults| faults.event_lost_ppm)
         } else {
-            self.draw(|faults| faults.public_ppm)
+            self.draw(Kind::Public, |faults| faults.public_ppm)
         };
         if dead || lost {
             return;
         }
         let twice = if key.user {
-            self.draw(|faults| faults.event_twice_ppm)
+            self.draw(Kind::EventTwice, |faults| faults.event_twice_ppm)
         } else {
-            self.draw(|faults| faults.public_ppm)
+            self.draw(Kind::Public, |faults| faults.public_ppm)
         };
         let late = if key.user {
-            self.draw(|faults| faults.event_late_ppm)
+            self.draw(Kind::EventLate, |faults| faults.event_late_ppm)
         } else {
-            self.draw(|faults| faults.public_ppm)
+            self.draw(Kind::Public, |faults| faults.public_ppm)
         };
         let arrival_ns = self.arrival_ns(channel(key));
         let mut at_ns = arrival_ns;

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_engine::input::Command;
 
-use super::{CONVERGES, Event, MS, World};
+use super::{CLOSES, CONVERGES, Event, MS, World};
 use crate::process::In;
 use crate::witness::{Rest, Seen, View};
 
@@ -44,8 +44,7 @@ impl World {
                         view,
                     };
                     self.log.rest(&rest);
-                    self.done = true;
-                    return;
+                    return self.flatten_or_end();
                 }
                 differences
             }
@@ -68,7 +67,7 @@ impl World {
         let view = process.view().ok_or("the process has not recovered")?;
         if view.state == "halted" || view.state == "paused" {
             // A start that was latched: the operator lets it go on.
-            self.deliver(life, In::Command(Command::Resume));
+            self.deliver(life, In::Command(Command::Resume, None));
             return Err(format!("the state is {}", view.state));
         }
         if view.state != "ready" {
@@ -78,11 +77,21 @@ impl World {
                 view.doubts.join(", ")
             ));
         }
+        self.nothing_is_under_way(&view)?;
+        Ok(view)
+    }
+
+    /// No outcome is unknown, and neither a request nor an event of a user stream is on its way.
+    fn nothing_is_under_way(&self, view: &View) -> Result<(), String> {
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {
             // Its countdown ran out: the answer to the question for it is awaited.
             return Err(format!("{} is unknown", order.client_order_id));
         }
-        if !process.is_idle() {
+        if self
+            .process
+            .as_ref()
+            .is_none_or(|process| !process.is_idle())
+        {
             return Err("requests are under way".to_owned());
         }
         let coming = self.queue.any(|event| {
@@ -92,7 +101,60 @@ impl World {
         if coming {
             return Err("something is on its way".to_owned());
         }
-        Ok(view)
+        Ok(())
+    }
+
+    /// The life ends here, or once the operator had everything closed.
+    fn flatten_or_end(&mut self) {
+        if !self.mix.flattens || self.log.broken.is_some() {
+            self.done = true;
+            return;
+        }
+        self.flattened_ns = Some(self.now_ns);
+        self.deliver(self.life, In::Command(Command::Flatten, None));
+        self.queue.put(self.now_ns + LOOK_NS, Event::LookForFlat);
+    }
+
+    /// Looks whether everything is closed; not being so for too long is a broken rule.
+    pub(super) fn look_for_flat(&mut self) {
+        self.carry_frames();
+        let why = match self.is_flat() {
+            Ok(()) => {
+                let truth = self.venue.truth(false, self.now_ns);
+                self.see(Seen::Flattened(truth));
+                self.done = true;
+                return;
+            }
+            Err(why) => why,
+        };
+        let since_ns = self.flattened_ns.unwrap_or(self.now_ns);
+        if self.now_ns > since_ns + self.mix.terms.converge_ns {
+            self.log.fail(self.now_ns, CLOSES, why);
+            self.done = true;
+            return;
+        }
+        self.queue.put(self.now_ns + LOOK_NS, Event::LookForFlat);
+    }
+
+    /// Whether the runtime says that nothing is open any more, and does nothing either.
+    fn is_flat(&self) -> Result<(), String> {
+        let view = self
+            .process
+            .as_ref()
+            .and_then(crate::process::Process::view);
+        let view = view.ok_or("no process runs")?;
+        if view.state != "halted" {
+            return Err(format!("the state is {}", view.state));
+        }
+        if let Some(order) = view.orders.first() {
+            return Err(format!("{} is {}", order.client_order_id, order.state));
+        }
+        let mut strategies = view.strategies.iter();
+        let holding = strategies.find_map(|s| Some((&s.id, s.positions.first()?)));
+        if let Some((id, held)) = holding {
+            return Err(format!("{id} holds {} of {}", held.qty, held.instrument));
+        }
+        self.nothing_is_under_way(&view)
     }
 }
 

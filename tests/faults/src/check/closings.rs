@@ -1,0 +1,183 @@
+//! Orders that no strategy intended: the runtime's own, with which it closes what a strategy holds
+//! because the operator wants it flat, or because of its fault. Each is a market order of such an act,
+//! takes away no more than the strategy holds, and is alone: one of unknown outcome may still close.
+//!
+//! An act lasts until the operator resumes. The journal remembers it, so that the next process may
+//! go on with one that the last one was told to end, just before it was killed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+
+use super::orders::Orders;
+use super::wire::{self, Placed};
+use crate::witness::{Entry, ProcessSeen, Seen, Terms};
+
+/// What the runtime may close.
+#[derive(Debug)]
+pub struct Closings {
+    orders: Orders,
+    /// Every strategy, and whether its fault closes its positions.
+    strategies: BTreeMap<String, bool>,
+    /// Strategies that are being closed, and those that ever were.
+    acts: BTreeSet<String>,
+    ever: BTreeSet<String>,
+    faulty: BTreeSet<String>,
+    /// What was held before a journal was lost is nobody's.
+    lost: bool,
+}
+
+impl Closings {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        let strategies = terms.strategies.iter();
+        Self {
+            orders: Orders::new(terms),
+            strategies: strategies
+                .map(|s| (s.id.clone(), s.on_fault == "flatten"))
+                .collect(),
+            acts: BTreeSet::new(),
+            ever: BTreeSet::new(),
+            faulty: BTreeSet::new(),
+            lost: false,
+        }
+    }
+
+    /// Learns what an entry tells.
+    pub fn see(&mut self, entry: &Entry) {
+        self.orders.see(entry);
+        match &entry.seen {
+            Seen::Commanded { strategy, command } => {
+                let all = self.strategies.keys().cloned();
+                let concerned: Vec<_> = strategy.clone().map_or(all.collect(), |one| vec![one]);
+                match command.as_str() {
+                    "flatten" => self.begin(concerned),
+                    "resume" => self
+                        .acts
+                        .retain(|id| !concerned.contains(id) || self.faulty.contains(id)),
+                    _ => {}
+                }
+            }
+            Seen::Quarantined { strategy } if self.strategies.get(strategy) == Some(&true) => {
+                self.faulty.insert(strategy.clone());
+                self.begin(vec![strategy.clone()]);
+            }
+            Seen::Process(ProcessSeen::Started { .. }) => self.acts.clone_from(&self.ever),
+            Seen::Process(ProcessSeen::Running {
+                process, journal, ..
+            }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, concerned: Vec<String>) {
+        self.ever.extend(concerned.iter().cloned());
+        self.acts.extend(concerned);
+    }
+
+    /// An order that no strategy intended is about to leave.
+    ///
+    /// # Errors
+    /// Why it is no closing order.
+    pub fn judge(&self, placed: &Placed) -> Result<(), String> {
+        let (id, strategy) = (&placed.id, wire::strategy(&placed.id));
+        if placed.price.is_some() {
+            return Err(format!("{id} is sent, and no strategy intended it"));
+        }
+        if !self.acts.contains(strategy) {
+            return Err(format!(
+                "{id} is sent: no strategy intended it, and nothing of {strategy} is to be closed"
+            ));
+        }
+        let beside = self.orders.live().find(|own| {
+            let other = &own.placed;
+            wire::strategy(&other.id) == strategy && other.instrument == placed.instrument
+        });
+        if let Some(own) = beside {
+            let other = &own.placed.id;
+            return Err(format!("{id} closes while {other} may be open"));
+        }
+        let held = self.orders.position(strategy, &placed.instrument);
+        let after = if placed.buys {
+            held + placed.qty
+        } else {
+            held - placed.qty
+        };
+        let flips = after != Decimal::ZERO && after.is_sign_positive() != held.is_sign_positive();
+        if !self.lost && (flips || after.abs() >= held.abs()) {
+            return Err(format!(
+                "{id} closes {} of {strategy}, which holds {held}",
+                placed.qty
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check::intents::Intents;
+    use crate::check::log::{Log, terms, verdict};
+    use crate::witness::Terms;
+
+    /// A strategy that holds 1.
+    fn holding() -> Log {
+        let bought = Log::new().intend("mm.a.1").place("mm.a.1");
+        bought.order_event("mm.a.1", "FILLED", "1")
+    }
+
+    fn on_fault(word: &str) -> Terms {
+        let mut terms = terms();
+        word.clone_into(&mut terms.strategies[0].on_fault);
+        terms
+    }
+
+    fn judged(log: &Log) -> Result<(), String> {
+        verdict(Intents::new(&terms()), log)
+    }
+
+    #[test]
+    fn the_operator_may_have_it_closed_by_one_order() {
+        let closed = holding().command("flatten", None);
+        let closed = closed.place_market("mm.a.2", "SELL");
+        assert_eq!(judged(&closed), Ok(()));
+        let again = || closed.clone().unheard().place_market("mm.a.3", "SELL");
+        assert!(judged(&again()).is_err(), "the first may be on its way");
+        let done = closed.order_event("mm.a.2", "FILLED", "1");
+        assert!(judged(&done.place_market("mm.a.3", "SELL")).is_err());
+    }
+
+    #[test]
+    fn closing_what_nobody_wants_closed_is_found() {
+        let sells = |log: Log| judged(&log.place_market("mm.a.2", "SELL"));
+        assert!(sells(holding()).is_err());
+        assert!(sells(holding().command("halt", None)).is_err());
+        assert!(sells(holding().command("flatten", Some("other"))).is_err());
+        assert_eq!(sells(holding().command("flatten", Some("mm"))), Ok(()));
+        let over = holding().command("flatten", None).command("resume", None);
+        assert!(sells(over).is_err());
+    }
+
+    #[test]
+    fn a_closing_order_that_opens_is_found() {
+        let flat = Log::new().command("flatten", None);
+        assert!(judged(&flat.place_market("mm.a.1", "SELL")).is_err());
+        let held = holding().command("flatten", None);
+        assert!(judged(&held.place_market("mm.a.2", "BUY")).is_err());
+    }
+
+    #[test]
+    fn closing_while_an_order_may_be_open_is_found() {
+        let open = holding().intend("mm.a.2").place("mm.a.2");
+        let closed = open.command("flatten", None).place_market("mm.a.3", "SELL");
+        assert!(judged(&closed).is_err());
+    }
+
+    #[test]
+    fn a_fault_closes_where_it_is_configured_to() {
+        let log = holding().quarantined("mm").place_market("mm.a.2", "SELL");
+        let told = |word| verdict(Intents::new(&on_fault(word)), &log);
+        assert_eq!(told("flatten"), Ok(()));
+        assert!(told("cancel").is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! Whoever halted hears of no new order, and whoever paused of none that opens: no order that a
+//! strategy intends while it is halted leaves, nor one that could add to what it holds while it is
+//! paused; over a restart as the file beside the journal remembers it. And what the operator has
+//! closed, once faults have ended, is closed by the venue's own account of it.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+
+use super::Check;
+use super::fills::Fills;
+use super::orders::Orders;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, IntentTerms, ProcessSeen, Rest, Seen, Terms};
+
+/// The stricter comes last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Latch {
+    #[default]
+    None,
+    Paused,
+    Halted,
+}
+
+impl Latch {
+    fn after(self, command: &str) -> Self {
+        match command {
+            "pause" => self.max(Self::Paused),
+            "halt" | "flatten" => Self::Halted,
+            _ => Self::None,
+        }
+    }
+}
+
+/// The rule.
+#[derive(Debug)]
+pub struct Latches {
+    orders: Orders,
+    fills: Fills,
+    account: Latch,
+    on_disk: Latch,
+    strategies: BTreeMap<String, Latch>,
+    /// Orders that were intended under a latch that forbids them.
+    forbidden: BTreeMap<String, Latch>,
+    lost: bool,
+}
+
+impl Latches {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            orders: Orders::new(terms),
+            fills: Fills::new(terms),
+            account: Latch::None,
+            on_disk: Latch::None,
+            strategies: BTreeMap::new(),
+            forbidden: BTreeMap::new(),
+            lost: false,
+        }
+    }
+
+    fn commanded(&mut self, strategy: Option<&String>, command: &str) {
+        let latch = match strategy {
+            Some(id) => self.strategies.entry(id.clone()).or_default(),
+            None => &mut self.account,
+        };
+        *latch = latch.after(command);
+    }
+
+    fn intended(&mut self, id: &str, terms: &IntentTerms) {
+        let own = self.strategies.get(wire::strategy(id)).copied();
+        let latch = self.account.max(own.unwrap_or_default());
+        let forbids = match latch {
+            Latch::None => false,
+            Latch::Paused => !self.lost && !terms.reduce_only && !self.reduces(id, terms),
+            Latch::Halted => true,
+        };
+        if forbids {
+            self.forbidden.insert(id.to_owned(), latch);
+        }
+    }
+
+    /// Whether an order takes away from what its strategy holds, and no more than that.
+    fn reduces(&self, id: &str, terms: &IntentTerms) -> bool {
+        let held = self.orders.position(wire::strategy(id), &terms.instrument);
+        let qty = terms.qty.as_deref().map(wire::decimal).unwrap_or_default();
+        let buys = terms.side == "BUY";
+        held != Decimal::ZERO && buys == held.is_sign_negative() && qty <= held.abs()
+    }
+}
+
+impl Check for Latches {
+    fn rule(&self) -> &'static str {
+        "nothing opens while halted or paused"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
+            Seen::Latched(word) => {
+                self.on_disk = match word.as_str() {
+                    "halted" => Latch::Halted,
+                    "paused" => Latch::Paused,
+                    _ => Latch::None,
+                }
+            }
+            // What one strategy was told is in the journal, which may end before it.
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.account = self.on_disk;
+                self.strategies.clear();
+                self.forbidden.clear();
+            }
+            Seen::Process(ProcessSeen::Running {
+                process, journal, ..
+            }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            Seen::Intended {
+                client_order_id,
+                terms,
+                ..
+            } => self.intended(client_order_id, terms),
+            Seen::Sent(request) => {
+                if let Asked::Place(orders) = wire::asked(request) {
+                    for placed in orders {
+                        if let Some(latch) = self.forbidden.get(&placed.id) {
+                            return Err(format!("{} was taken while {latch:?}", placed.id));
+                        }
+                    }
+                }
+            }
+            Seen::Flattened(truth) if !self.lost => {
+                if let Some(((strategy, instrument), qty)) =
+                    self.fills.held(truth).first_key_value()
+                {
+                    return Err(format!(
+                        "{strategy} still holds {qty} of {instrument}, by the venue's trades"
+                    ));
+                }
+            }
+            _ => {}
+        }
+        self.orders.see(entry);
+        self.fills.learn(entry);
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, terms, verdict};
+
+    fn rule() -> Latches {
+        Latches::new(&terms())
+    }
+
+    fn orders(log: Log) -> Result<(), String> {
+        verdict(rule(), &log.intend("mm.a.9").place("mm.a.9"))
+    }
+
+    #[test]
+    fn a_halt_lasts_until_somebody_resumes() {
+        let halted = |strategy| Log::new().start().command("halt", strategy);
+        assert!(orders(halted(None)).is_err());
+        assert!(orders(halted(Some("mm"))).is_err());
+        assert_eq!(orders(halted(Some("other"))), Ok(()));
+        assert_eq!(orders(halted(None).command("resume", None)), Ok(()));
+        assert!(orders(halted(None).command("pause", None)).is_err());
+    }
+
+    #[test]
+    fn what_was_intended_before_may_leave() {
+        let sound = Log::new().intend("mm.a.1").command("halt", None);
+        assert_eq!(verdict(rule(), &sound.place("mm.a.1")), Ok(()));
+    }
+
+    #[test]
+    fn a_restart_forgets_no_halt_that_was_written() {
+        let halted = || Log::new().start().command("halt", None);
+        assert!(orders(halted().latched("halted").start()).is_err());
+        assert_eq!(orders(halted().start()), Ok(()), "killed before it was");
+    }
+
+    #[test]
+    fn a_pause_lets_reducing_orders_pass() {
+        let held = Log::new().place("mm.a.1");
+        let paused = held
+            .order_event("mm.a.1", "FILLED", "1")
+            .command("pause", None);
+        let sells = paused.clone().intend_order("mm.a.2", "SELL", None, false);
+        assert_eq!(
+            verdict(rule(), &sells.place_market("mm.a.2", "SELL")),
+            Ok(())
+        );
+        assert!(orders(paused).is_err());
+    }
+
+    #[test]
+    fn what_is_held_after_it_was_closed_is_found() {
+        let truth = |side| {
+            let trade = |side, number| {
+                json!({"surface": "futures", "symbol": "BTCUSDT", "order_id": number,
+                    "side": side, "qty": "1"})
+            };
+            let order = |id, number| {
+                json!({"surface": "futures", "symbol": "BTCUSDT", "order_id": number,
+                    "client_order_id": id})
+            };
+            json!({"accounts": [{
+                "orders": [order("mm.a.1", 7), order("mm.a.2", 8)],
+                "trades": [trade("BUY", 7), trade(side, 8)],
+            }]})
+        };
+        let placed = || Log::new().place("mm.a.1").place_sell("mm.a.2");
+        let closed = |side| verdict(rule(), &placed().flattened(truth(side)));
+        assert_eq!(closed("SELL"), Ok(()));
+        assert!(closed("BUY").is_err());
+    }
+}

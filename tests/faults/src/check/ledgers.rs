@@ -1,0 +1,270 @@
+//! The books are right at rest: what each strategy realized, paid in fees and holds at cost is what the
+//! venue's trades of its orders come to, and the account's entry prices are the venue's.
+//!
+//! The order in which fills are booked decides how much of a profit is realized and how much is still
+//! in the cost of what is held; their difference it does not touch: realized profit less open cost is
+//! the money that came in for what was sold less what was paid. Where a journal was lost, what a
+//! strategy did before is nobody's, and its books are not compared. The fee of a fill that was made up
+//! from its order's totals is an estimate: fees of such a strategy are not compared either.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Check;
+use super::fills::Fills;
+use super::wire;
+use crate::witness::{Entry, ProcessSeen, Rest, Seen, StrategyView, Terms};
+
+/// The venue rounds what it tells to 8 decimals, and so do we.
+const ROUNDING: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
+/// Entry prices agree to a millionth: each fill rounds them.
+const ENTRY: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
+
+/// The rule.
+#[derive(Debug)]
+pub struct Ledgers {
+    fills: Fills,
+    instruments: BTreeSet<String>,
+    strategies: Vec<String>,
+    /// Strategies with a fill that was made up.
+    estimated: BTreeSet<String>,
+    lost: bool,
+}
+
+/// What trades of a strategy come to.
+#[derive(Debug, Default)]
+struct Books {
+    /// Quote that came in less quote that went out.
+    flow: Decimal,
+    fees: Decimal,
+    /// The least and the highest price paid, by instrument.
+    prices: BTreeMap<String, (Decimal, Decimal)>,
+}
+
+impl Ledgers {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            fills: Fills::new(terms),
+            instruments: terms.instruments.iter().cloned().collect(),
+            strategies: terms.strategies.iter().map(|s| s.id.clone()).collect(),
+            estimated: BTreeSet::new(),
+            lost: false,
+        }
+    }
+
+    fn books(&self, truth: &Value) -> BTreeMap<String, Books> {
+        let mut all: BTreeMap<String, Books> = BTreeMap::new();
+        for (owner, instrument, trade) in self.fills.own_trades(truth) {
+            let number = |field| wire::number(trade, field).unwrap_or_default();
+            let buys = trade.get("side").is_some_and(|side| side == "BUY");
+            let books = all.entry(owner).or_default();
+            let quote = number("quote_qty");
+            books.flow += if buys { -quote } else { quote };
+            books.fees += number("fee");
+            let price = number("price");
+            let seen = books.prices.entry(instrument).or_insert((price, price));
+            *seen = (seen.0.min(price), seen.1.max(price));
+        }
+        all
+    }
+
+    fn strategy(&self, own: &StrategyView, books: &Books) -> Result<(), String> {
+        let id = &own.id;
+        let costs = own.positions.iter().map(|held| wire::decimal(&held.cost));
+        let flow = wire::decimal(&own.realized) - costs.sum::<Decimal>();
+        if (flow - books.flow).abs() > ROUNDING {
+            return Err(format!(
+                "{id} realized {} and holds at a cost that makes {flow}; its trades brought {}",
+                own.realized, books.flow
+            ));
+        }
+        let fees = wire::decimal(&own.fees);
+        if !self.estimated.contains(id) && (fees - books.fees).abs() > ROUNDING {
+            return Err(format!(
+                "{id} paid {fees} in fees by its own account, the venue charged {}",
+                books.fees
+            ));
+        }
+        for held in &own.positions {
+            let entry = entry(&held.cost, &held.qty);
+            let Some((least, most)) = books.prices.get(&held.instrument) else {
+                continue;
+            };
+            if entry < least - ROUNDING || entry > most + ROUNDING {
+                return Err(format!(
+                    "{id} holds {} at {entry}; it traded between {least} and {most}",
+                    held.instrument
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn account(&self, rest: &Rest) -> Result<(), String> {
+        let positions = rest.truth.pointer("/accounts/0/positions");
+        let positions = positions.and_then(Value::as_array);
+        for position in positions.into_iter().flatten() {
+            let symbol = wire::text(position, "symbol").unwrap_or_default();
+            let instrument = format!("futures:{symbol}");
+            let side = wire::text(position, "position_side").unwrap_or_default();
+            let same = |held: &&crate::witness::PositionView| {
+                held.instrument == instrument && held.position_side == side
+            };
+            let (Some(own), Some(venue)) = (
+                rest.view.positions.iter().find(same),
+                wire::number(position, "entry_price"),
+            ) else {
+                continue;
+            };
+            let entry = entry(&own.cost, &own.qty);
+            if self.instruments.contains(&instrument) && (entry - venue).abs() > venue * ENTRY {
+                return Err(format!(
+                    "the entry price of {instrument} is {entry} here, {venue} at the venue"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The average price of what is held.
+fn entry(cost: &str, qty: &str) -> Decimal {
+    let (cost, qty) = (wire::decimal(cost), wire::decimal(qty));
+    cost.checked_div(qty).unwrap_or_default()
+}
+
+impl Check for Ledgers {
+    fn rule(&self) -> &'static str {
+        "books and entry prices are what trades make them"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        self.fills.learn(entry);
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Running {
+                process, journal, ..
+            }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            Seen::Booked {
+                client_order_id,
+                trade_id: ..=-1,
+                ..
+            } => {
+                let owner = wire::strategy(client_order_id).to_owned();
+                self.estimated.insert(owner);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, rest: &Rest) -> Result<(), String> {
+        self.account(rest)?;
+        if self.lost {
+            return Ok(());
+        }
+        let books = self.books(&rest.truth);
+        let none = Books::default();
+        for own in &rest.view.strategies {
+            if self.strategies.contains(&own.id) {
+                self.strategy(own, books.get(&own.id).unwrap_or(&none))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, at_rest, terms};
+    use crate::witness::{PositionView, View};
+
+    /// Bought 1 at 100, sold 0.5 at 110, for a fee of 0.04 each.
+    fn truth() -> Value {
+        let trade = |number: i64, side: &str, price: &str, qty: &str, quote: &str| {
+            json!({"surface": "futures", "symbol": "BTCUSDT", "order_id": number, "side": side,
+                "price": price, "qty": qty, "quote_qty": quote, "fee": "0.04"})
+        };
+        let order = |number: i64, id: &str| {
+            json!({"surface": "futures", "symbol": "BTCUSDT", "order_id": number,
+                "client_order_id": id})
+        };
+        json!({"accounts": [{
+            "orders": [order(7, "mm.a.1"), order(8, "mm.a.2")],
+            "trades": [trade(7, "BUY", "100", "1", "100"), trade(8, "SELL", "110", "0.5", "55")],
+            "positions": [{"symbol": "BTCUSDT", "position_side": "BOTH", "qty": "0.5",
+                "entry_price": "100.00"}],
+        }]})
+    }
+
+    fn view() -> View {
+        let held = PositionView {
+            instrument: "futures:BTCUSDT".to_owned(),
+            position_side: "BOTH".to_owned(),
+            qty: "0.5".to_owned(),
+            cost: "50".to_owned(),
+        };
+        View {
+            positions: vec![held.clone()],
+            strategies: vec![StrategyView {
+                id: "mm".to_owned(),
+                positions: vec![held],
+                realized: "5".to_owned(),
+                fees: "0.08".to_owned(),
+                ..StrategyView::default()
+            }],
+            ..View::default()
+        }
+    }
+
+    fn judged(log: Log, change: fn(&mut View)) -> Result<(), String> {
+        let log = log.place("mm.a.1").place_sell("mm.a.2");
+        let mut view = view();
+        change(&mut view);
+        at_rest(Ledgers::new(&terms()), &log, truth(), view)
+    }
+
+    #[test]
+    fn books_that_the_trades_make_are_right() {
+        assert_eq!(judged(Log::new(), |_| {}), Ok(()));
+    }
+
+    #[test]
+    fn every_difference_is_found() {
+        let changes: [fn(&mut View); 5] = [
+            |view| view.strategies[0].realized = "5.01".to_owned(),
+            |view| view.strategies[0].fees = "0.04".to_owned(),
+            |view| view.strategies[0].positions[0].cost = "50.01".to_owned(),
+            |view| view.positions[0].cost = "50.01".to_owned(),
+            // Realized and cost agree with each other, and the price was never paid.
+            |view| {
+                view.strategies[0].realized = "15".to_owned();
+                view.strategies[0].positions[0].cost = "60".to_owned();
+            },
+        ];
+        for change in changes {
+            assert!(judged(Log::new(), change).is_err());
+        }
+    }
+
+    #[test]
+    fn a_fill_that_was_made_up_has_an_estimated_fee() {
+        let made_up = Log::new().booked("mm.a.1", -1, "1");
+        let fee: fn(&mut View) = |view| view.strategies[0].fees = "0.07".to_owned();
+        assert_eq!(judged(made_up, fee), Ok(()));
+    }
+
+    #[test]
+    fn after_a_journal_was_lost_the_account_alone_is_compared() {
+        let lost = || Log::new().start().start_after("rolled back");
+        let books: fn(&mut View) = |view| view.strategies[0].realized = "0".to_owned();
+        assert_eq!(judged(lost(), books), Ok(()));
+        let entry: fn(&mut View) = |view| view.positions[0].cost = "51".to_owned();
+        assert!(judged(lost(), entry).is_err());
+    }
+}
