@@ -47,8 +47,9 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::WipeOnMissing
         | Planted::CancelIsDone
         | Planted::CancelRefusedIsDone => &[EXPOSURE, ARMED, CONVERGES],
-        Planted::UnknownLeavesExposure | Planted::UnknownCountsBuysOnly => &[EXPOSURE],
-        Planted::AccountLimitsForgotten => &[EXPOSURE],
+        Planted::UnknownLeavesExposure
+        | Planted::UnknownCountsBuysOnly
+        | Planted::AccountLimitsForgotten => &[EXPOSURE],
         Planted::RateForgotten => &[RATES],
         Planted::FillsNotDeduplicated
         | Planted::TradesNotDeduplicated

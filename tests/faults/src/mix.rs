@@ -255,9 +255,9 @@ impl Mix {
 }
 
 impl Faults {
-    /// In a short life what comes up seldom comes sooner: within twice its length in the mean.
+    /// In a short life what comes up seldom comes sooner: within its length in the mean.
     fn fit(&mut self, faults_ms: i64) {
-        let most_s = u32::try_from(faults_ms / 500).unwrap_or(u32::MAX).max(10);
+        let most_s = u32::try_from(faults_ms / 1_000).unwrap_or(u32::MAX).max(10);
         for period_s in [
             &mut self.ban_s,
             &mut self.cut_s,
