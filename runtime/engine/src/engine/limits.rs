@@ -6,7 +6,7 @@ use crate::decimal::{Amount, Decimal, MARK_SCALE, decimal};
 use crate::holding::Ledger;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId};
 use crate::ledger::value;
-use crate::order::{OrderTerms, PositionSide, Side};
+use crate::order::{OrderTerms, OrderType, PositionSide, Side};
 use crate::planted;
 use crate::risk::{Exposure, RateWindow, RiskLimits};
 use crate::rules::{self, OrderContext, Rejection, Rule};
@@ -158,7 +158,9 @@ impl Engine {
         if after.worst_qty() <= before.worst_qty() {
             return Ok(());
         }
-        let others = self.worst_notional(party.ledger, callback, terms);
+        let Some(others) = self.worst_notional(party.ledger, callback, terms) else {
+            return Err(Rule::RiskNoReferencePrice.plain());
+        };
         let total = others + value(instrument, after.worst_qty(), price);
         if total > max {
             return Err(amounts(Rule::RiskPositionNotional, total, max));
@@ -166,8 +168,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Worst-case notional of every holding but the one that the order is for.
-    fn worst_notional(&self, ledger: &Ledger, callback: &Callback, terms: &OrderTerms) -> Amount {
+    /// Worst-case notional of every holding but the one that the order is for; `None` while the price
+    /// of one of them is not known, as after a restart: it would count as nothing.
+    fn worst_notional(
+        &self,
+        ledger: &Ledger,
+        callback: &Callback,
+        terms: &OrderTerms,
+    ) -> Option<Amount> {
         let mut total = Amount::ZERO;
         for (id, side, holding) in ledger.iter() {
             if (id, side) == (terms.instrument, terms.position_side) {
@@ -181,11 +189,11 @@ impl Engine {
             };
             let worst = exposure.worst_qty();
             if worst != 0 {
-                let price = self.mark(id).map_or(0, |mark| mark.mark);
+                let price = self.risk_price(&OrderTerms::new(id, Side::Buy, OrderType::Market))?;
                 total += value(&self.instruments[usize::from(id.0)], worst, price);
             }
         }
-        total
+        Some(total)
     }
 
     /// The price at which an order counts, scale 8: the worst of its own prices and the market's.

@@ -116,17 +116,32 @@ fn one_callback_counts_its_own_orders() {
     }
 }
 
+/// A second instrument without a price, and 2 for all positions together.
+fn second(config: &mut EngineConfig) {
+    let mut eth = instrument();
+    eth.symbol = "ETHUSDT".to_owned();
+    config.instruments.push(eth);
+    let mut subscription = config.strategies[0].subscriptions[0].clone();
+    subscription.instrument = InstrumentId(1);
+    config.strategies[0].subscriptions.push(subscription);
+    config.limits.max_position_notional = Some(usdt(2));
+}
+
+#[test]
+fn what_is_at_stake_elsewhere_never_counts_as_nothing() {
+    let mut account = with(second);
+    let mut eth = limit(Side::Buy, 1000, 15);
+    eth.instrument = InstrumentId(1);
+    account.submit(MM, eth);
+    assert_eq!(
+        refusal(&mut account, MM, limit(Side::Buy, 1000, 6)),
+        Some(Rule::RiskNoReferencePrice),
+        "nothing has told what the other instrument is worth"
+    );
+}
+
 #[test]
 fn positions_of_other_instruments_count() {
-    let second = |config: &mut EngineConfig| {
-        let mut eth = instrument();
-        eth.symbol = "ETHUSDT".to_owned();
-        config.instruments.push(eth);
-        let mut subscription = config.strategies[0].subscriptions[0].clone();
-        subscription.instrument = InstrumentId(1);
-        config.strategies[0].subscriptions.push(subscription);
-        config.limits.max_position_notional = Some(usdt(2));
-    };
     let mut account = with(second);
     hold(&mut account, MM, 15, 1);
     let mut eth = limit(Side::Buy, 1000, 6);
