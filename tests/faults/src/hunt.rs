@@ -71,14 +71,13 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::ForgetToReconcile => &[RENEWALS, CONVERGES],
         Planted::PlaceBeforeArmed | Planted::LapsedStillCovers | Planted::LetGoResting => &[ARMED],
         Planted::ForgetToRenew | Planted::RenewUnhealthy => &[RENEWALS],
-        // A cancel that overtakes its order is of one that was never sent.
-        Planted::CancelOthers | Planted::CancelOvertakes => &[OTHERS],
+        Planted::CancelOthers => &[OTHERS],
         // Orders that live are nobody's after a restart.
         Planted::ForgetInFlight => &[EXPOSURE, FILLS_ONCE, ARMED, CONVERGES],
         // An id of an earlier process is one that nobody intended in this one.
         Planted::EpochReused => &[IDS, ONE_PER_INTENT],
         Planted::NonceRepeated => &[IDS],
-        Planted::PlaceBeforeDurable => &[DURABLE],
+        Planted::PlaceBeforeDurable | Planted::CancelOvertakes => &[DURABLE],
         Planted::BanIgnored => &[BANS],
     }
 }

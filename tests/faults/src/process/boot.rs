@@ -270,7 +270,14 @@ impl Process {
         driver.handle(Time(base_ns), Input::Live(&LiveInput::Begin));
         self.tell_running(given.epoch, given.verdict);
         let times = (base_ns, self.now_ns);
-        let mut pulse = Pulse::new(self.life, driver, speaker, modules, given.latch, times);
+        let mut pulse = Pulse::new(
+            (self.life, given.epoch),
+            driver,
+            speaker,
+            modules,
+            given.latch,
+            times,
+        );
         pulse.act(&mut self.outs);
         self.pulse = Some(pulse);
         self.open_streams();

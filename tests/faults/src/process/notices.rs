@@ -8,12 +8,13 @@ use windvane_engine::{ClientOrderId, Engine, Instrument, InstrumentId, Notice, S
 use super::overheard::Heard;
 use crate::witness::{BalanceView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View};
 
-/// The entry of an order that a strategy answered.
-pub fn intended(engine: &Engine, life: u32, heard: &Heard) -> Option<Seen> {
+/// The entry of an order that a strategy answered; its id has the epoch that the disk reserved,
+/// whatever the engine believes it to be.
+pub fn intended(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Option<Seen> {
     let (strategy, order, terms) = heard;
     let instrument = engine.instrument(terms.instrument)?;
     let name = StrategyName::new(engine.strategy_name(*strategy)?).ok()?;
-    let id = ClientOrderId::own(&name, engine.epoch(), *order);
+    let id = ClientOrderId::own(&name, epoch, *order);
     let price = terms.price.map(|price| instrument.price(price.0));
     let qty = terms.qty.map(|qty| instrument.qty(qty.0));
     Some(Seen::Intended {

@@ -48,6 +48,8 @@ pub enum Wish {
 /// A run.
 pub struct Pulse {
     life: u32,
+    /// The epoch that was reserved for this process.
+    epoch: u64,
     driver: Driver<Overheard>,
     reader: MarketReader,
     speaker: Speaker,
@@ -71,7 +73,7 @@ pub struct Pulse {
 impl Pulse {
     /// A run whose strategies were started, and that was told to begin.
     pub fn new(
-        life: u32,
+        (life, epoch): (u32, u64),
         driver: Driver<Overheard>,
         speaker: Speaker,
         modules: Vec<Module>,
@@ -80,6 +82,7 @@ impl Pulse {
     ) -> Self {
         Self {
             life,
+            epoch,
             driver,
             reader: MarketReader::new(speaker.names.clone()),
             speaker,
@@ -158,7 +161,7 @@ impl Pulse {
     /// Does what follows from the last input.
     pub fn act(&mut self, outs: &mut VecDeque<Out>) {
         for heard in self.driver.guests_mut().take() {
-            let seen = notices::intended(self.driver.engine(), self.life, &heard);
+            let seen = notices::intended(self.driver.engine(), self.life, self.epoch, &heard);
             outs.extend(seen.map(Out::Seen));
         }
         let (mut filled, mut adjusted, mut others) = (false, false, false);
