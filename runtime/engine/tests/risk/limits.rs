@@ -119,7 +119,7 @@ fn one_callback_counts_its_own_orders() {
 /// A second instrument without a price, and 2 for all positions together.
 fn second(config: &mut EngineConfig) {
     let mut eth = instrument();
-    eth.symbol = "ETHUSDT".to_owned();
+    "ETHUSDT".clone_into(&mut eth.symbol);
     config.instruments.push(eth);
     let mut subscription = config.strategies[0].subscriptions[0].clone();
     subscription.instrument = InstrumentId(1);
