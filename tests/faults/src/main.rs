@@ -275,7 +275,9 @@ fn finish(lives: &[Life], arguments: &Arguments, began: Instant) -> Result<bool,
     let broken = lives.iter().filter(|life| life.broken.is_some()).count();
     let hours: i64 = lives.iter().map(|life| life.age_s).sum();
     let mut tally = Tally::default();
-    lives.iter().for_each(|life| tally.add(&life.tally));
+    for life in lives {
+        tally.add(&life.tally);
+    }
     let entries: u64 = lives.iter().map(|life| life.entries).sum();
     println!(
         "{} seeds, {:.1} simulated hours, {entries} entries seen, {broken} with a broken rule, {:.1} s\n{tally}",
