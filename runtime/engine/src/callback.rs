@@ -161,7 +161,8 @@ impl Callback {
         Ok(())
     }
 
-    /// `reduce_only` binds the strategy's own position, orders in flight included. The flag goes
+    /// `reduce_only` binds the strategy's own position, orders in flight included, as far as the
+    /// account really holds it: what outside orders closed is not closed again. The flag goes
     /// on the wire only in one-way mode where the account's net position covers it: strategies
     /// net at the venue, hedge mode and spot forbid the flag.
     fn wire_terms(&self, engine: &Engine, terms: OrderTerms) -> Result<OrderTerms, Rejection> {
@@ -180,7 +181,12 @@ impl Callback {
             return Ok(wire);
         };
         let own = engine.ledgers().strategies[usize::from(self.strategy.0)].at(id, side);
-        let left = self.reducible(own.exposure(), id, side, terms.side);
+        let closable = engine.closable(self.strategy, id, side, terms.side);
+        let covered = crate::risk::Exposure {
+            position: -terms.side.sign() * closable,
+            ..own.exposure()
+        };
+        let left = self.reducible(covered, id, side, terms.side);
         if qty > left {
             return Err(engine.qty_rejection(Rule::ReduceOnlyPosition, id, qty, left));
         }

@@ -181,6 +181,19 @@ pub enum Notice {
         /// The order.
         report: OrderReport,
     },
+    /// What a strategy held was closed by outside orders: there is nothing to close any more.
+    ClosedOutside {
+        /// When.
+        time: Time,
+        /// Whose sub-ledger held it.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The quantity that was closed, negative when short.
+        qty: i64,
+        /// Profit that the strategy's position realized by it, before fees.
+        realized_pnl: Amount,
+    },
     /// An order or a fill on the account that is not ours.
     External {
         /// When.

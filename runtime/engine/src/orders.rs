@@ -60,6 +60,10 @@ pub struct Order {
     /// Executed quantity up to which fills were made up from totals: an event of a fill within it
     /// comes too late.
     pub recovered_qty: i64,
+    /// Quantity of fills that were made up from totals and whose trades were not seen since.
+    pub made_up_qty: i64,
+    /// How often account trades were read for a missing fill and did not tell it.
+    pub trade_reads: u32,
     /// Trade ids that were counted: nearly always one, so the first lies inline.
     first_trade: Option<TradeId>,
     more_trades: Vec<TradeId>,
@@ -96,6 +100,8 @@ impl Order {
             lost: None,
             missing_since: None,
             recovered_qty: 0,
+            made_up_qty: 0,
+            trade_reads: 0,
             first_trade: None,
             more_trades: Vec::new(),
         }
@@ -134,6 +140,21 @@ impl Order {
         self.executed_qty += qty;
         self.cum_quote += quote;
         true
+    }
+
+    /// Takes a trade that is told after fills were made up from totals, one of which may have been
+    /// for it. Answers what of its quantity is not booked yet.
+    pub fn absorb_trade(&mut self, trade_id: TradeId, qty: i64) -> i64 {
+        let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
+        if known || self.made_up_qty == 0 {
+            return qty;
+        }
+        let late = qty.min(self.made_up_qty);
+        self.made_up_qty -= late;
+        if late == qty {
+            self.more_trades.push(trade_id);
+        }
+        qty - late
     }
 
     /// The request that sends it.

@@ -43,6 +43,8 @@ pub struct Latches {
     pub account: Latch,
     /// By strategy; what is clear may be left out.
     pub strategies: BTreeMap<String, StrategyLatch>,
+    /// The venue called for margin, and nobody resumed since.
+    pub margin_call: bool,
 }
 
 impl Latch {
@@ -71,6 +73,9 @@ impl Latches {
         let one_line = |text: &str| text.replace(char::is_control, " ");
         let (state, reason) = self.account.words().unwrap_or(("clear", ""));
         let mut lines = format!("state {state}\nreason {}", one_line(reason));
+        if self.margin_call {
+            lines.push_str("\nmargin call");
+        }
         for (name, strategy) in &self.strategies {
             let quarantine = strategy.quarantine.as_ref();
             let said = [
@@ -117,6 +122,10 @@ fn parse(text: &str) -> Option<Latches> {
         ..Latches::default()
     };
     for line in lines {
+        if line == "margin call" {
+            latches.margin_call = true;
+            continue;
+        }
         let (kind, rest) = line.split_once(' ')?;
         let (name, rest) = rest.split_once(' ')?;
         let (word, reason) = rest.split_once(' ')?;
@@ -184,6 +193,7 @@ mod tests {
         let mut latches = Latches {
             account: Latch::Clear,
             strategies: strategies.into(),
+            margin_call: true,
         };
         latches.write(&path).unwrap();
         let reason = "wasm trap: unreachable".to_owned();

@@ -74,6 +74,9 @@ impl Engine {
         let fill = update.fill.as_ref();
         let is_new =
             update.executed_qty.0 > order.recovered_qty || planted!(RecoveredNotDeduplicated);
+        if let Some(late) = fill.filter(|_| !is_new) {
+            order.absorb_trade(late.trade_id, late.qty.0);
+        }
         if let Some(fill) = fill.filter(|_| is_new) {
             let mut fill = *fill;
             if planted!(CumulativeFill) {
@@ -162,7 +165,12 @@ impl Engine {
         }
     }
 
-    fn tell_position(&mut self, strategy: StrategyId, id: InstrumentId, side: PositionSide) {
+    pub(super) fn tell_position(
+        &mut self,
+        strategy: StrategyId,
+        id: InstrumentId,
+        side: PositionSide,
+    ) {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         let own = ledger.at(id, side).position;
         let (cost, realized) = (narrow(own.cost), narrow(own.realized_pnl));
@@ -279,6 +287,9 @@ impl Engine {
         if self.waits_for_fill(update) {
             return;
         }
+        // A change by an order tells of positions: without any, its fill may not be known yet.
+        let has_fill = update.reason != AccountReason::Order || !update.positions.is_empty();
+        let positions_agree = has_fill && self.positions_agree(&update.positions);
         for balance in &update.balances {
             let mut balance = *balance;
             if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
@@ -292,6 +303,9 @@ impl Engine {
                 }
                 let worth = self.worth(update.surface, balance.asset, balance.change);
                 self.losses.shift(worth);
+            }
+            if positions_agree {
+                self.shift_by_untold(update.surface, &balance);
             }
             self.take_balance(update.surface, &balance, Cause::Event);
         }
@@ -345,7 +359,7 @@ impl Engine {
     }
 
     /// Whether a difference after a fill is what the venue rounds, as in its entry prices.
-    fn is_rounding(&self, surface: Surface, difference: Amount) -> bool {
+    pub(super) fn is_rounding(&self, surface: Surface, difference: Amount) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         line.is_some_and(|line| {
             difference.abs().0.saturating_mul(ROUNDING_PARTS) <= line.fill_value.abs().0

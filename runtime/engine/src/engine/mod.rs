@@ -7,6 +7,7 @@
 
 mod adopt;
 mod answers;
+mod cover;
 mod deadman;
 mod external;
 mod fills;
@@ -19,6 +20,7 @@ mod safety;
 mod session;
 mod snapshot;
 mod steer;
+mod transfers;
 mod view;
 mod watchdog;
 

@@ -15,7 +15,9 @@ use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use crate::order::{OrderStatus, Surface};
 use crate::order_state::OrderMove;
 use crate::planted;
-use crate::protocol::{AccountReason, AccountUpdate, OrderUpdate, Outcome, Request};
+use crate::protocol::{
+    AccountReason, AccountUpdate, OrderUpdate, Outcome, PositionUpdate, Request,
+};
 use crate::timer::Timer;
 use crate::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 
@@ -348,7 +350,22 @@ impl Engine {
         };
         match owner {
             None => self.take_external(&update),
-            Some(seq) => self.take_missed_fill(seq, &update, &trade.fill),
+            Some(seq) => {
+                let mut fill = trade.fill;
+                let Some(order) = self.orders.known_mut(seq) else {
+                    return;
+                };
+                let whole = fill.qty.0;
+                fill.qty.0 = order.absorb_trade(fill.trade_id, whole);
+                if fill.qty.0 == 0 {
+                    return;
+                }
+                if fill.qty.0 < whole {
+                    fill.quote_qty = fill.quote_qty.part(fill.qty.0, whole);
+                    fill.fee = fill.fee.part(fill.qty.0, whole);
+                }
+                self.take_missed_fill(seq, &update, &fill);
+            }
         }
     }
 
@@ -541,6 +558,7 @@ impl Engine {
         }
         let told = self.line_mut(surface).and_then(|line| line.told.take());
         for balance in told.iter().flat_map(|(truth, _)| &truth.balances) {
+            self.shift_by_untold(surface, balance);
             self.take_balance(surface, balance, Cause::Event);
         }
     }
@@ -591,16 +609,31 @@ impl Engine {
         differences
     }
 
+    /// Whether every position that is told is as we know it.
+    pub(super) fn positions_agree(&self, told: &[PositionUpdate]) -> bool {
+        told.iter().all(|position| {
+            let (id, side) = (position.instrument, position.position_side);
+            usize::from(id.0) >= self.instruments.len()
+                || self.ledgers.account.at(id, side).position.qty == position.qty.0
+        })
+    }
+
     /// Takes the venue's word.
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
+        let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
         for balance in &account.balances {
             if self.balance(surface, balance.asset).total != balance.total {
+                if is_transfer {
+                    self.shift_by_untold(surface, balance);
+                }
                 self.take_balance(surface, balance, Cause::Reconciliation);
             }
         }
         for position in &account.positions {
             self.take_position(position, Cause::Reconciliation);
         }
+        // What it lost counts, whether or not anything is held any more.
+        self.watch_losses_after_fill();
     }
 
     /// The entry of a position is the venue's: fills that were recovered out of their order leave

@@ -1,10 +1,12 @@
 //! The venue's answers to requests, and the life of own orders.
 
 use crate::config::OnFault;
+use crate::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
 use crate::effect::{Adjustment, Cause, Effect, Notice};
 use crate::event::EventKind;
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, TradeId};
-use crate::order::{OrderStatus, Qty, Side, Surface};
+use crate::instrument::Instrument;
+use crate::order::{OrderStatus, Price, Qty, Side, Surface};
 use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::planted;
@@ -18,6 +20,9 @@ use super::{Engine, Latch, narrow};
 pub(super) const ASK_AFTER_MS: i64 = 1_000;
 /// A fill that the venue's totals tell of and that no event brought within this was missed.
 const MISSED_MS: i64 = 3_000;
+/// Account trades that do not tell a missing fill are read so often, each time after a longer pause
+/// (some 13 s in all), before it is made up from the order's totals.
+const TRADE_READS_MAX: u32 = 5;
 /// `NO_SUCH_ORDER` (spec 1, Errors).
 const NO_SUCH_ORDER: i32 = -2013;
 /// `INVALID_TIMESTAMP` (spec 1, Errors).
@@ -252,6 +257,7 @@ impl Engine {
         };
         if order.reported_qty <= order.executed_qty {
             order.missing_since = None;
+            order.trade_reads = 0;
             return;
         }
         let since = *order.missing_since.get_or_insert(now);
@@ -259,20 +265,24 @@ impl Engine {
         if self.live.is_some() && now >= since.plus_ms(MISSED_MS) {
             self.recover(seq, instrument, report);
         }
-        if self
-            .orders
-            .live(seq)
-            .is_some_and(|order| order.reported_qty > order.executed_qty)
-        {
-            self.ask_later(seq);
+        let missing = |order: &&Order| order.reported_qty > order.executed_qty;
+        if let Some(order) = self.orders.live(seq).filter(missing) {
+            let pause_ms = ASK_AFTER_MS * i64::from(order.trade_reads.max(1));
+            let timer = Timer::AskForOrder { order: seq };
+            self.timers.set(now.plus_ms(pause_ms), timer);
         }
     }
 
     /// Closes the gap of an order: by the account's trades, or, where the venue does not tell
-    /// them, by one fill made of what its totals are ahead, its fee estimated.
+    /// them or not this one, by one fill made of what its totals are ahead, its fee estimated.
     fn recover(&mut self, seq: OrderSeq, instrument: InstrumentId, report: &OrderReport) {
         let surface = self.surface_of(instrument);
-        if self.line_mut(surface).is_some_and(|line| !line.no_trades) {
+        let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+        if let Some(order) = self.orders.known_mut(seq)
+            && tells_trades
+            && order.trade_reads < TRADE_READS_MAX
+        {
+            order.trade_reads += 1;
             self.read_trades(surface, instrument);
             return;
         }
@@ -290,8 +300,10 @@ impl Engine {
         if qty <= 0 {
             return;
         }
-        let average = order.terms.price.unwrap_or_default();
+        let rules = &self.instruments[usize::from(instrument.0)];
+        let average = average_price(rules, quote_qty, qty).or(order.terms.price);
         order.recovered_qty = report.executed_qty.0;
+        order.made_up_qty += qty;
         let update = OrderUpdate {
             transaction_time: report.update_time,
             event_time: report.update_time,
@@ -299,7 +311,7 @@ impl Engine {
         };
         let fill = Fill {
             trade_id,
-            price: average,
+            price: average.unwrap_or_default(),
             qty: Qty(qty),
             quote_qty,
             fee: quote_qty.part(fee_ppm, 1_000_000),
@@ -454,4 +466,13 @@ impl Engine {
         });
         self.ask_later(seq);
     }
+}
+
+/// The price, rounded to the decimals of the instrument's prices, at which a quantity came to a
+/// quote amount; `None` where the amount is not told.
+fn average_price(rules: &Instrument, quote_qty: Amount, qty: i64) -> Option<Price> {
+    let unit = i128::from(pow10(rules.price_scale)) * i128::from(pow10(rules.qty_scale));
+    let raw = quote_qty.0.checked_mul(unit).filter(|raw| *raw > 0)?;
+    let average = div_half_even(raw, i128::from(qty) * AMOUNT_ONE);
+    i64::try_from(average).ok().map(Price)
 }

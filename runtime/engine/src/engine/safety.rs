@@ -225,11 +225,14 @@ impl Engine {
             return;
         }
         let closing = self.closing_orders(strategy);
-        if closing
-            .iter()
-            .any(|terms| !self.may_close(terms.instrument))
-        {
+        let uncovered = self.uncovered(strategy);
+        let concerned = closing.iter().map(|terms| terms.instrument);
+        let mut concerned = concerned.chain(uncovered.iter().map(|(id, ..)| *id));
+        if concerned.any(|id| !self.may_close(id)) {
             return;
+        }
+        if closing.is_empty() {
+            self.settle_with_external(strategy);
         }
         let state = &mut self.strategies[usize::from(strategy.0)];
         if closing.is_empty() || tries == 0 {
@@ -256,7 +259,10 @@ impl Engine {
         live.is_none_or(|live| live.healthy(surface, self.now))
     }
 
-    /// One market order per open position of a strategy, within the market lot size.
+    /// One market order per open position of a strategy, within the market lot size. A close never
+    /// opens: it is for no more than what outside orders left of the account's position (see
+    /// [`Engine::closable`]), and `reduceOnly` on the wire where the account's net position
+    /// covers it. Uncovered closes are sent where strategies net between each other alone.
     fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
         let mut orders = Vec::new();
         for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter()
@@ -264,14 +270,14 @@ impl Engine {
             let qty = holding.position.qty;
             let instrument = &self.instruments[usize::from(id.0)];
             let filters = &instrument.filters;
+            let side = if qty > 0 { Side::Sell } else { Side::Buy };
             let qty_lots = close_qty(
-                qty.saturating_abs(),
+                self.closable(strategy, id, position_side, side),
                 &[filters.lot_size, filters.market_lot_size],
             );
             if qty_lots == 0 {
                 continue;
             }
-            let side = if qty > 0 { Side::Sell } else { Side::Buy };
             let mut terms = OrderTerms::new(id, side, OrderType::Market);
             terms.position_side = position_side;
             match (instrument.surface, side) {

@@ -15,10 +15,11 @@ use crate::record::{Chain, Recorder};
 use crate::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
+use super::session::Doubt;
 
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of what an engine holds; raised with every change of it.
-const SNAPSHOT_VERSION: u32 = 4;
+const SNAPSHOT_VERSION: u32 = 5;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +87,7 @@ impl Engine {
     }
 
     /// An engine of a new process that takes over what this one knew: ledgers, balances, limits'
-    /// memory, latch, and every live order, whose outcome is unknown until the venue is asked.
+    /// memory, latch, a margin call, and every live order, whose outcome is unknown until the venue is asked.
     /// What the configuration names no more belongs to nobody. The journal goes on at `chain`,
     /// which is where this one's ends, or further where a part of it was lost.
     pub fn succeed(self, config: EngineConfig, chain: Chain) -> Result<Self, SuccessionError> {
@@ -96,6 +97,9 @@ impl Engine {
         heir.now = self.now;
         heir.sequence = self.sequence;
         heir.latch = self.latch;
+        if self.doubts().contains(&Doubt::MarginCall) {
+            heir.set_doubt(Doubt::MarginCall, true);
+        }
         if planted!(EpochReused) {
             heir.epoch = self.epoch;
         }
@@ -197,6 +201,7 @@ impl Engine {
             order.lost = Some(self.now);
             order.confirmed = None;
             order.missing_since = None;
+            order.trade_reads = 0;
             self.count_open(&order);
             self.orders.insert_foreign(order);
         }

@@ -13,5 +13,6 @@ mod spot;
 mod steering;
 mod succession;
 mod unknown;
+mod untold;
 mod watchdog;
 mod world;

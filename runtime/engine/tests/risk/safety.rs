@@ -7,8 +7,8 @@ use windvane_engine::instrument::LotSize;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::rules::Rule;
 use windvane_engine::{
-    ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, StrategyId,
-    Time,
+    ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request,
+    Side, StrategyId, Time,
 };
 
 use super::support::{Account, BTC, MM, OTHER, limit, market, refused, report, update};
@@ -177,6 +177,95 @@ fn the_operators_flatten_halts_and_closes_every_own_position() {
         refusal(&mut account, MM, market(Side::Buy, 1)),
         Some(Rule::Halted)
     );
+}
+
+/// An outside order (a liquidation) fills at 100.0.
+fn outside(account: &mut Account, side: Side, trade: i64, qty: i64) {
+    let id = ClientOrderId::new("autoclose-1").unwrap();
+    account.update(super::fill(id, side, trade, qty, qty, OrderStatus::Filled));
+}
+
+/// Sides and quantities of the closes, with their wire flags.
+fn closes(account: &Account) -> Vec<(Side, i64, bool)> {
+    let order = |request: &Request| match request {
+        Request::Place(order) => {
+            let terms = &order.terms;
+            Some((terms.side, terms.qty?.0, terms.reduce_only))
+        }
+        _ => None,
+    };
+    account.sent.iter().filter_map(order).collect()
+}
+
+#[test]
+fn what_outside_orders_closed_is_not_closed_again() {
+    for side in [Side::Buy, Side::Sell] {
+        let mut account = with(|_| {});
+        hold(&mut account, MM, 5 * side.sign(), 1);
+        let close = if side == Side::Buy {
+            Side::Sell
+        } else {
+            Side::Buy
+        };
+        outside(&mut account, close, 2, 5);
+        account.sent.clear();
+        account.handle(Input::Command(Command::Flatten));
+        assert_eq!(closes(&account), [], "it would open a position");
+        assert!(!account.engine.is_flattening(MM), "it counts as flat");
+        assert_eq!(own_qty(&account, MM), 0);
+        let told = account.notices.iter().any(|notice| {
+            matches!(notice, Notice::ClosedOutside { strategy: MM, qty, .. } if *qty == 5 * side.sign())
+        });
+        assert!(told, "{:?}", account.notices);
+    }
+}
+
+#[test]
+fn a_close_is_for_what_outside_orders_left() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 5, 1);
+    hold(&mut account, OTHER, 5, 2);
+    outside(&mut account, Side::Sell, 3, 4);
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    let all: i64 = closes(&account).iter().map(|close| close.1).sum();
+    assert_eq!(all, 6, "{:?}", closes(&account));
+    assert!(closes(&account).iter().all(|close| close.2), "reduceOnly");
+    for (trade, (seq, _, qty)) in placed(&account).into_iter().enumerate() {
+        let strategy = account.engine.order(seq).unwrap().strategy;
+        assert!(qty > 0);
+        fill_all(&mut account, strategy, seq, 10 + trade as i64);
+    }
+    assert_eq!((own_qty(&account, MM), own_qty(&account, OTHER)), (0, 0));
+    let position = account.engine.ledgers().account.at(BTC, PositionSide::Both);
+    assert_eq!(position.position.qty, 0);
+}
+
+#[test]
+fn strategies_that_net_close_without_cover() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 5, 1);
+    hold(&mut account, OTHER, -5, 2);
+    fault(&mut account, MM);
+    assert_eq!(closes(&account), [], "it keeps its position");
+    account.handle(Input::Steer {
+        strategy: OTHER,
+        command: Command::Flatten,
+    });
+    assert_eq!(closes(&account), [(Side::Buy, 5, false)]);
+}
+
+#[test]
+fn reduce_only_is_for_what_outside_orders_left_too() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 5, 1);
+    outside(&mut account, Side::Sell, 2, 3);
+    let mut exit = market(Side::Sell, 3);
+    exit.reduce_only = true;
+    let refused = refusal(&mut account, MM, exit);
+    assert_eq!(refused, Some(Rule::ReduceOnlyPosition));
+    exit.qty = Some(windvane_engine::Qty(2));
+    assert_eq!(refusal(&mut account, MM, exit), None);
 }
 
 #[test]

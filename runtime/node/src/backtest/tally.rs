@@ -228,6 +228,10 @@ impl Tally {
             | Notice::Recovered { .. }
             | Notice::Adopted { .. }
             | Notice::Stray { .. } => {}
+            Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
+                let strategy = engine.strategy_name(*strategy).unwrap_or_default();
+                tracing::warn!(time_ns = time.0, strategy, instrument = instrument.0, qty, "closed by outside orders");
+            }
             Notice::Adjusted {
                 time, adjustment, ..
             } => {

@@ -1,12 +1,12 @@
-//! What is latched and why: the operator's words and quarantines, kept in a small file beside the
+//! What is latched and why: the operator's words, quarantines and a margin call, kept in a small file beside the
 //! journal, so that they hold even where the journal is lost. Of file and journal, the stricter
 //! holds. Decides nothing: the engine latches.
 
 use std::sync::Arc;
 
-use windvane_engine::engine::Latch;
+use windvane_engine::engine::{Doubt, Latch};
 use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::{Engine, Input, StrategyId};
+use windvane_engine::{Engine, Input, StrategyId, UserEvent};
 use windvane_journal::{Directory, Latch as Latched, StrategyLatch};
 
 use super::latch::{Kept, LatchFile};
@@ -20,6 +20,7 @@ pub struct Held {
     /// Strategies that are not configured stay in it.
     file: LatchFile,
     account: (Latch, String),
+    margin_call: bool,
     strategies: Vec<One>,
     /// A quarantine has a reason that the file does not have yet.
     untold: bool,
@@ -53,6 +54,7 @@ impl Held {
         });
         Ok(Self {
             account: read(&file.account),
+            margin_call: file.margin_call,
             strategies: strategies.collect(),
             untold: false,
             file: LatchFile::start(Arc::clone(directory), mailbox, file)?,
@@ -64,6 +66,9 @@ impl Held {
         let mut inputs = Vec::new();
         if let Some(command) = stricter(self.account.0, engine.latch()) {
             inputs.push(Input::Command(command));
+        }
+        if self.margin_call && !is_called(engine) {
+            inputs.push(Input::User(&UserEvent::MarginCall));
         }
         for (place, one) in self.strategies.iter().enumerate() {
             let strategy = StrategyId(place as u16);
@@ -131,13 +136,17 @@ impl Held {
             let fault = one.fault.as_ref().map(|(kind, _)| *kind);
             one.latch.0 != engine.latch_of(strategy) || fault != engine.fault(strategy)
         };
-        let same = self.account.0 == engine.latch() && !self.untold;
+        let same = self.account.0 == engine.latch()
+            && self.margin_call == is_called(engine)
+            && !self.untold;
         if same && !self.strategies.iter().enumerate().any(changed) {
             return;
         }
         self.account.0 = engine.latch();
+        self.margin_call = is_called(engine);
         self.untold = false;
         let mut next = self.file.latches().clone();
+        next.margin_call = self.margin_call;
         next.account = latched(engine.latch(), &self.account.1);
         for (place, one) in self.strategies.iter_mut().enumerate() {
             one.take(engine, StrategyId(place as u16));
@@ -173,6 +182,11 @@ impl One {
             quarantine: quarantine.map(|(kind, why)| (kind.as_str().to_owned(), why.clone())),
         }
     }
+}
+
+/// Whether the venue called for margin, and nobody resumed since.
+fn is_called(engine: &Engine) -> bool {
+    engine.doubts().contains(&Doubt::MarginCall)
 }
 
 fn read(latched: &Latched) -> (Latch, String) {
@@ -212,6 +226,7 @@ mod tests {
     use windvane_engine::Time;
     use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig};
     use windvane_engine::ids::StrategyName;
+    use windvane_engine::live::{LiveConfig, OnStart, OnStop};
     use windvane_engine::risk::RiskLimits;
 
     use super::super::mailbox::{Inbox, mailbox};
@@ -292,5 +307,42 @@ mod tests {
         end(second, &lost);
         let (third, _inbox) = next(folder.path());
         assert_eq!(third.missing(&self::engine()).len(), 1, "the pause alone");
+    }
+
+    #[test]
+    fn a_margin_call_holds_where_the_journal_is_lost_until_somebody_resumes() {
+        let folder = tempfile::tempdir().unwrap();
+        let live = || {
+            Engine::new(EngineConfig {
+                live: Some(LiveConfig {
+                    surfaces: vec![windvane_engine::Surface::Futures],
+                    countdown_ms: 30_000,
+                    renew_ms: 10_000,
+                    reconcile_ms: 30_000,
+                    absence_ms: 6_000,
+                    on_start: OnStart::Adopt,
+                    on_stop: OnStop::Cancel,
+                    multi_assets: false,
+                    fee_estimate_ppm: 400,
+                    watchdog: false,
+                }),
+                ..EngineConfig::default()
+            })
+            .unwrap()
+        };
+        let ((first, _inbox), mut engine) = (held(folder.path()), live());
+        engine.handle(Time(1), Input::User(&UserEvent::MarginCall));
+        end(first, &engine);
+
+        let (second, _inbox) = next(folder.path());
+        let mut lost = live();
+        for input in second.missing(&lost) {
+            lost.handle(Time(1), input);
+        }
+        assert_eq!(lost.doubts(), [Doubt::MarginCall]);
+        lost.handle(Time(2), Input::Command(Command::Resume));
+        end(second, &lost);
+        let (third, _inbox) = next(folder.path());
+        assert!(third.missing(&live()).is_empty());
     }
 }

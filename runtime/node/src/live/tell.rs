@@ -152,6 +152,23 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 "an order of a strategy that is not configured: cancelled"
             );
         }
+        Notice::ClosedOutside {
+            strategy,
+            instrument,
+            qty,
+            realized_pnl,
+            ..
+        } => {
+            let strategy = name(engine, *strategy);
+            let rules = engine.instrument(*instrument);
+            tracing::warn!(
+                strategy,
+                instrument = rules.map(Instrument::name),
+                qty = rules.map(|rules| display(rules.qty(*qty))),
+                realized_pnl = %realized_pnl.to_decimal(),
+                "outside orders closed it already: no close is sent"
+            );
+        }
         Notice::External { update, .. } => {
             let surface = engine.instrument(update.instrument);
             let surface = surface.map_or_else(String::new, |one| one.surface.to_string());

@@ -134,7 +134,15 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             "it begins so; `windvane resume --strategy ID` ends that",
         );
     }
+    if latches.margin_call {
+        report.warn(
+            "latch",
+            "the venue called for margin".to_owned(),
+            "it begins degraded; mend that, then `windvane resume`",
+        );
+    }
     match latches.account {
+        Latch::Clear if latches.margin_call => {}
         Latch::Clear => report.ok("latch", "nothing is latched"),
         Latch::Paused { reason } => report.warn(
             "latch",

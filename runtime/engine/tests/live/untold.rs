@@ -1,0 +1,254 @@
+//! What no event told: transfers, fills that account trades leave out, margin calls of before.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::input::Command;
+use windvane_engine::protocol::{AccountReason, AccountUpdate};
+use windvane_engine::truth::{AccountTrade, Subject, Truth};
+use windvane_engine::{
+    Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Side,
+    Surface, Time, TradeId, UserEvent, VenueOrderId,
+};
+
+use super::reconciliation::round;
+use super::succession::{killed, next_config};
+use super::support::{Account, BTC, MM, fill, instrument, limit, market, report};
+use super::world::{live_config, no_trades, position, ready};
+
+const fn usdt(whole: i128) -> Amount {
+    Amount(whole * 100_000_000)
+}
+
+fn limited(mut config: EngineConfig) -> EngineConfig {
+    config.live = Some(live_config());
+    config.limits.max_daily_loss = Some(usdt(500));
+    config
+}
+
+/// A run that is ready, with a limit of 500, 10 bought at 100.
+fn holding() -> Account {
+    let mut account = Account::new(limited(super::support::config()));
+    account.begin();
+    account.sync();
+    account.top(999, 1001);
+    let order = account.submit(MM, limit(Side::Buy, 1000, 10_000));
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10_000, 10_000, OrderStatus::Filled));
+    account.seconds(2);
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account
+}
+
+/// Rounds in which the venue's balance is that much more than ours was.
+fn read_balance(account: &mut Account, more: Amount) {
+    let total = account.own_account().balances[0].total + more;
+    for _ in 0..6 {
+        round(account, &[], &[], |own| own.balances[0].total = total);
+        account.pass(300);
+    }
+    assert_eq!(account.own_account().balances[0].total, total);
+}
+
+#[test]
+fn money_that_went_out_untold_is_no_loss() {
+    let mut account = holding();
+    account.wait(31);
+    read_balance(&mut account, -usdt(1_000));
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.top(499, 501);
+    let state = account.engine.run_state();
+    assert_eq!(state, RunState::Halted, "losses still count");
+}
+
+#[test]
+fn money_that_went_out_while_the_run_was_down_is_no_loss() {
+    let mut account = killed(holding(), limited(next_config()));
+    account.begin();
+    read_balance(&mut account, -usdt(1_000));
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn money_that_came_in_untold_hides_no_loss() {
+    let mut account = holding();
+    account.wait(31);
+    read_balance(&mut account, usdt(1_000));
+    account.top(459, 461);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}
+
+#[test]
+fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
+    let mut account = holding();
+    let mut told = account.own_account();
+    told.balances[0].total += -usdt(1_000);
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: Surface::Futures,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions: told.positions,
+        transaction_time: Time(0),
+    })));
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn what_a_close_that_nobody_told_lost_is_a_loss() {
+    let mut account = holding();
+    account.wait(31);
+    let total = account.own_account().balances[0].total;
+    for _ in 0..6 {
+        round(&mut account, &[], &[], |own| {
+            own.balances[0].total = total - usdt(600);
+            own.positions = vec![position(0)];
+        });
+        account.pass(300);
+    }
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}
+
+#[test]
+fn a_margin_call_outlives_the_process() {
+    let mut account = ready();
+    account.handle(Input::User(&UserEvent::MarginCall));
+    let mut account = killed(account, next_config());
+    account.begin();
+    account.sync();
+    assert_eq!(account.engine.doubts(), [Doubt::MarginCall]);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let mut account = killed(account, next_config());
+    account.begin();
+    account.sync();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+/// Tells for so many seconds that an order is filled, while account trades are empty. Answers how
+/// often the order and trades were asked for.
+fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -> (usize, usize) {
+    let id = account.id(MM, order);
+    let (mut queries, mut reads) = (0, 0);
+    for _ in 0..seconds {
+        account.wait(1);
+        let asked = account.take_queries();
+        queries += asked;
+        for _ in 0..asked {
+            let mut filled = report(id, OrderStatus::Filled, qty);
+            filled.cum_quote = instrument().notional(990, qty);
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(filled),
+            }));
+        }
+        while let Some(subject) = account.take_question() {
+            let truth = match subject {
+                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+                Subject::Account { .. } => Truth::Account(account.own_account()),
+                Subject::Trades { .. } => {
+                    reads += 1;
+                    no_trades()
+                }
+            };
+            account.tell(subject, truth);
+        }
+    }
+    (queries, reads)
+}
+
+fn recovered(account: &Account) -> Vec<(Price, Qty)> {
+    let fill = |notice: &Notice| match notice {
+        Notice::Recovered { fill, .. } => Some((fill.price, fill.qty)),
+        _ => None,
+    };
+    account.notices.iter().filter_map(fill).collect()
+}
+
+fn own_qty(account: &Account) -> i64 {
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    own.position.qty
+}
+
+#[test]
+fn a_fill_that_account_trades_never_tell_is_made_up_from_totals() {
+    let mut account = ready();
+    let order = account.submit(MM, market(Side::Buy, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    let mut filled = report(id, OrderStatus::Filled, 10);
+    filled.cum_quote = instrument().notional(990, 10);
+    account.placed(id, Outcome::Done(filled));
+    account.seconds(2);
+    let (queries, reads) = ask_in_vain(&mut account, order, 10, 25);
+    assert_eq!(recovered(&account), [(Price(990), Qty(10))]);
+    assert_eq!(own_qty(&account), 10);
+    assert!(account.engine.order(order).is_none(), "it is filled");
+    assert!(queries <= 10, "{queries}");
+    assert!(reads <= 6, "{reads}");
+    // The venue tells it after all, on both ways.
+    let filled = fill(id, Side::Buy, 7, 10, 10, OrderStatus::Filled);
+    let late = AccountTrade {
+        order_id: VenueOrderId(1),
+        side: Side::Buy,
+        position_side: PositionSide::Both,
+        fill: filled.fill.unwrap(),
+        time: Time(0),
+    };
+    account.live(windvane_engine::live::LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+    account.live(windvane_engine::live::LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+    round(&mut account, &[], &[late], |_| {});
+    assert_eq!(own_qty(&account), 10, "not twice by account trades");
+    account.update(filled);
+    assert_eq!(own_qty(&account), 10, "nor by the stream");
+}
+
+#[test]
+fn a_trade_that_is_more_than_what_was_made_up_counts_for_the_rest() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.placed(
+        id,
+        Outcome::Done(report(id, OrderStatus::PartiallyFilled, 4)),
+    );
+    ask_in_vain(&mut account, order, 4, 25);
+    assert_eq!(own_qty(&account), 4);
+    let late = |id, qty| {
+        let fill = fill(
+            account.id(MM, order),
+            Side::Buy,
+            id,
+            qty,
+            qty,
+            OrderStatus::New,
+        )
+        .fill;
+        AccountTrade {
+            order_id: VenueOrderId(1),
+            side: Side::Buy,
+            position_side: PositionSide::Both,
+            fill: fill.unwrap(),
+            time: Time(0),
+        }
+    };
+    let trades = [late(8, 6), late(9, 4)];
+    assert_eq!(trades[0].fill.trade_id, TradeId(8));
+    account.live(windvane_engine::live::LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+    account.live(windvane_engine::live::LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+    round(&mut account, &[], &trades, |_| {});
+    assert_eq!(own_qty(&account), 10);
+}
