@@ -52,6 +52,18 @@ impl Position {
         self.realized += realized;
         realized
     }
+
+    /// Gives up a part of it, never more than it holds, which realizes what is told.
+    pub(crate) fn settle(&mut self, qty: i128, realized: i128) {
+        assert!(qty * self.qty > 0 && qty.abs() <= self.qty.abs());
+        self.cost -= if qty == self.qty {
+            self.cost
+        } else {
+            half_even(self.cost * qty.abs(), self.qty.abs())
+        };
+        self.qty -= qty;
+        self.realized += realized;
+    }
 }
 
 /// What must have come of the words that were delivered.

@@ -5,7 +5,7 @@ use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate,
 };
 use windvane_engine::{
-    Amount, ClientOrderId, Input, Instrument, Level, MarketEvent, OrderSeq, OrderStatus,
+    Amount, ClientOrderId, Input, Instrument, Level, MarketEvent, Notice, OrderSeq, OrderStatus,
     OrderTerms, OrderType, Outcome, PositionSide, Price, Qty, Reply, Request, Side, StrategyId,
     Surface, Time, UserEvent,
 };
@@ -109,6 +109,26 @@ impl World {
         self.orders.len().checked_sub(pick + 1)
     }
 
+    /// What outside orders closed is settled in a sub-ledger, at the profit that is told.
+    pub(crate) fn hear_settlements(&mut self) {
+        for notice in &self.account.notices {
+            if let Notice::ClosedOutside {
+                strategy,
+                instrument,
+                qty,
+                realized_pnl,
+                ..
+            } = notice
+            {
+                let key = (*strategy, *instrument);
+                let own = self.model.own.entry(key).or_default();
+                own.settle(i128::from(*qty), realized_pnl.0);
+            }
+        }
+        let is_settlement = |notice: &Notice| matches!(notice, Notice::ClosedOutside { .. });
+        self.account.notices.retain(|notice| !is_settlement(notice));
+    }
+
     /// Does one step, then takes up the orders that were sent.
     pub(crate) fn step(&mut self, step: &Step) {
         match *step {
@@ -201,6 +221,7 @@ impl World {
             | Step::BalanceCorrection(_)
             | Step::PositionCorrection { .. } => self.account_update(step),
         }
+        self.hear_settlements();
         self.take_up();
     }
 
@@ -253,6 +274,7 @@ impl World {
             self.orders[index].status = OrderStatus::Rejected;
         }
         self.account.handle(Input::Reply(&reply));
+        self.hear_settlements();
     }
 
     fn execute(&mut self, pick: Pick, qty: i64, fee: i64, tell: bool) {
@@ -333,6 +355,7 @@ impl World {
     fn tell(&mut self, owner: Option<StrategyId>, update: OrderUpdate) {
         self.model.fill(owner, &update);
         self.account.update(update);
+        self.hear_settlements();
     }
 
     /// The venue says everything once more, in order.

@@ -28,6 +28,7 @@ use super::recover::{self, Left};
 use super::reload::Reread;
 use super::stage::{self, Stage};
 use super::thread::EngineThread;
+use super::unsettled::Unsettled;
 use super::{LiveError, Market, Running, start};
 use crate::assembly;
 use crate::config::{Config, InstrumentName, Mode};
@@ -265,6 +266,7 @@ impl Prepared<'_> {
             config: Arc::new(self.config.clone()),
             reread: Arc::clone(&self.reread),
             latches,
+            unsettled: Unsettled::default(),
             showing: Showing::new(counter.started, counter.since_ms),
             keeper: None,
         }

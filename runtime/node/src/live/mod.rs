@@ -39,6 +39,7 @@ mod streams;
 mod tell;
 mod thread;
 pub mod trial;
+mod unsettled;
 pub mod whatif;
 
 use std::path::PathBuf;

@@ -19,6 +19,7 @@ use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::pulse::Module;
 use super::reload::Reread;
+use super::unsettled::Unsettled;
 use super::{retention, show, streams, tell};
 use crate::config::{Config, Leave, Mode};
 use crate::watchdog::Keeper;
@@ -50,6 +51,8 @@ pub struct Outside {
     /// Reads it again.
     pub reread: Reread,
     pub latches: Held,
+    /// What keeps the run from being ready.
+    pub unsettled: Unsettled,
     pub showing: Showing,
     /// The watchdog process, where spot orders are to be watched.
     pub keeper: Option<Keeper>,
@@ -275,7 +278,11 @@ impl Outside {
         match engine.run_state() {
             RunState::Ready => "nothing is in doubt".to_owned(),
             RunState::Degraded => engine.told_doubts(&engine.doubts()).join("; "),
-            RunState::Syncing => "the account is compared with the venue".to_owned(),
+            RunState::Syncing => {
+                let compared = "the account is compared with the venue";
+                let unsettled = self.unsettled.reason(engine);
+                unsettled.map_or_else(|| compared.to_owned(), |why| format!("{compared}: {why}"))
+            }
             RunState::Booting => "the journal is restored".to_owned(),
             RunState::Halted if engine.latch() != Latch::Halted => {
                 let on_stop = match self.config.run.on_stop {

@@ -268,6 +268,7 @@ impl Pulse {
             Happened::Replies(replies) => {
                 for reply in &replies {
                     self.handle(Input::Reply(reply), state);
+                    self.outside.unsettled.hear(self.driver.engine(), reply);
                 }
             }
             Happened::Live(input) => self.handle(Input::Live(&input), state),

@@ -1,0 +1,124 @@
+//! What keeps a run from being ready, in words: the orders that nothing settles and the questions
+//! that are not answered, with what was answered last. Decides nothing.
+
+use std::collections::BTreeMap;
+
+use windvane_engine::order_state::OrderState;
+use windvane_engine::truth::Subject;
+use windvane_engine::{ClientOrderId, Engine, Outcome, Reply, Surface};
+
+/// So many are named at most.
+const NAMED: usize = 3;
+const NO_ANSWER: &str = "there was no answer";
+
+/// The last answers that settled nothing.
+#[derive(Debug, Default)]
+pub struct Unsettled {
+    orders: BTreeMap<ClientOrderId, String>,
+    rounds: BTreeMap<Surface, String>,
+}
+
+impl Unsettled {
+    /// Hears an answer.
+    pub fn hear(&mut self, engine: &Engine, reply: &Reply) {
+        match reply {
+            Reply::Queried {
+                client_order_id,
+                outcome,
+            } => {
+                match trouble(outcome) {
+                    Some(words) => self.orders.insert(*client_order_id, words),
+                    None => self.orders.remove(client_order_id),
+                };
+            }
+            Reply::Read { subject, outcome } => {
+                let (surface, what) = match subject {
+                    Subject::OpenOrders { surface } => (*surface, "open orders"),
+                    Subject::Account { surface } => (*surface, "the account"),
+                    Subject::Trades { instrument, .. } => match engine.instrument(*instrument) {
+                        Some(instrument) => (instrument.surface, "account trades"),
+                        None => return,
+                    },
+                };
+                match trouble(outcome) {
+                    Some(words) => {
+                        let words = format!("{surface}: {what} cannot be read: {words}");
+                        self.rounds.insert(surface, words)
+                    }
+                    None => self.rounds.remove(&surface),
+                };
+            }
+            _ => return,
+        }
+        let is_open = |id: &ClientOrderId| {
+            let mut orders = engine.orders().iter();
+            orders.any(|order| order.client_order_id == *id)
+        };
+        self.orders.retain(|id, _| is_open(id));
+    }
+
+    /// What is not settled; `None` where nothing is known to be in the way.
+    pub fn reason(&self, engine: &Engine) -> Option<String> {
+        let orders = engine.orders().iter();
+        let unknown: Vec<_> = orders
+            .filter(|order| order.state == OrderState::Unknown)
+            .map(|order| order.client_order_id)
+            .collect();
+        let named = unknown.iter().take(NAMED).map(|id| {
+            let answer = self.orders.get(id);
+            let answer = answer.map_or("it is being asked for", String::as_str);
+            format!("order {} is not settled: {answer}", id.as_str())
+        });
+        let mut words: Vec<String> = named.collect();
+        if unknown.len() > NAMED {
+            words.push(format!("{} more orders are not", unknown.len() - NAMED));
+        }
+        words.extend(self.rounds.values().cloned());
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+/// What an answer that settles nothing says.
+fn trouble<T>(outcome: &Outcome<T>) -> Option<String> {
+    match outcome {
+        Outcome::Done(_) => None,
+        Outcome::Unknown => Some(NO_ANSWER.to_owned()),
+        Outcome::Refused(refusal) if refusal.msg.contains(&refusal.code.to_string()) => {
+            Some(refusal.msg.clone())
+        }
+        Outcome::Refused(refusal) => Some(format!("{} {}", refusal.code, refusal.msg)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_engine::config::EngineConfig;
+    use windvane_engine::protocol::Refusal;
+    use windvane_engine::truth::{AccountTruth, Truth};
+
+    use super::*;
+
+    fn read(outcome: Outcome<Truth>) -> Reply {
+        let surface = Surface::Futures;
+        let subject = Subject::Account { surface };
+        Reply::Read { subject, outcome }
+    }
+
+    #[test]
+    fn a_question_that_was_refused_is_named_until_it_is_answered() {
+        let engine = Engine::new(EngineConfig::default()).unwrap();
+        let mut unsettled = Unsettled::default();
+        assert_eq!(unsettled.reason(&engine), None);
+        let refusal = Refusal {
+            code: -1003,
+            msg: "the weight of this interval is used up".to_owned(),
+        };
+        unsettled.hear(&engine, &read(Outcome::Refused(refusal)));
+        let reason = unsettled.reason(&engine).unwrap();
+        assert!(reason.contains("the account cannot be read"), "{reason}");
+        assert!(reason.contains("-1003 the weight"), "{reason}");
+        let account = Truth::Account(AccountTruth::default());
+        unsettled.hear(&engine, &read(Outcome::Done(account)));
+        assert_eq!(unsettled.reason(&engine), None);
+    }
+}
