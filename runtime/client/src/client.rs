@@ -420,6 +420,10 @@ impl Client {
                 }
                 Outcome::Done(raw)
             }
+            // Words that are not the venue's say nothing of what it did (spec 1, Errors).
+            Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
+                Outcome::Unknown(Doubt::Venue(complaint))
+            }
             Judgement::Refused {
                 complaint,
                 is_fatal,

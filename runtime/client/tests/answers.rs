@@ -186,6 +186,23 @@ async fn an_error_payload_is_a_definite_refusal() {
 }
 
 #[tokio::test]
+async fn words_that_are_not_the_venues_say_nothing_of_an_order() {
+    for (status, body) in [
+        (400, ""),
+        (404, "<html>Not Found</html>"),
+        (409, "{}"),
+        (401, "who are you"),
+    ] {
+        let (order, question) = both(|| answer(status, "", body)).await;
+        assert!(
+            matches!(order, Outcome::Unknown(Doubt::Venue(_))),
+            "{status}"
+        );
+        assert!(matches!(question, Outcome::Refused(_)), "{status}");
+    }
+}
+
+#[tokio::test]
 async fn after_429_nothing_is_sent_until_the_time_named() {
     let limited = answer(429, "Retry-After: 30\r\n", r#"{"code":-1003,"msg":"slow"}"#);
     let server = Scripted::start(vec![limited]).await;

@@ -131,6 +131,13 @@ pub enum Notice {
         /// The order.
         order: Order,
     },
+    /// The venue denies an order that it had confirmed: it stays counted and is asked for.
+    Denied {
+        /// When.
+        time: Time,
+        /// The order.
+        order: Order,
+    },
     /// The state of a live run changed.
     State {
         /// When.
@@ -243,8 +250,13 @@ pub enum Adjustment {
         /// What the venue says.
         to: i64,
     },
-    /// The venue knows no such order, and it can no longer arrive.
+    /// The venue knows no such order, and it can no longer arrive, or was denied for long.
     Absent {
+        /// The order.
+        order: OrderSeq,
+    },
+    /// An order that had ended here is open at the venue: it is taken up again.
+    Alive {
         /// The order.
         order: OrderSeq,
     },
@@ -261,6 +273,8 @@ pub enum Cause {
     Reconciliation,
     /// The venue did not know the order when it could no longer arrive (promise 2).
     Absence,
+    /// The venue had confirmed the order, and denied it again and again for ten minutes.
+    Denial,
 }
 
 impl Cause {
@@ -271,6 +285,7 @@ impl Cause {
             Self::Rounding => "rounding",
             Self::Reconciliation => "reconciliation",
             Self::Absence => "absence",
+            Self::Denial => "denial",
         }
     }
 }

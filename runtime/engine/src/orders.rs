@@ -15,6 +15,52 @@ use crate::protocol::OrderUpdate;
 /// How many ended orders are remembered, so that a late fill still finds its order.
 const ENDED_MAX: usize = 4096;
 
+/// How long the venue has been denying an order that it had confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denied {
+    /// Answers in a row that said so.
+    pub times: u32,
+    /// When the last of them came.
+    last: Time,
+    /// Time that lies between them; of a longer silence a minute counts.
+    contact_ms: i64,
+    /// Lists of open orders meanwhile that lacked it.
+    pub unlisted: u32,
+}
+
+impl Denied {
+    /// The first answer that says so.
+    pub const fn first(now: Time) -> Self {
+        Self {
+            times: 1,
+            last: now,
+            contact_ms: 0,
+            unlisted: 0,
+        }
+    }
+
+    /// One more.
+    pub fn again(&mut self, now: Time) {
+        const SILENCE_MS: i64 = 60_000;
+        let ms = (now.0 - self.last.0) / 1_000_000;
+        self.contact_ms += ms.clamp(0, SILENCE_MS);
+        self.times = self.times.saturating_add(1);
+        self.last = now;
+    }
+
+    /// Until the next question: longer each time.
+    pub fn pause_ms(&self) -> i64 {
+        const PAUSE_MS: (i64, i64) = (1_000, 30_000);
+        (PAUSE_MS.0 << (self.times - 1).min(5)).min(PAUSE_MS.1)
+    }
+
+    /// Whether it was denied so long, by the list and by the query, that it counts as over.
+    pub const fn is_conclusive(&self) -> bool {
+        const CONTACT_MS: i64 = 600_000;
+        self.contact_ms >= CONTACT_MS && self.unlisted > 1
+    }
+}
+
 /// An own order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
@@ -55,6 +101,12 @@ pub struct Order {
     pub on_stream: bool,
     /// When its outcome was lost.
     pub lost: Option<Time>,
+    /// The venue confirmed it, and now says that it knows no such order. Live only.
+    pub denied: Option<Denied>,
+    /// When it ended here.
+    pub ended: Option<Time>,
+    /// The venue's time of its word that it is over; `None` where that was concluded here.
+    pub told_over: Option<Time>,
     /// Since when a fill that the venue reported is missing.
     pub missing_since: Option<Time>,
     /// Executed quantity up to which fills were made up from totals: an event of a fill within it
@@ -98,6 +150,9 @@ impl Order {
             confirmed: None,
             on_stream: false,
             lost: None,
+            denied: None,
+            ended: None,
+            told_over: None,
             missing_since: None,
             recovered_qty: 0,
             made_up_qty: 0,
@@ -155,6 +210,24 @@ impl Order {
             self.more_trades.push(trade_id);
         }
         qty - late
+    }
+
+    /// The venue has it or had it: that it does not know it says nothing of its arrival.
+    pub const fn is_confirmed(&self) -> bool {
+        self.venue_order_id.is_some() || self.executed_qty > 0
+    }
+
+    /// It is open after all: of what was concluded nothing counts any more.
+    fn revive(&mut self, reserved_qty: i64) {
+        self.state = OrderState::Unknown;
+        self.reserved_qty = reserved_qty;
+        self.refusal_code = 0;
+        self.ended = None;
+        self.told_over = None;
+        self.denied = None;
+        self.lost = None;
+        self.confirmed = None;
+        self.cancel_refused = None;
     }
 
     /// The request that sends it.
@@ -286,8 +359,10 @@ impl Orders {
     }
 
     /// Moves an order from the live to the ended ones.
-    pub fn end(&mut self, seq: OrderSeq) {
-        if let Some(order) = self.live.remove(&seq) {
+    pub fn end(&mut self, seq: OrderSeq, now: Time) {
+        if let Some(mut order) = self.live.remove(&seq) {
+            order.ended = Some(now);
+            order.denied = None;
             if self.ended.len() == ENDED_MAX
                 && let Some(oldest) = self.ended.pop_front()
             {
@@ -295,6 +370,15 @@ impl Orders {
             }
             self.ended.push_back(order);
         }
+    }
+
+    /// Takes an ended order up again, which counts with this much from now on.
+    pub fn revive(&mut self, seq: OrderSeq, reserved_qty: i64) -> Option<&Order> {
+        let place = self.ended.iter().rposition(|order| order.seq == seq)?;
+        let mut order = self.ended.remove(place)?;
+        order.revive(reserved_qty);
+        self.live.insert(seq, order);
+        self.live.get(&seq)
     }
 
     /// How many orders are live.

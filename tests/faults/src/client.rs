@@ -281,6 +281,9 @@ impl<P> Client<P> {
         self.count(route.surface, &answer, now_ns);
         let became = match judge(answer.status, answer.header("retry-after"), &answer.body) {
             Judgement::Success => Became::Done(answer.body),
+            Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
+                lost()
+            }
             Judgement::Refused { complaint, .. } => {
                 Became::Refused(complaint.error.map(|error| error.code))
             }

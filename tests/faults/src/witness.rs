@@ -254,7 +254,7 @@ pub enum Seen {
     Adjusted {
         /// Its life of the process.
         process: u32,
-        /// `position`, `balance` or `absent`.
+        /// `position`, `balance`, `absent` or `alive`.
         kind: String,
         /// `surface:SYMBOL`, `surface:ASSET`, or the client order id.
         of: String,

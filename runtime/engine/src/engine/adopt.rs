@@ -27,17 +27,26 @@ impl Engine {
         Some(StrategyId(place as u16))
     }
 
+    /// Whether an id that we do not know can be of an order of ours: of an earlier epoch, or of this
+    /// one and given out so long ago that it is forgotten. An id of many years ago, or of another
+    /// order's number, is of somebody who writes ids like ours.
+    pub(super) fn may_be_own(&mut self, id: &ClientOrderId) -> bool {
+        let oldest = self.epoch.saturating_sub(EPOCHS_S);
+        match id.parse_own() {
+            Some((_, epoch, seq)) if epoch == self.epoch => {
+                let forgotten = seq < self.next_order && self.orders.known_mut(seq).is_none();
+                forgotten && self.strategy_of(id).is_some()
+            }
+            Some((_, epoch, _)) => (oldest..self.epoch).contains(&epoch),
+            None => false,
+        }
+    }
+
     /// An order that rests and that we do not know: ours by its id, or somebody else's. Answers
     /// whether it is ours.
     pub(super) fn adopt_open_order(&mut self, open: &OpenOrder) -> bool {
         let id = open.report.client_order_id;
-        // An id of this very epoch was never given out twice, and none of many years ago rests:
-        // somebody writes ids like ours.
-        let oldest = self.epoch.saturating_sub(EPOCHS_S);
-        let is_own_form = id
-            .parse_own()
-            .is_some_and(|(_, epoch, _)| (oldest..self.epoch).contains(&epoch));
-        if !is_own_form && !planted!(CancelOthers) {
+        if !self.may_be_own(&id) && !planted!(CancelOthers) {
             return false;
         }
         match self.strategy_of(&id) {
@@ -68,8 +77,7 @@ impl Engine {
     /// An event of an own order that we do not know: it is taken over as it stands.
     pub(super) fn adopt_update(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
-        let (_, epoch, _) = id.parse_own()?;
-        if self.live.is_none() || epoch >= self.epoch || update.status.is_final() {
+        if self.live.is_none() || update.status.is_final() || !self.may_be_own(&id) {
             return None;
         }
         let strategy = self.strategy_of(&id)?;

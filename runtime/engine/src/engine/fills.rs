@@ -62,6 +62,7 @@ impl Engine {
             self.take_external(update);
             return;
         };
+        self.revive_told(seq, update);
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -69,6 +70,10 @@ impl Engine {
         order.reported_qty = order.reported_qty.max(update.executed_qty.0);
         order.on_stream = true;
         order.lost = None;
+        let seen_again = order.denied.take().is_some();
+        if update.status.is_final() {
+            order.told_over = Some(update.transaction_time);
+        }
         let before = order.state;
         let mut filled = false;
         let fill = update.fill.as_ref();
@@ -98,30 +103,16 @@ impl Engine {
             OrderStatus::Expired => OrderMove::Expire,
         };
         self.move_order(seq, mv, before, filled);
+        if seen_again {
+            self.look_again_after_denial(update.instrument);
+        }
     }
 
     /// The own order that an update speaks of: our strategy's name, our epoch, a number that we
     /// gave out to it. Everything else on the account is external.
     fn own_order(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
-        if let Some(seq) = self.orders.foreign(&id) {
-            return Some(seq);
-        }
-        let (name, epoch, seq) = id.parse_own()?;
-        let ours = epoch == self.epoch
-            && seq < self.next_order
-            && self
-                .strategies
-                .iter()
-                .any(|s| s.config.name.as_str() == name)
-            && self
-                .orders
-                .known_mut(seq)
-                .is_none_or(|order| order.client_order_id == id);
-        if ours {
-            return Some(seq);
-        }
-        self.adopt_update(update)
+        self.known(&id).or_else(|| self.adopt_update(update))
     }
 
     /// Books a fill once, everywhere it counts, and tells its strategy.

@@ -8,6 +8,7 @@
 mod adopt;
 mod answers;
 mod cover;
+mod contradiction;
 mod deadman;
 mod external;
 mod fills;

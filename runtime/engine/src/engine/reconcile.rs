@@ -222,6 +222,20 @@ impl Engine {
         }
     }
 
+    /// The next round begins now, unless one runs.
+    pub(super) fn reconcile_soon(&mut self, surface: Surface) {
+        let now = self.now;
+        let line = self.line_mut(surface);
+        if line.is_some_and(|line| line.stream_up && matches!(line.round.step, Step::Idle)) {
+            self.timers.set(now, Timer::Reconcile { surface });
+        }
+    }
+
+    /// When the running round asked for open orders.
+    pub(super) fn orders_asked(&mut self, surface: Surface) -> Option<Time> {
+        self.line_mut(surface)?.round.orders_asked
+    }
+
     fn later(&mut self, surface: Surface, wait_ms: i64) {
         let at = self.now.plus_ms(wait_ms);
         self.timers.set(at, Timer::Reconcile { surface });
@@ -252,6 +266,10 @@ impl Engine {
             if planted!(WipeOnMissing) {
                 self.wipe(seq);
             }
+            let order = self.orders.known_mut(seq);
+            if let Some(denied) = order.and_then(|order| order.denied.as_mut()) {
+                denied.unlisted += 1;
+            }
             if !planted!(MissingNotAsked) {
                 self.ask_for_order(seq);
             }
@@ -277,8 +295,7 @@ impl Engine {
                 self.take_report(seq, &open.report);
                 self.cancel_at_start(seq);
             }
-            // It ended here while the list was on its way, or its late end is asked for.
-            Some(_) => {}
+            Some(seq) => self.revive_listed(seq, open),
             None => return self.adopt_open_order(open),
         }
         true

@@ -23,6 +23,9 @@ const MISSED_MS: i64 = 3_000;
 /// Account trades that do not tell a missing fill are read so often, each time after a longer pause
 /// (some 13 s in all), before it is made up from the order's totals.
 const TRADE_READS_MAX: u32 = 5;
+/// An order of this age that was cancelled, or expired, without a fill is not found any more
+/// (spec 1 and 2, Query order).
+const FORGOTTEN_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// `NO_SUCH_ORDER` (spec 1, Errors).
 const NO_SUCH_ORDER: i32 = -2013;
 /// `INVALID_TIMESTAMP` (spec 1, Errors).
@@ -102,10 +105,10 @@ impl Engine {
     /// The own order with exactly this id, live or lately ended.
     pub(super) fn known(&mut self, id: &ClientOrderId) -> Option<OrderSeq> {
         let (_, epoch, own) = id.parse_own()?;
-        let seq = if epoch == self.epoch {
-            own
-        } else {
-            self.orders.foreign(id)?
+        let seq = match self.orders.foreign(id) {
+            Some(seq) => seq,
+            None if epoch == self.epoch => own,
+            None => return None,
         };
         let order = self.orders.known_mut(seq)?;
         (order.client_order_id == *id).then_some(seq)
@@ -122,6 +125,12 @@ impl Engine {
             Outcome::Done(report) => {
                 order.confirmed = order.confirmed.or(Some(now));
                 self.take_report(seq, report);
+            }
+            // The stream has shown it: the refusal is of another copy, or of nobody's order.
+            Outcome::Refused(_)
+                if self.live.is_some() && order.is_confirmed() && !before.is_final() =>
+            {
+                self.ask_later(seq);
             }
             Outcome::Refused(refusal) => {
                 if before.after(OrderMove::Reject).is_some() {
@@ -236,6 +245,10 @@ impl Engine {
         order.venue_order_id = Some(report.order_id);
         order.reported_qty = order.reported_qty.max(report.executed_qty.0);
         order.lost = None;
+        let seen_again = order.denied.take().is_some();
+        if report.status.is_final() {
+            order.told_over = Some(report.update_time);
+        }
         let before = order.state;
         let mv = match report.status {
             OrderStatus::Canceled => OrderMove::Cancel,
@@ -246,6 +259,9 @@ impl Engine {
         };
         self.move_order(seq, mv, before, false);
         self.watch_for_missing_fill(seq, report);
+        if seen_again {
+            self.look_again_after_denial(report.instrument);
+        }
     }
 
     /// The venue's totals may be ahead of the fills that we know: they are on their way, or were
@@ -336,6 +352,11 @@ impl Engine {
         else {
             return;
         };
+        let forgets = order.reported_qty == 0 && now > order.submitted.plus_ms(FORGOTTEN_MS);
+        if order.is_confirmed() && !forgets {
+            self.take_denial(seq);
+            return;
+        }
         let lost = *order.lost.get_or_insert(now);
         if now < lost.plus_ms(absence_ms) && !planted!(AbsenceIsRejected) {
             self.ask_later(seq);
@@ -343,7 +364,7 @@ impl Engine {
         }
         // What the venue once had is gone (spec 1 and 2: cancelled without a fill, and old); what it
         // never had did not arrive.
-        let mv = if order.venue_order_id.is_some() || order.executed_qty > 0 {
+        let mv = if order.is_confirmed() {
             OrderMove::Cancel
         } else {
             OrderMove::Reject
@@ -420,7 +441,7 @@ impl Engine {
         open.conditional -= u32::from(order.terms.order_type.is_conditional());
         self.strategies[usize::from(strategy.0)].open_orders -= 1;
         self.timers.cancel(Timer::AskForOrder { order: seq });
-        self.orders.end(seq);
+        self.orders.end(seq, self.now);
         self.notices.push_back(Notice::Ended {
             time: self.now,
             order,
@@ -446,7 +467,7 @@ impl Engine {
         }
     }
 
-    fn ask_later(&mut self, order: OrderSeq) {
+    pub(super) fn ask_later(&mut self, order: OrderSeq) {
         let timer = Timer::AskForOrder { order };
         self.timers.set(self.now.plus_ms(ASK_AFTER_MS), timer);
     }

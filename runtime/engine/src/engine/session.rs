@@ -354,7 +354,8 @@ impl Engine {
         let Some(live) = &self.live else { return };
         let old = live.is_old(surface, self.now);
         let stream_up = live.lines.get(&surface).is_some_and(|line| line.stream_up);
-        self.set_doubt(Doubt::Reconciliation(surface), old);
+        let denied = self.is_denied_an_order(surface);
+        self.set_doubt(Doubt::Reconciliation(surface), old || denied);
         if stream_up {
             self.set_doubt(Doubt::Stream(surface), false);
         }

@@ -19,7 +19,7 @@ use super::session::Doubt;
 
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of what an engine holds; raised with every change of it.
-const SNAPSHOT_VERSION: u32 = 5;
+const SNAPSHOT_VERSION: u32 = 6;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -199,6 +199,7 @@ impl Engine {
             order.held = false;
             order.apply(OrderMove::Doubt);
             order.lost = Some(self.now);
+            order.denied = None;
             order.confirmed = None;
             order.missing_since = None;
             order.trade_reads = 0;

@@ -6,6 +6,7 @@
 mod support;
 
 mod adoption;
+mod contradiction;
 mod deadman;
 mod lifecycle;
 mod reconciliation;

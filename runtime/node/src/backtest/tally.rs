@@ -226,6 +226,7 @@ impl Tally {
             | Notice::Reconciled { .. }
             | Notice::Unknown { .. }
             | Notice::Recovered { .. }
+            | Notice::Denied { .. }
             | Notice::Adopted { .. }
             | Notice::Stray { .. } => {}
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {

@@ -121,6 +121,16 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             );
             table::ORDERS.of([strategy, "unknown"]).increment(1);
         }
+        Notice::Denied { order, .. } => {
+            let strategy = name(engine, order.strategy);
+            let id = order.client_order_id.as_str();
+            tracing::warn!(
+                strategy,
+                id,
+                "the venue denies an order that it had confirmed: it stays counted and is asked for"
+            );
+            table::ORDERS.of([strategy, "unknown"]).increment(1);
+        }
         Notice::State {
             from, to, doubts, ..
         } => {
@@ -253,6 +263,7 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
         Adjustment::Balance { .. } => "balance",
         Adjustment::Position { .. } => "position",
         Adjustment::Absent { .. } => "absent",
+        Adjustment::Alive { .. } => "alive",
     };
     table::ADJUSTMENTS.of([kind]).increment(1);
     let cause = cause.as_str();
@@ -284,8 +295,16 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             }
         }
         Adjustment::Absent { order } => {
-            let (order, words) = (order.0, "the venue knows no such order: it never arrived");
-            tracing::warn!(order, cause, "{words}");
+            let words = if cause == Cause::Denial.as_str() {
+                "the venue denied an order that it had confirmed for ten minutes: it is over"
+            } else {
+                "the venue knows no such order: it never arrived"
+            };
+            tracing::warn!(order = order.0, cause, "{words}");
+        }
+        Adjustment::Alive { order } => {
+            let words = "an order that had ended is open at the venue: it is taken up again";
+            tracing::warn!(order = order.0, cause, "{words}");
         }
     }
 }

@@ -11,7 +11,7 @@
 //! | 403 | wait: the firewall stopped it before the venue | spec 1, Errors |
 //! | 401 | refused, fatal | |
 //! | 408 | unknown: what part of the request arrived cannot be told | |
-//! | other 4xx | refused | spec 1, Errors |
+//! | other 4xx | refused: a question is not answered; whoever changes something knows nothing | spec 1, Errors |
 //! | 5xx, 1xx, 3xx | unknown | spec 1, Errors |
 
 use std::fmt;

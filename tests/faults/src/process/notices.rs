@@ -102,16 +102,15 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                     let text = |qty: &i64| rules.qty(*qty).to_string();
                     ("position", name(*instrument), text(from), text(to))
                 }
-                Adjustment::Absent { order } => {
+                Adjustment::Absent { order } | Adjustment::Alive { order } => {
+                    let kind = match adjustment {
+                        Adjustment::Alive { .. } => "alive",
+                        _ => "absent",
+                    };
                     let id = engine
                         .order(*order)
                         .map(|order| order.client_order_id.to_string());
-                    (
-                        "absent",
-                        id.unwrap_or_default(),
-                        String::new(),
-                        String::new(),
-                    )
+                    (kind, id.unwrap_or_default(), String::new(), String::new())
                 }
             };
             Some(Seen::Adjusted {

@@ -1,0 +1,125 @@
+//! The venue contradicts itself about an own order: it denies one that it had confirmed, or shows
+//! one that had ended here. Neither is believed or ignored: the first stays counted and is asked
+//! for, the second is taken up again (promises 2 and 3).
+
+use crate::effect::{Adjustment, Cause, Notice};
+use crate::ids::{InstrumentId, OrderSeq, Time};
+use crate::order::Surface;
+use crate::order_state::{OrderMove, OrderState};
+use crate::orders::{Denied, Order};
+use crate::protocol::OrderUpdate;
+use crate::timer::Timer;
+use crate::truth::OpenOrder;
+
+use super::Engine;
+use super::session::Doubt;
+
+impl Engine {
+    /// The venue knows no such order, which it had confirmed. By its documents it forgets none so
+    /// young: another server of it may be behind. The order stays, in doubt, and is asked for with
+    /// growing pauses. Only after ten minutes of contact in which every query and every list denied
+    /// it is it over; whoever emptied the venue waits so long.
+    pub(super) fn take_denial(&mut self, seq: OrderSeq) {
+        let now = self.now;
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let (before, instrument) = (order.state, order.instrument());
+        match &mut order.denied {
+            Some(denied) => denied.again(now),
+            None => order.denied = Some(Denied::first(now)),
+        }
+        let Some(denied) = order.denied else { return };
+        if denied.is_conclusive() {
+            order.reported_qty = order.executed_qty;
+            self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Denial);
+            self.move_order(seq, OrderMove::Expire, before, false);
+            self.look_again_after_denial(instrument);
+            return;
+        }
+        let timer = Timer::AskForOrder { order: seq };
+        self.timers.set(now.plus_ms(denied.pause_ms()), timer);
+        if denied.times != 2 {
+            return;
+        }
+        let order = order.clone();
+        self.notices.push_back(Notice::Denied { time: now, order });
+        self.move_order(seq, OrderMove::Doubt, before, false);
+        let surface = self.surface_of(instrument);
+        self.set_doubt(Doubt::Reconciliation(surface), true);
+        self.update_state();
+    }
+
+    /// Whether the venue denies an order of this surface that it had confirmed.
+    pub(super) fn is_denied_an_order(&self, surface: Surface) -> bool {
+        self.orders.iter().any(|order| {
+            let denied = order.denied.is_some_and(|denied| denied.times > 1);
+            denied && self.surface_of(order.instrument()) == surface
+        })
+    }
+
+    /// What is denied no more leaves nothing unexplained: the next round says so.
+    pub(super) fn look_again_after_denial(&mut self, instrument: InstrumentId) {
+        let surface = self.surface_of(instrument);
+        if !self.is_denied_an_order(surface) {
+            self.reconcile_soon(surface);
+        }
+    }
+
+    /// An order that had ended here rests by a list. One that was asked for after the end is
+    /// evidence of its life; an older one was on its way.
+    pub(super) fn revive_listed(&mut self, seq: OrderSeq, open: &OpenOrder) {
+        let surface = self.surface_of(open.report.instrument);
+        let asked = self.orders_asked(surface);
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let is_newer = |asked: Time| order.ended.is_none_or(|at| asked > at);
+        if may_live(order) && asked.is_some_and(is_newer) {
+            self.revive(seq, Cause::Reconciliation);
+            self.take_report(seq, &open.report);
+            self.cancel_at_start(seq);
+        }
+    }
+
+    /// An order that had ended here is open by an event: newer than the venue's word that it is
+    /// over, or of an order whose end was only concluded.
+    pub(super) fn revive_told(&mut self, seq: OrderSeq, update: &OrderUpdate) {
+        if self.live.is_none() || update.status.is_final() || self.orders.live(seq).is_some() {
+            return;
+        }
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let is_newer = |over: Time| update.transaction_time > over;
+        if may_live(order) && order.told_over.is_none_or(is_newer) {
+            self.revive(seq, Cause::Event);
+        }
+    }
+
+    /// Takes an ended order up again, with its owner and its exposure, and asks what became of it.
+    fn revive(&mut self, seq: OrderSeq, cause: Cause) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let (terms, executed) = (order.terms, order.executed_qty);
+        let left = self.worst_qty(&terms).saturating_sub(executed).max(0);
+        let Some(order) = self.orders.revive(seq, left) else {
+            return;
+        };
+        let order = order.clone();
+        self.count_open(&order);
+        self.tell_adjustment(Adjustment::Alive { order: seq }, cause);
+        let instrument = terms.instrument;
+        if self.surface_of(instrument) == Surface::Futures {
+            // It may rest without a timer.
+            self.timers.set(self.now, Timer::Renew { instrument });
+        }
+        self.ask_for_order(seq);
+    }
+}
+
+/// What was filled entirely rests nowhere, whoever lists it.
+fn may_live(order: &Order) -> bool {
+    order.state != OrderState::Filled && (order.terms.qty.is_none() || order.remaining_qty() > 0)
+}

@@ -1,0 +1,289 @@
+//! The venue contradicts itself about an own order: it is neither believed nor ignored.
+
+use windvane_engine::effect::{Adjustment, Cause};
+use windvane_engine::engine::RunState;
+use windvane_engine::live::OnStart;
+use windvane_engine::order_state::OrderState;
+use windvane_engine::truth::OpenOrder;
+use windvane_engine::{
+    Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side, Time,
+};
+
+use super::reconciliation::round;
+use super::succession::{killed, next_config};
+use super::support::{Account, BTC, MM, fill, limit, refused, report, update};
+use super::world::{live_config, ready};
+
+/// Seconds in which every question is answered, and every one for an order with a denial.
+fn denied(account: &mut Account, order: OrderSeq, seconds: u32) {
+    for _ in 0..seconds {
+        account.pass(990);
+        account.alive();
+        account.clock();
+        account.sync();
+        account.confirm_countdowns();
+        for _ in 0..account.take_queries() {
+            queried(account, order, refused(-2013));
+        }
+    }
+}
+
+fn queried(
+    account: &mut Account,
+    order: OrderSeq,
+    outcome: Outcome<windvane_engine::protocol::OrderReport>,
+) {
+    let client_order_id = account.id(MM, order);
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id,
+        outcome,
+    }));
+}
+
+fn open_buy(account: &Account) -> i64 {
+    let holding = account.engine.ledgers().account.at(BTC, PositionSide::Both);
+    holding.open_buy
+}
+
+fn adjustments(account: &Account) -> Vec<(Adjustment, Cause)> {
+    let told = account.notices.iter().filter_map(|notice| match notice {
+        Notice::Adjusted {
+            adjustment, cause, ..
+        } => Some((*adjustment, *cause)),
+        _ => None,
+    });
+    told.collect()
+}
+
+/// The next round lists these orders.
+fn listed(account: &mut Account, open: &[OpenOrder]) {
+    account.wait(31);
+    account.take_queries();
+    round(account, open, &[], |_| {});
+}
+
+/// An order that rested and ended by an event of the venue's time 100.
+fn canceled() -> (Account, OrderSeq, OpenOrder) {
+    let mut account = ready();
+    let order = account.rest();
+    let open = account.open_order(order);
+    let id = account.id(MM, order);
+    let mut end = update(id, Side::Buy, OrderStatus::Canceled, 0);
+    end.transaction_time = Time(100);
+    account.update(end);
+    assert!(account.engine.order(order).is_none());
+    (account, order, open)
+}
+
+#[test]
+fn an_order_that_was_confirmed_is_not_over_because_it_is_denied() {
+    let mut account = ready();
+    let order = account.rest();
+    account.wait(31);
+    account.sync();
+    denied(&mut account, order, 300);
+    assert_eq!(
+        account.engine.order(order).unwrap().state,
+        OrderState::Unknown
+    );
+    assert_eq!(open_buy(&account), 10);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(adjustments(&account), []);
+    let told = |notice: &&Notice| matches!(notice, Notice::Denied { .. });
+    assert_eq!(account.notices.iter().filter(told).count(), 1);
+    // It is found again: the next round leaves nothing unexplained.
+    let id = account.id(MM, order);
+    let found = Outcome::Done(report(id, OrderStatus::New, 0));
+    queried(&mut account, order, found);
+    let open = account.open_order(order);
+    account.pass(1);
+    round(&mut account, &[open], &[], |_| {});
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn it_is_asked_for_with_growing_pauses() {
+    let mut account = ready();
+    let order = account.rest();
+    account.wait(31);
+    account.sync();
+    let mut asked = 0;
+    for _ in 0..120 {
+        account.pass(990);
+        account.alive();
+        account.clock();
+        for _ in 0..account.take_queries() {
+            asked += 1;
+            queried(&mut account, order, refused(-2013));
+        }
+    }
+    assert!(
+        (6..=12).contains(&asked),
+        "{asked} questions in two minutes"
+    );
+}
+
+#[test]
+fn ten_minutes_of_denials_by_query_and_list_are_its_end() {
+    let mut account = ready();
+    let order = account.rest();
+    account.wait(31);
+    account.sync();
+    denied(&mut account, order, 560);
+    assert!(account.engine.order(order).is_some());
+    denied(&mut account, order, 120);
+    assert!(account.engine.order(order).is_none());
+    let absent = Adjustment::Absent { order };
+    assert_eq!(adjustments(&account), [(absent, Cause::Denial)]);
+    assert_eq!(open_buy(&account), 0);
+    account.seconds(1);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn silence_of_the_venue_is_no_denial() {
+    let mut account = ready();
+    let order = account.rest();
+    account.wait(31);
+    account.sync();
+    denied(&mut account, order, 5);
+    account.wait(3_000);
+    account.sync();
+    denied(&mut account, order, 5);
+    assert!(account.engine.order(order).is_some());
+}
+
+#[test]
+fn one_that_may_be_forgotten_by_the_documents_is_over() {
+    let mut account = ready();
+    let order = account.rest();
+    account.pass(7 * 24 * 60 * 60 * 1_000);
+    for _ in 0..2 {
+        queried(&mut account, order, refused(-2013));
+        account.pass(6_000);
+    }
+    assert!(account.engine.order(order).is_none());
+}
+
+#[test]
+fn an_order_that_ended_and_is_listed_later_is_taken_up_again() {
+    let (mut account, order, open) = canceled();
+    listed(&mut account, &[open]);
+    let revived = account.engine.order(order).unwrap();
+    assert_eq!(revived.state, OrderState::New);
+    assert_eq!(revived.strategy, MM);
+    assert_eq!(open_buy(&account), 10);
+    assert_eq!(account.queries(), 1);
+    let alive = Adjustment::Alive { order };
+    assert_eq!(adjustments(&account), [(alive, Cause::Reconciliation)]);
+    // The list was of a server that is behind: the query says so.
+    let id = account.id(MM, order);
+    let over = Outcome::Done(report(id, OrderStatus::Canceled, 0));
+    queried(&mut account, order, over);
+    assert!(account.engine.order(order).is_none());
+    assert_eq!(open_buy(&account), 0);
+}
+
+#[test]
+fn a_list_that_was_on_its_way_revives_nothing() {
+    let mut account = ready();
+    let order = account.rest();
+    let open = account.open_order(order);
+    account.wait(31);
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    round(&mut account, &[open], &[], |_| {});
+    assert!(account.engine.order(order).is_none());
+    assert_eq!(adjustments(&account), []);
+}
+
+#[test]
+fn what_was_filled_entirely_is_not_revived() {
+    let mut account = ready();
+    let order = account.rest();
+    let open = account.open_order(order);
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    listed(&mut account, &[open]);
+    assert!(account.engine.order(order).is_none());
+}
+
+#[test]
+fn a_newer_event_revives_and_a_late_one_does_not() {
+    for (time, revives) in [(99, false), (100, false), (101, true)] {
+        let (mut account, order, open) = canceled();
+        let mut event = update(open.report.client_order_id, Side::Buy, OrderStatus::New, 0);
+        event.transaction_time = Time(time);
+        account.update(event);
+        assert_eq!(account.engine.order(order).is_some(), revives, "{time}");
+        assert_eq!(open_buy(&account), if revives { 10 } else { 0 });
+    }
+}
+
+#[test]
+fn an_order_that_was_refused_and_fills_in_part_counts_for_the_rest() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, refused(-2010));
+    assert!(account.engine.order(order).is_none());
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled));
+    assert!(account.engine.order(order).is_some());
+    assert_eq!(open_buy(&account), 6);
+    account.update(fill(id, Side::Buy, 2, 6, 10, OrderStatus::Filled));
+    assert!(account.engine.order(order).is_none());
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!((own.position.qty, own.open_buy), (10, 0));
+}
+
+#[test]
+fn a_refusal_after_the_stream_showed_it_settles_nothing() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::New, 0));
+    account.placed(id, refused(-4116));
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    account.take_queries();
+    account.pass(1_000);
+    assert_eq!(account.queries(), 1);
+}
+
+#[test]
+fn the_next_process_takes_up_what_the_journal_calls_ended() {
+    for on_start in [OnStart::Adopt, OnStart::Cancel] {
+        let (account, order, open) = canceled();
+        let mut config = next_config();
+        let mut live = live_config();
+        live.on_start = on_start;
+        config.live = Some(live);
+        let mut account = killed(account, config);
+        account.begin();
+        round(&mut account, &[open], &[], |_| {});
+        assert!(account.engine.order(order).is_some(), "{on_start:?}");
+        assert_eq!(open_buy(&account), 10);
+        let is_cancel = |request: &&Request| matches!(request, Request::Cancel { .. });
+        let cancels = account.sent.iter().filter(is_cancel).count();
+        assert_eq!(cancels, usize::from(on_start == OnStart::Cancel));
+    }
+}
+
+#[test]
+fn an_order_that_is_forgotten_here_is_adopted_where_it_rests() {
+    let (mut account, _, open) = canceled();
+    for _ in 0..4_200 {
+        let order = account.submit(MM, limit(Side::Buy, 990, 10));
+        let id = account.id(MM, order);
+        account.placed(id, refused(-2010));
+        account.notices.clear();
+        account.sent.clear();
+        account.events.clear();
+    }
+    listed(&mut account, &[open]);
+    assert_eq!(open_buy(&account), 10);
+    listed(&mut account, &[open]);
+    assert_eq!(open_buy(&account), 10, "once");
+}
