@@ -1,7 +1,8 @@
 //! What an account is said to hold: open orders, balances, positions, trades.
 //!
-//! No document says that account information, or the info endpoint, lists what is zero: what is
-//! not listed stays unsaid. Open orders without `symbol` are those of every symbol (spec 1 and 2,
+//! Account information has the account's positions, all of them (spec 4, section 4): one that it
+//! does not list is flat. Of balances, and of what the info endpoint lists, no document says as
+//! much: what is not listed stays unsaid. Open orders without `symbol` are those of every symbol (spec 1 and 2,
 //! Current open orders).
 
 use rust_decimal::Decimal;
@@ -123,7 +124,29 @@ fn account_information(
         };
         truth.positions.extend(speaker.position(&held, notes)?);
     }
+    state_zeros(speaker, &mut truth.positions);
     Ok(truth)
+}
+
+/// States what a complete list of positions does not: each one of ours that it lacks is flat.
+fn state_zeros(speaker: &Speaker, positions: &mut Vec<PositionUpdate>) {
+    for id in (0..speaker.names.instruments()).map(|index| InstrumentId(index as u16)) {
+        let rules = speaker.names.rules(id);
+        if rules.is_none_or(|rules| rules.surface != Surface::Futures) {
+            continue;
+        }
+        for side in PositionSide::ALL.iter().copied() {
+            let is_it = |one: &PositionUpdate| (one.instrument, one.position_side) == (id, side);
+            if !positions.iter().any(is_it) {
+                positions.push(PositionUpdate {
+                    instrument: id,
+                    position_side: side,
+                    qty: Qty(0),
+                    cost: Amount::ZERO,
+                });
+            }
+        }
+    }
 }
 
 fn info_balance(
