@@ -99,6 +99,11 @@ fn an_order_that_was_confirmed_is_not_over_because_it_is_denied() {
     account.pass(1);
     round(&mut account, &[open], &[], |_| {});
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    // The timer was not renewed meanwhile, which is a doubt of its own.
+    account.pass(1);
+    account.confirm_countdowns();
+    account.pass(1_000);
+    account.confirm_countdowns();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
