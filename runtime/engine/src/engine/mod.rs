@@ -7,8 +7,8 @@
 
 mod adopt;
 mod answers;
-mod cover;
 mod contradiction;
+mod cover;
 mod deadman;
 mod external;
 mod fills;
