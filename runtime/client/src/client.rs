@@ -167,10 +167,10 @@ impl Client {
 
     /// The same client, which tells when its requests leave.
     #[must_use]
-    pub fn telling(&self, departure: Departure) -> Self {
+    pub fn telling(self, departure: Departure) -> Self {
         Self {
             departure: Some(departure),
-            ..self.clone()
+            ..self
         }
     }
 

@@ -14,7 +14,8 @@
 //! Three ways: `durable`, data folder on the disk of `target/`; `memory`, data folder on
 //! `/dev/shm`, so that all is done but the disk's work; `unwaited`, on `/dev/shm` too, where orders
 //! leave without waiting for the journal, which still writes everything. No configuration can ask
-//! for the last. The figures are those of `/metrics`, as a running instance shows them.
+//! for the last. The figures are those of `/metrics`, as a running instance shows them. Beside them
+//! stands what the disk itself takes: one write and one `fdatasync`, with pauses as between orders.
 
 #![allow(
     missing_docs,
@@ -25,6 +26,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -119,12 +121,35 @@ fn measure(way: &str, rate: &str, length: Duration) {
     let events = value(&page, "windvane_market_events_total{surface=\"futures\"}");
     let events = events / length.as_secs_f64();
     println!("{way}: {events:.0} events/s, load {}", load.trim());
+    println!(
+        "  bare write and sync: median {} us",
+        bare_sync(folder.path()).as_micros()
+    );
     for name in ["order_latency", "journal_durable"] {
         println!("  {}", figures(&page, name));
     }
     // The run first, for it ends in order.
     drop(run);
     drop(venue);
+}
+
+/// What a write of a small block and its sync take in a folder, in the median, while the run goes
+/// on beside it.
+fn bare_sync(folder: &Path) -> Duration {
+    let file = std::fs::File::create(folder.join("bare")).expect("a file");
+    file.write_all_at(&[1; 1 << 20], 0).expect("it is written");
+    file.sync_all().expect("it is synced");
+    let sync = |place: u64| {
+        std::thread::sleep(Duration::from_millis(20));
+        let begin = Instant::now();
+        file.write_all_at(&[2; 600], place * 600)
+            .expect("it is written");
+        file.sync_data().expect("it is synced");
+        begin.elapsed()
+    };
+    let mut took: Vec<_> = (0..200).map(sync).collect();
+    took.sort_unstable();
+    took[took.len() / 2]
 }
 
 /// The instance, in this process.
