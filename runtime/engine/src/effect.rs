@@ -181,6 +181,18 @@ pub enum Notice {
         /// The order.
         order: Order,
     },
+    /// A strategy is closed but for what no order can close: less than a step, or than the least
+    /// that an order may be worth. It counts as flat.
+    Dust {
+        /// When.
+        time: Time,
+        /// Whose.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// What is left of the base asset, signed.
+        left: Amount,
+    },
     /// An own order of a strategy that is not configured any more rests, and is cancelled.
     Stray {
         /// When.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::ids::{InstrumentId, StrategyId};
-use crate::ledger::Position;
+use crate::instrument::Instrument;
+use crate::ledger::{Grains, Position};
 use crate::order::{PositionSide, Side};
 use crate::risk::Exposure;
 
@@ -132,7 +133,10 @@ impl Ledgers {
 
     /// The first holding whose sub-ledgers do not sum to the account's quantity, money or open
     /// orders; `None` when all agree.
-    pub fn first_difference(&self) -> Option<(InstrumentId, PositionSide)> {
+    pub fn first_difference(
+        &self,
+        instruments: &[Instrument],
+    ) -> Option<(InstrumentId, PositionSide)> {
         self.account.iter().find_map(|(instrument, side, account)| {
             let parts = || {
                 let own = self.strategies.iter().chain([&self.external]);
@@ -141,7 +145,10 @@ impl Ledgers {
             // Profit may sit in another place than the account's, where strategies net: realized
             // less cost is the money that flowed, whoever realized it.
             let money = |p: &Position| p.realized_pnl - p.cost;
-            let agree = parts().map(|h| h.position.qty).sum::<i64>() == account.position.qty
+            // The dust of two may be a step together.
+            let grains = Grains::of(&instruments[usize::from(instrument.0)]);
+            let held = |p: &Position| p.held(grains);
+            let agree = parts().map(|h| held(&h.position)).sum::<i128>() == held(&account.position)
                 && parts().map(|h| money(&h.position)).sum::<Amount>() == money(&account.position)
                 && parts().map(|h| h.position.fees).sum::<Amount>() == account.position.fees
                 && parts().map(|h| h.position.funding).sum::<Amount>() == account.position.funding

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{Amount, div_half_even, pow10};
+use crate::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
 use crate::instrument::Instrument;
 use crate::order::Side;
 
@@ -12,13 +12,18 @@ use crate::order::Side;
 /// profit between realized and unrealized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// Quantity mantissa, negative when short.
+    /// Quantity mantissa, negative when short. On spot, after a fee in the base asset, what of the
+    /// holding can be sold: whole steps of it.
     pub qty: i64,
+    /// What is held beside `qty`, less than one step, in grains (see [`Grains`]): a fee in the base
+    /// asset leaves it. Signed like the holding; 0 on futures.
+    pub dust: i64,
     /// What the open quantity cost, signed like the quantity.
     pub cost: Amount,
     /// Realized profit before fees and funding.
     pub realized_pnl: Amount,
-    /// Fees paid in the quote asset; negative when a rebate outweighs them.
+    /// Fees paid in the quote asset, and those in the base asset of a spot instrument at the price
+    /// of their fill; negative when a rebate outweighs them.
     pub fees: Amount,
     /// Funding received.
     pub funding: Amount,
@@ -31,27 +36,75 @@ impl Position {
     /// cost when q = Q.
     pub fn fill(&mut self, side: Side, qty: i64, quote: Amount) -> Amount {
         let signed = side.sign() * qty;
-        let opens = self.qty == 0 || (self.qty > 0) == (signed > 0);
-        let signed_quote = |quote: Amount| if signed > 0 { quote } else { -quote };
+        let realized = self.exchange(self.qty.into(), signed.into(), quote);
+        self.qty += signed;
+        realized
+    }
+
+    /// Takes a spot fill whose fee is in the base asset, or one of a position with dust, and answers
+    /// the profit that it realized.
+    ///
+    /// What is held changes by what the balance changes by: the fee is as if so much of the base
+    /// asset were sold at the fill's price, and the proceeds paid as the fee.
+    pub fn fill_net(&mut self, fill: &NetFill, grains: Grains) -> Amount {
+        if fill.fee == Amount::ZERO && self.dust == 0 {
+            return self.fill(fill.side, fill.qty, fill.quote);
+        }
+        let mut held = self.held(grains);
+        let (qty, fee) = (grains.of_qty(fill.qty), grains.of_amount(fill.fee));
+        let change = i128::from(fill.side.sign()) * qty;
+        let mut realized = self.exchange(held, change, fill.quote);
+        held += change;
+        if fee != 0 && qty != 0 {
+            let value = Amount(div_half_even(fill.quote.0 * fee, qty));
+            realized += self.exchange(held, -fee, value.abs());
+            held -= fee;
+            self.fees += value;
+        }
+        self.settle(held, grains);
+        realized
+    }
+
+    /// Everything that is held, in grains.
+    pub fn held(&self, grains: Grains) -> i128 {
+        grains.of_qty(self.qty) + i128::from(self.dust)
+    }
+
+    /// Nothing is held, not even dust.
+    pub const fn is_flat(&self) -> bool {
+        self.qty == 0 && self.dust == 0
+    }
+
+    /// Splits what is held into whole steps and dust.
+    pub(crate) fn settle(&mut self, held: i128, grains: Grains) {
+        let dust = held % (grains.per_qty * grains.step);
+        let qty = (held - dust) / grains.per_qty;
+        // Quantities of an account are far from the ends of 64 bits; dust is less than a step.
+        self.qty = i64::try_from(qty).unwrap_or(i64::MAX);
+        self.dust = i64::try_from(dust).unwrap_or_default();
+    }
+
+    /// What a change of the `held` quantity against `quote`, an unsigned amount of money, does to
+    /// cost and profit.
+    fn exchange(&mut self, held: i128, change: i128, quote: Amount) -> Amount {
+        let opens = held == 0 || (held > 0) == (change > 0);
+        let signed_quote = |quote: Amount| if change > 0 { quote } else { -quote };
         if opens {
-            self.qty += signed;
             self.cost += signed_quote(quote);
             return Amount::ZERO;
         }
-        let held = self.qty.abs();
+        let (held, qty) = (held.abs(), change.abs());
         let closed = qty.min(held);
-        let released = if closed == held {
-            self.cost
-        } else {
-            self.cost.part(closed, held)
+        let part = |amount: Amount, whole: i128| {
+            if closed == whole {
+                amount
+            } else {
+                Amount(div_half_even(amount.0 * closed, whole))
+            }
         };
-        let closed_quote = if closed == qty {
-            quote
-        } else {
-            quote.part(closed, qty)
-        };
+        let released = part(self.cost, held);
+        let closed_quote = part(quote, qty);
         let realized = -signed_quote(closed_quote) - released;
-        self.qty += signed;
         self.cost = self.cost - released + signed_quote(quote - closed_quote);
         self.realized_pnl += realized;
         realized
@@ -60,6 +113,7 @@ impl Position {
     /// Adds another position to this one, with everything that it earned and cost.
     pub fn add(&mut self, other: &Self) {
         self.qty += other.qty;
+        self.dust += other.dust;
         self.cost += other.cost;
         self.realized_pnl += other.realized_pnl;
         self.fees += other.fees;
@@ -69,8 +123,13 @@ impl Position {
     /// Profit that closing at `mark` (scale 8) would realize.
     #[inline]
     pub fn unrealized_pnl(&self, instrument: &Instrument, mark: i64) -> Amount {
-        if self.qty == 0 {
+        if self.is_flat() {
             return -self.cost;
+        }
+        if self.dust != 0 {
+            let grains = Grains::of(instrument);
+            let raw = self.held(grains) * i128::from(mark);
+            return Amount(div_half_even(raw, grains.one)) - self.cost;
         }
         value(instrument, self.qty, mark) - self.cost
     }
@@ -80,9 +139,74 @@ impl Position {
         if self.qty == 0 {
             return 0;
         }
-        let raw = self.cost.0 * i128::from(pow10(instrument.qty_scale));
-        let average = div_half_even(raw.abs(), i128::from(self.qty.abs()));
+        let (raw, held) = if self.dust == 0 {
+            let one = i128::from(pow10(instrument.qty_scale));
+            (self.cost.0 * one, i128::from(self.qty))
+        } else {
+            let grains = Grains::of(instrument);
+            (self.cost.0 * grains.one, self.held(grains))
+        };
+        let average = div_half_even(raw.abs(), held.abs());
         i64::try_from(average).unwrap_or(i64::MAX)
+    }
+}
+
+/// A spot fill with what its fee takes of the base asset.
+#[derive(Clone, Copy, Debug)]
+pub struct NetFill {
+    /// `S`.
+    pub side: Side,
+    /// Quantity mantissa.
+    pub qty: i64,
+    /// Price times quantity.
+    pub quote: Amount,
+    /// The fee in the base asset; negative for a rebate, 0 when it is in another asset.
+    pub fee: Amount,
+}
+
+/// The smallest units in which a holding is counted exactly: those of balances, or of quantities
+/// where these are finer. A quantity is whole steps of many grains.
+#[derive(Clone, Copy, Debug)]
+pub struct Grains {
+    per_qty: i128,
+    per_amount: i128,
+    /// `stepSize` of `LOT_SIZE`, a quantity mantissa.
+    step: i128,
+    /// In one whole of the base asset.
+    one: i128,
+}
+
+impl Grains {
+    /// Those of an instrument.
+    pub fn of(instrument: &Instrument) -> Self {
+        let scale = instrument.qty_scale.max(AMOUNT_SCALE);
+        let step = instrument.filters.lot_size.map_or(1, |lot| lot.step_size);
+        Self {
+            per_qty: pow10(scale - instrument.qty_scale).into(),
+            per_amount: pow10(scale - AMOUNT_SCALE).into(),
+            step: step.max(1).into(),
+            one: pow10(scale).into(),
+        }
+    }
+
+    /// Those of a quantity.
+    pub fn of_qty(self, qty: i64) -> i128 {
+        i128::from(qty) * self.per_qty
+    }
+
+    /// Those of an amount of the base asset.
+    pub const fn of_amount(self, amount: Amount) -> i128 {
+        amount.0 * self.per_amount
+    }
+
+    /// An amount of the base asset, rounded where a grain is finer.
+    pub const fn amount(self, grains: i128) -> Amount {
+        Amount(div_half_even(grains, self.per_amount))
+    }
+
+    /// The whole quantity in so many grains.
+    pub fn qty(self, grains: i128) -> i64 {
+        i64::try_from(grains / self.per_qty).unwrap_or(i64::MAX)
     }
 }
 

@@ -333,8 +333,8 @@ pub struct AccountUpdate {
     pub balances: Vec<BalanceUpdate>,
     /// `P`.
     pub positions: Vec<PositionUpdate>,
-    /// `T`.
-    pub transaction_time: Time,
+    /// `E`, by which events are ordered (spec 2, Events).
+    pub event_time: Time,
 }
 
 /// One balance: `wb` and `bc` on futures; `f` and `l` on spot.

@@ -75,6 +75,23 @@ pub struct AccountTruth {
     pub lags: bool,
 }
 
+impl AccountTruth {
+    /// Adds what an older one says and this one does not.
+    pub(crate) fn complete(&mut self, older: Self) {
+        for balance in older.balances {
+            if self.balances.iter().all(|told| told.asset != balance.asset) {
+                self.balances.push(balance);
+            }
+        }
+        for position in older.positions {
+            let key = |told: &PositionUpdate| (told.instrument, told.position_side);
+            if (self.positions.iter()).all(|told| key(told) != key(&position)) {
+                self.positions.push(position);
+            }
+        }
+    }
+}
+
 /// A trade of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountTrade {

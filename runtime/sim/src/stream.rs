@@ -229,7 +229,7 @@ impl Venue {
                 reason: cause.reason(),
                 balances: balances.iter().map(of).collect(),
                 positions: held.collect(),
-                transaction_time: time,
+                event_time: time,
             };
             return self.tell(UserEvent::Account(update));
         }

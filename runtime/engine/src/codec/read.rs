@@ -476,7 +476,7 @@ fn fill(cursor: &mut Cursor<'_>) -> Read<Fill> {
 fn account_update(cursor: &mut Cursor<'_>) -> Read<AccountUpdate> {
     let surface = cursor.code("surface", Surface::from_code)?;
     let reason = cursor.code("reason", account_reason)?;
-    let transaction_time: Time = cursor.time("transaction time")?;
+    let event_time: Time = cursor.time("event time")?;
     let balances = cursor.list("balances", |cursor| {
         Ok(BalanceUpdate {
             asset: AssetId(cursor.u16("asset")?),
@@ -498,6 +498,6 @@ fn account_update(cursor: &mut Cursor<'_>) -> Read<AccountUpdate> {
         reason,
         balances,
         positions,
-        transaction_time,
+        event_time,
     })
 }

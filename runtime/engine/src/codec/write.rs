@@ -536,7 +536,7 @@ fn put_fill(out: &mut Vec<u8>, fill: &Fill) {
 
 fn put_account_update(out: &mut Vec<u8>, update: &AccountUpdate) {
     put(out, &[update.surface.code(), update.reason as u8]);
-    put_i64(out, update.transaction_time.0);
+    put_i64(out, update.event_time.0);
     put_u32(out, update.balances.len() as u32);
     for balance in &update.balances {
         put(out, &balance.asset.0.to_le_bytes());

@@ -5,7 +5,7 @@ use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
 use crate::effect::{Adjustment, Cause, Notice};
 use crate::event::EventKind;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId, TradeId};
-use crate::ledger::{self};
+use crate::ledger::{self, Grains, NetFill};
 use crate::order::{OrderStatus, PositionSide, Side, Surface};
 use crate::order_state::OrderMove;
 use crate::planted;
@@ -198,23 +198,29 @@ impl Engine {
         *newest = (*newest).max(Some(fill.trade_id));
         let instrument = &self.instruments[usize::from(id.0)];
         let (surface, base, quote) = (instrument.surface, instrument.base, instrument.quote);
-        let qty_scale = instrument.qty_scale;
-        let (qty, quote_qty) = (fill.qty.0, fill.quote_qty);
+        let base_qty = Amount::notional(1, 0, fill.qty.0, instrument.qty_scale);
+        let grains = Grains::of(instrument);
+        let fee_in_base = surface == Surface::Spot && fill.fee_asset == base;
+        let quote_qty = fill.quote_qty;
+        let net = NetFill {
+            side: update.side,
+            qty: fill.qty.0,
+            quote: quote_qty,
+            fee: if fee_in_base { fill.fee } else { Amount::ZERO },
+        };
         let account = &mut self.ledgers.account.at_mut(id, side).position;
-        let account = account.fill(update.side, qty, quote_qty);
+        let account = account.fill_net(&net, grains);
         let position = &mut self.ledgers.owner(owner).at_mut(id, side).position;
-        let own = position.fill(update.side, qty, quote_qty);
+        let own = position.fill_net(&net, grains);
         if fill.fee_asset == quote {
             position.fees += fill.fee;
             self.ledgers.account.at_mut(id, side).position.fees += fill.fee;
-        } else {
+        } else if !fee_in_base {
             *self.other_fees.entry(fill.fee_asset).or_default() += fill.fee;
         }
         match surface {
             Surface::Futures => self.add_balance(surface, quote, account),
             Surface::Spot => {
-                let unit = pow10(AMOUNT_SCALE.saturating_sub(qty_scale));
-                let base_qty = Amount(i128::from(qty) * i128::from(unit));
                 let sign = |amount: Amount| {
                     if update.side == Side::Buy {
                         amount
@@ -231,7 +237,7 @@ impl Engine {
             self.add_balance(surface, fill.fee_asset, -fill.fee);
         }
         debug_assert_eq!(
-            self.ledgers.first_difference(),
+            self.ledgers.first_difference(&self.instruments),
             None,
             "the sub-ledgers sum to the account's ledger after every fill"
         );
@@ -275,32 +281,42 @@ impl Engine {
     }
 
     fn handle_account_update(&mut self, update: &AccountUpdate) {
-        if self.waits_for_fill(update) {
-            return;
+        let mut newest = update.clone();
+        if let Some(line) = self.line_mut(update.surface) {
+            line.newest.filter(&mut newest);
         }
+        let waits = self.waits_for_fill(&newest);
         // A change by an order tells of positions: without any, its fill may not be known yet.
         let has_fill = update.reason != AccountReason::Order || !update.positions.is_empty();
-        let positions_agree = has_fill && self.positions_agree(&update.positions);
+        let positions_agree = !waits && has_fill && self.positions_agree(&update.positions);
         for balance in &update.balances {
+            let is_newest = newest.balances.contains(balance);
             let mut balance = *balance;
+            let known = self.balance(update.surface, balance.asset).total;
             if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
                 self.book_funding(&balance);
             }
+            if update.reason == AccountReason::Other && update.surface == Surface::Spot {
+                // The event states no change: all of the difference came in or went out.
+                let told = if is_newest { balance.total } else { known };
+                balance.change = told - known;
+            }
             if update.reason == AccountReason::Other {
-                if update.surface == Surface::Spot {
-                    // The event states no change: all of the difference came in or went out.
-                    balance.change =
-                        balance.total - self.balance(Surface::Spot, balance.asset).total;
-                }
                 let worth = self.worth(update.surface, balance.asset, balance.change);
                 self.losses.shift(worth);
             }
-            if positions_agree {
-                self.shift_by_untold(update.surface, &balance);
+            if waits {
+                // What the change explains is taken; the rest is what its fill will.
+                balance.total = known + balance.change;
             }
-            self.take_balance(update.surface, &balance, Cause::Event);
+            if is_newest {
+                if positions_agree {
+                    self.shift_by_untold(update.surface, &balance);
+                }
+                self.take_balance(update.surface, &balance, Cause::Event);
+            }
         }
-        for position in &update.positions {
+        for position in newest.positions.iter().filter(|_| !waits) {
             self.take_position(position, Cause::Event);
         }
     }

@@ -1,13 +1,15 @@
-//! Sources that lag behind the order book (the info endpoint): what they say may be what the
-//! account was a moment ago, which is evidence of nothing newer and of nothing wrong.
+//! What may be older than what is known: sources that lag behind the order book (the info
+//! endpoint), and account events that arrive out of order. What they say may be what the account
+//! was a moment ago, which is evidence of nothing newer and of nothing wrong.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::ids::{AssetId, InstrumentId, Time};
 use crate::order::{PositionSide, Surface};
+use crate::protocol::AccountUpdate;
 use crate::truth::AccountTruth;
 
 use super::Engine;
@@ -31,6 +33,32 @@ struct Moment {
     balances: Vec<(AssetId, Amount)>,
     /// Those that are not flat.
     positions: Vec<(InstrumentId, PositionSide, i64)>,
+}
+
+/// `E` of the newest account event of each balance and position: events may arrive out of order
+/// (spec 2, Events), and an older one says nothing of what a newer one told.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Newest {
+    balances: BTreeMap<AssetId, Time>,
+    positions: BTreeMap<(InstrumentId, PositionSide), Time>,
+}
+
+impl Newest {
+    /// Leaves of an event what no newer one told, and remembers when that was.
+    pub(super) fn filter(&mut self, update: &mut AccountUpdate) {
+        let at = update.event_time;
+        (update.balances).retain(|told| is_newest(&mut self.balances, told.asset, at));
+        (update.positions).retain(|told| {
+            let key = (told.instrument, told.position_side);
+            is_newest(&mut self.positions, key, at)
+        });
+    }
+}
+
+fn is_newest<K: Ord>(known: &mut BTreeMap<K, Time>, key: K, at: Time) -> bool {
+    let newest = known.entry(key).or_insert(at);
+    *newest = at.max(*newest);
+    *newest == at
 }
 
 impl Moment {

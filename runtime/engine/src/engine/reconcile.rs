@@ -16,7 +16,7 @@ use crate::order::{OrderStatus, Surface};
 use crate::order_state::OrderMove;
 use crate::planted;
 use crate::protocol::{
-    AccountReason, AccountUpdate, OrderUpdate, Outcome, PositionUpdate, Request,
+    AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, Outcome, PositionUpdate, Request,
 };
 use crate::timer::Timer;
 use crate::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
@@ -535,23 +535,40 @@ impl Engine {
     }
 
     /// Whether an account event has to wait: the venue tells of a fill twice, by order and by
-    /// account, and says nowhere which comes first. Taken before its fill, it would count twice.
+    /// account, and says nowhere which comes first. Taken before its fill, it would count twice,
+    /// whatever else the event is about.
     pub(super) fn waits_for_fill(&mut self, update: &AccountUpdate) -> bool {
-        let surface = update.surface;
-        if self.live.is_none() || update.reason != AccountReason::Order {
+        let (surface, now) = (update.surface, self.now);
+        let comes_or_goes = surface == Surface::Spot && update.reason != AccountReason::Order;
+        let Some(line) = self.line_mut(surface).filter(|_| !comes_or_goes) else {
             return false;
-        }
-        let truth = AccountTruth {
-            balances: update.balances.clone(),
+        };
+        let explained = |told: &BalanceUpdate| BalanceUpdate {
+            change: Amount::ZERO,
+            ..*told
+        };
+        let mut truth = AccountTruth {
+            balances: update.balances.iter().map(explained).collect(),
             positions: update.positions.clone(),
             ..AccountTruth::default()
         };
-        let waits = !self.holds(surface, &truth) && !planted!(AccountBeforeFill);
-        let now = self.now;
-        if let Some(line) = self.line_mut(surface) {
-            line.told = waits.then_some((truth, now));
+        let mut since = now;
+        if let Some((older, at)) = line.told.take() {
+            let lines = |truth: &AccountTruth| truth.balances.len() + truth.positions.len();
+            let told = lines(&truth);
+            truth.complete(older);
+            since = if lines(&truth) > told { at } else { now };
         }
-        waits
+        if !self.holds(surface, &truth) && !planted!(AccountBeforeFill) {
+            if let Some(line) = self.line_mut(surface) {
+                line.told = Some((truth, since));
+            }
+            return true;
+        }
+        for balance in truth.balances.iter().skip(update.balances.len()) {
+            self.take_balance(surface, balance, Cause::Event);
+        }
+        false
     }
 
     /// All fills up to there are booked. On futures positions alone tell: balances may differ in

@@ -6,12 +6,14 @@ use crate::event::EventKind;
 use crate::holding::Ledger;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::input::{Command, FaultKind};
-use crate::instrument::LotSize;
+use crate::instrument::{Instrument, LotSize};
+use crate::ledger::Grains;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
 use crate::risk::LossWatch;
+use crate::rules::Rule;
 
 use super::session::Doubt;
-use super::{Engine, Latch, RunState};
+use super::{Engine, Latch, OpenOrders, RunState};
 use crate::config::OnFault;
 
 /// How often a position that will not close is tried again, without a fill in between, before it
@@ -234,11 +236,14 @@ impl Engine {
         if closing.is_empty() {
             self.settle_with_external(strategy);
         }
-        let state = &mut self.strategies[usize::from(strategy.0)];
         if closing.is_empty() || tries == 0 {
-            state.flattening = None;
+            self.strategies[usize::from(strategy.0)].flattening = None;
+            if closing.is_empty() {
+                self.tell_dust(strategy);
+            }
             return;
         }
+        let state = &mut self.strategies[usize::from(strategy.0)];
         state.flattening = Some(tries - 1);
         if self.live.is_some() {
             let pause_ms = FLATTEN_PAUSE_MS.0 << (FLATTEN_TRIES - tries).min(5);
@@ -259,6 +264,44 @@ impl Engine {
         live.is_none_or(|live| live.healthy(surface, self.now))
     }
 
+    /// Tells what is left of a strategy's positions that no order can close: it counts as flat.
+    fn tell_dust(&mut self, strategy: StrategyId) {
+        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+        for (instrument, _, holding) in ledger.iter() {
+            if holding.position.is_flat() {
+                continue;
+            }
+            let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
+            self.notices.push_back(Notice::Dust {
+                time: self.now,
+                strategy,
+                instrument,
+                left: grains.amount(holding.position.held(grains)),
+            });
+        }
+    }
+
+    /// On spot no more can be sold than is there, whatever the ledger says.
+    fn sellable(&self, instrument: &Instrument, qty: i64) -> i64 {
+        if instrument.surface != Surface::Spot || qty <= 0 {
+            return qty;
+        }
+        let grains = Grains::of(instrument);
+        let owned = self.balance(Surface::Spot, instrument.base).total;
+        qty.min(grains.qty(grains.of_amount(owned))).max(0)
+    }
+
+    /// Whether the venue would refuse a spot order as worth too little; on futures what only
+    /// reduces may be of any size.
+    fn is_worth_too_little(&self, terms: &OrderTerms) -> bool {
+        if self.surface_of(terms.instrument) != Surface::Spot {
+            return false;
+        }
+        let too_little = [Rule::MinNotional, Rule::NotionalMin];
+        let checked = self.check_venue_rules(terms, OpenOrders::default());
+        checked.is_err_and(|broken| too_little.contains(&broken.rule))
+    }
+
     /// One market order per open position of a strategy, within the market lot size. A close never
     /// opens: it is for no more than what outside orders left of the account's position (see
     /// [`Engine::closable`]), and `reduceOnly` on the wire where the account's net position
@@ -267,12 +310,13 @@ impl Engine {
         let mut orders = Vec::new();
         for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter()
         {
-            let qty = holding.position.qty;
             let instrument = &self.instruments[usize::from(id.0)];
+            let qty = self.sellable(instrument, holding.position.qty);
             let filters = &instrument.filters;
             let side = if qty > 0 { Side::Sell } else { Side::Buy };
             let qty_lots = close_qty(
-                self.closable(strategy, id, position_side, side),
+                self.closable(strategy, id, position_side, side)
+                    .min(qty.saturating_abs()),
                 &[filters.lot_size, filters.market_lot_size],
             );
             if qty_lots == 0 {
@@ -293,7 +337,9 @@ impl Engine {
             terms.reduce_only = instrument.surface == Surface::Futures
                 && position_side == PositionSide::Both
                 && covers(account, side, qty_lots);
-            orders.push(terms);
+            if !self.is_worth_too_little(&terms) {
+                orders.push(terms);
+            }
         }
         orders
     }

@@ -21,7 +21,7 @@ use crate::timer::Timer;
 use crate::truth::{AccountTruth, Subject};
 
 use super::deadman::Countdown;
-use super::lag::Past;
+use super::lag::{Newest, Past};
 use super::reconcile::Round;
 use super::watchdog::Watchdog;
 use super::{Engine, Latch, RunState};
@@ -132,6 +132,8 @@ pub(super) struct Line {
     pub(super) no_trades: bool,
     /// What an account event after a fill told that our fills do not explain yet, since when.
     pub(super) told: Option<(AccountTruth, Time)>,
+    /// `E` of the newest account event of each balance and position.
+    pub(super) newest: Newest,
     /// What the last fill was worth: the venue rounds at most a small part of it.
     pub(super) fill_value: Amount,
     /// What a source that lags may still say.
@@ -312,6 +314,7 @@ impl Engine {
         line.stream_up = true;
         line.alive = now;
         line.clean = None;
+        line.newest = Newest::default();
         self.begin_round(surface);
     }
 

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::config::EngineConfig;
+use crate::decimal::{AMOUNT_SCALE, pow10};
 use crate::holding::Ledger;
 use crate::ids::{AssetId, InstrumentId, StrategyId};
 use crate::instrument::Instrument;
-use crate::ledger::Position;
+use crate::ledger::{Grains, Position};
+use crate::order::Surface;
 use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::planted;
@@ -149,13 +151,14 @@ impl Engine {
         for (old, new) in &names.instruments {
             let rescale = Rescale {
                 from: &from.instruments[usize::from(old.0)],
-                to: self.instruments[usize::from(new.0)].qty_scale,
+                to: &self.instruments[usize::from(new.0)],
             };
             let inherit = |to: &mut Ledger, from: &Ledger| -> Result<(), SuccessionError> {
                 for (holding, side) in from.of(*old).iter().zip(crate::PositionSide::ALL) {
-                    let mut position = holding.position;
-                    position.qty = rescale.exact(position.qty)?;
-                    to.at_mut(*new, *side).position.add(&position);
+                    let position = rescale.position(&holding.position)?;
+                    let heir = &mut to.at_mut(*new, *side).position;
+                    heir.add(&position);
+                    rescale.gather_dust(heir);
                 }
                 Ok(())
             };
@@ -248,21 +251,55 @@ fn same<T>(old: &[T], new: &[T], name: impl Fn(&T) -> String) -> impl Iterator<I
 /// Quantities from one scale to another.
 struct Rescale<'a> {
     from: &'a Instrument,
-    to: u8,
+    to: &'a Instrument,
 }
 
 impl Rescale<'_> {
-    fn exact(&self, qty: i64) -> Result<i64, SuccessionError> {
-        let power = |exponent: u8| crate::decimal::pow10(exponent);
-        let rescaled = if self.to >= self.from.qty_scale {
-            qty.checked_mul(power(self.to - self.from.qty_scale))
-        } else {
-            let unit = power(self.from.qty_scale - self.to);
-            (qty % unit == 0).then_some(qty / unit)
-        };
-        rescaled.ok_or_else(|| SuccessionError::Scale {
+    fn position(&self, old: &Position) -> Result<Position, SuccessionError> {
+        let mut position = *old;
+        match self.exact(old.qty) {
+            Some(qty) if old.dust == 0 => position.qty = qty,
+            _ if self.to.surface == Surface::Spot => {
+                let held = self.held(old).ok_or_else(|| self.error(old))?;
+                position.settle(held, Grains::of(self.to));
+            }
+            _ => return Err(self.error(old)),
+        }
+        Ok(position)
+    }
+
+    /// What was dust of two may be a step.
+    fn gather_dust(&self, position: &mut Position) {
+        if position.dust != 0 {
+            let grains = Grains::of(self.to);
+            position.settle(position.held(grains), grains);
+        }
+    }
+
+    fn exact(&self, qty: i64) -> Option<i64> {
+        if self.to.qty_scale >= self.from.qty_scale {
+            return qty.checked_mul(pow10(self.to.qty_scale - self.from.qty_scale));
+        }
+        let unit = pow10(self.from.qty_scale - self.to.qty_scale);
+        (qty % unit == 0).then_some(qty / unit)
+    }
+
+    /// What is held, in the grains of the present rules.
+    fn held(&self, old: &Position) -> Option<i128> {
+        let held = old.held(Grains::of(self.from));
+        let scale = |instrument: &Instrument| instrument.qty_scale.max(AMOUNT_SCALE);
+        let (from, to) = (scale(self.from), scale(self.to));
+        if to >= from {
+            return held.checked_mul(pow10(to - from).into());
+        }
+        let unit = i128::from(pow10(from - to));
+        (held % unit == 0).then_some(held / unit)
+    }
+
+    fn error(&self, old: &Position) -> SuccessionError {
+        SuccessionError::Scale {
             instrument: self.from.name(),
-            qty: self.from.qty(qty),
-        })
+            qty: self.from.qty(old.qty),
+        }
     }
 }

@@ -33,7 +33,7 @@ pub struct Mark {
 /// The account in the quote asset of the first instrument.
 ///
 /// `equity = start_equity + realized_pnl + unrealized_pnl - fees + funding` holds exactly, as long
-/// as fees are paid in the quote asset.
+/// as fees are paid in the quote asset, or in the base asset of a spot instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountTotals {
     /// Cash: wallet balances of the quote asset on both surfaces.
@@ -201,7 +201,7 @@ impl Engine {
             totals.realized_pnl += position.realized_pnl;
             totals.fees += position.fees;
             totals.funding += position.funding;
-            if position.qty != 0 {
+            if !position.is_flat() {
                 let instrument = &self.instruments[usize::from(id.0)];
                 let mark = self.markets[usize::from(id.0)].mark(instrument.price_scale)?;
                 totals.unrealized_pnl += position.unrealized_pnl(instrument, mark);
@@ -214,7 +214,7 @@ impl Engine {
     pub fn unrealized(&self, ledger: &Ledger) -> Option<Amount> {
         let mut total = Amount::ZERO;
         for (id, _, holding) in ledger.iter() {
-            if holding.position.qty != 0 {
+            if !holding.position.is_flat() {
                 let instrument = &self.instruments[usize::from(id.0)];
                 let mark = self.markets[usize::from(id.0)].mark(instrument.price_scale)?;
                 total += holding.position.unrealized_pnl(instrument, mark);

@@ -364,12 +364,12 @@ fn account_update() -> impl Strategy<Value = AccountUpdate> {
         time(),
     )
         .prop_map(
-            |(surface, reason, balances, positions, transaction_time)| AccountUpdate {
+            |(surface, reason, balances, positions, event_time)| AccountUpdate {
                 surface,
                 reason,
                 balances,
                 positions,
-                transaction_time,
+                event_time,
             },
         )
 }

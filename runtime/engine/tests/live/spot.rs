@@ -1,13 +1,18 @@
 //! The spot account: its events tell of fills a second time, and of nothing else that explains
 //! itself but money that comes and goes.
 
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_engine::event::EventKind;
+use windvane_engine::ids::ClientOrderId;
+use windvane_engine::input::Command;
+use windvane_engine::ledger::Position;
+use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate};
 use windvane_engine::{
-    Amount, AssetId, Input, Notice, OrderStatus, Side, Surface, Time, UserEvent,
+    Amount, AssetId, Engine, Input, Notice, OrderStatus, PositionSide, Qty, Request, Side, Surface,
+    Time, UserEvent,
 };
 
-use super::support::{Account, MM, USDT, fill};
-use super::watchdog::watched;
+use super::support::{Account, BTC, MM, USDT, fill, limit};
+use super::watchdog::{spot_config, watched};
 
 const SPOT: Surface = Surface::Spot;
 const BASE: AssetId = AssetId(0);
@@ -25,7 +30,7 @@ fn told(account: &Account, reason: AccountReason, changes: [(AssetId, i128); 2])
         reason,
         balances: balances.to_vec(),
         positions: Vec::new(),
-        transaction_time: Time(0),
+        event_time: Time(0),
     })
 }
 
@@ -80,4 +85,136 @@ fn a_deposit_explains_itself() {
     account.handle(Input::User(&told));
     assert_eq!(account.engine.balance(SPOT, USDT).total, before + Amount(7));
     assert_eq!(adjustments(&account), 0);
+}
+
+/// The position of the first strategy, and the account's.
+fn positions(account: &Account) -> [Position; 2] {
+    let ledgers = account.engine.ledgers();
+    let both = [&ledgers.strategies[0], &ledgers.account];
+    both.map(|ledger| ledger.at(BTC, PositionSide::Both).position)
+}
+
+/// A fill of all 10 (0.010) at 100.0, whose fee is in the base asset.
+fn with_base_fee(id: ClientOrderId, side: Side, trade: i64, qty: i64, fee: i128) -> OrderUpdate {
+    let mut update = fill(id, side, trade, qty, qty, OrderStatus::Filled);
+    let fill = update.fill.as_mut().unwrap();
+    (fill.fee, fill.fee_asset) = (Amount(fee), BASE);
+    update
+}
+
+/// Bought 0.010 with a fee of 0.000002: 0.009998 is owned, 0.009 can be sold.
+fn bought_with_base_fee() -> Account {
+    let mut account = watched();
+    account.top(999, 1001);
+    let order = account.rest_on_spot();
+    let id = account.id(MM, order);
+    account.update(with_base_fee(id, Side::Buy, 1, 10, 200));
+    account.sent.clear();
+    account
+}
+
+#[test]
+fn a_fee_in_the_base_asset_is_not_owned() {
+    let account = bought_with_base_fee();
+    assert_eq!(account.engine.balance(SPOT, BASE).total, Amount(999_800));
+    for position in positions(&account) {
+        assert_eq!((position.qty, position.dust), (9, 99_800));
+        // 0.000002 of it at 100.0 is the fee, as if it had been paid in quote.
+        assert_eq!(position.fees, Amount(20_000));
+        assert_eq!(position.cost, Amount(99_980_000));
+    }
+    let told = account.events.iter().rev();
+    let mut told = told.filter(|(_, kind, _)| *kind == EventKind::Position);
+    let (strategy, _, fields) = told.next().unwrap();
+    assert_eq!((*strategy, fields[0]), (MM, 9), "what it can sell");
+}
+
+#[test]
+fn equity_is_explained_with_fees_in_the_base_asset() {
+    let mut account = bought_with_base_fee();
+    account.top(1099, 1101);
+    let totals = account.engine.totals().unwrap();
+    let start = account.engine.start_equity().unwrap();
+    assert_eq!(
+        totals.equity,
+        start + totals.realized_pnl + totals.unrealized_pnl - totals.fees
+    );
+}
+
+#[test]
+fn dust_of_two_fills_is_a_step_that_can_be_sold() {
+    let mut account = bought_with_base_fee();
+    let order = account.rest_on_spot();
+    let id = account.id(MM, order);
+    // A rebate of what the first fee took.
+    account.update(with_base_fee(id, Side::Buy, 2, 10, -200));
+    for position in positions(&account) {
+        assert_eq!((position.qty, position.dust), (20, 0));
+        assert_eq!(position.fees, Amount::ZERO);
+    }
+}
+
+#[test]
+fn a_base_fee_of_a_sale_is_taken_from_what_is_owned_too() {
+    let mut account = bought_with_base_fee();
+    let order = account.submit(MM, limit(Side::Sell, 1000, 5));
+    let id = account.id(MM, order);
+    account.update(with_base_fee(id, Side::Sell, 2, 5, 100));
+    assert_eq!(account.engine.balance(SPOT, BASE).total, Amount(499_700));
+    for position in positions(&account) {
+        assert_eq!((position.qty, position.dust), (4, 99_700));
+    }
+}
+
+#[test]
+fn closing_sells_what_is_owned_and_leaves_dust_told_once() {
+    let mut account = bought_with_base_fee();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(account.places(), 1);
+    let Some(Request::Place(order)) = account.sent.pop() else {
+        panic!("nothing was sent");
+    };
+    assert_eq!(order.terms.qty, Some(Qty(9)));
+    let id = order.client_order_id;
+    account.update(with_base_fee(id, Side::Sell, 2, 9, 0));
+    let left = account.engine.balance(SPOT, BASE).total;
+    assert_eq!(left, Amount(99_800));
+    for _ in 0..30 {
+        account.pass(1_000);
+    }
+    assert_eq!(account.places(), 0, "nothing is left that could be sold");
+    let notices = account.notices.iter();
+    let dust: Vec<_> = notices
+        .filter_map(|notice| match notice {
+            Notice::Dust { left, .. } => Some(*left),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(dust, [left]);
+}
+
+#[test]
+fn dust_is_inherited_and_a_coarser_step_makes_more_of_it() {
+    let mut account = bought_with_base_fee();
+    let mut config = spot_config();
+    config.epoch = 8;
+    config.instruments[0]
+        .filters
+        .lot_size
+        .as_mut()
+        .unwrap()
+        .step_size = 5;
+    let bytes = account.engine.snapshot();
+    let old = Engine::restore(&bytes).unwrap();
+    let chain = old.chain();
+    let heir = old.succeed(config, chain).unwrap();
+    let held = heir.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!((held.position.qty, held.position.dust), (5, 499_800));
+    let mut config = spot_config();
+    config.epoch = 8;
+    config.instruments[0].qty_scale = 2;
+    let old = Engine::restore(&bytes).unwrap();
+    let heir = old.succeed(config, chain).unwrap();
+    let held = heir.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    assert_eq!((held.position.qty, held.position.dust), (0, 999_800));
 }

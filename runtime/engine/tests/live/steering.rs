@@ -332,7 +332,7 @@ fn what_the_venue_rounds_is_told_apart_from_what_it_corrects() {
                 change: Amount::ZERO,
             }],
             positions: Vec::new(),
-            transaction_time: Time(0),
+            event_time: Time(0),
         })));
         match account.notices[..] {
             [Notice::Adjusted { cause, .. }] => cause,

@@ -113,7 +113,13 @@ fn positions_halts_and_losses_outlast_the_process() {
     );
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
     assert_eq!((own.position.qty, own.open_buy), (4, 6));
-    assert_eq!(account.engine.ledgers().first_difference(), None);
+    assert_eq!(
+        account
+            .engine
+            .ledgers()
+            .first_difference(account.engine.instruments()),
+        None
+    );
 }
 
 #[test]
@@ -135,7 +141,13 @@ fn what_a_removed_strategy_holds_belongs_to_nobody() {
         account.engine.orders().is_empty(),
         "its order is found as a stray"
     );
-    assert_eq!(account.engine.ledgers().first_difference(), None);
+    assert_eq!(
+        account
+            .engine
+            .ledgers()
+            .first_difference(account.engine.instruments()),
+        None
+    );
 }
 
 #[test]

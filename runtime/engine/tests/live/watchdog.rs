@@ -1,6 +1,7 @@
 //! Promise 4 on spot: no order without a watchdog process that heard of our health, and no sign of
 //! health without health.
 
+use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::live::{LiveConfig, LiveInput};
 use windvane_engine::order_state::OrderState;
@@ -84,8 +85,7 @@ impl Account {
     }
 }
 
-/// Begun and synced, with nobody who watches.
-fn unwatched() -> Account {
+pub(crate) fn spot_config() -> EngineConfig {
     let mut spot = config();
     spot.instruments[0].surface = SPOT;
     spot.live = Some(LiveConfig {
@@ -93,7 +93,12 @@ fn unwatched() -> Account {
         watchdog: true,
         ..live_config()
     });
-    let mut account = Account::new(spot);
+    spot
+}
+
+/// Begun and synced, with nobody who watches.
+fn unwatched() -> Account {
+    let mut account = Account::new(spot_config());
     account.live(LiveInput::Begin);
     account.spot_lives();
     account.live(LiveInput::StreamUp { surface: SPOT });

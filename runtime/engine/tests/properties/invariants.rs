@@ -72,8 +72,9 @@ impl World {
     }
 
     fn check_positions(&self) {
-        let ledgers = self.account.engine.ledgers();
-        assert_eq!(ledgers.first_difference(), None);
+        let engine = &self.account.engine;
+        let ledgers = engine.ledgers();
+        assert_eq!(ledgers.first_difference(engine.instruments()), None);
         for instrument in [FUTURES, SPOT] {
             let model = self
                 .model

@@ -134,7 +134,12 @@ impl Account {
         while let Some(notice) = self.engine.poll_notice() {
             self.notices.push(notice);
         }
-        assert_eq!(self.engine.ledgers().first_difference(), None);
+        assert_eq!(
+            self.engine
+                .ledgers()
+                .first_difference(self.engine.instruments()),
+            None
+        );
     }
 
     pub fn pass(&mut self, ms: i64) {

@@ -228,6 +228,7 @@ impl Tally {
             | Notice::Recovered { .. }
             | Notice::Denied { .. }
             | Notice::Adopted { .. }
+            | Notice::Dust { .. }
             | Notice::Stray { .. } => {}
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
                 let strategy = engine.strategy_name(*strategy).unwrap_or_default();

@@ -155,6 +155,17 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let id = order.client_order_id.as_str();
             tracing::info!(strategy, id, "an order of an earlier process is taken over");
         }
+        Notice::Dust {
+            strategy,
+            instrument,
+            left,
+            ..
+        } => {
+            let strategy = name(engine, *strategy);
+            let instrument = engine.instrument(*instrument).map(Instrument::name);
+            let instrument = instrument.unwrap_or_default();
+            tracing::info!(strategy, instrument, %left, "no order can close what is left: it counts as flat");
+        }
         Notice::Stray { report, .. } => {
             let id = report.client_order_id.as_str();
             tracing::warn!(

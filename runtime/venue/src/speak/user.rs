@@ -140,13 +140,12 @@ impl Speaker {
         } else {
             AccountReason::Order
         };
-        let at = event.update_ms.unwrap_or(event.event_ms);
         said.said.push(UserEvent::Account(AccountUpdate {
             surface: Surface::Spot,
             reason,
             balances,
             positions: Vec::new(),
-            transaction_time: time("T", at.0)?,
+            event_time: time("E", event.event_ms.0)?,
         }));
         Ok(())
     }
@@ -189,7 +188,7 @@ impl Speaker {
             reason,
             balances,
             positions,
-            transaction_time: time("T", event.transaction_ms.0)?,
+            event_time: time("E", event.event_ms.0)?,
         }));
         Ok(())
     }
