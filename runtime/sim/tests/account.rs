@@ -158,7 +158,7 @@ fn funding_pays_position_times_mark_times_rate_and_lists_the_balance_only() {
     assert_eq!(updates.len(), 1);
     assert_eq!(updates[0].positions, []);
     assert_eq!(updates[0].balances[0].change, amount("0.6"));
-    assert_eq!(updates[0].transaction_time, due);
+    assert_eq!(updates[0].event_time, due);
     assert_eq!(bench.wallet(), wallet + amount("0.6"));
     bench.pass_ms(100_000);
     assert_eq!(bench.account_updates(AccountReason::FundingFee).len(), 1);
