@@ -90,7 +90,7 @@ fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
         reason: AccountReason::Order,
         balances: told.balances,
         positions: told.positions,
-        transaction_time: Time(0),
+        event_time: Time(0),
     })));
     account.top(999, 1001);
     assert_eq!(account.engine.run_state(), RunState::Ready);
