@@ -290,31 +290,31 @@ impl Engine {
         let has_fill = update.reason != AccountReason::Order || !update.positions.is_empty();
         let positions_agree = !waits && has_fill && self.positions_agree(&update.positions);
         for balance in &update.balances {
-            let is_newest = newest.balances.contains(balance);
+            if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
+                self.book_funding(balance);
+            }
+            // What is older is in the newer one, which shifted the limits by all that was untold.
+            if !newest.balances.contains(balance) {
+                continue;
+            }
             let mut balance = *balance;
             let known = self.balance(update.surface, balance.asset).total;
-            if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
-                self.book_funding(&balance);
-            }
-            if update.reason == AccountReason::Other && update.surface == Surface::Spot {
-                // The event states no change: all of the difference came in or went out.
-                let told = if is_newest { balance.total } else { known };
-                balance.change = told - known;
-            }
             if update.reason == AccountReason::Other {
+                if update.surface == Surface::Spot {
+                    // The event states no change: all of the difference came in or went out.
+                    balance.change = balance.total - known;
+                }
                 let worth = self.worth(update.surface, balance.asset, balance.change);
                 self.losses.shift(worth);
+            }
+            if positions_agree {
+                self.shift_by_untold(update.surface, &balance);
             }
             if waits {
                 // What the change explains is taken; the rest is what its fill will.
                 balance.total = known + balance.change;
             }
-            if is_newest {
-                if positions_agree {
-                    self.shift_by_untold(update.surface, &balance);
-                }
-                self.take_balance(update.surface, &balance, Cause::Event);
-            }
+            self.take_balance(update.surface, &balance, Cause::Event);
         }
         for position in newest.positions.iter().filter(|_| !waits) {
             self.take_position(position, Cause::Event);

@@ -97,6 +97,28 @@ fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
 }
 
 #[test]
+fn transfers_whose_events_arrive_out_of_order_count_once() {
+    let mut account = holding();
+    let before = account.own_account().balances[0].total;
+    for (ms, total) in [(2, 2_000), (1, 1_000)] {
+        let mut told = account.own_account();
+        told.balances[0].total = before + usdt(total);
+        told.balances[0].change = usdt(1_000);
+        account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+            surface: Surface::Futures,
+            reason: AccountReason::Other,
+            balances: told.balances,
+            positions: Vec::new(),
+            event_time: Time::from_millis(ms),
+        })));
+    }
+    account.top(999, 1001);
+    let known = account.own_account().balances[0].total;
+    assert_eq!(known, before + usdt(2_000));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
 fn what_a_close_that_nobody_told_lost_is_a_loss() {
     let mut account = holding();
     account.wait(31);
