@@ -263,6 +263,17 @@ pub enum Seen {
         /// What it took; empty for an order.
         to: String,
     },
+    /// The runtime told people that outside orders had closed a part of a strategy's position.
+    ClosedOutside {
+        /// Its life of the process.
+        process: u32,
+        /// The strategy.
+        strategy: String,
+        /// `surface:SYMBOL`.
+        instrument: String,
+        /// What it held of it, negative where it was short.
+        qty: String,
+    },
     /// The process.
     Process(ProcessSeen),
     /// The state of the run changed.

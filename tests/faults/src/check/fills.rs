@@ -2,6 +2,10 @@
 //! for more than the venue executed, and at rest each strategy holds what the venue's trades of its orders
 //! sum up to.
 //!
+//! What outside orders closed of a strategy's position is closed in its account too, as the runtime
+//! tells; a process that died may have told what its journal does not hold, so that such a position is
+//! not compared after another start.
+//!
 //! Where a journal was lost, what a strategy held before is nobody's: such a life is not compared
 //! at rest.
 
@@ -23,6 +27,8 @@ pub struct Fills {
     trades: BTreeSet<(String, i64, String)>,
     /// What this process booked, by order.
     booked: BTreeMap<String, Decimal>,
+    /// What outside orders closed, by strategy and instrument.
+    outside: Outside,
     lost: bool,
 }
 
@@ -33,6 +39,7 @@ impl Fills {
             orders: Orders::new(terms),
             trades: BTreeSet::new(),
             booked: BTreeMap::new(),
+            outside: Outside::default(),
             lost: false,
         }
     }
@@ -59,13 +66,51 @@ impl Fills {
     }
 }
 
+/// What outside orders closed of the strategies' positions.
+#[derive(Debug, Default)]
+pub struct Outside {
+    closed: BTreeMap<(String, String), Decimal>,
+    /// Told by a process that has died since.
+    unsure: BTreeSet<(String, String)>,
+}
+
+impl Outside {
+    fn see(&mut self, entry: &Entry) {
+        match &entry.seen {
+            Seen::ClosedOutside {
+                strategy,
+                instrument,
+                qty,
+                ..
+            } => {
+                let key = (strategy.clone(), instrument.clone());
+                *self.closed.entry(key).or_default() += wire::decimal(qty);
+            }
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.unsure.extend(self.closed.keys().cloned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether what was told of a strategy's position may be lost.
+    pub fn is_unsure(&self, key: &(String, String)) -> bool {
+        self.unsure.contains(key)
+    }
+
+    /// Whether a part of a strategy's positions was ever closed so.
+    pub fn concerns(&self, strategy: &str) -> bool {
+        self.closed.keys().any(|(owner, _)| owner == strategy)
+    }
+}
+
 impl Check for Fills {
     fn rule(&self) -> &'static str {
         "every fill is counted once"
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        self.orders.see(entry);
+        self.learn(entry);
         match &entry.seen {
             Seen::Process(ProcessSeen::Started { .. }) => {
                 self.trades.clear();
@@ -92,7 +137,9 @@ impl Check for Fills {
         }
         let venue = self.held(&rest.truth);
         let own = held_here(&rest.view);
-        let differs = |key: &&(String, String)| venue.get(*key) != own.get(*key);
+        let differs = |key: &&(String, String)| {
+            !self.outside.is_unsure(key) && venue.get(*key) != own.get(*key)
+        };
         match venue.keys().chain(own.keys()).find(differs) {
             Some(key) => Err(format!(
                 "{} holds {} of {} by its own account, and {} by the venue's trades",
@@ -110,15 +157,25 @@ impl Fills {
     /// Learns which orders are ours, and judges nothing.
     pub fn learn(&mut self, entry: &Entry) {
         self.orders.see(entry);
+        self.outside.see(entry);
     }
 
-    /// What the venue's trades of each strategy's orders sum up to.
+    /// What outside orders closed.
+    pub const fn outside(&self) -> &Outside {
+        &self.outside
+    }
+
+    /// What the venue's trades of each strategy's orders sum up to, less what outside orders closed
+    /// of it.
     pub fn held(&self, truth: &Value) -> BTreeMap<(String, String), Decimal> {
         let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
         for (owner, instrument, trade) in self.own_trades(truth) {
             let qty = wire::number(trade, "qty").unwrap_or_default();
             let buys = trade.get("side").is_some_and(|side| side == "BUY");
             *held.entry((owner, instrument)).or_default() += if buys { qty } else { -qty };
+        }
+        for (key, qty) in &self.outside.closed {
+            *held.entry(key.clone()).or_default() -= qty;
         }
         held.retain(|_, qty| !qty.is_zero());
         held
@@ -209,6 +266,23 @@ mod tests {
             .booked("mm.a.1", 1, "0.4");
         assert!(verdict(rule(), &broken).is_err());
         assert!(verdict(rule(), &filled().booked("mm.a.1", 1, "0.5")).is_err());
+    }
+
+    #[test]
+    fn what_outside_orders_closed_is_not_held() {
+        let truth = json!({"accounts": [{
+            "orders": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7,
+                "client_order_id": "mm.a.1"}],
+            "trades": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7, "side": "BUY",
+                "qty": "0.4"}],
+        }]});
+        let closed = || filled().closed_outside("mm", "0.4");
+        let flat = View::default;
+        assert!(at_rest(rule(), &filled(), truth.clone(), flat()).is_err());
+        assert_eq!(at_rest(rule(), &closed(), truth.clone(), flat()), Ok(()));
+        let less = filled().closed_outside("mm", "0.3");
+        assert!(at_rest(rule(), &less, truth.clone(), flat()).is_err());
+        assert_eq!(at_rest(rule(), &less.start(), truth, flat()), Ok(()));
     }
 
     #[test]

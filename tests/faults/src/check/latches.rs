@@ -128,9 +128,11 @@ impl Check for Latches {
                 }
             }
             Seen::Flattened(truth) if !self.lost => {
-                if let Some(((strategy, instrument), qty)) =
-                    self.fills.held(truth).first_key_value()
-                {
+                let held = self.fills.held(truth);
+                let mut sure = held
+                    .iter()
+                    .filter(|(key, _)| !self.fills.outside().is_unsure(key));
+                if let Some(((strategy, instrument), qty)) = sure.next() {
                     return Err(format!(
                         "{strategy} still holds {qty} of {instrument}, by the venue's trades"
                     ));

@@ -5,7 +5,8 @@
 //! in the cost of what is held; their difference it does not touch: realized profit less open cost is
 //! the money that came in for what was sold less what was paid. Where a journal was lost, what a
 //! strategy did before is nobody's, and its books are not compared. The fee of a fill that was made up
-//! from its order's totals is an estimate: fees of such a strategy are not compared either.
+//! from its order's totals is an estimate: fees of such a strategy are not compared either. Nor are the
+//! books of one whose position outside orders closed: what they got for it is in no trade of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -168,7 +169,8 @@ impl Check for Ledgers {
         let books = self.books(&rest.truth);
         let none = Books::default();
         for own in &rest.view.strategies {
-            if self.strategies.contains(&own.id) {
+            // What outside orders got for a position is no trade of its owner.
+            if self.strategies.contains(&own.id) && !self.fills.outside().concerns(&own.id) {
                 self.strategy(own, books.get(&own.id).unwrap_or(&none))?;
             }
         }

@@ -212,6 +212,17 @@ impl Log {
         self.booked_for(id, trade_id, "1", fee)
     }
 
+    /// Outside orders closed so much of a strategy's position.
+    pub fn closed_outside(self, strategy: &str, qty: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::ClosedOutside {
+            process,
+            strategy: strategy.to_owned(),
+            instrument: "futures:BTCUSDT".to_owned(),
+            qty: qty.to_owned(),
+        })
+    }
+
     fn booked_for(self, id: &str, trade_id: i64, qty: &str, fee: &str) -> Self {
         let process = self.process;
         self.with(Seen::Booked {

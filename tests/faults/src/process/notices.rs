@@ -75,6 +75,17 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
         Notice::Quarantined { strategy, .. } => Some(Seen::Quarantined {
             strategy: engine.strategy_name(*strategy)?.to_owned(),
         }),
+        Notice::ClosedOutside {
+            strategy,
+            instrument,
+            qty,
+            ..
+        } => Some(Seen::ClosedOutside {
+            process: life,
+            strategy: engine.strategy_name(*strategy)?.to_owned(),
+            instrument: name(*instrument),
+            qty: engine.instrument(*instrument)?.qty(*qty).to_string(),
+        }),
         Notice::Adjusted { adjustment, .. } => {
             let (kind, of, from, to) = match adjustment {
                 Adjustment::Balance {
