@@ -137,7 +137,8 @@ fn measure(way: &str, rate: &str, length: Duration) {
 /// on beside it.
 fn bare_sync(folder: &Path) -> Duration {
     let file = std::fs::File::create(folder.join("bare")).expect("a file");
-    file.write_all_at(&[1; 1 << 20], 0).expect("it is written");
+    let filled = vec![1; 1 << 20];
+    file.write_all_at(&filled, 0).expect("it is written");
     file.sync_all().expect("it is synced");
     let sync = |place: u64| {
         std::thread::sleep(Duration::from_millis(20));
