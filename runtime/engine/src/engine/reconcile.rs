@@ -666,6 +666,9 @@ impl Engine {
         for position in &account.positions {
             self.take_position(position, Cause::Reconciliation);
         }
+        if !account.lags {
+            self.take_entries(account);
+        }
         // What it lost counts, whether or not anything is held any more.
         self.watch_losses_after_fill();
     }

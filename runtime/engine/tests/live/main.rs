@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod account_events;
 mod adoption;
 mod contradiction;
 mod deadman;

@@ -64,7 +64,7 @@ fn trade(order_id: i64, id: i64, qty: i64) -> AccountTrade {
     }
 }
 
-fn adjustments(account: &Account) -> Vec<Adjustment> {
+pub(super) fn adjustments(account: &Account) -> Vec<Adjustment> {
     let notices = account.notices.iter();
     notices
         .filter_map(|notice| match notice {
@@ -74,7 +74,7 @@ fn adjustments(account: &Account) -> Vec<Adjustment> {
         .collect()
 }
 
-fn qty(account: &Account) -> i64 {
+pub(super) fn qty(account: &Account) -> i64 {
     account
         .engine
         .ledgers()
@@ -223,6 +223,31 @@ fn the_entry_of_a_position_is_the_venues() {
     });
     assert_eq!(cost(&account), venues);
     assert_eq!(adjustments(&account), []);
+}
+
+#[test]
+fn the_entry_of_a_position_comes_with_a_balance_that_differs() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    let cost = |account: &Account| {
+        let ledger = &account.engine.ledgers().account;
+        ledger.at(BTC, PositionSide::Both).position.cost
+    };
+    let venues = cost(&account) + Amount(1_000);
+    let told = account.engine.balance(FUTURES, USDT).total - Amount(7);
+    account.wait(31);
+    // Two that agree, trades read between them.
+    for _ in 0..4 {
+        round(&mut account, &[], &[], |own| {
+            own.positions[0].cost = venues;
+            own.balances[0].total = told;
+        });
+        account.pass(250);
+    }
+    assert_eq!(cost(&account), venues);
+    assert_eq!(adjustments(&account).len(), 1);
 }
 
 #[test]
@@ -633,135 +658,6 @@ fn an_answer_to_an_older_question_says_nothing() {
     );
     account.tell(subject, Truth::OpenOrders(Vec::new()));
     assert!(account.take_question().is_some());
-}
-
-/// What the venue tells of the account after a fill of 10 at 100.0 with a fee of 0.01.
-fn told_after_fill(account: &Account) -> UserEvent {
-    let mut told = account.own_account();
-    told.balances[0].total -= Amount(1_000_000);
-    UserEvent::Account(AccountUpdate {
-        surface: FUTURES,
-        reason: AccountReason::Order,
-        balances: told.balances,
-        positions: vec![position(10)],
-        event_time: Time(0),
-    })
-}
-
-#[test]
-fn an_account_event_of_another_reason_before_a_fill_does_not_count_it_twice() {
-    for reason in [AccountReason::Other, AccountReason::FundingFee] {
-        let mut account = ready();
-        let order = account.rest();
-        let id = account.id(MM, order);
-        let before = account.engine.balance(FUTURES, USDT).total;
-        let UserEvent::Account(mut told) = told_after_fill(&account) else {
-            panic!("an account event");
-        };
-        told.reason = reason;
-        told.balances[0].total += Amount(500);
-        told.balances[0].change = Amount(500);
-        account.handle(Input::User(&UserEvent::Account(told)));
-        assert_eq!(qty(&account), 0, "the fill is on its way");
-        let known = account.engine.balance(FUTURES, USDT).total;
-        assert_eq!(known, before + Amount(500), "the change explains itself");
-        account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-        assert_eq!(qty(&account), 10);
-        let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
-        assert_eq!(own.position.qty, 10);
-        let known = account.engine.balance(FUTURES, USDT).total;
-        assert_eq!(known, before + Amount(500) - Amount(1_000_000));
-        assert_eq!(adjustments(&account), []);
-    }
-}
-
-#[test]
-fn an_account_event_of_another_symbol_leaves_what_waits() {
-    let mut account = ready();
-    account.rest();
-    let told = told_after_fill(&account);
-    account.handle(Input::User(&told));
-    let mut other = account.own_account();
-    other.balances[0].total += Amount(5);
-    other.balances[0].change = Amount(5);
-    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
-        surface: FUTURES,
-        reason: AccountReason::Other,
-        balances: other.balances,
-        positions: Vec::new(),
-        event_time: Time(0),
-    })));
-    account.sent.clear();
-    account.wait(3);
-    assert!(account.take_question().is_some(), "no fill came for it");
-}
-
-#[test]
-fn an_account_event_that_is_older_than_one_before_it_says_nothing() {
-    let mut account = ready();
-    let start = account.engine.balance(FUTURES, USDT).total;
-    let mut tell = |ms: i64, total: i128, change: i128| {
-        let mut told = account.own_account();
-        told.balances[0].total = start + Amount(total);
-        told.balances[0].change = Amount(change);
-        account.handle(Input::User(&UserEvent::Account(AccountUpdate {
-            surface: FUTURES,
-            reason: AccountReason::Other,
-            balances: told.balances,
-            positions: told.positions,
-            event_time: Time::from_millis(ms),
-        })));
-        account.engine.balance(FUTURES, USDT).total - start
-    };
-    assert_eq!(tell(2, 30, 10), Amount(30), "20 came before, untold yet");
-    assert_eq!(tell(1, 20, 20), Amount(30), "it is in there");
-    assert_eq!(tell(3, 35, 5), Amount(35));
-}
-
-#[test]
-fn an_account_event_that_comes_before_its_fill_does_not_count_it_twice() {
-    let mut account = ready();
-    let order = account.rest();
-    let id = account.id(MM, order);
-    let told = told_after_fill(&account);
-    account.handle(Input::User(&told));
-    let qty = |account: &Account| {
-        let own = account.engine.ledgers().account.at(BTC, PositionSide::Both);
-        own.position.qty
-    };
-    assert_eq!(qty(&account), 0);
-    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-    assert_eq!(qty(&account), 10);
-    assert_eq!(
-        account
-            .engine
-            .ledgers()
-            .first_difference(account.engine.instruments()),
-        None
-    );
-    assert!(
-        !account
-            .notices
-            .iter()
-            .any(|notice| matches!(notice, Notice::Adjusted { .. }))
-    );
-    account.sent.clear();
-    account.wait(3);
-    assert_eq!(account.take_question(), None, "nothing is left to explain");
-}
-
-#[test]
-fn an_account_event_whose_fill_does_not_come_is_looked_into() {
-    let mut account = ready();
-    account.rest();
-    let told = told_after_fill(&account);
-    account.handle(Input::User(&told));
-    account.sent.clear();
-    account.wait(3);
-    assert!(matches!(
-        account.take_question(),
-        Some(Subject::OpenOrders { surface: FUTURES })
-    ));
 }
 
 #[test]

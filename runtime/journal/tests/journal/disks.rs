@@ -130,8 +130,8 @@ fn filler() {
     let mut durable = rig.source.chain();
     let failure = loop {
         match rig.append() {
-            Ok(()) | Err(AppendError::Full { .. }) => {}
-            Err(AppendError::Failed(failure)) => break failure,
+            // Of a failure the event tells, which must not be left for what follows.
+            Ok(()) | Err(AppendError::Full { .. } | AppendError::Failed(_)) => {}
             Err(error) => panic!("{error}"),
         }
         match rig.event() {
