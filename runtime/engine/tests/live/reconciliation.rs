@@ -206,17 +206,24 @@ fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
     assert_eq!(qty(&account), 0);
 }
 
-#[test]
-fn the_entry_of_a_position_is_the_venues() {
+fn cost(account: &Account) -> Amount {
+    let ledger = &account.engine.ledgers().account;
+    ledger.at(BTC, PositionSide::Both).position.cost
+}
+
+/// A position of 10, and what it cost by the venue, which is more than by us.
+fn bought_at_another_entry() -> (Account, Amount) {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
     account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-    let cost = |account: &Account| {
-        let ledger = &account.engine.ledgers().account;
-        ledger.at(BTC, PositionSide::Both).position.cost
-    };
     let venues = cost(&account) + Amount(1_000);
+    (account, venues)
+}
+
+#[test]
+fn the_entry_of_a_position_is_the_venues() {
+    let (mut account, venues) = bought_at_another_entry();
     account.wait(31);
     round(&mut account, &[], &[], |own| {
         own.positions[0].cost = venues;
@@ -227,15 +234,7 @@ fn the_entry_of_a_position_is_the_venues() {
 
 #[test]
 fn the_entry_of_a_position_comes_with_a_balance_that_differs() {
-    let mut account = ready();
-    let order = account.rest();
-    let id = account.id(MM, order);
-    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-    let cost = |account: &Account| {
-        let ledger = &account.engine.ledgers().account;
-        ledger.at(BTC, PositionSide::Both).position.cost
-    };
-    let venues = cost(&account) + Amount(1_000);
+    let (mut account, venues) = bought_at_another_entry();
     let told = account.engine.balance(FUTURES, USDT).total - Amount(7);
     account.wait(31);
     // Two that agree, trades read between them.
