@@ -7,6 +7,7 @@
 
 mod adopt;
 mod answers;
+mod comparison;
 mod contradiction;
 mod cover;
 mod deadman;
@@ -21,6 +22,8 @@ mod safety;
 mod session;
 mod snapshot;
 mod steer;
+mod told;
+mod trades;
 mod transfers;
 mod view;
 mod watchdog;

@@ -1,0 +1,217 @@
+//! The account as the venue tells it, held against ours. A difference counts after two readings
+//! that agree and that nothing of our own explains; then the venue's word is taken, as an
+//! adjustment with its cause (promise 3). When the account is asked for is the round's business.
+
+use crate::decimal::Amount;
+use crate::effect::{Adjustment, Cause};
+use crate::order::Surface;
+use crate::planted;
+use crate::protocol::PositionUpdate;
+use crate::truth::AccountTruth;
+
+use super::Engine;
+use super::reconcile::{RETRY_MS, Step};
+use super::session::{Doubt, Line};
+
+/// From the first read to the second, where the source is the order book's own.
+const READ_AGAIN_MS: i64 = 250;
+/// Where the source may lag.
+const READ_AGAIN_LAGGING_MS: i64 = 1_000;
+/// So many reads that never agree leave the account unexplained.
+const READS_MAX: u32 = 8;
+/// An entry that differs by less than this part is what the venue rounds.
+const ENTRY_PARTS: i128 = 100_000_000;
+
+impl Engine {
+    pub(super) fn take_account(&mut self, surface: Surface, account: &AccountTruth) {
+        self.compare_modes(surface, account);
+        self.take_locked(surface, account);
+        let differences = self.differences(surface, account);
+        let misses_fill = self.misses_fill(surface);
+        let is_past = self.is_of_the_past(surface, account);
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let now_events = line.events;
+        let quiet = now_events == line.round.events_when_asked;
+        let no_trades = line.no_trades;
+        if differences.is_empty() {
+            // Two fills that we do not know may leave the account as we know it.
+            if quiet && !misses_fill {
+                self.verify_trades(surface);
+                if !account.lags {
+                    self.take_entries(account);
+                }
+            }
+            self.end_round(surface);
+            return;
+        }
+        if is_past {
+            self.end_round(surface);
+            return;
+        }
+        let agreed = quiet
+            && line
+                .round
+                .seen
+                .as_ref()
+                .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
+        let rash = planted!(AdjustAfterOneRead) && quiet;
+        let believed = planted!(OlderAccountRead) && !quiet;
+        if rash || believed {
+            self.adjust(surface, account);
+            self.end_round(surface);
+            return;
+        }
+        if agreed && line.round.looked_for.as_ref() != Some(&differences) {
+            // What our own fills explain needs no adjustment. Trades, or orders, that were read for
+            // another difference, or before it, may lack the one that explains this.
+            line.round.looked_for = Some(differences);
+            line.round.seen = None;
+            let instruments = self.instruments_of(surface);
+            if let Some(line) = self.line_mut(surface) {
+                line.round.step = if no_trades {
+                    Step::Orders
+                } else {
+                    Step::Trades(instruments)
+                };
+            }
+            self.ask_next(surface);
+            return;
+        }
+        if agreed && no_trades && misses_fill {
+            // It is told late, or made up from the order's totals: taken now, it would count twice.
+            self.later(surface, READ_AGAIN_LAGGING_MS);
+            return;
+        }
+        if agreed {
+            self.adjust(surface, account);
+            self.end_round(surface);
+            return;
+        }
+        line.round.seen = quiet.then_some((differences, now_events));
+        line.round.reads += 1;
+        let unexplained = line.round.reads >= READS_MAX;
+        let wait_ms = match (unexplained, account.lags) {
+            (true, _) => RETRY_MS.1,
+            (false, true) => READ_AGAIN_LAGGING_MS,
+            (false, false) => READ_AGAIN_MS,
+        };
+        self.later(surface, wait_ms);
+        if unexplained {
+            self.tell_round(surface, false);
+            self.set_doubt(Doubt::Reconciliation(surface), true);
+            self.update_state();
+        }
+    }
+
+    fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {
+        if let Some(can_trade) = account.can_trade {
+            self.set_doubt(Doubt::CanTrade(surface), !can_trade);
+        }
+        if let Some(hedge) = account.hedge_mode {
+            self.set_doubt(Doubt::PositionMode, hedge != self.hedge_mode);
+        }
+        let configured = self.live.as_ref().map(|live| live.config.multi_assets);
+        if let (Some(multi), Some(configured)) = (account.multi_assets, configured) {
+            self.set_doubt(Doubt::AssetMode, multi != configured);
+        }
+        self.update_state();
+    }
+
+    /// Where the account differs from ours. What is not listed is not compared.
+    pub(super) fn differences(&self, surface: Surface, account: &AccountTruth) -> Vec<Adjustment> {
+        let mut differences = Vec::new();
+        for balance in &account.balances {
+            let from = self.balance(surface, balance.asset).total;
+            if from != balance.total {
+                differences.push(Adjustment::Balance {
+                    surface,
+                    asset: balance.asset,
+                    from,
+                    to: balance.total,
+                });
+            }
+        }
+        for position in &account.positions {
+            let (id, side) = (position.instrument, position.position_side);
+            if usize::from(id.0) >= self.instruments.len() {
+                continue;
+            }
+            let from = self.ledgers.account.at(id, side).position.qty;
+            if from != position.qty.0 {
+                differences.push(Adjustment::Position {
+                    instrument: id,
+                    side,
+                    from,
+                    to: position.qty.0,
+                });
+            }
+        }
+        differences
+    }
+
+    /// Whether every position that is told is as we know it.
+    pub(super) fn positions_agree(&self, told: &[PositionUpdate]) -> bool {
+        told.iter().all(|position| {
+            let (id, side) = (position.instrument, position.position_side);
+            usize::from(id.0) >= self.instruments.len()
+                || self.ledgers.account.at(id, side).position.qty == position.qty.0
+        })
+    }
+
+    /// Takes the venue's word.
+    fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
+        let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
+        for balance in &account.balances {
+            if self.balance(surface, balance.asset).total != balance.total {
+                if is_transfer {
+                    self.shift_by_untold(surface, balance);
+                }
+                self.take_balance(surface, balance, Cause::Reconciliation);
+            }
+        }
+        for position in &account.positions {
+            self.take_position(position, Cause::Reconciliation);
+        }
+        if !account.lags {
+            self.take_entries(account);
+        }
+        // What it lost counts, whether or not anything is held any more.
+        self.watch_losses_after_fill();
+    }
+
+    /// The entry of a position is the venue's: fills that were recovered out of their order leave
+    /// another average. What it rounds is left alone.
+    fn take_entries(&mut self, account: &AccountTruth) {
+        for told in &account.positions {
+            let (id, side) = (told.instrument, told.position_side);
+            if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
+                continue;
+            }
+            let position = &mut self.ledgers.account.at_mut(id, side).position;
+            let moved = told.cost - position.cost;
+            let is_rounding = moved.0.abs().saturating_mul(ENTRY_PARTS) <= told.cost.0.abs();
+            if position.qty == told.qty.0 && !is_rounding {
+                position.cost = told.cost;
+                self.ledgers.external.at_mut(id, side).position.cost += moved;
+            }
+        }
+    }
+
+    /// Takes what of each balance is not available from a quiet reading. It moves with every order
+    /// and every mark, so that it is never a difference.
+    fn take_locked(&mut self, surface: Surface, account: &AccountTruth) {
+        let is_quiet = |line: &mut Line| line.events == line.round.events_when_asked;
+        if !self.line_mut(surface).is_some_and(is_quiet) {
+            return;
+        }
+        for read in &account.balances {
+            if let Some(balance) = self.balances.get_mut(&(surface, read.asset))
+                && balance.total == read.total
+            {
+                balance.locked = read.locked;
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The account's trades: what the stream may have missed, read where something may be missing and
+//! booked once, under the order that it belongs to.
+
+use crate::effect::Notice;
+use crate::ids::{InstrumentId, OrderSeq, TradeId};
+use crate::order::{OrderStatus, Surface};
+use crate::order_state::OrderMove;
+use crate::planted;
+use crate::protocol::{Fill, OrderUpdate};
+use crate::timer::Timer;
+use crate::truth::AccountTrade;
+
+use super::Engine;
+use super::reconcile::{RETRY_MS, Round, Step};
+
+impl Engine {
+    /// Account trades are read where something may have been missed: in the first round after the
+    /// stream came up.
+    pub(super) fn plan_trades(&mut self, surface: Surface) {
+        let instruments = self.instruments_of(surface);
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let missed = line.clean.is_none() && !line.no_trades;
+        line.round.step = if missed {
+            Step::Trades(instruments)
+        } else {
+            Step::Account
+        };
+    }
+
+    pub(super) fn take_trades(
+        &mut self,
+        surface: Surface,
+        instrument: InstrumentId,
+        trades: &[AccountTrade],
+        more: bool,
+    ) {
+        // A trade of an order whose id at the venue we do not know yet could be taken for
+        // somebody else's: such orders are asked for first.
+        let nameless = self.orders.iter().any(|order| {
+            order.instrument() == instrument && order.venue_order_id.is_none() && !order.held
+        });
+        let of_nobody = |trade: &AccountTrade| self.orders.of_venue(trade.order_id).is_none();
+        if nameless && trades.iter().any(of_nobody) && !planted!(OwnTradeAsExternal) {
+            self.later(surface, RETRY_MS.0);
+            return;
+        }
+        let index = usize::from(instrument.0);
+        let verified = self.verified_trades[index];
+        for trade in trades {
+            // Before the first round everything belongs to the account as it was found.
+            if verified.is_some_and(|known| trade.fill.trade_id > known) {
+                self.take_trade(instrument, trade);
+            }
+        }
+        let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
+        self.verified_trades[index] = verified.max(newest).or(Some(TradeId(0)));
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        if let Step::Trades(left) = &mut line.round.step
+            && (!more || verified.is_none())
+        {
+            left.pop_front();
+        }
+        self.ask_next(surface);
+    }
+
+    /// Books an account trade that the stream may have missed.
+    fn take_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
+        let owner = self.orders.of_venue(trade.order_id).map(|order| order.seq);
+        let Some(update) = self.update_of(instrument, trade, owner) else {
+            return;
+        };
+        match owner {
+            None => self.take_external(&update),
+            Some(seq) => {
+                let mut fill = trade.fill;
+                let Some(order) = self.orders.known_mut(seq) else {
+                    return;
+                };
+                let whole = fill.qty.0;
+                fill.qty.0 = order.absorb_trade(fill.trade_id, whole);
+                if fill.qty.0 == 0 {
+                    return;
+                }
+                if fill.qty.0 < whole {
+                    fill.quote_qty = fill.quote_qty.part(fill.qty.0, whole);
+                    fill.fee = fill.fee.part(fill.qty.0, whole);
+                }
+                self.take_missed_fill(seq, &update, &fill);
+            }
+        }
+    }
+
+    /// An account trade in the form of the event that would have told of it.
+    fn update_of(
+        &mut self,
+        instrument: InstrumentId,
+        trade: &AccountTrade,
+        owner: Option<OrderSeq>,
+    ) -> Option<OrderUpdate> {
+        let template = match owner {
+            Some(seq) => self.orders.known_mut(seq)?.as_update(),
+            None => OrderUpdate::external(instrument, trade.order_id),
+        };
+        Some(OrderUpdate {
+            order_id: trade.order_id,
+            side: if planted!(PositionSideMixed) {
+                template.side
+            } else {
+                trade.side
+            },
+            position_side: trade.position_side,
+            status: OrderStatus::PartiallyFilled,
+            transaction_time: trade.time,
+            event_time: trade.time,
+            fill: Some(trade.fill),
+            ..template
+        })
+    }
+
+    /// Reads the trades of one instrument out of turn: a fill is missing.
+    pub(super) fn read_trades(&mut self, surface: Surface, instrument: InstrumentId) {
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        // A round that runs comes by trades itself where the account differs.
+        if line.round.is_idle() {
+            line.round = Round::of_trades(instrument);
+            self.ask_next(surface);
+        }
+    }
+
+    /// Whether the venue executed more of an own order than we know fills of, or may have: one
+    /// that is asked for is not settled.
+    pub(super) fn misses_fill(&self, surface: Surface) -> bool {
+        self.orders.iter().any(|order| {
+            let asking = Timer::AskForOrder { order: order.seq };
+            self.surface_of(order.instrument()) == surface
+                && (order.reported_qty > order.executed_qty || self.timers.is_set(asking))
+        })
+    }
+
+    /// What was read agrees with what we know, so that no trade up to the newest is missing.
+    pub(super) fn verify_trades(&mut self, surface: Surface) {
+        for index in 0..self.instruments.len() {
+            if self.instruments[index].surface == surface && self.verified_trades[index].is_some() {
+                let newest = self.newest_trades[index];
+                self.verified_trades[index] = self.verified_trades[index].max(newest);
+            }
+        }
+    }
+
+    /// A fill that only the account trades told of.
+    pub(super) fn take_missed_fill(&mut self, seq: OrderSeq, update: &OrderUpdate, fill: &Fill) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let before = order.state;
+        let counted = order.count_fill(fill.trade_id, fill.qty.0, fill.quote_qty);
+        if !counted && !planted!(TradesNotDeduplicated) {
+            return;
+        }
+        order.reported_qty = order.reported_qty.max(order.executed_qty);
+        let complete = order.remaining_qty() == 0 && order.terms.qty.is_some();
+        let strategy = order.strategy;
+        self.apply_own_fill(seq, strategy, update, fill);
+        self.notices.push_back(Notice::Recovered {
+            time: self.now,
+            order: seq,
+            fill: *fill,
+        });
+        let mv = if complete {
+            OrderMove::FillAll
+        } else {
+            OrderMove::FillPart
+        };
+        self.move_order(seq, mv, before, true);
+    }
+}
