@@ -73,6 +73,9 @@ pub struct AccountTruth {
     pub positions: Vec<PositionUpdate>,
     /// Its source may be behind the order book (the info endpoint).
     pub lags: bool,
+    /// The newest `updateTime` of what it lists (spec 4, section 4): whatever changed the account
+    /// later is not in it. `None` where none is said.
+    pub updated: Option<Time>,
 }
 
 impl AccountTruth {

@@ -28,7 +28,7 @@ impl Engine {
         self.take_locked(surface, account);
         let differences = self.differences(surface, account);
         let misses_fill = self.misses_fill(surface);
-        let is_past = self.is_of_the_past(surface, account);
+        let is_past = !differences.is_empty() && self.is_of_the_past(surface, account);
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -36,6 +36,7 @@ impl Engine {
         let quiet = now_events == line.round.events_when_asked;
         let no_trades = line.no_trades;
         if differences.is_empty() {
+            line.past.agreed();
             // Two fills that we do not know may leave the account as we know it.
             if quiet && !misses_fill {
                 self.verify_trades(surface);
@@ -43,6 +44,13 @@ impl Engine {
                     self.take_entries(account);
                 }
             }
+            self.end_round(surface);
+            return;
+        }
+        let rash = planted!(AdjustAfterOneRead) && quiet;
+        let believed = planted!(OlderAccountRead) && !quiet;
+        if rash || believed {
+            self.adjust(surface, account);
             self.end_round(surface);
             return;
         }
@@ -56,13 +64,6 @@ impl Engine {
                 .seen
                 .as_ref()
                 .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
-        let rash = planted!(AdjustAfterOneRead) && quiet;
-        let believed = planted!(OlderAccountRead) && !quiet;
-        if rash || believed {
-            self.adjust(surface, account);
-            self.end_round(surface);
-            return;
-        }
         if agreed && line.round.looked_for.as_ref() != Some(&differences) {
             // What our own fills explain needs no adjustment. Trades, or orders, that were read for
             // another difference, or before it, may lack the one that explains this.
@@ -162,6 +163,7 @@ impl Engine {
 
     /// Takes the venue's word.
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
+        self.note_taken(surface, account);
         let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
         for balance in &account.balances {
             if self.balance(surface, balance.asset).total != balance.total {

@@ -36,6 +36,7 @@ impl Engine {
             }
             UserEvent::Account(update) => {
                 self.note_user_event(update.surface);
+                self.remember_account(update.surface);
                 self.handle_account_update(update);
             }
             UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
@@ -190,9 +191,15 @@ impl Engine {
         update: &OrderUpdate,
         fill: &Fill,
     ) -> Realized {
-        let (id, side) = (update.instrument, update.position_side);
+        let (id, side, now) = (update.instrument, update.position_side, self.now);
+        self.remember_account(self.surface_of(id));
+        let kept = self.keep_what_was_taken(update, fill);
         if let Some(line) = self.line_mut(self.surface_of(id)) {
             line.fill_value = fill.quote_qty;
+            // One that was made up from totals bears the time of its order's last change.
+            if fill.trade_id.0 > 0 {
+                line.past.note_fill(update.transaction_time, now);
+            }
         }
         let newest = &mut self.newest_trades[usize::from(id.0)];
         *newest = (*newest).max(Some(fill.trade_id));
@@ -235,6 +242,9 @@ impl Engine {
         self.add_balance(surface, fill.fee_asset, -fill.fee);
         if planted!(FeeTwice) {
             self.add_balance(surface, fill.fee_asset, -fill.fee);
+        }
+        if let Some(kept) = kept {
+            self.put_back(&kept);
         }
         debug_assert_eq!(
             self.ledgers.first_difference(&self.instruments),

@@ -1,5 +1,5 @@
-//! What may be older than what is known: sources that lag behind the order book (the info
-//! endpoint), and account events that arrive out of order. What they say may be what the account
+//! What may be older than what is known: readings of the account, whose source may be behind the
+//! order book, and account events that arrive out of order. What they say may be what the account
 //! was a moment ago, which is evidence of nothing newer and of nothing wrong.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,15 +16,34 @@ use super::Engine;
 
 /// A source that is further behind than this is not believed to be late, but right.
 const LAG_MS: i64 = 30_000;
+/// Readings that were of the past for so long, with none that agreed, are believed all the same:
+/// a difference may look like the past, and `updateTime` may stand still.
+const PATIENCE_MS: i64 = 300_000;
 /// So many moments are remembered at most; those of a busier account are nearer to each other.
 const MOMENTS: usize = 512;
 
-/// What an account was before each of the last user events.
+/// What an account was before each of its last changes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Past {
-    /// A reading of this surface came from a source that lags.
-    lags: bool,
     moments: VecDeque<Moment>,
+    /// The venue's time of the newest fill, and when it was booked here.
+    filled: Option<(Time, Time)>,
+    /// Since when every reading was of the past.
+    since: Option<Time>,
+}
+
+impl Past {
+    /// A reading says what we know.
+    pub(super) const fn agreed(&mut self) {
+        self.since = None;
+    }
+
+    /// A fill was booked that the venue made then.
+    pub(super) fn note_fill(&mut self, made: Time, now: Time) {
+        if self.filled.is_none_or(|(newest, _)| made > newest) {
+            self.filled = Some((made, now));
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,7 +86,7 @@ impl Moment {
         let balances = account.balances.iter().all(|told| {
             let mut known = self.balances.iter();
             let known = known.find(|(asset, _)| *asset == told.asset);
-            known.is_some_and(|(_, total)| *total == told.total)
+            known.map_or(Amount::ZERO, |(_, total)| *total) == told.total
         });
         let positions = account.positions.iter().all(|told| {
             let mut known = self.positions.iter();
@@ -80,13 +99,12 @@ impl Moment {
 }
 
 impl Engine {
-    /// Keeps what the account is before an event changes it.
+    /// Keeps what the account is before an event, or a fill, changes it.
     pub(super) fn remember_account(&mut self, surface: Surface) {
-        let now = self.now;
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        if !line.is_some_and(|line| line.past.lags) {
+        if self.live.is_none() {
             return;
         }
+        let now = self.now;
         let moment = self.moment(surface);
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -122,14 +140,23 @@ impl Engine {
         }
     }
 
-    /// Whether a reading that lags is what the account was within the last moments.
+    /// Whether a reading that differs is what the account was within the last moments, or by its
+    /// own words from before the last fill.
     pub(super) fn is_of_the_past(&mut self, surface: Surface, account: &AccountTruth) -> bool {
         let now = self.now;
-        let Some(line) = self.line_mut(surface).filter(|_| account.lags) else {
+        let Some(line) = self.line_mut(surface) else {
             return false;
         };
-        line.past.lags = true;
-        let mut moments = line.past.moments.iter();
-        moments.any(|moment| now <= moment.until.plus_ms(LAG_MS) && moment.is(account))
+        let past = &mut line.past;
+        let is_recent = |at: Time| now <= at.plus_ms(LAG_MS);
+        let mut moments = past.moments.iter();
+        let was_so = moments.any(|moment| is_recent(moment.until) && moment.is(account));
+        let precedes = |made: Time| account.updated.is_some_and(|updated| updated < made);
+        let fill = past.filled;
+        if !was_so && !fill.is_some_and(|(made, booked)| is_recent(booked) && precedes(made)) {
+            past.since = None;
+            return false;
+        }
+        now <= past.since.get_or_insert(now).plus_ms(PATIENCE_MS)
     }
 }

@@ -22,6 +22,7 @@ mod safety;
 mod session;
 mod snapshot;
 mod steer;
+mod taken;
 mod told;
 mod trades;
 mod transfers;

@@ -43,6 +43,8 @@ pub(super) struct Round {
     /// The differences of the last read, and the count of user events when it was asked for.
     pub(super) seen: Option<(Vec<Adjustment>, u64)>,
     pub(super) events_when_asked: u64,
+    /// When the last question left.
+    pub(super) asked_at: Time,
     /// Account trades, or open orders where none are told, were read after this difference was
     /// first seen: they do not explain it.
     pub(super) looked_for: Option<Vec<Adjustment>>,
@@ -155,6 +157,7 @@ impl Engine {
             }
             line.round.asked = Some((subject, now));
             line.round.events_when_asked = line.events;
+            line.round.asked_at = now;
         }
         self.emit(Effect::Send {
             record: 0,

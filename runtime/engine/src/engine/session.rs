@@ -136,8 +136,10 @@ pub(super) struct Line {
     pub(super) newest: Newest,
     /// What the last fill was worth: the venue rounds at most a small part of it.
     pub(super) fill_value: Amount,
-    /// What a source that lags may still say.
+    /// What a source that is behind may still say.
     pub(super) past: Past,
+    /// The venue's time up to which the reading that was taken last contains every fill.
+    pub(super) taken: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -336,7 +338,6 @@ impl Engine {
     /// Counts an event of a user stream: evidence that it lives, and that the account moved.
     pub(super) fn note_user_event(&mut self, surface: Surface) {
         let now = self.now;
-        self.remember_account(surface);
         if let Some(line) = self.line_mut(surface) {
             line.alive = now;
             line.events += 1;

@@ -243,14 +243,16 @@ fn truth() -> impl Strategy<Value = Truth> {
 fn account_truth() -> impl Strategy<Value = AccountTruth> {
     let flag = || option::of(any::<bool>());
     let lists = (vec(balance(), 0..4), vec(position(), 0..4));
-    (flag(), flag(), flag(), lists, any::<bool>()).prop_map(
-        |(can_trade, hedge_mode, multi_assets, (balances, positions), lags)| AccountTruth {
+    let source = (any::<bool>(), option::of(any::<i64>().prop_map(Time)));
+    (flag(), flag(), flag(), lists, source).prop_map(
+        |(can_trade, hedge_mode, multi_assets, (balances, positions), source)| AccountTruth {
             can_trade,
             hedge_mode,
             multi_assets,
             balances,
             positions,
-            lags,
+            lags: source.0,
+            updated: source.1,
         },
     )
 }

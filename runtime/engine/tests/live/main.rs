@@ -10,6 +10,7 @@ mod adoption;
 mod contradiction;
 mod deadman;
 mod lifecycle;
+mod readings;
 mod reconciliation;
 mod spot;
 mod steering;

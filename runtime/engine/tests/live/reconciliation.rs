@@ -45,7 +45,7 @@ pub(super) fn round(
     }
 }
 
-fn trade(order_id: i64, id: i64, qty: i64) -> AccountTrade {
+pub(super) fn trade(order_id: i64, id: i64, qty: i64) -> AccountTrade {
     AccountTrade {
         order_id: VenueOrderId(order_id),
         side: Side::Buy,

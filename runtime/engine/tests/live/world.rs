@@ -126,6 +126,7 @@ impl Account {
             }],
             positions: vec![position(holding.position.qty)],
             lags: false,
+            updated: None,
         }
     }
 

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use windvane_engine::protocol::{BalanceUpdate, Fill, PositionUpdate};
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Truth};
 use windvane_engine::{
-    Amount, AssetId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface, TradeId,
+    Amount, AssetId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface, Time, TradeId,
     VenueOrderId,
 };
 
@@ -20,7 +20,7 @@ use super::reply::record;
 use super::{FuturesAccount, HearError, Note, Speaker, known};
 use crate::wire::info::Envelope;
 use crate::wire::words::AccountPrivacy;
-use crate::wire::{Exact, Flag, Word, futures, info, spot as spot_wire};
+use crate::wire::{Exact, Flag, Whole, Word, futures, info, spot as spot_wire};
 
 /// Every open order of a surface.
 pub(super) fn open_orders(
@@ -55,6 +55,7 @@ pub(super) fn spot(
     let account: spot_wire::Account = record(body)?;
     let mut truth = AccountTruth {
         can_trade: Some(account.can_trade.0),
+        updated: newest([account.update_time])?,
         ..AccountTruth::default()
     };
     for listed in &account.balances {
@@ -100,8 +101,12 @@ fn account_information(
     notes: &mut Vec<Note>,
 ) -> Result<AccountTruth, HearError> {
     let account: futures::Account = record(body)?;
+    let assets = account.assets.iter().map(|asset| asset.update_time);
+    let positions = account.positions.iter().map(|listed| listed.update_time);
+    let times = assets.chain(positions).chain([account.update_time]);
     let mut truth = AccountTruth {
         can_trade: Some(account.can_trade.0),
+        updated: newest(times)?,
         ..AccountTruth::default()
     };
     for listed in &account.assets {
@@ -126,6 +131,13 @@ fn account_information(
     }
     state_zeros(speaker, &mut truth.positions);
     Ok(truth)
+}
+
+/// The newest of the times that are told; 0 is none.
+fn newest(times: impl IntoIterator<Item = Option<Whole>>) -> Result<Option<Time>, HearError> {
+    let told = times.into_iter().flatten().map(|ms| ms.0).max();
+    let told = told.filter(|ms| *ms > 0);
+    told.map(|ms| time("updateTime", ms)).transpose()
 }
 
 /// States what a complete list of positions does not: each one of ours that it lacks is flat.

@@ -379,6 +379,7 @@ fn the_futures_account_is_read_with_its_modes() {
             flat(PositionSide::Short),
         ],
         lags: false,
+        updated: Some(Time::from_millis(1_751_350_000_000)),
     };
     assert_eq!(account, expected);
 }

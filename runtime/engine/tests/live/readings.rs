@@ -1,0 +1,173 @@
+//! Readings of the account that are behind what the stream told, and trades that are told after
+//! the reading that contained them.
+
+use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::OrderUpdate;
+use windvane_engine::truth::{AccountTruth, OpenOrder};
+use windvane_engine::{
+    Amount, ClientOrderId, OrderSeq, OrderStatus, PositionSide, Side, Surface, Time,
+};
+
+use super::reconciliation::{adjustments, qty, round, trade};
+use super::support::{Account, BTC, MM, fill, report};
+use super::world::{position, ready};
+
+const FUTURES: Surface = Surface::Futures;
+
+/// An order that is filled in part, 4, after a round said what the account was before.
+fn filled_after_a_round() -> (Account, OrderSeq, AccountTruth) {
+    let mut account = ready();
+    let order = account.rest();
+    account.wait(31);
+    account.confirm_countdowns();
+    let listed = [account.open_order(order)];
+    round(&mut account, &listed, &[], |_| {});
+    let before = account.own_account();
+    account.wait(20);
+    account.confirm_countdowns();
+    let told = fill_at(&account, order, 1, 2_000);
+    account.update(told);
+    (account, order, before)
+}
+
+/// A fill of 4 that the venue made at `ms`.
+fn fill_at(account: &Account, order: OrderSeq, trade_id: i64, ms: i64) -> OrderUpdate {
+    let filled = account.engine.order(order).unwrap().executed_qty + 4;
+    let id = account.id(MM, order);
+    OrderUpdate {
+        transaction_time: Time::from_millis(ms),
+        ..fill(
+            id,
+            Side::Buy,
+            trade_id,
+            4,
+            filled,
+            OrderStatus::PartiallyFilled,
+        )
+    }
+}
+
+/// Answers what is asked in so many seconds with this account.
+fn read(account: &mut Account, order: OrderSeq, told: &AccountTruth, seconds: u32) {
+    for _ in 0..seconds {
+        for _ in 0..4 {
+            let listed = [account.open_order(order)];
+            round(account, &listed, &[], |own| own.clone_from(told));
+            account.pass(249);
+        }
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+}
+
+fn own_qty(account: &Account) -> i64 {
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    own.position.qty
+}
+
+#[test]
+fn a_reading_of_any_source_that_is_what_the_account_was_is_not_taken_while_it_may_lag() {
+    let (mut account, order, before) = filled_after_a_round();
+    assert!(!before.lags);
+    read(&mut account, order, &before, 25);
+    assert_eq!(qty(&account), 4, "it was so before the fill");
+    assert_eq!(adjustments(&account), []);
+    read(&mut account, order, &before, 90);
+    assert_eq!(
+        qty(&account),
+        0,
+        "what it still says long after is not late"
+    );
+}
+
+#[test]
+fn a_reading_that_is_by_its_own_words_older_than_a_fill_is_not_taken() {
+    let (mut account, order, mut before) = filled_after_a_round();
+    // No state that we were in.
+    before.balances[0].total += Amount(3);
+    before.updated = Some(Time::from_millis(1_999));
+    read(&mut account, order, &before, 25);
+    assert_eq!(qty(&account), 4);
+    assert_eq!(adjustments(&account), []);
+    before.updated = Some(Time::from_millis(2_000));
+    read(&mut account, order, &before, 60);
+    assert_eq!(qty(&account), 0, "it knows of the fill");
+}
+
+#[test]
+fn readings_whose_time_stands_still_are_believed_in_the_end() {
+    let (mut account, order, mut told) = filled_after_a_round();
+    told.positions = vec![position(40)];
+    told.updated = Some(Time::from_millis(1_000));
+    let somebodys = ClientOrderId::new("by-hand").unwrap();
+    for n in 1..30 {
+        read(&mut account, order, &told, 20);
+        if qty(&account) == 40 {
+            assert!(n > 10, "too soon, after {n}");
+            return;
+        }
+        // The newest fill never is old.
+        let mut fill = fill(somebodys, Side::Buy, 10 + n, 1, 1, OrderStatus::Filled);
+        fill.transaction_time = Time::from_millis(3_000 + n);
+        account.update(fill);
+    }
+    panic!("a difference that stands for good is taken");
+}
+
+/// The stream lost a fill of 4 of the venue's second 3; a reading told of it, and was taken.
+fn taken_without_its_fill(updated: Option<Time>) -> (Account, OrderSeq) {
+    let mut account = ready();
+    let order = account.rest();
+    let mut told = account.own_account();
+    told.positions = vec![position(4)];
+    told.balances[0].total -= Amount(1_000_000);
+    told.updated = updated;
+    account.wait(31);
+    account.confirm_countdowns();
+    read(&mut account, order, &told, 3);
+    assert_eq!((qty(&account), own_qty(&account)), (4, 0));
+    account.notices.clear();
+    (account, order)
+}
+
+#[test]
+fn a_fill_that_is_told_after_the_reading_that_contained_it_counts_once() {
+    for updated in [Some(Time::from_millis(5_000)), None] {
+        let (mut account, order) = taken_without_its_fill(updated);
+        let read = account.own_account();
+        let told = fill_at(&account, order, 7, 3_000);
+        account.update(told);
+        assert_eq!(account.own_account(), read, "{updated:?}");
+        assert_eq!(own_qty(&account), 4, "it is the strategy's");
+        let ledgers = account.engine.ledgers();
+        let external = ledgers.external.at(BTC, PositionSide::Both);
+        assert_eq!(external.position.qty, 0, "and nobody else's");
+        let instruments = account.engine.instruments();
+        assert_eq!(ledgers.first_difference(instruments), None);
+    }
+}
+
+#[test]
+fn a_fill_after_the_reading_that_was_taken_counts() {
+    let (mut account, order) = taken_without_its_fill(Some(Time::from_millis(5_000)));
+    let told = fill_at(&account, order, 7, 5_001);
+    account.update(told);
+    assert_eq!((qty(&account), own_qty(&account)), (8, 4));
+}
+
+#[test]
+fn account_trades_that_are_told_after_the_reading_that_contained_them_count_once() {
+    let (mut account, order) = taken_without_its_fill(Some(Time::from_millis(5_000)));
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    let mut late = trade(1, 7, 4);
+    late.time = Time::from_millis(3_000);
+    let listed = [OpenOrder {
+        report: report(account.id(MM, order), OrderStatus::PartiallyFilled, 4),
+        ..account.open_order(order)
+    }];
+    round(&mut account, &listed, &[late], |_| {});
+    assert_eq!((qty(&account), own_qty(&account)), (4, 4));
+    assert_eq!(adjustments(&account), []);
+}
