@@ -128,7 +128,7 @@ pub(super) struct Line {
     /// When the last round that left nothing unexplained asked for open orders, since the stream
     /// came up.
     pub(super) clean: Option<Time>,
-    /// The venue answers account trades here.
+    /// The venue refused to tell account trades since the stream came up.
     pub(super) no_trades: bool,
     /// What an account event after a fill told that our fills do not explain yet, since when.
     pub(super) told: Option<(AccountTruth, Time)>,
@@ -316,6 +316,8 @@ impl Engine {
         line.stream_up = true;
         line.alive = now;
         line.clean = None;
+        // One refusal may have been of that moment.
+        line.no_trades = false;
         line.newest = Newest::default();
         self.begin_round(surface);
     }

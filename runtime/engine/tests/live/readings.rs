@@ -2,10 +2,10 @@
 //! the reading that contained them.
 
 use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::OrderUpdate;
-use windvane_engine::truth::{AccountTruth, OpenOrder};
+use windvane_engine::protocol::{OrderUpdate, Refusal};
+use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
-    Amount, ClientOrderId, OrderSeq, OrderStatus, PositionSide, Side, Surface, Time,
+    Amount, ClientOrderId, OrderSeq, OrderStatus, Outcome, PositionSide, Side, Surface, Time,
 };
 
 use super::reconciliation::{adjustments, qty, round, trade};
@@ -170,4 +170,33 @@ fn account_trades_that_are_told_after_the_reading_that_contained_them_count_once
     round(&mut account, &listed, &[late], |_| {});
     assert_eq!((qty(&account), own_qty(&account)), (4, 4));
     assert_eq!(adjustments(&account), []);
+}
+
+#[test]
+fn a_venue_that_refused_to_tell_trades_is_asked_again_when_the_stream_comes_up() {
+    let mut account = ready();
+    for _ in 0..2 {
+        account.live(LiveInput::StreamDown { surface: FUTURES });
+        account.live(LiveInput::StreamUp { surface: FUTURES });
+        let orders = account.take_question().unwrap();
+        account.tell(orders, Truth::OpenOrders(Vec::new()));
+        let trades = account.take_question().unwrap();
+        assert!(matches!(trades, Subject::Trades { .. }), "{trades:?}");
+        account.answer(
+            trades,
+            Outcome::Refused(Refusal {
+                code: -1130,
+                msg: String::new(),
+            }),
+        );
+        account.sync();
+    }
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    round(&mut account, &[], &[trade(77, 9, 3)], |_| {});
+    assert_eq!(
+        qty(&account),
+        3,
+        "somebody else's trade, which it tells now"
+    );
 }
