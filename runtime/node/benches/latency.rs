@@ -7,6 +7,8 @@
 //! cargo bench -p windvane --bench latency -- --seconds 60 --rate 2800
 //! ```
 //!
+//! `--busy-poll` measures a run with `run.busy_poll`, whose engine's thread never sleeps.
+//!
 //! `--rate` is how much happens at the venue. By default that is little, some tens of events in a
 //! second: every order finds processors asleep and caches cold, which is the worst case. With 2800
 //! the market is that of the soak.
@@ -82,16 +84,17 @@ fn main() {
     };
     let seconds = after("--seconds").map_or(30, |text| text.parse().expect("seconds"));
     let only = after("--way");
+    let busy_poll = words.iter().any(|word| word == "--busy-poll");
     let rate = after("--rate").unwrap_or_else(|| "400".to_owned());
     for way in WAYS {
         if only.as_ref().is_none_or(|only| only == way) {
-            measure(way, &rate, Duration::from_secs(seconds));
+            measure(way, busy_poll, &rate, Duration::from_secs(seconds));
         }
     }
 }
 
 /// Runs one way and prints what it measured.
-fn measure(way: &str, rate: &str, length: Duration) {
+fn measure(way: &str, busy_poll: bool, rate: &str, length: Duration) {
     let shm = Path::new("/dev/shm");
     let folder = if way == "durable" || !shm.is_dir() {
         tempfile::tempdir_in("target").or_else(|_| tempfile::tempdir())
@@ -102,7 +105,7 @@ fn measure(way: &str, rate: &str, length: Duration) {
     let line = folder.path().join("venue.json");
     let venue = Process(venue(&line, rate));
     let data = folder.path().join("data");
-    let role = format!("{way}\n{}\n{}", line.display(), data.display());
+    let role = format!("{way}\n{busy_poll}\n{}\n{}", line.display(), data.display());
     let this = std::env::current_exe().expect("this program");
     let run = Command::new(this)
         .env(ROLE, role)
@@ -120,7 +123,8 @@ fn measure(way: &str, rate: &str, length: Duration) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let events = value(&page, "windvane_market_events_total{surface=\"futures\"}");
     let events = events / length.as_secs_f64();
-    println!("{way}: {events:.0} events/s, load {}", load.trim());
+    let polling = if busy_poll { ", busy_poll" } else { "" };
+    println!("{way}{polling}: {events:.0} events/s, load {}", load.trim());
     println!(
         "  bare write and sync: median {} us",
         bare_sync(folder.path()).as_micros()
@@ -156,10 +160,12 @@ fn bare_sync(folder: &Path) -> Duration {
 /// The instance, in this process.
 fn measured(role: &str) {
     let mut lines = role.lines();
-    let mut next = || lines.next().expect("three lines").to_owned();
-    let (way, line, data) = (next(), next(), PathBuf::from(next()));
+    let mut next = || lines.next().expect("four lines").to_owned();
+    let (way, busy_poll) = (next(), next());
+    let (line, data) = (next(), PathBuf::from(next()));
     let overrides = Overrides::from_process(vec![format!("run.data_dir={}", data.display())]);
     let mut config = Config::parse(CONFIGURATION, "the bench", &overrides).expect("it is sound");
+    config.run.busy_poll = busy_poll == "true";
     config.run.unwaited = way == "unwaited";
     let line = VenueLine::read(Path::new(&line)).expect("a line");
     let settings = line.settings(&config, 0).expect("settings");

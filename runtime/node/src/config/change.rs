@@ -29,6 +29,7 @@ pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
         ("run.mode", run.mode == old.run.mode),
         ("run.data_dir", run.data_dir == old.run.data_dir),
         ("run.on_start", run.on_start == old.run.on_start),
+        ("run.busy_poll", run.busy_poll == old.run.busy_poll),
         ("venue.brand", venue.brand == old.venue.brand),
         ("venue.spot", venue.spot == old.venue.spot),
         ("venue.futures", venue.futures == old.venue.futures),
@@ -125,6 +126,7 @@ mod tests {
         for (set, key) in [
             ("run.mode=live", "run.mode"),
             ("run.data_dir=elsewhere", "run.data_dir"),
+            ("run.busy_poll=true", "run.busy_poll"),
             ("venue.brand=other", "venue.brand"),
             ("venue.futures.rest=http://127.0.0.1:2", "venue.futures"),
             ("account.api_key={ env = \"B\" }", "account.api_key"),

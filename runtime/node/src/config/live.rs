@@ -78,6 +78,8 @@ pub struct Run {
     pub on_start: OnStart,
     /// Own orders and positions at stop.
     pub on_stop: Leave,
+    /// The engine's thread never sleeps: costs one core, saves the wake-up.
+    pub busy_poll: bool,
     /// Orders leave before the journal is durable: for a bench that measures the rest of their way.
     /// No configuration can say so.
     #[serde(skip)]
@@ -91,6 +93,7 @@ impl Default for Run {
             data_dir: PathBuf::from("var/paper"),
             on_start: OnStart::default(),
             on_stop: Leave::default(),
+            busy_poll: false,
             unwaited: false,
         }
     }

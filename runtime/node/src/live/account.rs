@@ -40,6 +40,13 @@ impl Account {
         }
     }
 
+    /// Has the way of an order walked without one, see [`Carrier::rehearse`].
+    pub fn rehearse(&self) {
+        if let Self::Venue(carrier) = self {
+            carrier.rehearse();
+        }
+    }
+
     /// What a simulated account has to say by `now`; a venue's words come through the mailbox.
     pub fn poll(&mut self, now: Time) -> Option<Word> {
         match self {

@@ -189,6 +189,7 @@ impl Prepared<'_> {
             results,
             outside,
             inbox,
+            busy_poll: config.run.busy_poll,
             stop: stopped,
         };
         Ok(Running {

@@ -15,6 +15,7 @@ use windvane_admin::metrics::table;
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Departure, NotDone};
 use windvane_engine::{ClientOrderId, Reply, Request, Surface};
+use windvane_venue::sign::Stamp;
 use windvane_venue::speak::{Heard, Note, SpeakError, Speaker};
 
 use super::mailbox::{Happened, Mailbox};
@@ -47,6 +48,8 @@ pub struct Carrier {
     mailbox: Mailbox,
     placing: Placing,
     modes: Modes,
+    /// The last order that was carried, for rehearsals.
+    last: Mutex<Option<Request>>,
     /// The run is ending.
     hurried: AtomicBool,
 }
@@ -129,6 +132,7 @@ impl Carrier {
             mailbox,
             placing: Placing::default(),
             modes: Modes::default(),
+            last: Mutex::default(),
             hurried: AtomicBool::new(false),
         }
     }
@@ -147,6 +151,10 @@ impl Carrier {
     /// Sends a request on its way; `since` is when the market event came that it follows from.
     pub fn carry(self: &Arc<Self>, request: Request, since: Option<Instant>) {
         let (carrier, handed) = (Arc::clone(self), Instant::now());
+        if matches!(request, Request::Place(_)) {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(request.clone());
+        }
         let (begun, before) = (self.placing.begin(&request), self.placing.before(&request));
         let handle = self.way(&request).handle.clone();
         handle.spawn(async move {
@@ -159,6 +167,25 @@ impl Carrier {
                 carrier.placing.lock().remove(&id);
             }
         });
+    }
+
+    /// Says and signs the last order once more and forgets it: an order is rare, and what it needs
+    /// on its way would have left the processor's caches until the next one. Nothing is sent, and
+    /// neither budget nor nonces are touched.
+    pub fn rehearse(&self) {
+        // A request is whole or not there.
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(request) = last.as_ref() else { return };
+        let client = &self.way(request).client;
+        for call in self.speaker.ask(request).iter().flatten() {
+            let stamp = Stamp {
+                timestamp_ms: 0,
+                nonce_us: 0,
+                inner_nonce_us: 0,
+            };
+            let ready = client.prepare(call.route, None, &call.parameters, Some(stamp));
+            drop(std::hint::black_box(ready));
+        }
     }
 
     const fn way(&self, request: &Request) -> &Way {

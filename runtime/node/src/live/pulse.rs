@@ -43,7 +43,9 @@ const PLAYED: u64 = 8;
 /// Or after so long: what strategies saved is in its head.
 const SEGMENT_AGE: Duration = Duration::from_mins(5);
 /// A disk that is well has an order's record in less.
-const LOOK_OUT: Duration = Duration::from_micros(500);
+const LOOK_OUT: Duration = Duration::from_millis(2);
+/// While it looks out, the way of an order is walked without one this often.
+const REHEARSE_EVERY: Duration = Duration::from_micros(200);
 /// After a disk failed, this often a new segment is tried.
 const ROLL_AGAIN: Duration = Duration::from_secs(1);
 /// How long `on_stop` may take.
@@ -66,6 +68,8 @@ pub struct Pulse {
     pub results: Option<Results>,
     pub outside: Outside,
     pub inbox: Inbox,
+    /// The thread never sleeps.
+    pub busy_poll: bool,
     /// Asked to stop: the run ends once `on_stop` is done.
     pub stop: Receiver<()>,
 }
@@ -221,17 +225,32 @@ impl Pulse {
         }
     }
 
-    /// The next thing. While an order waits for the disk the thread stays awake for a moment.
+    /// The next thing. The thread stays awake for it while an order waits for the disk, for a
+    /// moment, or always where it was told so.
     async fn next(&mut self, state: &State) -> Waited {
-        let lately = |block: &Appended| block.at.elapsed() < LOOK_OUT;
-        if self.driver.waiting() > 0
-            && state.appended.back().is_some_and(lately)
-            && let Some(waited) = self.inbox.look_out(LOOK_OUT).await
-        {
-            return waited;
-        }
         let pause = self.pause(state);
-        self.inbox.wait(pause).await
+        let begin = Instant::now();
+        let awake = self.awake(state).min(pause);
+        while begin.elapsed() < awake {
+            let look_out = REHEARSE_EVERY.min(awake.saturating_sub(begin.elapsed()));
+            if let Some(waited) = self.inbox.look_out(look_out).await {
+                return waited;
+            }
+            self.account.rehearse();
+        }
+        self.inbox.wait(pause.saturating_sub(begin.elapsed())).await
+    }
+
+    /// How long the thread stays awake for the next thing.
+    fn awake(&self, state: &State) -> Duration {
+        let lately = |block: &Appended| block.at.elapsed() < LOOK_OUT;
+        if self.busy_poll {
+            Duration::MAX
+        } else if self.driver.waiting() > 0 && state.appended.back().is_some_and(lately) {
+            LOOK_OUT
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// How long to wait for the next thing: to the engine's next timer, and not past a seal.
