@@ -163,6 +163,13 @@ impl Venue {
         self.get_control("/faults")
     }
 
+    /// How many requests met the one switch that counts them; `None` once it is over.
+    pub fn hits(&self) -> Option<u64> {
+        let faults = self.faults();
+        let mut rows = faults["switches"].as_array().into_iter().flatten();
+        rows.find_map(|row| row["hits"].as_u64())
+    }
+
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     fn get_control(&self, path: &str) -> Value {
         let answer = self.ask_control("GET", path, "");

@@ -242,6 +242,25 @@ fn a_watchdog_goes_on_until_a_network_that_was_cut_is_back() {
 }
 
 #[test]
+fn a_watchdog_waits_for_the_end_of_a_ban_that_its_dead_run_was_told() {
+    let stage = Stage::new("47", 1);
+    let instance = stage.start(1);
+    let ban = json!({"fault": "ban", "status": 418, "for_ms": 8_000, "surface": "spot"});
+    stage.venue.control("/faults", &ban);
+    let told = stage.launch.data().join("bans");
+    wait("the ban is written down", || told.exists());
+    instance.kill();
+    let mut last = stage.venue.hits();
+    let before = last;
+    while let Some(hits) = stage.venue.hits() {
+        last = Some(hits);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(last, before, "nobody asked during the ban");
+    stage.until_swept();
+}
+
+#[test]
 fn an_end_in_order_that_keeps_orders_lets_the_watchdog_go() {
     let mut stage = Stage::new("46", 3);
     stage.launch = stage.launch.clone().set("run.on_stop=keep");

@@ -54,10 +54,9 @@ impl Denied {
         (PAUSE_MS.0 << (self.times - 1).min(5)).min(PAUSE_MS.1)
     }
 
-    /// Whether it was denied so long, by the list and by the query, that it counts as over.
-    pub const fn is_conclusive(&self) -> bool {
-        const CONTACT_MS: i64 = 600_000;
-        self.contact_ms >= CONTACT_MS && self.unlisted > 1
+    /// Whether it was denied for so long, by the list and by the query, that it counts as over.
+    pub const fn is_conclusive_after(&self, contact_ms: i64) -> bool {
+        self.contact_ms >= contact_ms && self.unlisted > 1
     }
 }
 

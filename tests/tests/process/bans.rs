@@ -11,13 +11,6 @@ use super::support::{self, PATIENCE};
 /// Longer than a check and a start take until they would ask the venue.
 const BAN_MS: u64 = 20_000;
 
-/// How many requests met the ban; `None` once it is over.
-fn hits(venue: &Venue) -> Option<u64> {
-    let faults = venue.faults();
-    let mut rows = faults["switches"].as_array().into_iter().flatten();
-    rows.find_map(|row| row["hits"].as_u64())
-}
-
 #[test]
 fn a_ban_outlives_the_process_that_was_told_of_it() {
     let venue = Venue::start(&["--seed", "72"]);
@@ -32,7 +25,7 @@ fn a_ban_outlives_the_process_that_was_told_of_it() {
     let admin = instance.admin();
     instance.until_shown(&admin, "/api/status", PATIENCE, &|_| file.exists());
     instance.kill();
-    let before = hits(&venue);
+    let before = venue.hits();
     assert!(before.is_some_and(|hits| hits > 0), "{}", venue.faults());
 
     let data = format!("run.data_dir={}", launch.data().display());
@@ -51,7 +44,7 @@ fn a_ban_outlives_the_process_that_was_told_of_it() {
     };
     instance.until_shown(&admin, "/api/status", PATIENCE, &waits);
     let mut last = before;
-    while let Some(now) = hits(&venue) {
+    while let Some(now) = venue.hits() {
         last = Some(now);
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -12,13 +12,20 @@ use crate::timer::Timer;
 use crate::truth::OpenOrder;
 
 use super::Engine;
-use super::session::Doubt;
+use super::session::{Doubt, Session};
+
+/// So long every query and every list must have denied a confirmed order that it counts as over.
+const DENIED_MS: i64 = 600_000;
+/// The same while the run is syncing: it waits for this order alone, holds nothing against it yet,
+/// and whoever starts on a venue that was emptied shall not wait for long. An order that is shown
+/// afterwards is taken up again.
+const DENIED_AT_START_MS: i64 = 60_000;
 
 impl Engine {
     /// The venue knows no such order, which it had confirmed. By its documents it forgets none so
     /// young: another server of it may be behind. The order stays, in doubt, and is asked for with
-    /// growing pauses. Only after ten minutes of contact in which every query and every list denied
-    /// it is it over; whoever emptied the venue waits so long.
+    /// growing pauses. Only after ten minutes of contact ([`DENIED_MS`]) in which every query and
+    /// every list denied it is it over.
     pub(super) fn take_denial(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
@@ -30,7 +37,13 @@ impl Engine {
             None => order.denied = Some(Denied::first(now)),
         }
         let Some(denied) = order.denied else { return };
-        if denied.is_conclusive() {
+        let is_syncing = self.live.as_ref().is_some_and(Session::is_syncing);
+        let patience_ms = if is_syncing {
+            DENIED_AT_START_MS
+        } else {
+            DENIED_MS
+        };
+        if denied.is_conclusive_after(patience_ms) {
             order.reported_qty = order.executed_qty;
             self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Denial);
             self.move_order(seq, OrderMove::Expire, before, false);

@@ -166,6 +166,10 @@ impl Session {
         }
     }
 
+    pub(super) fn is_syncing(&self) -> bool {
+        self.stage == Stage::Syncing
+    }
+
     pub(super) fn state(&self, latch: Latch) -> RunState {
         match (latch, self.stage) {
             _ if self.stopping => RunState::Halted,

@@ -147,6 +147,24 @@ fn ten_minutes_of_denials_by_query_and_list_are_its_end() {
 }
 
 #[test]
+fn a_start_waits_a_minute_for_what_an_emptied_venue_denies() {
+    let mut account = ready();
+    let order = account.rest();
+    let mut account = killed(account, next_config());
+    account.begin();
+    account.sync();
+    denied(&mut account, order, 50);
+    assert!(account.engine.order(order).is_some());
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    denied(&mut account, order, 50);
+    assert!(account.engine.order(order).is_none());
+    let absent = Adjustment::Absent { order };
+    assert_eq!(adjustments(&account), [(absent, Cause::Denial)]);
+    account.seconds(1);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
 fn silence_of_the_venue_is_no_denial() {
     let mut account = ready();
     let order = account.rest();

@@ -87,7 +87,10 @@ pub async fn watch(settings: Settings, plan: Plan, data_dir: &Path) -> Result<()
         ),
         Err(words) => return Err(WatchdogError::Refused(words)),
     }
-    sleep_until(post.quiet_until).await;
+    // The run may have been told of a ban after its last sign of health.
+    bans::heed(&post.client, data_dir);
+    let stopped = post.client.stopped_for(Surface::Spot).unwrap_or_default();
+    sleep_until(post.quiet_until.max(Instant::now() + stopped)).await;
     let say = post.say;
     let swept = sweep(&post.client, &post.plan, &mut || tell(&say, Said::Acting)).await;
     let orders = swept.map_err(WatchdogError::Refused)?;
