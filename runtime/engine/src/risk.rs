@@ -63,6 +63,8 @@ pub struct LossWatch {
     peak: Amount,
     day: Option<i64>,
     day_start: Amount,
+    /// A breach halted the account, and nobody has accepted the loss.
+    breached: bool,
 }
 
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -75,6 +77,20 @@ impl LossWatch {
             peak: equity,
             day: None,
             day_start: equity,
+            breached: false,
+        }
+    }
+
+    /// A limit halted what is watched.
+    pub const fn mark_breached(&mut self) {
+        self.breached = true;
+    }
+
+    /// A person resumes: a loss that breached a limit is accepted, and the limits count from this
+    /// equity. One that breached nothing stays counted.
+    pub fn accept(&mut self, equity: Amount) {
+        if self.breached {
+            *self = Self::starting_at(equity);
         }
     }
 

@@ -9,7 +9,6 @@ use crate::input::{Command, FaultKind};
 use crate::instrument::{Instrument, LotSize};
 use crate::ledger::Grains;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
-use crate::risk::LossWatch;
 use crate::rules::Rule;
 
 use super::session::Doubt;
@@ -56,15 +55,16 @@ impl Engine {
         }
     }
 
+    /// A halted account is watched, too: its day and its peak go on.
     fn watch_account(&mut self) {
-        if self.halted() {
-            return;
-        }
         let Some(equity) = self.equity() else { return };
         let breach = self
             .losses
             .observe(self.now, equity, Amount::ZERO, &self.limits);
-        if let Some(limit) = breach {
+        if let Some(limit) = breach
+            && !self.halted()
+        {
+            self.losses.mark_breached();
             self.notices.push_back(Notice::Halted {
                 time: self.now,
                 limit: Some(limit),
@@ -80,8 +80,7 @@ impl Engine {
         for index in 0..self.strategies.len() {
             let state = &self.strategies[index];
             let ledger = &self.ledgers.strategies[index];
-            let watched = state.fault.is_none() && state.config.limits.watches_equity();
-            if !watched || !concerned(ledger) {
+            if !state.config.limits.watches_equity() || !concerned(ledger) {
                 continue;
             }
             let Some(unrealized) = self.unrealized(ledger) else {
@@ -143,10 +142,11 @@ impl Engine {
         }
     }
 
-    /// Whoever resumes accepts the loss so far: limits count from here.
+    /// Whoever resumes after a breach accepts the loss so far: limits count from here. After a
+    /// pause, a margin call or a person's halt the day's loss stays counted.
     fn resume(&mut self) {
         if let Some(equity) = self.equity() {
-            self.losses = LossWatch::starting_at(equity);
+            self.losses.accept(equity);
         }
         for state in &mut self.strategies {
             if state.fault.is_none() && state.latch != Latch::Halted {

@@ -21,7 +21,7 @@ use super::session::Doubt;
 
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of what an engine holds; raised with every change of it.
-const SNAPSHOT_VERSION: u32 = 6;
+const SNAPSHOT_VERSION: u32 = 7;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

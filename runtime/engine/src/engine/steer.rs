@@ -3,7 +3,7 @@
 use crate::config::Reconfiguration;
 use crate::decimal::Amount;
 use crate::ids::StrategyId;
-use crate::input::Command;
+use crate::input::{Command, FaultKind};
 use crate::risk::LossWatch;
 
 use super::{Engine, Latch};
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Whoever resumes accepts the loss so far: the strategy's limits count from here.
+    /// Whoever resumes a strategy that lost too much accepts it: its limits count from here.
     fn resume_one(&mut self, strategy: StrategyId) {
         self.accept_loss(strategy);
         let state = &mut self.strategies[usize::from(strategy.0)];
@@ -63,6 +63,9 @@ impl Engine {
     }
 
     fn accept_loss(&mut self, strategy: StrategyId) {
+        if self.strategies[usize::from(strategy.0)].fault != Some(FaultKind::Loss) {
+            return;
+        }
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         let settled = ledger.total(|p| p.realized_pnl - p.fees + p.funding);
         let profit = settled + self.unrealized(ledger).unwrap_or(Amount::ZERO);
@@ -73,17 +76,16 @@ impl Engine {
     /// positions and latch are the strategy's. It is told of them, as after a restart, or what the
     /// instance before had at rest would be nobody's.
     pub(super) fn renew_strategy(&mut self, strategy: StrategyId) {
-        let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) else {
+        if usize::from(strategy.0) >= self.strategies.len() {
             return;
-        };
+        }
+        self.accept_loss(strategy);
+        let state = &mut self.strategies[usize::from(strategy.0)];
         let was_faulty = state.fault.take().is_some();
         if was_faulty && state.latch != Latch::Halted {
             state.flattening = None;
         }
         self.timers.cancel_of(strategy);
-        if was_faulty {
-            self.accept_loss(strategy);
-        }
         self.tell_positions(strategy);
         // The state comes last: it is what has an instance order.
         let open: Vec<_> = self.orders.of(strategy, None).map(|o| o.seq).collect();

@@ -154,3 +154,43 @@ fn resuming_accepts_the_loss_and_counts_from_there() {
         "a further loss halts again"
     );
 }
+
+#[test]
+fn resuming_forgives_no_loss_that_breached_nothing() {
+    let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
+    hold(&mut account, MM, 100, 1);
+    account.top(949, 951);
+    for command in [Command::Resume, Command::Pause, Command::Resume] {
+        account.handle(Input::Command(command));
+    }
+    account.handle(Input::Command(Command::Halt));
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.top(899, 900);
+    assert_eq!(halts(&account), [None, Some(LossLimit::DailyLoss)]);
+}
+
+#[test]
+fn a_loss_while_a_person_has_halted_is_not_accepted_by_the_way() {
+    let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
+    hold(&mut account, MM, 100, 1);
+    account.handle(Input::Command(Command::Halt));
+    account.top(889, 891);
+    account.handle(Input::Command(Command::Resume));
+    account.top(888, 890);
+    assert_eq!(halts(&account), [None, Some(LossLimit::DailyLoss)]);
+    account.handle(Input::Command(Command::Resume));
+    account.top(887, 889);
+    assert_eq!(account.engine.run_state(), RunState::Ready, "now it is");
+}
+
+#[test]
+fn resuming_a_strategy_forgives_no_loss_that_breached_nothing() {
+    let mut account = with(|config| config.strategies[0].limits.max_daily_loss = Some(usdt(1)));
+    hold(&mut account, MM, 100, 1);
+    account.top(949, 951);
+    let (strategy, command) = (MM, Command::Resume);
+    account.handle(Input::Steer { strategy, command });
+    account.top(899, 900);
+    assert_eq!(account.engine.fault(MM), Some(FaultKind::Loss));
+}
