@@ -11,6 +11,9 @@ use windvane_engine::record::{Block, Chain};
 
 use crate::random::Random;
 
+/// The journal's verdict on one that ends before its mark.
+pub const ROLLED_BACK: &str = "rolled back";
+
 /// A segment: its head and the blocks that are durable.
 #[derive(Clone, Debug)]
 struct Segment {
@@ -160,7 +163,7 @@ impl Disk {
             }
         }
         if self.found().last_record < self.mark.last_record {
-            self.verdict = "rolled back";
+            self.verdict = ROLLED_BACK;
         }
     }
 
@@ -182,7 +185,7 @@ impl Disk {
         let behind = found.last_record < self.mark.last_record;
         let segment = self.last.as_ref();
         Remembered {
-            is_authority: segment.is_some() && !behind,
+            is_authority: !behind,
             head: segment
                 .map(|segment| segment.head.clone())
                 .unwrap_or_default(),

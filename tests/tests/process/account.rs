@@ -56,3 +56,27 @@ fn a_margin_call_degrades_until_a_person_resumes() {
     instance.until_shown(&admin, "/api/status", REST, &state("ready"));
     assert_eq!(instance.terminate().code(), Some(0));
 }
+
+#[test]
+fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
+    let venue = Venue::start(&["--seed", "75"]);
+    let launch = support::launch(&venue);
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    let buy = json!({"act": "place", "symbol": "BTCUSDT", "side": "BUY", "type": "MARKET",
+        "quantity": "0.5"});
+    venue.control("/act", &buy);
+    assert_eq!(instance.terminate().code(), Some(0));
+    std::fs::remove_dir_all(launch.data().join("journal")).unwrap();
+
+    let mut instance = launch.start();
+    let admin = instance.admin();
+    let lost = |status: &Value| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "degraded" && reason.contains("which strategy's the positions are")
+    };
+    instance.until_shown(&admin, "/api/status", REST, &lost);
+    admin.command("/api/resume");
+    instance.until_shown(&admin, "/api/status", REST, &state("ready"));
+    assert_eq!(instance.terminate().code(), Some(0));
+}

@@ -154,6 +154,7 @@ impl Engine {
             }
         }
         self.set_doubt(Doubt::MarginCall, false);
+        self.set_doubt(Doubt::Ownership, false);
         self.latch_at(Latch::None);
     }
 

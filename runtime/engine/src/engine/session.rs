@@ -60,6 +60,9 @@ pub enum Doubt {
     /// Orders of an instrument rest, or may, and its dead man's countdown ran out or cannot be
     /// renewed: three tries in a row failed.
     Countdown(InstrumentId),
+    /// What an earlier process knew was lost, and the account holds positions: which strategy's
+    /// they are nobody can say.
+    Ownership,
 }
 
 impl std::fmt::Display for Doubt {
@@ -78,6 +81,10 @@ impl std::fmt::Display for Doubt {
             Self::PositionMode => f.write_str("the account's position mode is not configured so"),
             Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
             Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
+            Self::Ownership => f.write_str(
+                "the journal was lost, and with it which strategy's the positions are: close \
+                 them or keep them as nobody's, then windvane resume",
+            ),
             Self::Countdown(instrument) => {
                 write_countdown(f, &format_args!("instrument {}", instrument.0))
             }
@@ -383,6 +390,19 @@ impl Engine {
         }
     }
 
+    /// What an earlier process knew is lost: unless the account turns out to be flat, a person is
+    /// to say that strategies may begin at nothing. Before any input.
+    pub fn doubt_ownership(&mut self) {
+        self.set_doubt(Doubt::Ownership, true);
+    }
+
+    fn is_flat(&self) -> bool {
+        let instruments = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
+        instruments
+            .into_iter()
+            .all(|id| !self.ledgers.account.holds(id))
+    }
+
     /// Looks at the age of everything that is believed.
     pub(super) fn watch(&mut self) {
         let now = self.now;
@@ -509,6 +529,9 @@ impl Engine {
         }
         if let Some(live) = &mut self.live {
             live.stage = Stage::Running;
+        }
+        if self.is_flat() {
+            self.set_doubt(Doubt::Ownership, false);
         }
         self.arm_what_rests();
     }

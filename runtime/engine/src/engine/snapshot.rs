@@ -89,7 +89,7 @@ impl Engine {
     }
 
     /// An engine of a new process that takes over what this one knew: ledgers, balances, limits'
-    /// memory, latch, a margin call, and every live order, whose outcome is unknown until the venue is asked.
+    /// memory, latch, what a person is to settle, and every live order, whose outcome is unknown until the venue is asked.
     /// What the configuration names no more belongs to nobody. The journal goes on at `chain`,
     /// which is where this one's ends, or further where a part of it was lost.
     pub fn succeed(self, config: EngineConfig, chain: Chain) -> Result<Self, SuccessionError> {
@@ -99,8 +99,10 @@ impl Engine {
         heir.now = self.now;
         heir.sequence = self.sequence;
         heir.latch = self.latch;
-        if self.doubts().contains(&Doubt::MarginCall) {
-            heir.set_doubt(Doubt::MarginCall, true);
+        for doubt in [Doubt::MarginCall, Doubt::Ownership] {
+            if self.doubts().contains(&doubt) {
+                heir.set_doubt(doubt, true);
+            }
         }
         if planted!(EpochReused) {
             heir.epoch = self.epoch;

@@ -8,8 +8,9 @@ use windvane_engine::rules::Rule;
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Input, Notice, Outcome, Request, Side, Surface, UserEvent};
 
-use super::support::{MM, limit};
-use super::world::{booting, live_config, ready};
+use super::succession::{killed, next_config};
+use super::support::{Account, MM, limit};
+use super::world::{booting, live_config, no_trades, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -152,6 +153,51 @@ fn a_margin_call_degrades_until_a_person_resumes() {
     account.seconds(40);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+/// A start that knows of nothing, on an account that holds so much.
+fn after_a_lost_journal(held: i64) -> Account {
+    let mut account = booting(live_config());
+    account.engine.doubt_ownership();
+    account.begin();
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            Subject::Account { .. } => {
+                let mut own = account.own_account();
+                own.positions = vec![position(held)];
+                Truth::Account(own)
+            }
+            Subject::Trades { .. } => no_trades(),
+        };
+        account.tell(subject, truth);
+    }
+    account
+}
+
+#[test]
+fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
+    let mut account = after_a_lost_journal(5);
+    account.seconds(40);
+    assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    let mut account = killed(account, next_config());
+    account.begin();
+    account.sync();
+    assert_eq!(
+        account.engine.doubts(),
+        [Doubt::Ownership],
+        "the next process too"
+    );
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_lost_journal_needs_nobody_where_the_account_is_flat() {
+    let account = after_a_lost_journal(0);
+    assert_eq!(account.engine.doubts(), []);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 

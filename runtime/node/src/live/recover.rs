@@ -48,6 +48,8 @@ pub struct Left {
     next: Chain,
     /// What is not as it should be; the engine goes on all the same.
     pub flaw: Option<Flaw>,
+    /// There was something, and it is not to be used.
+    is_lost: bool,
 }
 
 /// What is wrong with what a journal gave back.
@@ -119,8 +121,10 @@ pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left 
         let version = &head.version;
         tracing::error!(version, "{flaw}");
     }
+    let engine = engine.filter(|_| is_authority);
     Left {
-        engine: engine.filter(|_| is_authority),
+        is_lost: engine.is_none() && (head.is_some() || !is_authority),
+        engine,
         paper,
         head,
         next,
@@ -146,14 +150,21 @@ impl Left {
         }
     }
 
-    /// The engine of this start; nothing was recorded by it yet.
+    /// The engine of this start; nothing was recorded by it yet. One that begins anew although
+    /// there was a journal does not know whose the account's positions are.
     ///
     /// # Errors
     /// The present configuration or the venue's rules cannot be used.
     pub fn succeed(self, config: EngineConfig) -> Result<Engine, RecoverError> {
         Ok(match self.engine {
             Some(engine) => engine.succeed(config, self.next)?,
-            None => Engine::continuing(config, self.next)?,
+            None => {
+                let mut engine = Engine::continuing(config, self.next)?;
+                if self.is_lost {
+                    engine.doubt_ownership();
+                }
+                engine
+            }
         })
     }
 }

@@ -15,7 +15,7 @@ use windvane_engine::codec::{self, RecordBody};
 use windvane_engine::record::Block;
 use windvane_engine::{ClientOrderId, Input, Intent};
 
-use crate::disk::{Damage, Disk, Written};
+use crate::disk::{Damage, Disk, ROLLED_BACK, Written};
 use crate::life::Options;
 use crate::log::Log;
 use crate::mix::{Kind, Mix};
@@ -41,6 +41,8 @@ const VENUE_TICK_NS: i64 = 100 * MS;
 const DISK_STALL_NS: i64 = 250 * MS;
 /// Truth and view are witnessed so often.
 const SAMPLE_NS: i64 = 60 * S;
+/// So long after a start on a lost journal the operator says that positions may be nobody's.
+const SETTLED_AFTER_NS: i64 = 20 * S;
 /// A rule of the world itself.
 pub const STARTS: &str = "a process starts and goes on";
 /// Another.
@@ -273,6 +275,11 @@ impl World {
         let setup = Arc::clone(&self.setup);
         let process = Process::start(setup, self.life, given, self.now_ns, self.wall_ns());
         self.process = Some(process);
+        if self.disk.verdict() == ROLLED_BACK {
+            // Whose the positions are is for the operator to say.
+            let at_ns = self.now_ns + SETTLED_AFTER_NS;
+            self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
+        }
         self.drain();
     }
 

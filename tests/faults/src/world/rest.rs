@@ -70,6 +70,9 @@ impl World {
             self.deliver(life, In::Command(Command::Resume, None));
             return Err(format!("the state is {}", view.state));
         }
+        if view.doubts.iter().any(|doubt| doubt.contains("resume")) {
+            self.deliver(life, In::Command(Command::Resume, None));
+        }
         if view.state != "ready" {
             return Err(format!(
                 "the state is {}: {}",
