@@ -317,8 +317,12 @@ pub enum AccountReason {
     Order = 0,
     /// `FUNDING_FEE`.
     FundingFee = 1,
-    /// Deposits, withdrawals, transfers and every other reason.
+    /// Deposits, withdrawals and transfers, which are neither profit nor loss; on spot whatever
+    /// came or went outside of orders.
     Other = 2,
+    /// What the venue charges or pays (`INSURANCE_CLEAR`, `ADJUSTMENT`, options), and every reason
+    /// that is not known: a profit or a loss.
+    Charge = 3,
 }
 
 /// Balances and positions after a change. What is not listed has not changed: an empty list

@@ -68,6 +68,7 @@ impl Cause {
         match self {
             Self::Order => AccountReason::Order,
             Self::FundingFee => AccountReason::FundingFee,
+            Self::Adjustment | Self::InsuranceClear => AccountReason::Charge,
             _ => AccountReason::Other,
         }
     }

@@ -201,6 +201,7 @@ const fn account_reason(code: u8) -> Option<AccountReason> {
         0 => AccountReason::Order,
         1 => AccountReason::FundingFee,
         2 => AccountReason::Other,
+        3 => AccountReason::Charge,
         _ => return None,
     })
 }

@@ -329,6 +329,10 @@ impl Engine {
         for position in newest.positions.iter().filter(|_| !waits) {
             self.take_position(position, Cause::Event);
         }
+        let reasons = [AccountReason::FundingFee, AccountReason::Charge];
+        if reasons.contains(&update.reason) {
+            self.watch_losses_after_fill();
+        }
     }
 
     /// The venue's balance wins; where it differs from ours, that is said. A change that explains

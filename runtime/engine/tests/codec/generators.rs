@@ -357,6 +357,7 @@ fn account_update() -> impl Strategy<Value = AccountUpdate> {
         AccountReason::Order,
         AccountReason::FundingFee,
         AccountReason::Other,
+        AccountReason::Charge,
     ];
     (
         select(Surface::ALL),

@@ -97,6 +97,22 @@ fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
 }
 
 #[test]
+fn what_the_venue_charges_is_a_loss() {
+    let mut account = holding();
+    let mut told = account.own_account();
+    told.balances[0].total += -usdt(1_000);
+    told.balances[0].change = -usdt(1_000);
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: Surface::Futures,
+        reason: AccountReason::Charge,
+        balances: told.balances,
+        positions: Vec::new(),
+        event_time: Time(0),
+    })));
+    assert_eq!(account.engine.run_state(), RunState::Halted, "at once");
+}
+
+#[test]
 fn transfers_whose_events_arrive_out_of_order_count_once() {
     let mut account = holding();
     let before = account.own_account().balances[0].total;

@@ -181,7 +181,8 @@ impl Speaker {
         let reason = match change.reason {
             Word::Known(UpdateReason::Order) => AccountReason::Order,
             Word::Known(UpdateReason::FundingFee) => AccountReason::FundingFee,
-            _ => AccountReason::Other,
+            Word::Known(reason) if moves_money(reason) => AccountReason::Other,
+            _ => AccountReason::Charge,
         };
         said.said.push(UserEvent::Account(AccountUpdate {
             surface: Surface::Futures,
@@ -323,4 +324,21 @@ fn as_futures(report: &ExecutionReport) -> FuturesOrder {
         callback_rate: None,
         realized_profit: None,
     }
+}
+
+/// Whether money came or went that is neither profit nor loss.
+const fn moves_money(reason: UpdateReason) -> bool {
+    use UpdateReason as R;
+    matches!(
+        reason,
+        R::Deposit
+            | R::Withdraw
+            | R::WithdrawReject
+            | R::AdminDeposit
+            | R::AdminWithdraw
+            | R::MarginTransfer
+            | R::MarginTypeChange
+            | R::AssetTransfer
+            | R::AutoExchange
+    )
 }

@@ -281,3 +281,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn only_transfers_are_neither_profit_nor_loss() {
+    let funding = frame("futures_funding");
+    let reason_of = |word: &str| {
+        let frame = funding.replace("FUNDING_FEE", word);
+        let [UserEvent::Account(update)] = &told(Surface::Futures, &frame)[..] else {
+            panic!("an account update")
+        };
+        update.reason
+    };
+    for word in [
+        "DEPOSIT",
+        "WITHDRAW_REJECT",
+        "ADMIN_WITHDRAW",
+        "ASSET_TRANSFER",
+    ] {
+        assert_eq!(reason_of(word), AccountReason::Other, "{word}");
+    }
+    for word in [
+        "INSURANCE_CLEAR",
+        "ADJUSTMENT",
+        "OPTIONS_PREMIUM_FEE",
+        "A_NEW_WORD",
+    ] {
+        assert_eq!(reason_of(word), AccountReason::Charge, "{word}");
+    }
+}
