@@ -156,16 +156,14 @@ impl Left {
     /// # Errors
     /// The present configuration or the venue's rules cannot be used.
     pub fn succeed(self, config: EngineConfig) -> Result<Engine, RecoverError> {
-        Ok(match self.engine {
-            Some(engine) => engine.succeed(config, self.next)?,
-            None => {
-                let mut engine = Engine::continuing(config, self.next)?;
-                if self.is_lost {
-                    engine.doubt_ownership();
-                }
-                engine
-            }
-        })
+        if let Some(engine) = self.engine {
+            return Ok(engine.succeed(config, self.next)?);
+        }
+        let mut engine = Engine::continuing(config, self.next)?;
+        if self.is_lost {
+            engine.doubt_ownership();
+        }
+        Ok(engine)
     }
 }
 
