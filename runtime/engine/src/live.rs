@@ -19,6 +19,10 @@ pub struct LiveConfig {
     /// An order that the venue does not know so long after its outcome was lost never arrived:
     /// recvWindow (v3: the nonce window) and a margin, milliseconds.
     pub absence_ms: i64,
+    /// A copy of a futures request that a link delivers a second time does nothing so long after
+    /// the first was answered, milliseconds: recvWindow, and the second that a timestamp may be
+    /// ahead (spec 2, Authentication); 0 where each has a nonce, which is used up.
+    pub copy_ms: i64,
     /// What happens to own open orders that are found at the start.
     pub on_start: OnStart,
     /// What happens to own orders and positions at the stop.

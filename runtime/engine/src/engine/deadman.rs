@@ -34,9 +34,11 @@ pub(super) struct Countdown {
     until: Option<Time>,
     /// The request on its way: its length and when it left.
     asked: Option<(u64, Time)>,
-    /// After letting go with an unknown outcome: the request may still arrive and stop a timer
-    /// that was armed later.
+    /// After letting go: the request, or a copy of it, may still arrive and stop a timer that was
+    /// armed later.
     not_before: Option<Time>,
+    /// Nothing rested when it was due for renewal, and no order left since.
+    idle: bool,
     failures: u32,
     /// Orders that wait for the timer, in their order, with the record of their intent.
     held: Vec<(OrderSeq, u64)>,
@@ -46,6 +48,13 @@ impl Countdown {
     /// Nothing runs at the venue, as far as is known, and nothing is on its way.
     pub(super) const fn is_off(&self) -> bool {
         self.until.is_none() && self.asked.is_none()
+    }
+
+    /// What is left of it to the next process: it was letting go, or had just done so.
+    pub(super) fn inherit(&mut self, old: &Self, now: Time, absence_ms: i64) {
+        let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
+        let not_before = letting_go.then(|| now.plus_ms(absence_ms));
+        self.not_before = not_before.max(old.not_before);
     }
 
     fn covers(&self, now: Time) -> bool {
@@ -126,11 +135,21 @@ impl Engine {
             return;
         };
         order.held = false;
-        let request = Request::Place(order.request());
+        let (instrument, request) = (order.instrument(), Request::Place(order.request()));
         self.emit(Effect::Send {
             record,
             request: Box::new(request),
         });
+        self.end_idling(instrument);
+    }
+
+    /// A timer that was about to be let go is due for renewal: an order counts on it.
+    fn end_idling(&mut self, instrument: InstrumentId) {
+        let Some(live) = &mut self.live else { return };
+        let countdown = &mut live.countdowns[usize::from(instrument.0)];
+        if std::mem::take(&mut countdown.idle) {
+            self.timers.set(self.now, Timer::Renew { instrument });
+        }
     }
 
     /// Takes an order back that was held: nothing was sent.
@@ -170,6 +189,7 @@ impl Engine {
             return;
         }
         countdown.asked = Some((countdown_ms, now));
+        countdown.idle = false;
         if countdown_ms == 0 {
             // No order counts on a timer that is about to stop.
             countdown.until = None;
@@ -186,7 +206,8 @@ impl Engine {
     pub(super) fn handle_countdown(&mut self, instrument: InstrumentId, outcome: &Outcome<u64>) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        let (renew_ms, absence_ms) = (live.config.renew_ms, live.config.absence_ms);
+        let renew_ms = live.config.renew_ms;
+        let (absence_ms, copy_ms) = (live.config.absence_ms, live.config.copy_ms);
         let margin_ms = margin_ms(live.config.countdown_ms);
         let Some(countdown) = live.countdowns.get_mut(usize::from(instrument.0)) else {
             return;
@@ -195,7 +216,10 @@ impl Engine {
             return;
         };
         match (outcome, length_ms) {
-            (Outcome::Done(_), 0) => countdown.until = None,
+            (Outcome::Done(_), 0) => {
+                countdown.until = None;
+                countdown.not_before = (copy_ms > 0).then(|| now.plus_ms(copy_ms));
+            }
             (Outcome::Done(_), _) => {
                 countdown.failures = 0;
                 let length_ms = i64::try_from(length_ms).unwrap_or(i64::MAX);
@@ -290,7 +314,8 @@ impl Engine {
     }
 
     /// Time to renew: while orders rest and the runtime is healthy. A symbol without orders is let
-    /// go.
+    /// go when it was without them for the time from one renewal to the next: who only replaces
+    /// its orders would have to wait for the next timer.
     pub(super) fn renew(&mut self, instrument: InstrumentId) {
         let now = self.now;
         let sent = self.may_rest(instrument) && !planted!(LetGoResting);
@@ -301,6 +326,8 @@ impl Engine {
             return;
         };
         let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
+        let next = now.plus_ms(live.config.renew_ms);
+        let may_idle = !countdown.idle && countdown.until.is_some_and(|until| next < until);
         let keeps = self.keeps_orders();
         if waited_for && healthy {
             self.arm(instrument);
@@ -309,6 +336,11 @@ impl Engine {
             // What rests counts on the timer still: it is renewed once health is back.
             self.timers
                 .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
+        } else if !sent && !keeps && may_idle && !planted!(LetGoResting) {
+            if let Some(live) = &mut self.live {
+                live.countdowns[index].idle = true;
+            }
+            self.timers.set(next, Timer::Renew { instrument });
         } else if !sent || keeps {
             if armed {
                 self.ask_countdown(instrument, 0);

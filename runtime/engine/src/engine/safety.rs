@@ -9,6 +9,7 @@ use crate::input::{Command, FaultKind};
 use crate::instrument::{Instrument, LotSize};
 use crate::ledger::Grains;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use crate::order_state::OrderMove;
 use crate::rules::Rule;
 
 use super::session::Doubt;
@@ -148,9 +149,10 @@ impl Engine {
         if let Some(equity) = self.equity() {
             self.losses.accept(equity);
         }
-        for state in &mut self.strategies {
+        for index in 0..self.strategies.len() {
+            let state = &self.strategies[index];
             if state.fault.is_none() && state.latch != Latch::Halted {
-                state.flattening = None;
+                self.end_flattening(StrategyId(index as u16));
             }
         }
         self.set_doubt(Doubt::MarginCall, false);
@@ -207,6 +209,19 @@ impl Engine {
         self.strategies[usize::from(strategy.0)].flattening = Some(FLATTEN_TRIES);
         self.cancel_own(strategy);
         self.continue_flattening(strategy);
+    }
+
+    /// Nobody wants a strategy flat any more: a closing order that still waits is not sent.
+    pub(super) fn end_flattening(&mut self, strategy: StrategyId) {
+        let state = &mut self.strategies[usize::from(strategy.0)];
+        if state.flattening.take().is_none() {
+            return;
+        }
+        // All that is held is closing: the strategy's own orders were taken back when it began.
+        let held = self.orders.of(strategy, None).filter(|order| order.held);
+        for seq in held.map(|order| order.seq).collect::<Vec<_>>() {
+            self.take_back(seq, OrderMove::Cancel);
+        }
     }
 
     /// Goes on with all that are being flattened: what they hold may be certain now.

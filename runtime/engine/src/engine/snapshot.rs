@@ -136,7 +136,21 @@ impl Engine {
             }
         }
         heir.inherit_orders(&self, &names);
+        heir.inherit_countdowns(&self, &names);
         Ok(heir)
+    }
+
+    /// A request of the old process that stops a timer may arrive after ours was armed.
+    fn inherit_countdowns(&mut self, from: &Self, names: &Names) {
+        let now = self.now;
+        let (Some(live), Some(old_live)) = (&mut self.live, &from.live) else {
+            return;
+        };
+        let absence_ms = live.config.absence_ms;
+        for (old, new) in &names.instruments {
+            let old = &old_live.countdowns[usize::from(old.0)];
+            live.countdowns[usize::from(new.0)].inherit(old, now, absence_ms);
+        }
     }
 
     fn inherit_trades(&mut self, from: &Self, names: &Names) {

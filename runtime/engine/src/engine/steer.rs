@@ -55,9 +55,9 @@ impl Engine {
     /// Whoever resumes a strategy that lost too much accepts it: its limits count from here.
     fn resume_one(&mut self, strategy: StrategyId) {
         self.accept_loss(strategy);
-        let state = &mut self.strategies[usize::from(strategy.0)];
+        let state = &self.strategies[usize::from(strategy.0)];
         if state.fault.is_none() {
-            state.flattening = None;
+            self.end_flattening(strategy);
         }
         self.latch_one(strategy, Latch::None);
     }
@@ -83,7 +83,7 @@ impl Engine {
         let state = &mut self.strategies[usize::from(strategy.0)];
         let was_faulty = state.fault.take().is_some();
         if was_faulty && state.latch != Latch::Halted {
-            state.flattening = None;
+            self.end_flattening(strategy);
         }
         self.timers.cancel_of(strategy);
         self.tell_positions(strategy);

@@ -320,6 +320,7 @@ mod tests {
                     renew_ms: 10_000,
                     reconcile_ms: 30_000,
                     absence_ms: 6_000,
+                    copy_ms: 6_000,
                     on_start: OnStart::Adopt,
                     on_stop: OnStop::Cancel,
                     multi_assets: false,

@@ -21,6 +21,8 @@ use crate::config::{self, Config, InstrumentName, Leave, MarketData, Stream};
 
 /// An order may reach the venue so much later than its time allows, by clocks and by networks.
 const ABSENCE_MARGIN_MS: i64 = 5_000;
+/// A timestamp may be so far ahead of the venue's clock (spec 2, Authentication).
+const AHEAD_MS: i64 = 1_000;
 /// The widest window of nonces that spec 4, section 1, names.
 const NONCE_WINDOW_MS: i64 = 60_000;
 /// While the venue is away it is asked again, with pauses that grow from the first to the second.
@@ -176,6 +178,7 @@ fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
         renew_ms: ms(config.heartbeat.interval_ms),
         reconcile_ms: ms(config.reconcile.interval_ms),
         absence_ms: absence_ms(config),
+        copy_ms: copy_ms(config),
         on_start: match config.run.on_start {
             config::OnStart::Adopt => OnStart::Adopt,
             config::OnStart::Cancel => OnStart::Cancel,
@@ -211,6 +214,15 @@ pub fn absence_ms(config: &Config) -> i64 {
         i64::from(venue.recv_window_ms)
     };
     window_ms + ABSENCE_MARGIN_MS
+}
+
+/// When a copy of a futures request that was answered does nothing any more.
+fn copy_ms(config: &Config) -> i64 {
+    let venue = &config.venue;
+    match venue.futures.api.unwrap_or(venue.api) {
+        config::Api::V1 => i64::from(venue.recv_window_ms) + AHEAD_MS,
+        config::Api::V3 => 0,
+    }
 }
 
 /// Who says the engine's requests.
