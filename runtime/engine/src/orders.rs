@@ -60,6 +60,41 @@ impl Denied {
     }
 }
 
+/// What the venue was asked about an order. An answer does not say which of several equal questions
+/// it is for, so that only one that was alone under way says what was when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Questions {
+    /// Those that wait for their answer.
+    open: u32,
+    /// When the only one that waits left.
+    alone: Option<Time>,
+    /// When the last one left that the venue denied.
+    absent: Option<Time>,
+}
+
+impl Questions {
+    /// One leaves.
+    pub fn ask(&mut self, now: Time) {
+        self.alone = (self.open == 0).then_some(now);
+        self.open = self.open.saturating_add(1);
+    }
+
+    /// One was answered: whether by the word that there is no such order.
+    pub fn answered(&mut self, denied: bool) {
+        self.open = self.open.saturating_sub(1);
+        if let Some(at) = self.alone.take()
+            && denied
+        {
+            self.absent = Some(at);
+        }
+    }
+
+    /// Whether the venue had no such order at that time.
+    pub fn was_absent_at(&self, time: Time) -> bool {
+        self.absent.is_some_and(|asked| asked >= time)
+    }
+}
+
 /// An own order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
@@ -102,6 +137,8 @@ pub struct Order {
     pub lost: Option<Time>,
     /// The venue confirmed it, and now says that it knows no such order. Live only.
     pub denied: Option<Denied>,
+    /// What the venue was asked about it. Live only.
+    pub questions: Questions,
     /// When it ended here.
     pub ended: Option<Time>,
     /// The venue's time of its word that it is over; `None` where that was concluded here.
@@ -150,6 +187,7 @@ impl Order {
             on_stream: false,
             lost: None,
             denied: None,
+            questions: Questions::default(),
             ended: None,
             told_over: None,
             missing_since: None,

@@ -80,7 +80,9 @@ impl Engine {
             self.ask_next(surface);
             return;
         }
-        if agreed && no_trades && misses_fill {
+        // Orders were read since this difference was seen, and those that are not listed asked for.
+        let since = line.round.orders_asked;
+        if agreed && no_trades && self.may_miss_fill_of(surface, since) {
             // It is told late, or made up from the order's totals: taken now, it would count twice.
             self.later(surface, READ_AGAIN_LAGGING_MS);
             return;
@@ -90,6 +92,9 @@ impl Engine {
             self.end_round(surface);
             return;
         }
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
         line.round.seen = quiet.then_some((differences, now_events));
         line.round.reads += 1;
         let unexplained = line.round.reads >= READS_MAX;

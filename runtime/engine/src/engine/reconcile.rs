@@ -37,7 +37,7 @@ pub(super) struct Round {
     /// The question that waits for its answer, since when.
     asked: Option<(Subject, Time)>,
     /// When open orders were asked for; never, where the round is about missing trades alone.
-    orders_asked: Option<Time>,
+    pub(super) orders_asked: Option<Time>,
     failures: u32,
     pub(super) reads: u32,
     /// The differences of the last read, and the count of user events when it was asked for.

@@ -196,6 +196,13 @@ impl Engine {
 
     fn handle_queried(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {
         let Some(seq) = self.known(id) else { return };
+        if let Some(order) = self.orders.known_mut(seq) {
+            let code = match outcome {
+                Outcome::Refused(refusal) => refusal.code,
+                _ => 0,
+            };
+            order.questions.answered(code == NO_SUCH_ORDER);
+        }
         match outcome {
             Outcome::Done(report) => {
                 // Settled: it is asked for again where a fill is missing, or it must not rest.
@@ -474,9 +481,14 @@ impl Engine {
 
     /// Asks the venue for an order by its client order id, until its answer settles it.
     pub(super) fn ask_for_order(&mut self, seq: OrderSeq) {
-        let Some(order) = self.orders.live(seq) else {
+        let now = self.now;
+        if self.orders.live(seq).is_none() {
+            return;
+        }
+        let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
+        order.questions.ask(now);
         let request = Request::Query {
             instrument: order.instrument(),
             client_order_id: order.client_order_id,

@@ -11,7 +11,7 @@ use crate::instrument::Instrument;
 use crate::ledger::{Grains, Position};
 use crate::order::Surface;
 use crate::order_state::{OrderMove, OrderState};
-use crate::orders::Order;
+use crate::orders::{Order, Questions};
 use crate::planted;
 use crate::record::{Chain, Recorder};
 use crate::rules::{CompiledRules, InstrumentError};
@@ -219,6 +219,7 @@ impl Engine {
             order.apply(OrderMove::Doubt);
             order.lost = Some(self.now);
             order.denied = None;
+            order.questions = Questions::default();
             order.confirmed = None;
             order.missing_since = None;
             order.trade_reads = 0;

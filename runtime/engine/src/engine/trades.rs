@@ -2,9 +2,10 @@
 //! booked once, under the order that it belongs to.
 
 use crate::effect::Notice;
-use crate::ids::{InstrumentId, OrderSeq, TradeId};
+use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use crate::order::{OrderStatus, Surface};
 use crate::order_state::OrderMove;
+use crate::orders::Order;
 use crate::planted;
 use crate::protocol::{Fill, OrderUpdate};
 use crate::timer::Timer;
@@ -136,11 +137,24 @@ impl Engine {
     /// Whether the venue executed more of an own order than we know fills of, or may have: one
     /// that is asked for is not settled.
     pub(super) fn misses_fill(&self, surface: Surface) -> bool {
+        self.may_miss_fill_of(surface, None)
+    }
+
+    /// The same, beside orders that the venue may never have had: of one that it did not have when it
+    /// was asked after a reading, no fill is in that reading.
+    pub(super) fn may_miss_fill_of(&self, surface: Surface, reading_before: Option<Time>) -> bool {
         self.orders.iter().any(|order| {
-            let asking = Timer::AskForOrder { order: order.seq };
+            let absent = reading_before.is_some_and(|at| order.questions.was_absent_at(at));
+            let never_there = absent && !order.is_confirmed() && order.reported_qty == 0;
             self.surface_of(order.instrument()) == surface
-                && (order.reported_qty > order.executed_qty || self.timers.is_set(asking))
+                && !never_there
+                && self.is_unsettled(order)
         })
+    }
+
+    fn is_unsettled(&self, order: &Order) -> bool {
+        let asking = Timer::AskForOrder { order: order.seq };
+        order.reported_qty > order.executed_qty || self.timers.is_set(asking)
     }
 
     /// What was read agrees with what we know, so that no trade up to the newest is missing.

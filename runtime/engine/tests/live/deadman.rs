@@ -107,16 +107,21 @@ fn a_timer_is_renewed_while_orders_rest_and_all_is_well() {
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
 }
 
-#[test]
-fn a_symbol_without_orders_is_let_go_and_armed_anew() {
-    let mut account = ready();
+/// A symbol without orders, seconds after its only one was cancelled.
+fn without_orders(mut account: Account, seconds: usize) -> Account {
     let order = account.rest();
     let id = account.id(MM, order);
     account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
-    for _ in 0..10 {
+    for _ in 0..seconds {
         account.pass(999);
         account.alive();
     }
+    account
+}
+
+#[test]
+fn a_symbol_without_orders_is_let_go_and_armed_anew() {
+    let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(
@@ -125,7 +130,9 @@ fn a_symbol_without_orders_is_let_go_and_armed_anew() {
         "not before the release is answered"
     );
     account.countdown_reply(Outcome::Done(0));
-    account.pass(500);
+    account.wait(5);
+    assert_eq!(account.take_countdown(), None, "a copy may still stop it");
+    account.wait(2);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     assert_eq!(account.places(), 0);
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
@@ -133,15 +140,53 @@ fn a_symbol_without_orders_is_let_go_and_armed_anew() {
 }
 
 #[test]
-fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
-    let mut account = ready();
-    let order = account.rest();
-    let id = account.id(MM, order);
-    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
-    for _ in 0..10 {
-        account.pass(999);
-        account.alive();
+fn where_requests_have_nonces_no_copy_stops_the_next_timer() {
+    let mut live = live_config();
+    live.copy_ms = 0;
+    let mut account = without_orders(ready_with(live), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn a_symbol_whose_orders_are_only_replaced_is_not_let_go() {
+    let mut account = without_orders(ready(), 12);
+    assert_eq!(account.take_countdown(), None, "an order may come");
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.places(), 1, "it is covered");
+    account.pass(0);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS), "and due");
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    account.wait(9);
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
+fn the_next_process_arms_nothing_while_the_last_one_may_still_stop_it() {
+    use super::succession::{killed, next_config};
+    for answered in [true, false] {
+        let mut account = without_orders(ready(), 20);
+        assert_eq!(account.take_countdown(), Some(0));
+        if answered {
+            account.countdown_reply(Outcome::Done(0));
+        }
+        let mut account = killed(account, next_config());
+        account.begin();
+        account.sync();
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        account.submit(MM, limit(Side::Buy, 990, 1));
+        account.wait(5);
+        assert_eq!(account.take_countdown(), None, "answered: {answered}");
+        account.wait(2);
+        assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     }
+}
+
+#[test]
+fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
+    let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Unknown);
     account.submit(MM, limit(Side::Buy, 990, 1));
@@ -342,7 +387,7 @@ fn holding() -> Account {
     let order = account.rest();
     let id = account.id(MM, order);
     account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-    for _ in 0..12 {
+    for _ in 0..30 {
         account.pass(999);
         account.alive();
         account.confirm_countdowns();

@@ -12,7 +12,7 @@ use windvane_engine::{
 };
 
 use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, report, update};
-use super::world::{booting, live_config, no_trades, position, ready};
+use super::world::{booting, live_config, no_trades, position, ready, ready_with};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -625,6 +625,65 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
     assert_eq!(qty(&account), 10);
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
     assert_eq!(own.position.qty, 10, "it is the strategy's");
+}
+
+/// A venue without account trades, whose balance differs, while an order is on its way that may
+/// never arrive; `behind` questions for it are always under way.
+fn differing_while_lost(behind: usize) -> Account {
+    let mut live = live_config();
+    live.absence_ms = 65_000;
+    let mut account = ready_with(live);
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Unknown);
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    let total = account.own_account().balances[0].total + Amount(5);
+    let mut asked = 0;
+    for _ in 0..40 {
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                Subject::Trades { .. } => Outcome::Refused(Refusal {
+                    code: -1130,
+                    msg: String::new(),
+                }),
+                Subject::Account { .. } => {
+                    let mut own = account.own_account();
+                    own.balances[0].total = total;
+                    Outcome::Done(Truth::Account(own))
+                }
+            };
+            account.answer(subject, outcome);
+        }
+        asked += account.take_queries();
+        while asked > behind {
+            asked -= 1;
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: super::support::refused(-2013),
+            }));
+        }
+        account.alive();
+        account.clock();
+        account.pass(250);
+    }
+    assert!(account.engine.order(order).is_some(), "it may still arrive");
+    account
+}
+
+#[test]
+fn without_account_trades_an_order_that_was_not_there_explains_no_difference() {
+    let account = differing_while_lost(0);
+    assert_eq!(adjustments(&account).len(), 1);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn without_account_trades_a_denial_from_before_a_reading_settles_nothing() {
+    let account = differing_while_lost(1);
+    assert_eq!(adjustments(&account), []);
 }
 
 #[test]

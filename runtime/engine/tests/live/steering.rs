@@ -161,6 +161,29 @@ fn a_flatten_of_one_strategy_closes_its_part_alone() {
 }
 
 #[test]
+fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
+    for one in [true, false] {
+        let command = |account: &mut Account, command| match one {
+            true => account.steer(MM, command),
+            false => account.handle(Input::Command(command)),
+        };
+        let mut account = ready();
+        account.bought(MM);
+        account.seconds(30);
+        account.sent.clear();
+        command(&mut account, Command::Flatten);
+        assert!(account.take_countdown().is_some(), "the close waits");
+        assert_eq!(account.engine.orders().iter().count(), 1);
+        command(&mut account, Command::Resume);
+        account.countdown_reply(Outcome::Done(30_000));
+        account.seconds(3);
+        assert_eq!(account.markets(), 0, "nobody wants it any more");
+        assert_eq!(account.engine.orders().iter().count(), 0);
+        assert_eq!(account.rejection(MM), None);
+    }
+}
+
+#[test]
 fn closing_waits_for_certainty_and_goes_on_after_a_kill() {
     let mut account = ready();
     account.bought(MM);
