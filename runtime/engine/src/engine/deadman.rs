@@ -26,6 +26,8 @@ const RETRY_MS: i64 = 500;
 const WITHHELD_MS: i64 = 1_000;
 /// From a try that failed to the next, while no order waits and none is covered.
 const UNCOVERED_MS: i64 = 5_000;
+/// An order waits for its timer so long at most: limits and prices are those of another moment then.
+const PATIENCE_MS: i64 = 1_500;
 
 /// The timer of one symbol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -55,6 +57,12 @@ impl Countdown {
         let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
         let not_before = letting_go.then(|| now.plus_ms(absence_ms));
         self.not_before = not_before.max(old.not_before);
+    }
+
+    /// Whether no timer can be armed within that time: one was let go just now.
+    fn is_barred(&self, now: Time, ms: i64) -> bool {
+        let barred = self.not_before.is_some_and(|at| now.plus_ms(ms) < at);
+        barred && !planted!(PlaceBeforeArmed)
     }
 
     fn covers(&self, now: Time) -> bool {
@@ -114,6 +122,10 @@ impl Engine {
         if planted!(PlaceBeforeArmed) {
             self.send_order(seq, record);
             self.arm(instrument);
+            return;
+        }
+        if countdown.is_barred(now, PATIENCE_MS) {
+            self.take_back(seq, OrderMove::Reject);
             return;
         }
         countdown.held.push((seq, record));
@@ -219,6 +231,7 @@ impl Engine {
             (Outcome::Done(_), 0) => {
                 countdown.until = None;
                 countdown.not_before = (copy_ms > 0).then(|| now.plus_ms(copy_ms));
+                self.refuse_barred(instrument);
             }
             (Outcome::Done(_), _) => {
                 countdown.failures = 0;
@@ -253,6 +266,7 @@ impl Engine {
             (Outcome::Unknown, 0) => {
                 countdown.until = None;
                 countdown.not_before = Some(now.plus_ms(absence_ms));
+                self.refuse_barred(instrument);
             }
             (Outcome::Refused(_), 0) => {}
             (Outcome::Refused(_) | Outcome::Unknown, _) => {
@@ -300,6 +314,24 @@ impl Engine {
         self.orders
             .iter()
             .any(|order| order.instrument() == instrument && !order.held)
+    }
+
+    fn refuse_barred(&mut self, instrument: InstrumentId) {
+        let live = self.live.as_ref();
+        let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
+        if countdown.is_some_and(|it| it.is_barred(self.now, PATIENCE_MS)) {
+            self.refuse_held(instrument);
+        }
+    }
+
+    /// Whether a symbol's timer is being let go, or was just now: an order would be refused.
+    pub(super) fn is_letting_go(&self, instrument: InstrumentId) -> bool {
+        let live = self.live.as_ref();
+        let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
+        countdown.is_some_and(|it| {
+            let asked = it.asked.is_some_and(|(length_ms, _)| length_ms == 0);
+            asked || it.is_barred(self.now, 0)
+        })
     }
 
     /// Orders that wait are refused: nothing was sent. They do not wait for ever for a timer that

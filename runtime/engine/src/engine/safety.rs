@@ -277,7 +277,7 @@ impl Engine {
     fn may_close(&self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let live = self.live.as_ref();
-        live.is_none_or(|live| live.healthy(surface, self.now))
+        live.is_none_or(|live| live.healthy(surface, self.now)) && !self.is_letting_go(instrument)
     }
 
     /// Tells what is left of a strategy's positions that no order can close: it counts as flat.

@@ -130,8 +130,13 @@ fn a_symbol_without_orders_is_let_go_and_armed_anew() {
         "not before the release is answered"
     );
     account.countdown_reply(Outcome::Done(0));
-    account.wait(5);
+    account.wait(4);
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.engine.orders().iter().count(), 0, "refused");
     assert_eq!(account.take_countdown(), None, "a copy may still stop it");
+    account.wait(1);
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.take_countdown(), None, "it waits a moment");
     account.wait(2);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     assert_eq!(account.places(), 0);
@@ -180,6 +185,7 @@ fn the_next_process_arms_nothing_while_the_last_one_may_still_stop_it() {
         account.wait(5);
         assert_eq!(account.take_countdown(), None, "answered: {answered}");
         account.wait(2);
+        account.submit(MM, limit(Side::Buy, 990, 1));
         assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     }
 }
@@ -197,6 +203,7 @@ fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
         "the release may still arrive"
     );
     account.pass(2_000);
+    account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
 }
 

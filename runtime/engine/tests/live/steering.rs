@@ -163,9 +163,12 @@ fn a_flatten_of_one_strategy_closes_its_part_alone() {
 #[test]
 fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
     for one in [true, false] {
-        let command = |account: &mut Account, command| match one {
-            true => account.steer(MM, command),
-            false => account.handle(Input::Command(command)),
+        let command = |account: &mut Account, command| {
+            if one {
+                account.steer(MM, command);
+            } else {
+                account.handle(Input::Command(command));
+            }
         };
         let mut account = ready();
         account.bought(MM);
@@ -181,6 +184,18 @@ fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
         assert_eq!(account.engine.orders().iter().count(), 0);
         assert_eq!(account.rejection(MM), None);
     }
+}
+
+#[test]
+fn closing_waits_until_the_timer_can_be_armed() {
+    let mut account = ready();
+    account.bought(MM);
+    account.seconds(21);
+    account.sent.clear();
+    account.steer(MM, Command::Flatten);
+    assert_eq!(account.engine.orders().iter().count(), 0, "just let go");
+    account.seconds(8);
+    assert_eq!(account.markets(), 1);
 }
 
 #[test]
