@@ -261,6 +261,19 @@ mod tests {
     }
 
     #[test]
+    fn what_outside_orders_closed_is_held_no_more() {
+        let held = || {
+            let log = Log::new().order("mm.a.1").order("mm.a.2");
+            let log = log.order_event("mm.a.1", "FILLED", "1");
+            log.order_event("mm.a.2", "FILLED", "1")
+        };
+        assert!(verdict(rule(), &held().order("mm.a.3")).is_err());
+        let closed = |qty| held().closed_outside("mm", qty).order("mm.a.3");
+        assert_eq!(verdict(rule(), &closed("2")), Ok(()));
+        assert!(verdict(rule(), &closed("0.5")).is_err());
+    }
+
+    #[test]
     fn the_account_is_judged_over_all_instruments() {
         let limits = LimitTerms {
             max_position_notional: Some("250".to_owned()),

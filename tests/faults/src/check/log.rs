@@ -90,16 +90,25 @@ impl Log {
     }
 
     /// A new life of the process, which finds its journal like this.
-    pub fn start_after(mut self, journal: &str) -> Self {
+    pub fn start_after(self, journal: &str) -> Self {
+        self.boot().run_after(journal)
+    }
+
+    /// A new life of the process, which has not read its journal yet.
+    pub fn boot(mut self) -> Self {
         self.process += u32::from(!self.entries.is_empty());
         let process = self.process;
-        let running = ProcessSeen::Running {
+        self.with(Seen::Process(ProcessSeen::Started { process }))
+    }
+
+    /// The process found its journal like this, and goes on.
+    pub fn run_after(self, journal: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Process(ProcessSeen::Running {
             process,
             epoch: u64::from(process),
             journal: journal.to_owned(),
-        };
-        self.with(Seen::Process(ProcessSeen::Started { process }))
-            .with(Seen::Process(running))
+        }))
     }
 
     pub fn state(self, to: &str) -> Self {

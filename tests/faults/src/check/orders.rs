@@ -52,7 +52,7 @@ pub struct Orders {
     numbers: BTreeMap<(String, i64), String>,
     /// Account trades of own orders, by order and trade.
     trades: BTreeMap<String, BTreeMap<i64, Decimal>>,
-    /// Executed quantities by strategy and instrument, signed.
+    /// Executed quantities by strategy and instrument, signed, less what outside orders closed.
     positions: BTreeMap<(String, String), Decimal>,
 }
 
@@ -102,6 +102,15 @@ impl Orders {
                 status: "PARTIALLY_FILLED".to_owned(),
                 executed: wire::decimal(executed_qty),
             }),
+            Seen::ClosedOutside {
+                strategy,
+                instrument,
+                qty,
+                ..
+            } => {
+                let key = (strategy.clone(), instrument.clone());
+                *self.positions.entry(key).or_default() -= wire::decimal(qty);
+            }
             _ => {}
         }
     }
@@ -145,7 +154,7 @@ impl Orders {
         self.live.values()
     }
 
-    /// What the venue said was executed for a strategy, signed.
+    /// What the venue said was executed for a strategy, signed, less what outside orders closed of it.
     pub fn position(&self, strategy: &str, instrument: &str) -> Decimal {
         let key = (strategy.to_owned(), instrument.to_owned());
         self.positions.get(&key).copied().unwrap_or_default()

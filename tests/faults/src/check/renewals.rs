@@ -143,6 +143,8 @@ impl Check for Renewals {
                 self.read_at = None;
                 self.questions.clear();
             }
+            // Its first segment stands: a disk that failed before that takes what it is given again.
+            Seen::Process(ProcessSeen::Running { .. }) => self.failed_since = None,
             Seen::Stream {
                 stream,
                 surface,
@@ -272,6 +274,15 @@ mod tests {
             let sound = doubted().journal(again).arm(30_000);
             assert_eq!(verdict(rule(), &sound), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_disk_that_failed_before_the_first_segment_stood_says_nothing() {
+        let boot = || Log::new().boot().journal("failed").run_after("clean");
+        let ready = || boot().stream(true).read_open_orders().later_ms(2_000);
+        assert_eq!(verdict(rule(), &ready().arm(30_000)), Ok(()));
+        let failed = ready().journal("failed").later_ms(2_000);
+        assert!(verdict(rule(), &failed.arm(30_000)).is_err());
     }
 
     #[test]

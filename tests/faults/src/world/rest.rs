@@ -205,6 +205,7 @@ pub fn differences(truth: &Value, view: &View, ours: &[&str]) -> Vec<String> {
         })
         .collect();
     compare("position", &positions, &believed, &mut differences);
+    compare_entries(account, view, &mut differences);
 
     let mut wallets = BTreeMap::new();
     for balance in account["balances"]["futures"]
@@ -227,6 +228,32 @@ pub fn differences(truth: &Value, view: &View, ours: &[&str]) -> Vec<String> {
     differences
 }
 
+/// Entry prices: two fills through zero that were told out of their order leave another one, until the
+/// account is read. Each fill rounds them.
+fn compare_entries(account: &Value, view: &View, differences: &mut Vec<String>) {
+    let decimal = |value: &Value| value.as_str()?.parse::<Decimal>().ok();
+    for position in account["positions"].as_array().into_iter().flatten() {
+        let instrument = format!(
+            "futures:{}",
+            position["symbol"].as_str().unwrap_or_default()
+        );
+        let own = view.positions.iter().find(|held| {
+            held.instrument == instrument && position["position_side"] == held.position_side
+        });
+        let Some((own, entry)) = own.zip(decimal(&position["entry_price"])) else {
+            continue;
+        };
+        let parse = |text: &str| text.parse::<Decimal>().unwrap_or_default();
+        let here = parse(&own.cost).checked_div(parse(&own.qty));
+        let here = here.unwrap_or_default();
+        if (here - entry).abs() > entry * Decimal::new(1, 6) {
+            differences.push(format!(
+                "entry price of {instrument}: the venue has {entry}, we have {here}"
+            ));
+        }
+    }
+}
+
 fn compare(
     what: &str,
     truth: &BTreeMap<String, Decimal>,
@@ -245,5 +272,33 @@ fn compare(
     }
     for (key, value) in believed.iter().filter(|(key, _)| !truth.contains_key(*key)) {
         differences.push(format!("{what} {key}: the venue has none, we have {value}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::witness::PositionView;
+
+    #[test]
+    fn an_entry_price_that_differs_is_no_rest() {
+        let truth = json!({"accounts": [{"positions": [
+            {"symbol": "ETHUSDT", "position_side": "BOTH", "qty": "-0.26", "entry_price": "3001.6"},
+        ]}]});
+        let holding_at = |cost: &str| View {
+            positions: vec![PositionView {
+                instrument: "futures:ETHUSDT".to_owned(),
+                position_side: "BOTH".to_owned(),
+                qty: "-0.26".to_owned(),
+                cost: cost.to_owned(),
+            }],
+            ..View::default()
+        };
+        let count = |cost| differences(&truth, &holding_at(cost), &[]).len();
+        assert_eq!(count("-780.416"), 0);
+        assert_eq!(count("-780.4161"), 0, "each fill rounds");
+        assert_eq!(count("-780.4172"), 1);
     }
 }
