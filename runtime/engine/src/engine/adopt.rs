@@ -2,7 +2,7 @@
 //! wiped. The client order id tells (promise 1).
 
 use crate::effect::{Effect, Notice};
-use crate::ids::{ClientOrderId, OrderSeq, StrategyId};
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
 use crate::live::OnStart;
 use crate::order::{OrderTerms, Surface};
 use crate::orders::Order;
@@ -80,8 +80,19 @@ impl Engine {
         if self.live.is_none() || update.status.is_final() || !self.may_be_own(&id) {
             return None;
         }
+        let found = &self.external_trades[usize::from(update.instrument.0)];
+        if (update.fill).is_some_and(|fill| found.contains(&fill.trade_id)) {
+            return None;
+        }
         let strategy = self.strategy_of(&id)?;
         Some(self.adopt(strategy, &update.report(), update.terms()))
+    }
+
+    /// Whether the account is still to be found as it is: nothing of it was read.
+    fn is_finding(&mut self, instrument: InstrumentId) -> bool {
+        let surface = self.surface_of(instrument);
+        let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+        tells_trades && self.verified_trades[usize::from(instrument.0)].is_none()
     }
 
     /// Takes an order over. What it filled before belongs to the account as it was found.
@@ -94,6 +105,10 @@ impl Engine {
         order.executed_qty = report.executed_qty.0;
         order.reported_qty = report.executed_qty.0;
         order.cum_quote = report.cum_quote;
+        if self.is_finding(terms.instrument) {
+            order.recovered_qty = order.executed_qty;
+            order.made_up_qty = order.executed_qty;
+        }
         order.on_stream = true;
         self.count_open(&order);
         self.orders.insert_foreign(order);

@@ -277,7 +277,7 @@ impl Engine {
     }
 
     /// Whether an external fill was booked before; the last trade ids of each instrument are kept.
-    fn seen_external(&mut self, instrument: InstrumentId, trade_id: TradeId) -> bool {
+    pub(super) fn seen_external(&mut self, instrument: InstrumentId, trade_id: TradeId) -> bool {
         const KEPT: usize = 1024;
         let seen = &mut self.external_trades[usize::from(instrument.0)];
         if seen.contains(&trade_id) {

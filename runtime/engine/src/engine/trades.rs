@@ -50,9 +50,10 @@ impl Engine {
         let index = usize::from(instrument.0);
         let verified = self.verified_trades[index];
         for trade in trades {
-            // Before the first round everything belongs to the account as it was found.
-            if verified.is_some_and(|known| trade.fill.trade_id > known) {
-                self.take_trade(instrument, trade);
+            match verified {
+                None => self.find_trade(instrument, trade),
+                Some(known) if trade.fill.trade_id > known => self.take_trade(instrument, trade),
+                Some(_) => {}
             }
         }
         let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
@@ -66,6 +67,17 @@ impl Engine {
             left.pop_front();
         }
         self.ask_next(surface);
+    }
+
+    /// A trade of before the first round: its account is found with it, so that its event, if that
+    /// is still to come, counts nothing. What an order filled since it was adopted is its
+    /// strategy's all the same.
+    fn find_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
+        if self.orders.of_venue(trade.order_id).is_some() {
+            self.take_trade(instrument, trade);
+        } else {
+            self.seen_external(instrument, trade.fill.trade_id);
+        }
     }
 
     /// Books an account trade that the stream may have missed.

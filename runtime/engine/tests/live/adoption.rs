@@ -3,11 +3,11 @@
 
 use windvane_engine::live::OnStart;
 use windvane_engine::truth::OpenOrder;
-use windvane_engine::{ClientOrderId, OrderStatus, PositionSide, Request, Side};
+use windvane_engine::{ClientOrderId, OrderStatus, PositionSide, Request, Side, VenueOrderId};
 
-use super::reconciliation::round;
+use super::reconciliation::{qty, round, trade};
 use super::support::{Account, BTC, fill, limit, report, update};
-use super::world::{booting, live_config};
+use super::world::{booting, live_config, position};
 
 #[test]
 fn own_orders_of_an_earlier_process_are_adopted() {
@@ -26,6 +26,58 @@ fn own_orders_of_an_earlier_process_are_adopted() {
     assert_eq!((own.position.qty, own.open_buy), (2, 4));
     account.update(update(id, Side::Buy, OrderStatus::Canceled, 6));
     assert!(account.engine.orders().is_empty());
+}
+
+/// An account that is found with 9: 4 of an order that rests, 2 more of it since, 3 of somebody
+/// else's, and no event told of the last five yet.
+fn found() -> (Account, ClientOrderId) {
+    let mut account = booting(live_config());
+    let id = ClientOrderId::new("mm.5.1").unwrap();
+    let open = [OpenOrder {
+        report: report(id, OrderStatus::PartiallyFilled, 4),
+        terms: limit(Side::Buy, 990, 10),
+    }];
+    account.begin();
+    for _ in 0..4 {
+        let trades = [trade(1, 7, 4), trade(1, 8, 2), trade(3, 9, 3)];
+        round(&mut account, &open, &trades, |own| {
+            own.positions = vec![position(9)];
+        });
+        account.pass(250);
+    }
+    assert_eq!(qty(&account), 9);
+    (account, id)
+}
+
+#[test]
+fn what_an_adopted_order_filled_while_the_account_was_found_counts_once() {
+    let (mut account, id) = found();
+    let own = |account: &Account| {
+        let ledger = &account.engine.ledgers().strategies[0];
+        ledger.at(BTC, PositionSide::Both).position.qty
+    };
+    assert_eq!(own(&account), 2, "what it filled before is nobody's");
+    account.update(fill(id, Side::Buy, 7, 4, 4, OrderStatus::PartiallyFilled));
+    account.update(fill(id, Side::Buy, 8, 2, 6, OrderStatus::PartiallyFilled));
+    assert_eq!((own(&account), qty(&account)), (2, 9));
+    account.update(fill(id, Side::Buy, 10, 4, 10, OrderStatus::Filled));
+    assert_eq!((own(&account), qty(&account)), (6, 13));
+}
+
+#[test]
+fn the_late_event_of_a_trade_that_the_account_was_found_with_counts_nothing() {
+    let (mut account, _) = found();
+    let event = |id: &str, trade_id, status| {
+        let id = ClientOrderId::new(id).unwrap();
+        let mut event = fill(id, Side::Buy, trade_id, 3, 3, status);
+        event.order_id = VenueOrderId(3);
+        event
+    };
+    account.update(event("web-1", 9, OrderStatus::Filled));
+    account.update(event("mm.5.2", 9, OrderStatus::PartiallyFilled));
+    assert_eq!(qty(&account), 9);
+    account.update(event("web-1", 10, OrderStatus::Filled));
+    assert_eq!(qty(&account), 12, "one that came since does");
 }
 
 #[test]
