@@ -3,6 +3,7 @@
 //! position is, and leaves the account as it was read.
 
 use crate::decimal::Amount;
+use crate::effect::{Adjustment, Cause};
 use crate::ids::{AssetId, InstrumentId, Time};
 use crate::order::{PositionSide, Surface};
 use crate::protocol::{Fill, OrderUpdate};
@@ -54,12 +55,21 @@ impl Engine {
     }
 
     /// Puts back what a fill moved: what it was counted as before, nobody's, goes to its owner.
-    /// On spot balances alone are read.
+    /// On spot balances alone are read. Of a balance it is told: each sum of what fills moved and
+    /// what was adjusted is what the balance moved by.
     pub(super) fn put_back(&mut self, kept: &Kept) {
         let surface = self.surface_of(kept.instrument);
-        for (asset, total) in kept.balances {
-            if let Some(balance) = self.balances.get_mut(&(surface, asset)) {
-                balance.total = total;
+        for (asset, to) in kept.balances {
+            let from = self.balance(surface, asset).total;
+            if from != to {
+                self.balances.entry((surface, asset)).or_default().total = to;
+                let adjustment = Adjustment::Balance {
+                    surface,
+                    asset,
+                    from,
+                    to,
+                };
+                self.tell_adjustment(adjustment, Cause::Reconciliation);
             }
         }
         if surface == Surface::Spot {
