@@ -4,7 +4,7 @@
 //! What changes something leaves on the engine's own thread, so that nobody has to be woken for
 //! it. What only asks travels beside it, for its answers may be long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -50,6 +50,7 @@ pub struct Carrier {
     modes: Modes,
     /// The last order that was carried, for rehearsals.
     last: Mutex<Option<Request>>,
+    elsewhere: Elsewhere,
     /// The run is ending.
     hurried: AtomicBool,
 }
@@ -116,6 +117,23 @@ impl Placing {
     }
 }
 
+/// Orders on symbols that are not configured, which every list of open orders tells again.
+#[derive(Debug, Default)]
+struct Elsewhere(Mutex<BTreeSet<ClientOrderId>>);
+
+impl Elsewhere {
+    /// Whether a note was not said before; of more than a thousand such orders nothing is.
+    fn is_news(&self, note: &Note) -> bool {
+        const ORDERS_MAX: usize = 1_000;
+        let Note::Elsewhere { order, .. } = note else {
+            return true;
+        };
+        // A set is whole after every operation on it.
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        said.len() < ORDERS_MAX && said.insert(*order)
+    }
+}
+
 /// What became of one call.
 enum Became {
     Done(String),
@@ -133,6 +151,7 @@ impl Carrier {
             placing: Placing::default(),
             modes: Modes::default(),
             last: Mutex::default(),
+            elsewhere: Elsewhere::default(),
             hurried: AtomicBool::new(false),
         }
     }
@@ -269,7 +288,9 @@ impl Carrier {
             .collect();
         let said = self.speaker.reply(request, &heard);
         for note in &said.notes {
-            log(note, "in an answer");
+            if self.elsewhere.is_news(note) {
+                log(note, "in an answer");
+            }
         }
         said.said
     }
@@ -281,7 +302,10 @@ pub fn log(note: &Note, place: &str) {
         Note::Symbol { .. } | Note::Asset { .. } | Note::Event(_) => {
             tracing::debug!(%note, "{place}");
         }
-        Note::Unreadable { .. } | Note::Unanswered { .. } | Note::Part { .. } => {
+        Note::Elsewhere { .. }
+        | Note::Unreadable { .. }
+        | Note::Unanswered { .. }
+        | Note::Part { .. } => {
             tracing::warn!(%note, "{place}");
         }
     }

@@ -9,8 +9,8 @@ use rust_decimal::Decimal;
 use windvane_engine::protocol::{BalanceUpdate, Fill, PositionUpdate};
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Truth};
 use windvane_engine::{
-    Amount, AssetId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface, Time, TradeId,
-    VenueOrderId,
+    Amount, AssetId, ClientOrderId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface,
+    Time, TradeId, VenueOrderId,
 };
 
 use super::ask::TRADES_PAGE;
@@ -38,7 +38,17 @@ pub(super) fn open_orders(
     };
     let mut open = Vec::with_capacity(orders.len());
     for listed in &orders {
-        let symbol = speaker.configured(surface, &listed.symbol, "open order", notes);
+        let order = ClientOrderId::told(&listed.client_order_id);
+        let symbol = &listed.symbol;
+        if speaker.names.instrument(surface, symbol).is_none() && order.parse_own().is_some() {
+            notes.push(Note::Elsewhere {
+                surface,
+                symbol: symbol.clone(),
+                order,
+            });
+            continue;
+        }
+        let symbol = speaker.configured(surface, symbol, "open order", notes);
         if let Some((id, rules)) = symbol {
             open.push(order::open_order(id, rules, listed)?);
         }

@@ -20,7 +20,7 @@ mod reply;
 mod user;
 
 use rust_decimal::Decimal;
-use windvane_engine::{InstrumentId, Surface};
+use windvane_engine::{ClientOrderId, InstrumentId, Surface};
 
 pub use ask::Asked;
 pub use market::{Emit, MarketError, MarketReader, Missing};
@@ -80,6 +80,18 @@ pub enum Note {
         symbol: String,
         /// What it was.
         what: &'static str,
+    },
+    /// An open order with an id like ours, on a symbol that is not configured: nobody cancels it.
+    #[error(
+        "order {order} rests on {surface}:{symbol}, which no strategy names: this run neither          cancels nor shows it; cancel it with windvane call, or name the symbol"
+    )]
+    Elsewhere {
+        /// Surface.
+        surface: Surface,
+        /// Symbol.
+        symbol: String,
+        /// `clientOrderId`.
+        order: ClientOrderId,
     },
     /// It is in an asset that no configured instrument has.
     #[error("asset {asset} is not configured: {what} left out")]

@@ -348,6 +348,21 @@ const HEDGE: Heard<'_> = Heard::Done(r#"{"dualSidePosition":"true"}"#);
 const SINGLE: Heard<'_> = Heard::Done(r#"{"multiAssetsMargin":false}"#);
 
 #[test]
+fn an_order_like_ours_on_a_symbol_that_is_not_configured_is_noted_by_its_id() {
+    let own = body("futures.open_order").replace("mm:1", "grid.5.1");
+    let listed = own.replace("BTCUSDT", "XYZUSDT");
+    let surface = Surface::Futures;
+    let list = format!("[{listed}]");
+    let subject = Subject::OpenOrders { surface };
+    let (outcome, notes) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
+    assert_eq!(outcome, Outcome::Done(Truth::OpenOrders(Vec::new())));
+    let [Note::Elsewhere { symbol, order, .. }] = &notes[..] else {
+        panic!("{notes:?}")
+    };
+    assert_eq!((symbol.as_str(), order.as_str()), ("XYZUSDT", "grid.5.1"));
+}
+
+#[test]
 fn the_futures_account_is_read_with_its_modes() {
     let answer = Heard::Done(body("futures.account"));
     let (account, notes) = account(&speaker(), Surface::Futures, &[answer, HEDGE, SINGLE]);

@@ -266,6 +266,12 @@ async fn orders(
         let named = id.parse_own().map(|(strategy, ..)| strategy.to_owned());
         named.is_some_and(|name| config.strategies.iter().any(|one| one.id.as_str() == name))
     };
+    for note in &answered.notes {
+        if let Note::Elsewhere { .. } = note {
+            let mend = "once its strategy is gone, no timer and no run ends it: cancel it first";
+            report.warn("orders", note.to_string(), mend);
+        }
+    }
     let own = open.iter().filter(is_own).count();
     let foreign = open.len() - own;
     let found = format!("{surface}: {own} own orders rest, {foreign} of others");
