@@ -34,6 +34,8 @@ pub struct StrategyLatch {
     pub latch: Latch,
     /// Its quarantine: the fault in one word, and why, on one line.
     pub quarantine: Option<(String, String)>,
+    /// Its positions are to be closed, by the operator's word, and are not yet.
+    pub flatten: bool,
 }
 
 /// Everything that is latched.
@@ -45,6 +47,8 @@ pub struct Latches {
     pub strategies: BTreeMap<String, StrategyLatch>,
     /// The venue called for margin, and nobody resumed since.
     pub margin_call: bool,
+    /// All positions are to be closed, by the operator's word, and are not yet.
+    pub flatten: bool,
 }
 
 impl Latch {
@@ -76,13 +80,17 @@ impl Latches {
         if self.margin_call {
             lines.push_str("\nmargin call");
         }
+        if self.flatten {
+            lines.push_str("\nflatten");
+        }
         for (name, strategy) in &self.strategies {
             let quarantine = strategy.quarantine.as_ref();
             let said = [
                 strategy.latch.words(),
                 quarantine.map(|(fault, reason)| (fault.as_str(), reason.as_str())),
+                strategy.flatten.then_some(("owed", "")),
             ];
-            for (kind, said) in ["latch", "fault"].iter().zip(said) {
+            for (kind, said) in ["latch", "fault", "flatten"].iter().zip(said) {
                 if let Some((word, reason)) = said {
                     let reason = one_line(reason);
                     // Writing to a string cannot fail.
@@ -126,6 +134,10 @@ fn parse(text: &str) -> Option<Latches> {
             latches.margin_call = true;
             continue;
         }
+        if line == "flatten" {
+            latches.flatten = true;
+            continue;
+        }
         let (kind, rest) = line.split_once(' ')?;
         let (name, rest) = rest.split_once(' ')?;
         let (word, reason) = rest.split_once(' ')?;
@@ -133,6 +145,7 @@ fn parse(text: &str) -> Option<Latches> {
         match kind {
             "latch" => strategy.latch = Latch::of(word, reason)?,
             "fault" => strategy.quarantine = Some((word.to_owned(), reason.to_owned())),
+            "flatten" => strategy.flatten = true,
             _ => return None,
         }
     }
@@ -184,6 +197,7 @@ mod tests {
                 reason: "the operator asked for it".to_owned(),
             },
             quarantine: Some(("fuel".to_owned(), String::new())),
+            flatten: true,
         };
         let faulty = StrategyLatch {
             quarantine: Some(("trap".to_owned(), "wasm\ttrap: unreachable".to_owned())),
@@ -194,6 +208,7 @@ mod tests {
             account: Latch::Clear,
             strategies: strategies.into(),
             margin_call: true,
+            flatten: true,
         };
         latches.write(&path).unwrap();
         let reason = "wasm trap: unreachable".to_owned();

@@ -1,4 +1,4 @@
-//! What is latched and why: the operator's words, quarantines and a margin call, kept in a small file beside the
+//! What is latched and why: the operator's words, what they still have closed, quarantines and a margin call, kept in a small file beside the
 //! journal, so that they hold even where the journal is lost. Of file and journal, the stricter
 //! holds. Decides nothing: the engine latches.
 
@@ -21,6 +21,8 @@ pub struct Held {
     file: LatchFile,
     account: (Latch, String),
     margin_call: bool,
+    /// All positions are being closed.
+    flattens: bool,
     strategies: Vec<One>,
     /// A quarantine has a reason that the file does not have yet.
     untold: bool,
@@ -31,6 +33,8 @@ struct One {
     name: String,
     latch: (Latch, String),
     fault: Option<(FaultKind, String)>,
+    /// The operator has its positions closed, and they are not yet.
+    flattens: bool,
 }
 
 impl Held {
@@ -50,11 +54,13 @@ impl Held {
                 name,
                 latch: read(&said.latch),
                 fault: said.quarantine.map(|(word, reason)| (fault(&word), reason)),
+                flattens: said.flatten,
             }
         });
         Ok(Self {
             account: read(&file.account),
             margin_call: file.margin_call,
+            flattens: file.flatten,
             strategies: strategies.collect(),
             untold: false,
             file: LatchFile::start(Arc::clone(directory), mailbox, file)?,
@@ -64,7 +70,9 @@ impl Held {
     /// What an engine that knows less must be told before its strategies begin.
     pub fn missing(&self, engine: &Engine) -> Vec<Input<'static>> {
         let mut inputs = Vec::new();
-        if let Some(command) = stricter(self.account.0, engine.latch()) {
+        let owed = self.flattens && !flattens_all(engine);
+        let flatten = owed.then_some(Command::Flatten);
+        if let Some(command) = flatten.or_else(|| stricter(self.account.0, engine.latch())) {
             inputs.push(Input::Command(command));
         }
         if self.margin_call && !is_called(engine) {
@@ -72,7 +80,10 @@ impl Held {
         }
         for (place, one) in self.strategies.iter().enumerate() {
             let strategy = StrategyId(place as u16);
-            if let Some(command) = stricter(one.latch.0, engine.latch_of(strategy)) {
+            let owed = one.flattens && !flattens(engine, strategy);
+            let flatten = owed.then_some(Command::Flatten);
+            let latch = engine.latch_of(strategy);
+            if let Some(command) = flatten.or_else(|| stricter(one.latch.0, latch)) {
                 inputs.push(Input::Steer { strategy, command });
             }
             if let (Some((kind, _)), None) = (&one.fault, engine.fault(strategy)) {
@@ -134,19 +145,24 @@ impl Held {
         let changed = |(place, one): (usize, &One)| {
             let strategy = StrategyId(place as u16);
             let fault = one.fault.as_ref().map(|(kind, _)| *kind);
-            one.latch.0 != engine.latch_of(strategy) || fault != engine.fault(strategy)
+            one.latch.0 != engine.latch_of(strategy)
+                || fault != engine.fault(strategy)
+                || one.flattens != flattens(engine, strategy)
         };
         let same = self.account.0 == engine.latch()
             && self.margin_call == is_called(engine)
+            && self.flattens == flattens_all(engine)
             && !self.untold;
         if same && !self.strategies.iter().enumerate().any(changed) {
             return;
         }
         self.account.0 = engine.latch();
         self.margin_call = is_called(engine);
+        self.flattens = flattens_all(engine);
         self.untold = false;
         let mut next = self.file.latches().clone();
         next.margin_call = self.margin_call;
+        next.flatten = self.flattens;
         next.account = latched(engine.latch(), &self.account.1);
         for (place, one) in self.strategies.iter_mut().enumerate() {
             one.take(engine, StrategyId(place as u16));
@@ -165,6 +181,7 @@ impl One {
             let known = self.fault.take().filter(|(known, _)| *known == kind);
             known.unwrap_or((kind, String::new()))
         });
+        self.flattens = flattens(engine, strategy);
         let latch = engine.latch_of(strategy);
         if latch != self.latch.0 {
             let reason = match latch {
@@ -180,6 +197,7 @@ impl One {
         StrategyLatch {
             latch: latched(self.latch.0, &self.latch.1),
             quarantine: quarantine.map(|(kind, why)| (kind.as_str().to_owned(), why.clone())),
+            flatten: self.flattens,
         }
     }
 }
@@ -187,6 +205,22 @@ impl One {
 /// Whether the venue called for margin, and nobody resumed since.
 fn is_called(engine: &Engine) -> bool {
     engine.doubts().contains(&Doubt::MarginCall)
+}
+
+/// Whether the operator has a strategy's positions closed, and they are not yet.
+fn flattens(engine: &Engine, strategy: StrategyId) -> bool {
+    engine.latch_of(strategy) == Latch::Halted && engine.is_flattening(strategy)
+}
+
+/// The same of all strategies. What one in quarantine, or a stop, has closed is nobody's word.
+fn flattens_all(engine: &Engine) -> bool {
+    let all = (0..).map(StrategyId);
+    let mut all = all.take_while(|strategy| engine.strategy_config(*strategy).is_some());
+    engine.latch() == Latch::Halted
+        && all.any(|strategy| {
+            let own = engine.latch_of(strategy) == Latch::Halted;
+            engine.is_flattening(strategy) && !own && engine.fault(strategy).is_none()
+        })
 }
 
 fn read(latched: &Latched) -> (Latch, String) {
@@ -223,11 +257,16 @@ const fn stricter(file: Latch, engine: Latch) -> Option<Command> {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::Time;
-    use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig};
+    use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
     use windvane_engine::ids::StrategyName;
+    use windvane_engine::instrument::{Filters, Instrument, SymbolStatus};
     use windvane_engine::live::{LiveConfig, OnStart, OnStop};
+    use windvane_engine::protocol::Fill;
     use windvane_engine::risk::RiskLimits;
+    use windvane_engine::{
+        Amount, AssetId, Callback, InstrumentId, Level, MarketEvent, OrderStatus, OrderTerms,
+        OrderType, Price, Qty, Side, Surface, Time, TradeId,
+    };
 
     use super::super::mailbox::{Inbox, mailbox};
     use super::*;
@@ -307,6 +346,113 @@ mod tests {
         end(second, &lost);
         let (third, _inbox) = next(folder.path());
         assert_eq!(third.missing(&self::engine()).len(), 1, "the pause alone");
+    }
+
+    const BTC: InstrumentId = InstrumentId(0);
+
+    /// An engine whose first strategy bought 5.
+    fn holding() -> Engine {
+        let strategy = |name| StrategyConfig {
+            name: StrategyName::new(name).unwrap(),
+            subscriptions: vec![Subscription {
+                instrument: BTC,
+                streams: Streams::default(),
+                bars_ms: Vec::new(),
+            }],
+            limits: RiskLimits::default(),
+            on_fault: OnFault::Cancel,
+        };
+        let mut engine = Engine::new(EngineConfig {
+            assets: vec!["BTC".to_owned(), "USDT".to_owned()],
+            instruments: vec![Instrument {
+                surface: Surface::Futures,
+                symbol: "BTCUSDT".to_owned(),
+                status: SymbolStatus::Trading,
+                base: AssetId(0),
+                quote: AssetId(1),
+                price_scale: 1,
+                qty_scale: 3,
+                price_precision: None,
+                qty_precision: None,
+                filters: Filters::default(),
+                order_types: Vec::new(),
+                times_in_force: Vec::new(),
+                trigger_protect: None,
+                market_take_bound: None,
+                liquidation_fee: None,
+            }],
+            strategies: vec![strategy("a"), strategy("b")],
+            epoch: 7,
+            ..EngineConfig::default()
+        })
+        .unwrap();
+        let level = |price| Level { price, qty: 1000 };
+        engine.handle(
+            Time(1),
+            Input::Market {
+                instrument: BTC,
+                event: MarketEvent::Top {
+                    update_id: 0,
+                    bid: level(999),
+                    ask: level(1001),
+                },
+            },
+        );
+        let mut terms = OrderTerms::new(BTC, Side::Buy, OrderType::Market);
+        terms.qty = Some(Qty(5));
+        let mut callback = Callback::default();
+        callback.begin(&engine, StrategyId(0));
+        let order = callback.submit(&engine, terms).unwrap();
+        let intents = callback.intents();
+        let strategy = StrategyId(0);
+        engine.handle(Time(2), Input::Answer { strategy, intents });
+        let mut update = engine.order(order).unwrap().as_update();
+        update.status = OrderStatus::Filled;
+        update.executed_qty = Qty(5);
+        update.fill = Some(Fill {
+            trade_id: TradeId(1),
+            price: Price(1001),
+            qty: Qty(5),
+            quote_qty: engine.instruments()[0].notional(1001, 5),
+            fee: Amount::ZERO,
+            fee_asset: AssetId(1),
+            maker: false,
+            realized_pnl: None,
+        });
+        engine.handle(Time(3), Input::User(&UserEvent::Order(update)));
+        engine
+    }
+
+    #[test]
+    fn a_flatten_that_the_journal_does_not_hold_is_owed() {
+        let strategy = StrategyId(0);
+        let command = Command::Flatten;
+        for (word, own) in [
+            (Input::Command(command), Latch::None),
+            (Input::Steer { strategy, command }, Latch::Halted),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let ((first, _inbox), mut engine) = (held(folder.path()), holding());
+            engine.handle(Time(4), word);
+            assert!(engine.is_flattening(strategy));
+            end(first, &engine);
+
+            let (second, _inbox) = next(folder.path());
+            let mut lost = holding();
+            for input in second.missing(&lost) {
+                lost.handle(Time(4), input);
+            }
+            assert!(lost.is_flattening(strategy));
+            assert_eq!(lost.latch_of(strategy), own);
+            assert!(second.missing(&lost).is_empty());
+            // Whoever resumes has it no more.
+            let command = Command::Resume;
+            lost.handle(Time(5), Input::Steer { strategy, command });
+            lost.handle(Time(5), Input::Command(command));
+            end(second, &lost);
+            let (third, _inbox) = next(folder.path());
+            assert!(third.missing(&holding()).is_empty());
+        }
     }
 
     #[test]
