@@ -229,7 +229,9 @@ impl<G: Guests> Driver<G> {
                 client_order_id,
                 outcome: Outcome::Refused(Refusal {
                     code: 0,
-                    msg: "not sent: its countdown ran out while it waited for the journal".into(),
+                    msg: "not sent: while it waited for the journal its countdown ran out, its \
+                          time passed, or it was taken back"
+                        .into(),
                 }),
             };
             self.handle(self.engine().now(), Input::Reply(&reply));

@@ -11,12 +11,13 @@ use crate::effect::{Effect, HeartbeatNotice, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time};
 use crate::order::{NewOrder, Surface};
 use crate::order_state::OrderMove;
+use crate::orders::Order;
 use crate::planted;
 use crate::protocol::{Outcome, Request};
 use crate::timer::Timer;
 
-use super::Engine;
 use super::session::Doubt;
+use super::{Engine, Latch};
 
 /// Tries to arm a timer before the orders that wait for it are refused.
 const TRIES_MAX: u32 = 3;
@@ -26,8 +27,10 @@ const RETRY_MS: i64 = 500;
 const WITHHELD_MS: i64 = 1_000;
 /// From a try that failed to the next, while no order waits and none is covered.
 const UNCOVERED_MS: i64 = 5_000;
-/// An order waits for its timer so long at most: limits and prices are those of another moment then.
+/// An order whose timer cannot be armed within that time is refused at once.
 const PATIENCE_MS: i64 = 1_500;
+/// An order that waited for so long does not leave: it was meant for the market of then.
+const STALE_MS: i64 = 3_000;
 
 /// The timer of one symbol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -41,6 +44,8 @@ pub(super) struct Countdown {
     not_before: Option<Time>,
     /// Nothing rested when it was due for renewal, and no order left since.
     idle: bool,
+    /// It was to be let go, and nothing has said that it is: it may run at the venue.
+    unstopped: bool,
     failures: u32,
     /// Orders that wait for the timer, in their order, with the record of their intent.
     held: Vec<(OrderSeq, u64)>,
@@ -49,7 +54,7 @@ pub(super) struct Countdown {
 impl Countdown {
     /// Nothing runs at the venue, as far as is known, and nothing is on its way.
     pub(super) const fn is_off(&self) -> bool {
-        self.until.is_none() && self.asked.is_none()
+        self.until.is_none() && self.asked.is_none() && !self.unstopped
     }
 
     /// What is left of it to the next process: it was letting go, or had just done so.
@@ -82,8 +87,9 @@ impl Engine {
         live.countdowns.get(usize::from(instrument.0))?.until
     }
 
-    /// Whether an order that waited may leave now: it is covered, and was all the while. One whose
-    /// cover ran out meanwhile is taken for lost: it could be told absent while it is on its way.
+    /// Whether an order that waited may leave now: it is covered, and was all the while, and it is
+    /// still wanted. One whose cover ran out meanwhile is taken for lost: it could be told absent
+    /// while it is on its way.
     pub fn may_leave(&self, order: &NewOrder) -> bool {
         let own = order.client_order_id.parse_own();
         let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
@@ -92,10 +98,27 @@ impl Engine {
         if self.live.is_none() || planted!(PlaceBeforeArmed) {
             return true;
         }
+        if self.is_stale(known.seq) || self.is_unwanted(known) {
+            return false;
+        }
         let instrument = order.terms.instrument;
         let futures = self.surface_of(instrument) == Surface::Futures;
         let covered = !futures || self.covered_until(instrument).is_some();
         covered && known.lost.is_none()
+    }
+
+    /// Whether an order waited for too long to leave.
+    fn is_stale(&self, seq: OrderSeq) -> bool {
+        let order = self.orders.live(seq);
+        order.is_some_and(|order| self.now >= order.submitted.plus_ms(STALE_MS))
+    }
+
+    /// Whether an order was taken back, or its strategy may send none any more, before it left.
+    fn is_unwanted(&self, order: &Order) -> bool {
+        let state = &self.strategies[usize::from(order.strategy.0)];
+        let closing = state.flattening.is_some();
+        let halted = self.halted() || state.latch == Latch::Halted || state.fault.is_some();
+        order.cancel_wanted || halted && !closing
     }
 
     /// Sends a new order, or holds it until its symbol is covered.
@@ -205,6 +228,7 @@ impl Engine {
         if countdown_ms == 0 {
             // No order counts on a timer that is about to stop.
             countdown.until = None;
+            countdown.unstopped = true;
         }
         self.emit(Effect::Send {
             record: 0,
@@ -230,11 +254,13 @@ impl Engine {
         match (outcome, length_ms) {
             (Outcome::Done(_), 0) => {
                 countdown.until = None;
+                countdown.unstopped = false;
                 countdown.not_before = (copy_ms > 0).then(|| now.plus_ms(copy_ms));
                 self.refuse_barred(instrument);
             }
             (Outcome::Done(_), _) => {
                 countdown.failures = 0;
+                countdown.unstopped = false;
                 let length_ms = i64::try_from(length_ms).unwrap_or(i64::MAX);
                 countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut countdown.held);
@@ -254,8 +280,8 @@ impl Engine {
                     self.timers.set(due, Timer::Renew { instrument });
                 }
                 for (seq, record) in held {
-                    if blind {
-                        // It was meant by a state that is in doubt now (promise 5).
+                    // It was meant by a state that is in doubt now (promise 5), or by an old one.
+                    if blind || self.is_stale(seq) {
                         self.take_back(seq, OrderMove::Reject);
                     } else {
                         self.send_order(seq, record);
@@ -293,7 +319,11 @@ impl Engine {
         let countdowns = self.live.as_ref().map(|live| &live.countdowns);
         let countdown = countdowns.and_then(|all| all.get(usize::from(instrument.0)));
         let urgent = countdown.is_some_and(|it| !it.held.is_empty() || it.until.is_some());
-        if urgent { RETRY_MS } else { UNCOVERED_MS }
+        if urgent || self.keeps_orders() {
+            RETRY_MS
+        } else {
+            UNCOVERED_MS
+        }
     }
 
     /// The cover of what rests is in doubt until the venue confirms a timer, or nothing rests.
@@ -358,6 +388,7 @@ impl Engine {
             return;
         };
         let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
+        let unstopped = countdown.unstopped;
         let next = now.plus_ms(live.config.renew_ms);
         let may_idle = !countdown.idle && countdown.until.is_some_and(|until| next < until);
         let keeps = self.keeps_orders();
@@ -374,7 +405,8 @@ impl Engine {
             }
             self.timers.set(next, Timer::Renew { instrument });
         } else if !sent || keeps {
-            if armed {
+            // What shall stay must not be cancelled by a timer whose stop was lost.
+            if armed || keeps && unstopped {
                 self.ask_countdown(instrument, 0);
             }
         } else if healthy {

@@ -2,6 +2,7 @@
 
 use windvane_engine::effect::HeartbeatNotice;
 use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::Refusal;
@@ -367,6 +368,41 @@ fn keeping_orders_at_the_stop_stops_the_timers() {
 }
 
 #[test]
+fn a_lost_stop_of_a_timer_is_tried_again_where_orders_are_kept() {
+    let mut live = live_config();
+    live.on_stop = OnStop::Keep;
+    let mut account = ready_with(live);
+    account.rest();
+    account.live(LiveInput::Stop);
+    let refusal = Refusal {
+        code: -1003,
+        msg: String::new(),
+    };
+    for outcome in [Outcome::Unknown, Outcome::Refused(refusal)] {
+        assert_eq!(account.take_countdown(), Some(0));
+        account.countdown_reply(outcome);
+        assert!(!account.engine.has_stopped(), "it may run at the venue");
+        account.pass(999);
+    }
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(account.engine.has_stopped());
+}
+
+#[test]
+fn an_order_whose_timer_was_long_to_confirm_does_not_leave() {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 10));
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.pass(2_900);
+    account.alive();
+    account.pass(200);
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 0);
+    assert_eq!(account.engine.orders().len(), 0);
+}
+
+#[test]
 fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
     use super::world::booting;
     use windvane_engine::truth::{OpenOrder, Subject, Truth};
@@ -453,6 +489,32 @@ fn an_order_that_waited_until_its_timer_ran_out_may_not_leave() {
         account.pass(999);
     }
     assert!(!account.engine.may_leave(&order), "nothing renewed it");
+}
+
+#[test]
+fn an_order_that_waited_until_its_time_was_over_may_not_leave() {
+    let mut account = ready();
+    let order = waiting(&mut account);
+    account.wait(2);
+    assert!(account.engine.may_leave(&order));
+    account.wait(1);
+    assert!(!account.engine.may_leave(&order));
+}
+
+#[test]
+fn an_order_that_nobody_wants_any_more_may_not_leave() {
+    let halt = |account: &mut Account| account.handle(Input::Command(Command::Halt));
+    let cancel = |account: &mut Account| {
+        account.call(MM, |callback, engine| callback.cancel_all(engine, None));
+    };
+    let unwant: [&dyn Fn(&mut Account); 2] = [&halt, &cancel];
+    for unwant in unwant {
+        let mut account = ready();
+        let order = waiting(&mut account);
+        assert!(account.engine.may_leave(&order));
+        unwant(&mut account);
+        assert!(!account.engine.may_leave(&order));
+    }
 }
 
 #[test]
