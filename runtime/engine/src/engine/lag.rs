@@ -140,10 +140,11 @@ impl Engine {
         }
     }
 
-    /// Whether a reading that differs is what the account was within the last moments, or by its
-    /// own words from before the last fill.
+    /// Whether a reading that differs is what the account was within the last moments, by its own
+    /// words from before the last fill, or empty.
     pub(super) fn is_of_the_past(&mut self, surface: Surface, account: &AccountTruth) -> bool {
         let now = self.now;
+        let empty = self.is_emptied(surface, account);
         let Some(line) = self.line_mut(surface) else {
             return false;
         };
@@ -153,10 +154,23 @@ impl Engine {
         let was_so = moments.any(|moment| is_recent(moment.until) && moment.is(account));
         let precedes = |made: Time| account.updated.is_some_and(|updated| updated < made);
         let fill = past.filled;
-        if !was_so && !fill.is_some_and(|(made, booked)| is_recent(booked) && precedes(made)) {
+        if !empty
+            && !was_so
+            && !fill.is_some_and(|(made, booked)| is_recent(booked) && precedes(made))
+        {
             past.since = None;
             return false;
         }
         now <= past.since.get_or_insert(now).plus_ms(PATIENCE_MS)
+    }
+
+    /// Whether a reading knows of no position at all where there are some, and of no cent that
+    /// closing them cost or brought: an empty list wipes nothing (promise 3).
+    fn is_emptied(&self, surface: Surface, account: &AccountTruth) -> bool {
+        let moment = self.moment(surface);
+        let is_flat = account.positions.iter().all(|told| told.qty.0 == 0);
+        let told = account.balances.iter();
+        let mut known = told.map(|told| (told.total, self.balance(surface, told.asset).total));
+        !moment.positions.is_empty() && is_flat && known.all(|(told, known)| told == known)
     }
 }

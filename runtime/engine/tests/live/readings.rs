@@ -199,3 +199,20 @@ fn a_venue_that_refused_to_tell_trades_is_asked_again_when_the_stream_comes_up()
         "somebody else's trade, which it tells now"
     );
 }
+
+#[test]
+fn an_empty_list_wipes_no_position_that_cost_nothing_to_close() {
+    let (mut account, order, before) = filled_after_a_round();
+    account.wait(40);
+    account.confirm_countdowns();
+    let mut empty = account.own_account();
+    assert_ne!(empty.positions, before.positions);
+    empty.positions = vec![position(0)];
+    read(&mut account, order, &empty, 60);
+    assert_eq!(qty(&account), 4);
+    assert_eq!(adjustments(&account), []);
+    // One that was closed moved the balance.
+    empty.balances[0].total -= Amount(1);
+    read(&mut account, order, &empty, 40);
+    assert_eq!(qty(&account), 0);
+}
