@@ -261,6 +261,19 @@ fn a_watchdog_waits_for_the_end_of_a_ban_that_its_dead_run_was_told() {
 }
 
 #[test]
+fn a_watchdog_cancels_where_more_than_the_documents_weight_was_used() {
+    let stage = Stage::new("48", 3);
+    let instance = stage.start(3);
+    // The venue allows 6,000 a minute, the documents' sample 1,200; each of these counts 20.
+    let depth = ["symbol=BTCUSDT".to_owned(), "limit=1000".to_owned()];
+    for _ in 0..70 {
+        stage.venue.answer("v1", "spot.depth", &depth);
+    }
+    instance.kill();
+    stage.until_swept();
+}
+
+#[test]
 fn an_end_in_order_that_keeps_orders_lets_the_watchdog_go() {
     let mut stage = Stage::new("46", 3);
     stage.launch = stage.launch.clone().set("run.on_stop=keep");

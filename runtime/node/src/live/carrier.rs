@@ -303,6 +303,7 @@ pub fn log(note: &Note, place: &str) {
             tracing::debug!(%note, "{place}");
         }
         Note::Elsewhere { .. }
+        | Note::Foreign { .. }
         | Note::Unreadable { .. }
         | Note::Unanswered { .. }
         | Note::Part { .. } => {

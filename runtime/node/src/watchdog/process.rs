@@ -166,8 +166,8 @@ impl Post {
     }
 }
 
-/// Reads the venue's clock and lists the orders of a symbol, as it would have to: until both were
-/// done. Answers why the venue refuses it.
+/// Reads the venue's limits and its clock and lists the orders of a symbol, as it would have to:
+/// until all were done. Answers why the venue refuses it.
 async fn prove(client: Client, plan: Plan, not_before: Instant) -> Result<(), String> {
     sleep_until(not_before).await;
     let client = client.in_lane(Lane::Heartbeat);
@@ -190,6 +190,9 @@ async fn prove(client: Client, plan: Plan, not_before: Instant) -> Result<(), St
 }
 
 async fn try_out(client: &Client, plan: &Plan) -> Result<(), NotDone> {
+    // First, for it states the limits: what the run used of larger ones than those of the documents
+    // would count as if nothing were left for the cancels.
+    client.spot().exchange_info().await.into_result()?;
     client.sync_clock(Surface::Spot, CLOCK_SAMPLES).await?;
     if let Some(symbol) = plan.symbols.first() {
         let question = OpenOrders::new().symbol(symbol.as_str());

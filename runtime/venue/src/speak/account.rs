@@ -50,7 +50,17 @@ pub(super) fn open_orders(
         }
         let symbol = speaker.configured(surface, symbol, "open order", notes);
         if let Some((id, rules)) = symbol {
-            open.push(order::open_order(id, rules, listed)?);
+            match order::open_order(id, rules, listed) {
+                Ok(order) => open.push(order),
+                // An order of others that does not fit here must not hide ours.
+                Err(error) if order.parse_own().is_none() => notes.push(Note::Foreign {
+                    surface,
+                    symbol: listed.symbol.clone(),
+                    order,
+                    error,
+                }),
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(open)

@@ -93,6 +93,20 @@ pub enum Note {
         /// `clientOrderId`.
         order: ClientOrderId,
     },
+    /// An open order of others that does not fit the rules that are known here.
+    #[error(
+        "an order of others cannot be read: {order} on {surface}:{symbol} is left out: {error}"
+    )]
+    Foreign {
+        /// Surface.
+        surface: Surface,
+        /// Symbol.
+        symbol: String,
+        /// `clientOrderId`.
+        order: ClientOrderId,
+        /// Why.
+        error: HearError,
+    },
     /// It is in an asset that no configured instrument has.
     #[error("asset {asset} is not configured: {what} left out")]
     Asset {

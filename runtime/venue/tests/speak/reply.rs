@@ -505,6 +505,31 @@ fn open_orders_come_with_their_terms_and_orders_of_others_too() {
 }
 
 #[test]
+fn an_open_order_of_others_that_does_not_fit_hides_no_other() {
+    let ours = body("futures.open_order");
+    let fine = |id: &str| {
+        let order: serde_json::Value = serde_json::from_str(ours).unwrap();
+        let mut order = order;
+        order["origQty"] = "0.00012345".into();
+        order["clientOrderId"] = id.into();
+        order.to_string()
+    };
+    let subject = Subject::OpenOrders {
+        surface: Surface::Futures,
+    };
+    let list = format!("[{ours},{}]", fine("web_1"));
+    let (outcome, notes) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
+    let Outcome::Done(Truth::OpenOrders(open)) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(open.len(), 1);
+    assert!(matches!(&notes[..], [Note::Foreign { .. }]), "{notes:?}");
+    let list = format!("[{ours},{}]", fine("mm.7.1"));
+    let (outcome, _) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
+    assert_eq!(outcome, Outcome::Unknown, "one of ours is asked for again");
+}
+
+#[test]
 fn account_trades_are_fills_the_oldest_first() {
     let subject = Subject::Trades {
         instrument: FUTURES,
