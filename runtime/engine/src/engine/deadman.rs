@@ -389,6 +389,7 @@ impl Engine {
         };
         let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
         let unstopped = countdown.unstopped;
+        let knows = live.knows_predecessors(Surface::Futures);
         let next = now.plus_ms(live.config.renew_ms);
         let may_idle = !countdown.idle && countdown.until.is_some_and(|until| next < until);
         let keeps = self.keeps_orders();
@@ -399,7 +400,7 @@ impl Engine {
             // What rests counts on the timer still: it is renewed once health is back.
             self.timers
                 .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
-        } else if !sent && !keeps && may_idle && !planted!(LetGoResting) {
+        } else if !sent && !keeps && (may_idle || armed && !knows) && !planted!(LetGoResting) {
             if let Some(live) = &mut self.live {
                 live.countdowns[index].idle = true;
             }

@@ -118,6 +118,9 @@ pub(super) struct Session {
     pub(super) countdowns: Vec<Countdown>,
     pub(super) watchdog: Watchdog,
     pub(super) stopping: bool,
+    /// When this process began, where it does not know what an earlier one sent.
+    begun_blind: Option<Time>,
+    lost: bool,
 }
 
 /// What is known of one surface's connection.
@@ -169,8 +172,19 @@ impl Session {
             countdowns: vec![Countdown::default(); instruments],
             watchdog: Watchdog::default(),
             stopping: false,
+            begun_blind: None,
+            lost: false,
             config,
         }
+    }
+
+    /// Whether nothing of an earlier process can rest unseen: its journal is there, or open orders
+    /// were listed when nothing of it could arrive any more.
+    pub(super) fn knows_predecessors(&self, surface: Surface) -> bool {
+        let listed = self.lines.get(&surface).and_then(|line| line.clean);
+        self.begun_blind.is_none_or(|begun| {
+            listed.is_some_and(|at| at >= begun.plus_ms(self.config.absence_ms))
+        })
     }
 
     pub(super) fn is_syncing(&self) -> bool {
@@ -277,6 +291,7 @@ impl Engine {
         match *input {
             LiveInput::Begin if live.stage == Stage::Booting => {
                 live.stage = Stage::Syncing;
+                live.begun_blind = live.lost.then_some(now);
                 let doubts = live
                     .lines
                     .keys()
@@ -394,6 +409,9 @@ impl Engine {
     /// to say that strategies may begin at nothing. Before any input.
     pub fn doubt_ownership(&mut self) {
         self.set_doubt(Doubt::Ownership, true);
+        if let Some(live) = &mut self.live {
+            live.lost = true;
+        }
     }
 
     fn is_flat(&self) -> bool {

@@ -6,10 +6,10 @@ use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::rules::Rule;
 use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Input, Notice, Outcome, Request, Side, Surface, UserEvent};
+use windvane_engine::{Input, Notice, OrderStatus, Outcome, Request, Side, Surface, UserEvent};
 
 use super::succession::{killed, next_config};
-use super::support::{Account, MM, limit};
+use super::support::{Account, MM, limit, update};
 use super::world::{booting, live_config, no_trades, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
@@ -196,6 +196,27 @@ fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
     );
     account.handle(Input::Command(Command::Resume));
     assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_lost_journal_lets_no_symbol_go_before_what_it_held_can_arrive_no_more() {
+    for (mut account, expected) in [(ready(), 1), (after_a_lost_journal(0), 0)] {
+        let order = account.rest();
+        let id = account.id(MM, order);
+        account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+        let mut stops = 0;
+        for _ in 0..24 {
+            account.pass(999);
+            account.alive();
+            account.clock();
+            account.sync();
+            while let Some(ms) = account.take_countdown() {
+                stops += u32::from(ms == 0);
+                account.countdown_reply(Outcome::Done(ms));
+            }
+        }
+        assert_eq!(stops, expected);
+    }
 }
 
 #[test]
