@@ -54,8 +54,13 @@ impl Engine {
             self.end_round(surface);
             return;
         }
-        if is_past {
+        if is_past && line.clean.is_some() {
             self.end_round(surface);
+            return;
+        }
+        if is_past {
+            // Nothing was compared since the stream came up: this is no evidence that all is well.
+            self.later(surface, READ_AGAIN_LAGGING_MS);
             return;
         }
         let agreed = quiet

@@ -1,6 +1,7 @@
 //! Readings of the account that are behind what the stream told, and trades that are told after
 //! the reading that contained them.
 
+use windvane_engine::engine::RunState;
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{OrderUpdate, Refusal};
 use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
@@ -215,4 +216,17 @@ fn an_empty_list_wipes_no_position_that_cost_nothing_to_close() {
     empty.balances[0].total -= Amount(1);
     read(&mut account, order, &empty, 40);
     assert_eq!(qty(&account), 0);
+}
+
+#[test]
+fn a_reading_of_the_past_makes_no_account_known_that_was_not_compared() {
+    let (mut account, order, before) = filled_after_a_round();
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    read(&mut account, order, &before, 10);
+    assert_eq!(qty(&account), 4);
+    assert_ne!(account.engine.run_state(), RunState::Ready);
+    let now = account.own_account();
+    read(&mut account, order, &now, 10);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
 }

@@ -203,6 +203,8 @@ impl World {
             }
         };
         self.count(Kind::Ban);
+        let until_ns = self.now_ns + seconds * S;
+        self.banned_until_ns = self.banned_until_ns.max(until_ns);
         self.switch(&switch);
     }
 
@@ -332,7 +334,7 @@ impl World {
     /// From here on nothing goes wrong any more, and what did is over.
     pub(super) fn end_faults(&mut self) {
         self.faults_on = false;
-        self.faults_ended_ns = self.now_ns;
+        self.faults_ended_ns = self.now_ns.max(self.banned_until_ns);
         self.see(Seen::FaultsEnded);
         self.venue.control("DELETE", "/faults", "", self.now_ns);
         self.leave_untold();

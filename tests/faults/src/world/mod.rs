@@ -131,6 +131,8 @@ pub struct World {
     intended: BTreeMap<u64, Vec<String>>,
     faults_on: bool,
     faults_ended_ns: i64,
+    /// The last ban that was told ends then; whoever was told heeds it, though the venue forgot it.
+    banned_until_ns: i64,
     /// Since when the operator has everything closed.
     flattened_ns: Option<i64>,
     /// What the account's routes answered last, and whether that was false.
@@ -171,6 +173,7 @@ impl World {
             intended: BTreeMap::new(),
             faults_on: true,
             faults_ended_ns: i64::MAX,
+            banned_until_ns: 0,
             flattened_ns: None,
             told: BTreeMap::new(),
             done: false,
