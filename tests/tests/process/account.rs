@@ -80,3 +80,15 @@ fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
     instance.until_shown(&admin, "/api/status", REST, &state("ready"));
     assert_eq!(instance.terminate().code(), Some(0));
 }
+
+#[test]
+fn a_start_outlasts_answers_that_cannot_be_understood() {
+    let venue = Venue::start(&["--seed", "76"]);
+    let empty = json!({"fault": "empty", "route": "futures.exchange_info", "count": 2});
+    venue.control("/faults", &empty);
+    assert_eq!(venue.hits(), Some(0));
+    let mut instance = support::launch(&venue).start();
+    support::ready(&mut instance);
+    assert_eq!(venue.hits(), None, "both were met");
+    assert_eq!(instance.terminate().code(), Some(0));
+}

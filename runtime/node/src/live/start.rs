@@ -117,7 +117,13 @@ async fn exchange_information(surface: Surface, client: &Client) -> Result<Strin
         };
         let answer = client.call(route, None, &Parameters::new()).await;
         match answer.into_result() {
-            Ok(answer) => return Ok(answer.text),
+            Ok(answer) => match exchange_info::entries(&answer.text) {
+                Ok(_) => return Ok(answer.text),
+                // An empty or a half answer is that of a venue in trouble.
+                Err(error) => {
+                    tracing::warn!(%surface, %error, "the venue cannot be understood; it is asked again");
+                }
+            },
             Err(not_done @ NotDone::Refused(_)) => {
                 return Err(StartError::Refused { surface, not_done });
             }
