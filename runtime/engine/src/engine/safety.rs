@@ -151,7 +151,9 @@ impl Engine {
         }
         for index in 0..self.strategies.len() {
             let state = &self.strategies[index];
-            if state.fault.is_none() && state.latch != Latch::Halted {
+            // What its own fault, or a word about it alone, has closed is closed all the same.
+            let by_fault = state.fault.is_some() && state.config.on_fault == OnFault::Flatten;
+            if !by_fault && state.latch != Latch::Halted {
                 self.end_flattening(StrategyId(index as u16));
             }
         }

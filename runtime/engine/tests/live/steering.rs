@@ -187,6 +187,19 @@ fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
 }
 
 #[test]
+fn whoever_resumes_takes_the_close_of_a_quarantined_strategy_back_too() {
+    let mut account = ready();
+    account.bought(MM);
+    let kind = FaultKind::Trap;
+    account.handle(Input::Fault { strategy: MM, kind });
+    account.seconds(30);
+    account.handle(Input::Command(Command::Flatten));
+    assert!(account.engine.is_flattening(MM));
+    account.handle(Input::Command(Command::Resume));
+    assert!(!account.engine.is_flattening(MM));
+}
+
+#[test]
 fn closing_waits_until_the_timer_can_be_armed() {
     let mut account = ready();
     account.bought(MM);
