@@ -120,6 +120,7 @@ pub(super) struct Session {
     pub(super) stopping: bool,
     /// When this process began, where it does not know what an earlier one sent.
     begun_blind: Option<Time>,
+    /// What an earlier process knew is lost.
     lost: bool,
 }
 

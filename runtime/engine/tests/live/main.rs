@@ -9,6 +9,7 @@ mod account_events;
 mod adoption;
 mod contradiction;
 mod deadman;
+mod gaps;
 mod lifecycle;
 mod readings;
 mod reconciliation;

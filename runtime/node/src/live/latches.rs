@@ -1,6 +1,6 @@
-//! What is latched and why: the operator's words, what they still have closed, quarantines and a margin call, kept in a small file beside the
-//! journal, so that they hold even where the journal is lost. Of file and journal, the stricter
-//! holds. Decides nothing: the engine latches.
+//! What is latched and why: the operator's words, what they still have closed, quarantines and a
+//! margin call, kept in a small file beside the journal, so that they hold even where the journal is
+//! lost. Of file and journal, the stricter holds. Decides nothing: the engine latches.
 
 use std::sync::Arc;
 
