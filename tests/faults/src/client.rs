@@ -5,6 +5,7 @@
 //! connection.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use windvane_client::Api;
 use windvane_client::budget::{Budget, Cost, Lane, Shares, Used, documented};
@@ -20,7 +21,7 @@ use crate::witness::{Answer, RequestId};
 
 const MS: i64 = 1_000_000;
 /// A request without an answer is given up (the client's own default).
-const REQUEST_NS: i64 = 10_000 * MS;
+const REQUEST: Duration = Duration::from_secs(10);
 /// After a question without an answer (the client's own).
 const BREATH_MS: u64 = 1_000;
 
@@ -48,6 +49,8 @@ pub struct Call<P> {
     pub lane: Lane,
     /// It waits so long for the budget, nanoseconds.
     pub patience_ns: i64,
+    /// Its answer is waited for no longer than this; `None`: as long as any other's.
+    pub within: Option<Duration>,
     /// What it is for.
     pub purpose: P,
 }
@@ -194,10 +197,11 @@ impl<P> Client<P> {
             stamp,
         ) {
             Ok(prepared) => {
+                let within = call.within.map_or(REQUEST, |within| within.min(REQUEST));
                 let flying = Flying {
                     route: call.route,
                     cost,
-                    by_ns: now_ns + REQUEST_NS,
+                    by_ns: now_ns + i64::try_from(within.as_nanos()).unwrap_or(i64::MAX / 2),
                     purpose: call.purpose,
                 };
                 self.flying.insert(id, flying);

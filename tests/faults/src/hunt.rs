@@ -30,6 +30,7 @@ const EXPOSURE: &str = "exposure with unknown orders is never over a limit";
 const RATES: &str = "no more orders a minute than allowed";
 const ARMED: &str = "no order without an armed timer";
 const RENEWALS: &str = "renewals while healthy, and only then";
+const OVERDUE: &str = "a countdown is renewed in time while orders rest";
 const BLIND: &str = "no new exposure while blind";
 const OTHERS: &str = "nothing of others is touched";
 const BANS: &str = "a ban is never prolonged";
@@ -70,7 +71,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::KeyExpiryIgnored => &[BLIND, RENEWALS],
         Planted::ForgetToReconcile => &[RENEWALS, CONVERGES],
         Planted::PlaceBeforeArmed | Planted::LapsedStillCovers | Planted::LetGoResting => &[ARMED],
-        Planted::ForgetToRenew | Planted::RenewUnhealthy => &[RENEWALS],
+        Planted::ForgetToRenew => &[OVERDUE, RENEWALS],
+        Planted::RenewUnhealthy => &[RENEWALS],
         Planted::CancelOthers => &[OTHERS],
         // Orders that live are nobody's after a restart.
         Planted::ForgetInFlight => &[EXPOSURE, FILLS_ONCE, ARMED, CONVERGES],

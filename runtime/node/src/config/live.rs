@@ -332,6 +332,14 @@ pub struct Heartbeat {
     pub interval_ms: u64,
 }
 
+impl Heartbeat {
+    /// A renewal without an answer is given up after this, so that the next one leaves in its time:
+    /// an interval, but at least one second.
+    pub fn answer_within(&self) -> Duration {
+        Duration::from_millis(self.interval_ms.max(1_000))
+    }
+}
+
 impl Default for Heartbeat {
     fn default() -> Self {
         Self {

@@ -149,7 +149,7 @@ impl Prepared<'_> {
         let (mailbox, inbox) = mailbox::mailbox();
         let thread = EngineThread::start()?;
         let ways = self.ways(&thread)?;
-        let account = stage::account(paper, ways.clone(), &speaker, &mailbox)?;
+        let account = stage::account(config, paper, ways.clone(), &speaker, &mailbox)?;
         let (journal, engine, states) =
             begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
         clock.pass(engine.now());

@@ -51,6 +51,8 @@ pub struct Carrier {
     /// The last order that was carried, for rehearsals.
     last: Mutex<Option<Request>>,
     elsewhere: Elsewhere,
+    /// A countdown without an answer is given up after this.
+    countdown_within: Duration,
     /// The run is ending.
     hurried: AtomicBool,
 }
@@ -141,8 +143,14 @@ enum Became {
 }
 
 impl Carrier {
-    /// A carrier whose answers go to this mailbox: `own` is the way of the engine's thread.
-    pub fn new(own: Way, beside: Way, speaker: Speaker, mailbox: Mailbox) -> Self {
+    /// A carrier whose answers go to this mailbox: `own` is the way of the engine's thread. An
+    /// answer to a countdown is waited for so long.
+    pub fn new(
+        (own, beside): (Way, Way),
+        speaker: Speaker,
+        mailbox: Mailbox,
+        countdown_within: Duration,
+    ) -> Self {
         Self {
             own,
             beside,
@@ -152,6 +160,7 @@ impl Carrier {
             modes: Modes::default(),
             last: Mutex::default(),
             elsewhere: Elsewhere::default(),
+            countdown_within,
             hurried: AtomicBool::new(false),
         }
     }
@@ -243,6 +252,9 @@ impl Carrier {
         let mut client = client.in_lane(lane).with_patience(patience);
         if self.hurried.load(Ordering::Relaxed) && lane != Lane::Place {
             client = client.with_timeout(HURRIED);
+        }
+        if matches!(request, Request::Countdown { .. }) {
+            client = client.with_timeout(self.countdown_within);
         }
         if let Some(since) = since.filter(|_| lane == Lane::Place) {
             client = client.telling(Departure::new(move || {

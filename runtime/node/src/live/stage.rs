@@ -176,6 +176,7 @@ impl Stage {
 /// The account's side of the engine, whose requests go by these ways: the engine's own, and the one
 /// beside it.
 pub fn account(
+    config: &Config,
     paper: Option<Box<Paper>>,
     ways: Option<(Way, Way)>,
     speaker: &Speaker,
@@ -183,9 +184,10 @@ pub fn account(
 ) -> Result<Account, LiveError> {
     match (paper, ways) {
         (Some(paper), _) => Ok(Account::Paper(paper)),
-        (None, Some((own, beside))) => {
+        (None, Some(ways)) => {
             let (speaker, mailbox) = (speaker.clone(), mailbox.clone());
-            let carrier = Carrier::new(own, beside, speaker, mailbox);
+            let within = config.heartbeat.answer_within();
+            let carrier = Carrier::new(ways, speaker, mailbox, within);
             Ok(Account::Venue(Arc::new(carrier)))
         }
         (None, None) => Err(LiveError::NoAccount),

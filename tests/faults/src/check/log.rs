@@ -119,6 +119,12 @@ impl Log {
         })
     }
 
+    /// The process is stopped.
+    pub fn paused(self) -> Self {
+        let process = self.process;
+        self.with(Seen::Process(ProcessSeen::Paused { process }))
+    }
+
     /// The process was stopped, and goes on.
     pub fn resumed(self) -> Self {
         let process = self.process;

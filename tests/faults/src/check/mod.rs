@@ -19,6 +19,7 @@ mod latches;
 mod ledgers;
 mod orders;
 mod others;
+mod overdue;
 mod rates;
 mod renewals;
 mod state;
@@ -60,6 +61,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(latches::Latches::new(terms)),
         Box::new(armed::Armed::new(terms)),
         Box::new(renewals::Renewals::new(terms)),
+        Box::new(overdue::Overdue::new(terms)),
         Box::new(blind::Blind::default()),
         Box::new(others::Others::default()),
         Box::new(bans::Bans::default()),

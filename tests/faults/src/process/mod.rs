@@ -364,11 +364,14 @@ impl Process {
         patience_ns: i64,
         purpose: Purpose,
     ) {
+        let heartbeat = &self.setup.config.heartbeat;
+        let renews = route.name == "futures.countdown_cancel_all";
         let call = Call {
             route,
             parameters,
             lane,
             patience_ns,
+            within: renews.then(|| heartbeat.answer_within()),
             purpose,
         };
         let id = self.request_id();

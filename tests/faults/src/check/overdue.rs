@@ -1,0 +1,169 @@
+//! The dead man's switch is renewed as long as the runtime is healthy and orders rest, in any
+//! weather: who says that it is ready asks for the next countdown well before the last one ends.
+
+use std::collections::BTreeMap;
+
+use super::Check;
+use super::orders::Orders;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
+
+/// The rule. Whether a request was heard does not matter here: one that is lost is sent again.
+#[derive(Debug)]
+pub struct Overdue {
+    orders: Orders,
+    /// Three quarters of a countdown: a renewal that fails is tried again before the last ends.
+    due_ns: i64,
+    /// One quarter: who became ready, or whose order came, takes a while to renew.
+    settles_ns: i64,
+    /// Since when the process has said that it is ready.
+    ready_since: Option<i64>,
+    /// The process is stopped: the time is not its own.
+    is_stopped: bool,
+    /// When this process last asked for a countdown of an instrument, unless that stopped it.
+    asked: BTreeMap<String, i64>,
+}
+
+impl Overdue {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        let quarter_ms = i64::try_from(terms.countdown_ms / 4).unwrap_or(i64::MAX / 4_000_000);
+        Self {
+            orders: Orders::new(terms),
+            due_ns: 3 * quarter_ms * 1_000_000,
+            settles_ns: quarter_ms * 1_000_000,
+            ready_since: None,
+            is_stopped: false,
+            asked: BTreeMap::new(),
+        }
+    }
+
+    fn in_time(&self, now_ns: i64) -> Result<(), String> {
+        let settled = now_ns - self.settles_ns;
+        if self.is_stopped || self.ready_since.is_none_or(|since| since > settled) {
+            return Ok(());
+        }
+        let rests = |instrument: &str| {
+            self.orders.live().find(|order| {
+                let settled = order.accepted && order.sent_ns <= settled;
+                settled && order.placed.instrument == instrument
+            })
+        };
+        for (instrument, asked_ns) in &self.asked {
+            let since_ns = now_ns - asked_ns;
+            if since_ns <= self.due_ns {
+                continue;
+            }
+            if let Some(order) = rests(instrument) {
+                return Err(format!(
+                    "{} rests and the run is ready, but for {} ms no countdown of {instrument} \
+                     was asked for",
+                    order.placed.id,
+                    since_ns / 1_000_000
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Check for Overdue {
+    fn rule(&self) -> &'static str {
+        "a countdown is renewed in time while orders rest"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.is_stopped = false;
+                self.ready_since = None;
+                self.asked.clear();
+            }
+            Seen::Process(ProcessSeen::Crashed { .. }) => self.ready_since = None,
+            Seen::Process(ProcessSeen::Paused { .. }) => self.is_stopped = true,
+            Seen::Process(ProcessSeen::Resumed { .. }) => {
+                self.is_stopped = false;
+                self.ready_since = self.ready_since.map(|_| entry.at_ns);
+            }
+            Seen::State { to, .. } => {
+                self.ready_since = (to == "ready").then_some(entry.at_ns);
+            }
+            Seen::Sent(request) => {
+                if let Asked::Countdown(instrument, length_ms) = wire::asked(request) {
+                    if length_ms > 0 {
+                        self.asked.insert(instrument, entry.at_ns);
+                    } else {
+                        self.asked.remove(&instrument);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.orders.see(entry);
+        self.in_time(entry.at_ns)
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, terms, verdict};
+
+    fn rule() -> Overdue {
+        Overdue::new(&terms())
+    }
+
+    /// Ready, with an order at rest.
+    fn resting() -> Log {
+        let armed = Log::new().start().stream(true).state("ready").arm(30_000);
+        armed.order("mm.a.1").order_event("mm.a.1", "NEW", "0")
+    }
+
+    #[test]
+    fn what_is_renewed_may_rest() {
+        let sound = resting().later_ms(10_000).arm(30_000).later_ms(22_000);
+        assert_eq!(verdict(rule(), &sound.clone().pong()), Ok(()));
+        assert!(verdict(rule(), &sound.later_ms(1_000).pong()).is_err());
+    }
+
+    #[test]
+    fn a_renewal_that_is_not_heard_was_tried() {
+        let sound = resting().later_ms(20_000).countdown(30_000).unheard();
+        assert_eq!(verdict(rule(), &sound.later_ms(10_000).pong()), Ok(()));
+    }
+
+    #[test]
+    fn where_nothing_rests_nothing_is_due() {
+        let over = resting().order_event("mm.a.1", "CANCELED", "0");
+        assert_eq!(verdict(rule(), &over.later_ms(60_000).pong()), Ok(()));
+    }
+
+    #[test]
+    fn in_doubt_nothing_is_due_and_after_it_soon() {
+        let doubted = resting().state("degraded").later_ms(25_000);
+        assert_eq!(verdict(rule(), &doubted.clone().pong()), Ok(()));
+        let ready = || doubted.clone().state("ready");
+        assert_eq!(verdict(rule(), &ready().later_ms(7_000).pong()), Ok(()));
+        assert!(verdict(rule(), &ready().later_ms(8_000).pong()).is_err());
+    }
+
+    #[test]
+    fn a_stopped_process_renews_soon_after_it_goes_on() {
+        let again = resting().paused().later_ms(60_000).pong().resumed();
+        assert_eq!(
+            verdict(rule(), &again.clone().later_ms(7_000).pong()),
+            Ok(())
+        );
+        assert!(verdict(rule(), &again.later_ms(8_000).pong()).is_err());
+    }
+
+    #[test]
+    fn a_process_that_starts_has_nothing_to_renew_yet() {
+        let again = resting().start().state("ready").later_ms(60_000);
+        assert_eq!(verdict(rule(), &again.pong()), Ok(()));
+    }
+}
