@@ -1,9 +1,10 @@
 //! A process that stands still and a network that is cut: the dead man's switch works, and who
-//! comes back finds out what happened.
+//! comes back finds out what happened. A heartbeat without an answer costs nothing.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use windvane_tests::admin::{Admin, Sample};
 use windvane_tests::instance::Instance;
 use windvane_tests::venue::Venue;
 
@@ -58,6 +59,34 @@ fn a_cut_network_lets_the_dead_man_work_and_heals() {
     venue.control_delete("/faults");
     support::ready(&mut instance);
     support::trading(&mut instance, &venue);
+    support::halt_and_agree(&mut instance, &venue);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+/// Countdowns of all instruments that became this.
+fn heartbeats(admin: &Admin, outcome: &str) -> f64 {
+    let outcome = format!("outcome=\"{outcome}\"");
+    let of_this = |sample: &Sample| {
+        sample.name.starts_with("windvane_heartbeats_total") && sample.name.contains(&outcome)
+    };
+    let samples = admin.metrics().into_iter().filter(of_this);
+    samples.map(|sample| sample.value).sum()
+}
+
+#[test]
+fn a_renewal_without_an_answer_is_followed_by_the_next_in_time() {
+    let venue = Venue::start(&["--seed", "53"]);
+    let mut instance = trading(&venue);
+    let deaf = json!({"fault": "unknown", "how": "half_open", "accepted": false,
+        "route": "futures.countdown*", "count": 1});
+    venue.control("/faults", &deaf);
+    let admin = instance.admin();
+    let failed = |_: &Value| heartbeats(&admin, "failed") > 0.0;
+    instance.until_shown(&admin, "/api/status", support::REST, &failed);
+    let before = heartbeats(&admin, "renewed");
+    let renewed = |_: &Value| heartbeats(&admin, "renewed") > before;
+    instance.until_shown(&admin, "/api/status", support::REST, &renewed);
+    assert!(heartbeats(&admin, "lapsed") < 1.0, "{}", instance.log());
     support::halt_and_agree(&mut instance, &venue);
     assert_eq!(instance.terminate().code(), Some(0));
 }
