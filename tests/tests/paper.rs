@@ -99,6 +99,61 @@ fn a_simulated_account_on_public_data_outlives_kills_to_the_last_digit() {
     assert_eq!(account["positions"], json!([]));
 }
 
+/// Everything in a folder, again.
+fn copied(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (path, to) = {
+            let entry = entry.unwrap();
+            (entry.path(), to.join(entry.file_name()))
+        };
+        if path.is_dir() {
+            copied(&path, &to);
+        } else {
+            std::fs::copy(&path, &to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_only_the_latch_file_knows_plays_again() {
+    let venue = Venue::start(&["--seed", "23"]);
+    let data = venue.folder().join("paper");
+    let launch = |data: &Path| {
+        // A position comes sooner so.
+        let quick = ["strategy.1.params.fast=5", "strategy.1.params.slow=20"];
+        let launch = Launch::paper(&venue, data).modules(&["market_maker", "ema_cross"]);
+        launch.set(quick[0]).set(quick[1]).start()
+    };
+    let mut instance = launch(&data);
+    instance.ready();
+    instance.until("positions", &is_not_empty);
+    instance.until("orders", &is_not_empty);
+    instance.kill();
+    for word in ["halt", "flatten"] {
+        // Killed right after the word: its latch was durable, what the journal has of it was not.
+        let [said, lost] = ["said", "lost"].map(|name| data.with_extension([word, name].join("-")));
+        copied(&data, &said);
+        copied(&data, &lost);
+        let mut instance = launch(&said);
+        instance.until("status", &|status| status["epoch"] != json!(0));
+        instance.answer(word);
+        instance.kill();
+        std::fs::copy(said.join("latch"), lost.join("latch")).unwrap();
+
+        let mut instance = launch(&lost);
+        instance.until("status", &|status| {
+            status["state"] == "halted" && status["doubts"] == json!([])
+        });
+        instance.until("orders", &|orders| *orders == json!([]));
+        if word == "flatten" {
+            instance.until("positions", &|positions| *positions == json!([]));
+        }
+        assert_eq!(instance.terminate().code(), Some(0));
+        assert_eq!(verified(&lost)["equal"], true, "{word}");
+    }
+}
+
 #[test]
 fn what_is_not_heard_fills_nothing() {
     let venue = Venue::start(&["--seed", "22"]);

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use windvane_driver::Driver;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface};
+use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface, Time};
 use windvane_journal::{Directory, Journal, Options, Ready};
 use windvane_venue::Assets;
 use windvane_venue::speak::{FuturesAccount, MarketReader};
@@ -161,7 +161,7 @@ impl Prepared<'_> {
         let names = modules.iter().map(|(name, _)| name.clone());
         let latches = Held::read(&self.directory, mailbox.clone(), names)?;
         let mut run = Begun {
-            clock,
+            now: clock.now(),
             driver: &mut driver,
             account,
         };
@@ -274,9 +274,10 @@ impl Prepared<'_> {
     }
 }
 
-/// The first moment of a run: everything in it happens at one time.
+/// The first moment of a run: everything in it happens at one time, for what the engine wants sent
+/// leaves at its end. A simulated account would meet it later than its record says.
 struct Begun<'a> {
-    clock: Clock,
+    now: Time,
     driver: &'a mut Driver<LiveGuests>,
     account: Account,
 }
@@ -288,7 +289,7 @@ impl Begun<'_> {
             // become durable never was, so that it need not wait.
             self.driver.durable(u64::MAX);
         }
-        let started = self.driver.start(self.clock.now(), states);
+        let started = self.driver.start(self.now, states);
         started.map_err(|(strategy, reason)| LiveError::Refused {
             strategy: modules[usize::from(strategy.0)].0.clone(),
             reason,
@@ -300,13 +301,13 @@ impl Begun<'_> {
     fn latch(&mut self, latches: &Held, have_begun: bool) {
         for input in latches.missing(self.driver.engine()) {
             if have_begun || matches!(input, Input::Fault { .. }) {
-                self.driver.handle(self.clock.now(), input);
+                self.driver.handle(self.now, input);
             }
         }
     }
 
     fn trust(&mut self, surfaces: &[Surface], streamed: bool) {
-        let now = self.clock.now();
+        let now = self.now;
         self.driver.handle(now, Input::Live(&LiveInput::Begin));
         let Account::Paper(paper) = &mut self.account else {
             return;
