@@ -26,10 +26,11 @@ use super::outside::{Outside, Showing};
 use super::pulse::{self, Module, Pulse};
 use super::recover::{self, Left};
 use super::reload::Reread;
+use super::remains::Remains;
 use super::stage::{self, Stage};
 use super::thread::EngineThread;
 use super::unsettled::Unsettled;
-use super::{LiveError, Market, Running, start};
+use super::{LiveError, Market, Running, start, tell};
 use crate::assembly;
 use crate::config::{Config, InstrumentName, Mode};
 use crate::strategies::{self, Guest, Made};
@@ -150,8 +151,10 @@ impl Prepared<'_> {
         let thread = EngineThread::start()?;
         let ways = self.ways(&thread)?;
         let account = stage::account(config, paper, ways.clone(), &speaker, &mailbox)?;
+        let remains = left.remains(config);
         let (journal, engine, states) =
             begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
+        left_to_nobody(config.run.mode, &remains);
         clock.pass(engine.now());
         let results = self.stage.results(config, clock.now())?;
         let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
@@ -323,6 +326,17 @@ impl Begun<'_> {
         }
         paper.connect(now, surfaces);
     }
+}
+
+/// Tells of positions that this start left to nobody.
+fn left_to_nobody(mode: Mode, remains: &[Remains]) {
+    let what_to_do = match mode {
+        Mode::Live => "close it by hand at the venue: putting it back does not give it back",
+        Mode::Paper => "on paper nobody can close it: begin anew with another run.data_dir",
+    };
+    let what =
+        "a position is nobody's from now on: its strategy or instrument is configured no more";
+    tell::remains(remains, what, what_to_do);
 }
 
 /// What each strategy saved.

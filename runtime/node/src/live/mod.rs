@@ -26,6 +26,7 @@ mod playing;
 mod pulse;
 pub mod recover;
 mod reload;
+mod remains;
 pub mod replay;
 mod reread;
 pub mod rerun;

@@ -11,8 +11,9 @@ use windvane_journal::Recovered;
 
 use super::head::Head;
 use super::paper::Paper;
+use super::remains::{self, Remains};
 use super::replay::{Difference, Replay};
-use crate::config::Mode;
+use crate::config::{Config, Mode};
 
 /// Why no engine can go on.
 #[derive(Debug, thiserror::Error)]
@@ -148,6 +149,12 @@ impl Left {
         } else {
             Err(RecoverError::Mode { left, mode })
         }
+    }
+
+    /// What a start with this configuration leaves to nobody, as far as it is known whose it was.
+    pub fn remains(&self, config: &Config) -> Vec<Remains> {
+        let engine = self.engine.as_ref();
+        engine.map_or_else(Vec::new, |engine| remains::left_out(engine, config))
     }
 
     /// The engine of this start; nothing was recorded by it yet. One that begins anew although

@@ -15,8 +15,8 @@ use windvane_engine::{Input, StrategyId};
 use super::head::SavedStrategy;
 use super::mailbox::Happened;
 use super::pulse::{Pulse, State};
-use super::start;
 use super::steering::joined;
+use super::{remains, start, tell};
 use crate::assembly;
 use crate::config::{Config, Strategy, fixed_difference};
 use crate::results::hex;
@@ -31,7 +31,23 @@ pub struct Reload {
     /// Who asked.
     pub steer: Steer,
     /// What was read, or why nothing was.
-    pub fresh: Result<Fresh, Refused>,
+    pub fresh: Result<Fresh, NotTaken>,
+}
+
+/// Why nothing was read, or not taken.
+pub struct NotTaken {
+    refused: Refused,
+    /// What was read, where it is of another run.
+    config: Option<Box<Config>>,
+}
+
+impl From<Refused> for NotTaken {
+    fn from(refused: Refused) -> Self {
+        Self {
+            refused,
+            config: None,
+        }
+    }
 }
 
 /// A configuration with its modules, none of which has begun.
@@ -47,17 +63,21 @@ impl std::fmt::Debug for Reload {
 }
 
 /// Reads, builds and compiles; may take minutes.
-pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh, Refused> {
+pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh, NotTaken> {
     let config = reread(meant).map_err(|error| Refused {
         error,
         what_to_do: "correct the configuration and reload again; nothing was changed".to_owned(),
     })?;
     if let Some(key) = fixed_difference(old, &config) {
-        return Err(Refused {
+        let refused = Refused {
             error: format!("{key} cannot change while running"),
             what_to_do: "set it back and reload, or stop the instance and start it again; \
                          nothing was changed"
                 .to_owned(),
+        };
+        return Err(NotTaken {
+            refused,
+            config: Some(Box::new(config)),
         });
     }
     let guests = strategies::load(&config, &mut |step| tracing::info!(step, "building"));
@@ -111,12 +131,36 @@ impl Pulse {
             tracing::warn!("a reload came too late for whoever asked: nothing was changed");
             return;
         }
-        let answer = fresh.and_then(|fresh| self.reload(fresh, state));
+        let answer = match fresh {
+            Ok(fresh) => self.reload(fresh, state),
+            Err(not_taken) => Err(self.refusal(not_taken)),
+        };
         match &answer {
             Ok(applied) => tracing::warn!(changes = ?applied.changes, "reloaded"),
             Err(refused) => tracing::error!(error = refused.error, "the reload is refused"),
         }
         drop(steer.answer.send(answer));
+    }
+
+    /// Who is told to start again instead has to know what that leaves to nobody.
+    fn refusal(&self, not_taken: NotTaken) -> Refused {
+        let NotTaken { refused, config } = not_taken;
+        let engine = self.driver.engine();
+        let remains = config.map_or_else(Vec::new, |config| remains::left_out(engine, &config));
+        let what = "a start with the configuration that was read would leave a position to nobody";
+        let what_to_do = "put it back in the configuration, or flatten the strategy first";
+        tell::remains(&remains, what, what_to_do);
+        let words = remains.iter().map(|one| {
+            let strategy = &one.strategy;
+            format!(
+                "{one}, which a start with this configuration leaves to nobody: \
+                 `windvane flatten --strategy {strategy}` first"
+            )
+        });
+        Refused {
+            what_to_do: joined([refused.what_to_do].into_iter().chain(words)),
+            ..refused
+        }
     }
 
     fn reload(&mut self, fresh: Fresh, state: &mut State) -> Result<Applied, Refused> {

@@ -12,6 +12,8 @@ use windvane_engine::{
     ClientOrderId, Engine, Instrument, InstrumentId, Notice, Request, StrategyId,
 };
 
+use super::remains::Remains;
+
 /// The request, if it is about orders of ours.
 pub fn of_orders(request: &Request) -> Option<&Request> {
     let is_it = matches!(
@@ -197,6 +199,20 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::info!(%surface, id, "an order or a fill of others on the account");
             table::EXTERNAL.of([surface.as_str()]).increment(1);
         }
+    }
+}
+
+/// Tells of positions that are left to people, each with what to do next.
+pub fn remains(remains: &[Remains], what: &str, what_to_do: &str) {
+    for one in remains {
+        tracing::warn!(
+            strategy = one.strategy,
+            instrument = one.instrument,
+            side = one.side.as_str(),
+            qty = one.qty,
+            what_to_do,
+            "{what}"
+        );
     }
 }
 

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use windvane_driver::Driver;
 use windvane_engine::{Engine, Notice, Surface};
-use windvane_journal::{Directory, Latch, LockError};
+use windvane_journal::{Directory, Latch, LockError, StoredSegment};
 
 use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
 use super::super::head::Head;
+use super::super::recover::{self, Remembered};
 use super::super::start;
 use super::Report;
 use super::venue::Market;
@@ -156,6 +157,7 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         ),
     }
     journal(path, report);
+    remains(config, report);
 }
 
 /// The address and the token of the admin server; a token that is missing is made by the run.
@@ -205,6 +207,32 @@ fn journal(data_dir: &Path, report: &mut Report) {
             "journal",
             format!("whole, {} segments", found.segments.len()),
         ),
+    }
+}
+
+/// Positions that a start with this configuration would leave to nobody.
+fn remains(config: &Config, report: &mut Report) {
+    let Some(stored) = last_segment(&config.run.data_dir) else {
+        return;
+    };
+    let left = recover::left_of(Remembered {
+        is_authority: true,
+        base: stored.base(),
+        next: stored.end(),
+        head: stored.head,
+        blocks: stored.blocks,
+    });
+    for one in left.remains(config) {
+        let found = format!(
+            "{one}: strategy or instrument is configured no more, and a start leaves the position \
+             to nobody"
+        );
+        let mend = format!(
+            "put it back in the configuration, and `windvane flatten --strategy {}` before it is \
+             taken out; or close it by hand",
+            one.strategy
+        );
+        report.warn("positions", found, &mend);
     }
 }
 
@@ -298,7 +326,11 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
 
 /// The newest head of the journal that can be read.
 fn last_head(data_dir: &Path) -> Option<Head> {
+    Head::from_bytes(&last_segment(data_dir)?.head)
+}
+
+/// The newest segment, as far as it verifies.
+fn last_segment(data_dir: &Path) -> Option<StoredSegment> {
     let numbers = windvane_journal::segments(data_dir).ok()?;
-    let stored = windvane_journal::segment(data_dir, *numbers.last()?).ok()?;
-    Head::from_bytes(&stored.head)
+    windvane_journal::segment(data_dir, *numbers.last()?).ok()
 }

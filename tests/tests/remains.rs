@@ -1,0 +1,127 @@
+//! A strategy that holds a position is taken out of the configuration: whoever does it is told
+//! before, by `reload` and `check`, and by the run that leaves the position to nobody.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use windvane_tests::binary;
+use windvane_tests::instance::Instance;
+use windvane_tests::launch::Launch;
+use windvane_tests::modules;
+use windvane_tests::venue::Venue;
+
+/// `configs/live-sim.toml` with modules that are built already, and a follower in a hurry.
+fn configuration() -> String {
+    let mut text = include_str!("../../configs/live-sim.toml").to_owned();
+    for strategy in ["market_maker", "ema_cross"] {
+        let folder = format!("strategies/{strategy}");
+        text = text.replace(&folder, &modules::built(strategy).display().to_string());
+    }
+    text.replace("fast = 100", "fast = 5")
+        .replace("slow = 400", "slow = 20")
+}
+
+/// The same without the follower.
+fn without_ema(text: &str) -> String {
+    let at = text.find("[[strategy]]\nid = \"ema\"").unwrap();
+    text[..at].to_owned()
+}
+
+/// What a strategy holds of the one instrument; `None` where it is flat.
+fn held(instance: &Instance, strategy: &Value) -> Option<String> {
+    let positions = instance.answer("positions");
+    let mut rows = positions.as_array().unwrap().iter();
+    let row = rows.find(|row| row["strategy"] == *strategy)?;
+    Some(row["qty"].as_str().unwrap().to_owned())
+}
+
+/// Trades until the follower holds something, and then no more.
+fn until_held(instance: &mut Instance) -> String {
+    loop {
+        instance.until("positions", &|rows| {
+            let mut rows = rows.as_array().unwrap().iter();
+            rows.any(|row| row["strategy"] == "ema")
+        });
+        instance.answer("pause");
+        instance.until("orders", &|orders| *orders == json!([]));
+        if let Some(qty) = held(instance, &json!("ema")) {
+            return qty;
+        }
+        instance.answer("resume");
+    }
+}
+
+/// What `windvane check` has to say of positions, with what to mend.
+fn checked(venue: &Venue, data: &Path, config: &Path) -> Vec<Value> {
+    let output = Command::new(binary::path())
+        .current_dir(binary::root())
+        .args(["check", "--json", "--config"])
+        .arg(config)
+        .arg("--venue")
+        .arg(venue.file())
+        .arg("--set")
+        .arg(format!("run.data_dir={}", data.display()))
+        .output()
+        .unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lines = said["lines"].as_array().unwrap().iter();
+    lines
+        .filter(|line| line["area"] == "positions")
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
+    let venue = Venue::start(&["--seed", "61"]);
+    let (data, file) = (venue.folder().join("data"), venue.folder().join("own.toml"));
+    let text = configuration();
+    std::fs::write(&file, &text).unwrap();
+    let launch = Launch::new(&venue, &data).config(&file);
+    let mut instance = launch.start();
+    instance.ready();
+    let qty = until_held(&mut instance);
+    let words = format!("ema holds {qty} futures:BTCUSDT");
+    std::fs::write(&file, without_ema(&text)).unwrap();
+
+    let refused = instance.say(&["reload"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains(&words), "{said}");
+    assert!(said.contains("windvane flatten --strategy ema"), "{said}");
+    let log = instance.log();
+    assert!(log.contains("would leave a position to nobody"), "{log}");
+    assert_eq!(instance.terminate().code(), Some(0));
+
+    let lines = checked(&venue, &data, &file);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["verdict"], "warn");
+    let found = lines[0]["found"].as_str().unwrap();
+    assert!(found.starts_with(&words), "{found}");
+    let mend = lines[0]["mend"].as_str().unwrap();
+    assert!(mend.contains("put it back"), "{mend}");
+    let other = venue.folder().join("other.toml");
+    std::fs::write(&other, &text).unwrap();
+    assert_eq!(checked(&venue, &data, &other), Vec::<Value>::new());
+    // An instrument that nobody names any more is as bad.
+    std::fs::write(&other, text.replace("futures:BTCUSDT", "futures:ETHUSDT")).unwrap();
+    let lines = checked(&venue, &data, &other);
+    let named = |line: &Value| line["found"].as_str().unwrap().starts_with(&words);
+    assert!(lines.iter().any(named), "{lines:?}");
+
+    let mut instance = launch.start();
+    instance.until("status", &|status| status["state"] == "paused");
+    let log = instance.log();
+    let told = "nobody's from now on: its strategy or instrument is configured no more";
+    let line = log.lines().find(|line| line.contains(told));
+    let line = line.unwrap_or_else(|| panic!("{log}"));
+    for word in ["WARN", "ema", "futures:BTCUSDT", &qty, "close it by hand"] {
+        assert!(line.contains(word), "{word}: {line}");
+    }
+    assert_eq!(held(&instance, &json!("ema")), None);
+    assert_ne!(held(&instance, &Value::Null), None, "it is the account's");
+    assert_eq!(instance.terminate().code(), Some(0));
+}
