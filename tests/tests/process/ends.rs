@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
@@ -68,6 +69,60 @@ fn on_stop_flatten_leaves_nothing() {
     let account = ended("43", "flatten");
     assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
     assert_eq!(positions(&account), 0, "{}", account["positions"]);
+}
+
+#[test]
+fn what_on_stop_flatten_could_not_close_is_named() {
+    let venue = Venue::start(&["--seed", "47"]);
+    let launch = support::launch(&venue)
+        .set("run.on_stop=flatten")
+        .set("strategy.1.params.fast=5")
+        .set("strategy.1.params.slow=20");
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    let held = until_held(&mut instance);
+    let refused =
+        json!({"fault": "refuse", "code": -2010, "msg": "no", "route": "futures.new_order"});
+    venue.control("/faults", &refused);
+    instance.signal("TERM");
+    let log = launch.data().with_extension("log");
+    let status = instance.end_within(DEADLINE);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(status.code(), Some(1), "{log}");
+    let said = log.lines().last().unwrap();
+    assert!(said.contains("did not close everything"), "{said}");
+    let named = log.matches("did not close a position").count();
+    assert_eq!(named, held.len(), "{held:?}\n{log}");
+    for one in held {
+        assert!(said.contains(&one), "{one}: {said}");
+    }
+}
+
+/// Trades until strategies hold something, and then no more; what it is, in words.
+fn until_held(instance: &mut Instance) -> Vec<String> {
+    let admin = instance.admin();
+    let is_held = |rows: &Value| rows.as_array().is_some_and(|rows| !rows.is_empty());
+    loop {
+        instance.until_shown(&admin, "/api/positions", support::PATIENCE, &is_held);
+        admin.command("/api/pause");
+        instance.until_shown(&admin, "/api/orders", support::REST, &|orders| {
+            *orders == json!([])
+        });
+        let shown = admin.show("/api/positions").unwrap();
+        let own = shown.as_array().unwrap().iter();
+        let own = own.filter(|row| !row["strategy"].is_null());
+        let words: Vec<_> = own
+            .map(|row| {
+                let word = |field: &str| row[field].as_str().unwrap();
+                let [strategy, qty, name] = ["strategy", "qty", "instrument"].map(word);
+                format!("{strategy} holds {qty} {name}")
+            })
+            .collect();
+        if !words.is_empty() {
+            return words;
+        }
+        admin.command("/api/resume");
+    }
 }
 
 #[test]

@@ -167,6 +167,15 @@ pub enum LiveError {
     /// It did not end in order.
     #[error("stopped in a hurry: orders are left to the dead man's switch")]
     Hurried,
+    /// `on_stop = "flatten"` did not close everything.
+    #[error(
+        "on_stop = \"flatten\" did not close everything, and leaves what rests to the dead man's \
+         switch: {left}; close it by hand at the venue, or start again and use `windvane flatten`"
+    )]
+    NotFlat {
+        /// What is left, in words.
+        left: String,
+    },
 }
 
 impl From<StartError> for LiveError {
@@ -323,6 +332,12 @@ impl Running {
 
     async fn ended(&mut self) -> Result<Option<Summary>, LiveError> {
         let finish = (&mut self.ended).await.map_err(|_| LiveError::Broken)?;
+        if !finish.remains.is_empty() {
+            let left: Vec<_> = finish.remains.iter().map(ToString::to_string).collect();
+            return Err(LiveError::NotFlat {
+                left: left.join(", "),
+            });
+        }
         match finish.ended {
             Ended::Stopped => Ok(finish.results.transpose()?.flatten()),
             Ended::Hurried => Err(LiveError::Hurried),

@@ -10,7 +10,7 @@ use windvane_admin::view::JournalLag;
 use windvane_driver::{Action, Driver};
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Block;
-use windvane_engine::{Input, InstrumentId, Notice, Request, Surface, Time, UserEvent};
+use windvane_engine::{Input, InstrumentId, Notice, Request, StrategyId, Surface, Time, UserEvent};
 use windvane_journal::{AppendError, Event as JournalEvent, Journal, RollError};
 use windvane_venue::market_stream;
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
@@ -24,9 +24,11 @@ use super::head::{Head, SavedStrategy};
 use super::mailbox::{Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
+use super::remains::{self, Remains};
 use super::results::Results;
 use super::steering::CarriedOut;
 use super::tell;
+use crate::config::Leave;
 use crate::results::{ResultError, Summary};
 use crate::strategies::Made;
 
@@ -78,6 +80,8 @@ pub struct Pulse {
 pub struct Finish {
     /// Why.
     pub ended: Ended,
+    /// What `on_stop = "flatten"` did not close.
+    pub remains: Vec<Remains>,
     /// What a run on recordings came to.
     pub results: Option<Result<Option<Summary>, ResultError>>,
 }
@@ -97,6 +101,8 @@ pub(super) struct State {
     fetching: BTreeSet<InstrumentId>,
     sealed: Instant,
     stopping: Option<Instant>,
+    /// Positions that no order can close count as flat at the stop.
+    dust: BTreeSet<(StrategyId, InstrumentId)>,
     /// Blocks that the journal had no room for.
     behind: VecDeque<Block>,
     /// Blocks that are not durable yet.
@@ -135,6 +141,7 @@ impl State {
             fetching: BTreeSet::new(),
             sealed: now,
             stopping: None,
+            dust: BTreeSet::new(),
             behind: VecDeque::new(),
             appended: VecDeque::new(),
             durable: 0,
@@ -196,6 +203,10 @@ impl Pulse {
         self.driver.seal();
         self.act(&mut state);
         self.let_leave(&mut state).await;
+        let remains = self.remains(&state);
+        let what = "on_stop = \"flatten\" did not close a position";
+        let what_to_do = "close it by hand at the venue, or start again and flatten";
+        tell::remains(&remains, what, what_to_do);
         if ended == Ended::Stopped {
             self.outside.let_watchdog_go();
             self.save_last(&mut state);
@@ -210,7 +221,11 @@ impl Pulse {
             Err(error) => tracing::error!(%error, "the journal was not ended in order"),
         }
         let results = self.results.map(|results| results.finish(self.driver));
-        Finish { ended, results }
+        Finish {
+            ended,
+            remains,
+            results,
+        }
     }
 
     /// What may leave, leaves now; only then is the journal woken, whose thread would take this
@@ -482,6 +497,15 @@ impl Pulse {
                         let trouble = self.driver.guests().trouble(strategy).unwrap_or_default();
                         self.outside.quarantined(strategy, kind, trouble);
                     }
+                    if let Notice::Dust {
+                        strategy,
+                        instrument,
+                        ..
+                    } = *notice
+                        && state.is_stopping()
+                    {
+                        state.dust.insert((strategy, instrument));
+                    }
                     self.outside.notice(self.driver.engine(), &notice);
                 }
             }
@@ -612,6 +636,16 @@ impl Pulse {
         state.stopping = Some(Instant::now());
         self.account.hurry();
         self.handle(Input::Live(&LiveInput::Stop), state);
+    }
+
+    /// What strategies hold at the end although `on_stop` would have it closed.
+    fn remains(&self, state: &State) -> Vec<Remains> {
+        if !state.is_stopping() || self.outside.config.run.on_stop != Leave::Flatten {
+            return Vec::new();
+        }
+        remains::held(self.driver.engine(), |strategy, instrument| {
+            !state.dust.contains(&(strategy, instrument))
+        })
     }
 
     /// Whether the run ends now.
