@@ -18,8 +18,18 @@ use crate::watch::{MarkKeeper, Watch, lock};
 
 /// Blocks in one sync at most.
 const GROUP_BLOCKS: usize = 512;
-/// After so long without a message, the segment may do what would make one wait.
+/// After so long without a message sled is given what is durable: whoever waited for that is on its
+/// way, and does not want this processor any more.
+const PAUSE: Duration = Duration::from_millis(2);
+/// After so long without one, the segment may do what would make one wait.
 const QUIET: Duration = Duration::from_millis(20);
+
+/// Something to do in a quiet moment: how quiet, whether it is due, and the work.
+type Duty = (
+    Duration,
+    fn(&Segment) -> bool,
+    fn(&mut Segment) -> Result<(), Failure>,
+);
 
 /// Called in the place of the sync of a group, before it: where tests let a disk fail or hang.
 pub type SyncHook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
@@ -154,12 +164,19 @@ impl Owner {
         }
     }
 
-    /// The next message. A quiet moment before it is used to make room in the tail.
+    /// The next message. Quiet moments before it are used for what must be done some time: to give
+    /// sled what the tail has, and to make room in the tail.
     fn next(&mut self, inbox: &Receiver<Message>) -> Option<Message> {
-        if self.segment.as_ref().is_some_and(Segment::wants_sync) {
-            match inbox.recv_timeout(QUIET) {
-                Err(RecvTimeoutError::Timeout) => drop(self.write(Instant::now(), Segment::sync)),
-                received => return received.ok(),
+        let duties: [Duty; 2] = [
+            (PAUSE, Segment::wants_store, Segment::store),
+            (QUIET, Segment::wants_sync, Segment::sync),
+        ];
+        for (quiet, is_wanted, work) in duties {
+            if self.segment.as_ref().is_some_and(is_wanted) {
+                match inbox.recv_timeout(quiet) {
+                    Err(RecvTimeoutError::Timeout) => drop(self.write(Instant::now(), work)),
+                    received => return received.ok(),
+                }
             }
         }
         inbox.recv().ok()
@@ -175,7 +192,6 @@ impl Owner {
             blocks: group.len(),
             took,
         });
-        self.write(Instant::now(), Segment::store);
     }
 
     /// Writes to the segment for something that waits since `since`, and answers how long it took.

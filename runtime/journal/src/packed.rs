@@ -33,7 +33,7 @@ pub enum UnpackError {
     Chain(#[from] ChainError),
 }
 
-/// Packs blocks.
+/// Compresses blocks and heads.
 pub struct Packer(Compressor<'static>);
 
 impl Packer {
@@ -41,24 +41,20 @@ impl Packer {
         Compressor::new(LEVEL).map(Self)
     }
 
-    /// Compresses bytes; without gain they stay as they are. Answers the form.
-    fn squeeze(&mut self, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        if bytes.len() < PLAIN_BYTES {
-            return Ok(None);
+    /// Compresses a block that was packed [`plain`]; without gain it stays as it is.
+    pub fn squeeze(&mut self, plain: &[u8]) -> io::Result<Vec<u8>> {
+        let (header, records) = plain.split_at(HEADER_BYTES.min(plain.len()));
+        if records.len() < PLAIN_BYTES {
+            return Ok(plain.to_vec());
         }
-        let squeezed = self.0.compress(bytes)?;
-        Ok((squeezed.len() < bytes.len()).then_some(squeezed))
-    }
-
-    pub fn pack(&mut self, block: &Block) -> io::Result<Vec<u8>> {
-        let squeezed = self.squeeze(&block.bytes)?;
-        let records = squeezed.as_deref().unwrap_or(&block.bytes);
-        let mut packed = Vec::with_capacity(HEADER_BYTES + records.len());
-        packed.push(u8::from(squeezed.is_some()));
-        packed.extend_from_slice(&(block.bytes.len() as u32).to_le_bytes());
-        packed.extend_from_slice(&block.last_record.to_le_bytes());
-        packed.extend_from_slice(&block.hash);
-        packed.extend_from_slice(records);
+        let squeezed = self.0.compress(records)?;
+        if squeezed.len() >= records.len() {
+            return Ok(plain.to_vec());
+        }
+        let mut packed = Vec::with_capacity(HEADER_BYTES + squeezed.len());
+        packed.push(1);
+        packed.extend_from_slice(&header[1..]);
+        packed.extend_from_slice(&squeezed);
         Ok(packed)
     }
 
@@ -66,6 +62,17 @@ impl Packer {
     pub fn pack_head(&mut self, head: &[u8]) -> io::Result<Vec<u8>> {
         self.0.compress(head)
     }
+}
+
+/// Packs a block without compressing it: that takes longer than all else on the way to the disk.
+pub fn plain(block: &Block) -> Vec<u8> {
+    let mut packed = Vec::with_capacity(HEADER_BYTES + block.bytes.len());
+    packed.push(0);
+    packed.extend_from_slice(&(block.bytes.len() as u32).to_le_bytes());
+    packed.extend_from_slice(&block.last_record.to_le_bytes());
+    packed.extend_from_slice(&block.hash);
+    packed.extend_from_slice(&block.bytes);
+    packed
 }
 
 /// Unpacks what [`Packer::pack_head`] made.

@@ -17,7 +17,7 @@ use windvane_engine::record::{Block, Chain};
 
 use crate::failure::Failure;
 use crate::owner::SyncHook;
-use crate::packed::Packer;
+use crate::packed::{self, Packer};
 use crate::private;
 use crate::small_file::sync_folder;
 use crate::tail::Tail;
@@ -173,13 +173,12 @@ impl Segment {
 
     /// Appends blocks; they are durable on return, all of them.
     pub fn append(&mut self, group: &[Block]) -> Result<Chain, Failure> {
-        self.store()?;
         let mut chain = self.chain;
         for block in group {
             chain = chain
                 .follow(block)
                 .map_err(|error| Failure::Storage(error.to_string()))?;
-            self.tail.push(block.number, &self.packer.pack(block)?);
+            self.tail.push(block.number, &packed::plain(block));
         }
         if self.tail.has_room() {
             self.tail.write()?;
@@ -192,16 +191,25 @@ impl Segment {
         Ok(chain)
     }
 
-    /// Gives sled what the tail has made durable: after the acknowledgement, for it takes time.
+    /// Whether the tail has made something durable that sled was not given.
+    pub const fn wants_store(&self) -> bool {
+        self.tail.has_frames()
+    }
+
+    /// Gives sled what the tail has made durable: when nobody waits, for it takes time.
     pub fn store(&mut self) -> Result<(), Failure> {
+        if !self.tail.has_frames() {
+            return Ok(());
+        }
         let mut batch = Batch::default();
-        for (number, packed) in self.tail.group() {
+        for (number, plain) in self.tail.frames() {
+            let packed = self.packer.squeeze(plain)?;
             for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
                 batch.insert(&key::block(number, part), bytes);
             }
         }
         self.db.apply_batch(batch)?;
-        self.tail.clear_group();
+        self.tail.forget_frames();
         Ok(())
     }
 

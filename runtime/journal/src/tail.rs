@@ -1,7 +1,9 @@
 //! The tail of a segment: its newest blocks in a small file beside sled, so that a group is durable
 //! after one write and one sync by the thread that owns it, and nobody else is woken for it.
 //!
-//! The file is made of zeros that were written, so that a sync has no metadata to write. Frames
+//! The file is made of zeros that were written, so that a sync has no metadata to write. Where the
+//! file system can, the system's cache is passed by, which costs more than it saves for what is
+//! never read: then whole sectors are written, the last one of a group again with the next. Frames
 //! stand in it one after another from its beginning: length of the packed block as u32, its number
 //! as u64, a checksum over number and block, the packed block; little endian. Once sled has made
 //! all of them durable too, the next frame is written at the beginning again, over the oldest.
@@ -10,9 +12,9 @@
 //!
 //! What may not enter: sled, and what is in a block.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -22,7 +24,10 @@ pub const NAME: &str = "tail";
 /// Size of the file. As much is what sled must make durable at once when it has no more room.
 const BYTES: usize = 1 << 20;
 /// Beyond this, a quiet moment is used to begin again.
-const LONG_BYTES: usize = BYTES / 4;
+const LONG_BYTES: usize = BYTES / 2;
+/// What is written without the system's cache begins and ends at multiples of this, in the file and
+/// in memory; no disk has larger sectors.
+const SECTOR: usize = 4096;
 
 type Check = [u8; 8];
 
@@ -37,37 +42,51 @@ pub struct Tail {
     file: File,
     /// Where the next group is written.
     at: usize,
-    /// The frames of a group, from when they are pushed until sled has them.
-    group: Vec<u8>,
+    /// What stands in the sector of `at` before it.
+    begun: Vec<u8>,
+    /// Frames, from when they are pushed until sled has them.
+    frames: Vec<u8>,
+    /// How much of that is written; what is not is the group.
+    written: usize,
 }
 
 impl Tail {
     /// Makes an empty one; it is durable on return, but for its folder's entry.
     pub fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(NAME);
-        let file = File::create_new(&path)?;
-        file.write_all_at(&vec![0; BYTES], 0)?;
-        file.sync_all()?;
+        let options = File::options().write(true).create_new(true).clone();
+        let file = match zeros(options.clone().custom_flags(DIRECT), &path) {
+            // A file system without direct writes says so, some of them at the first one.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => zeros(&options, &path)?,
+                }
+            }
+            made => made?,
+        };
         Ok(Self {
             path,
             file,
             at: 0,
-            group: Vec::new(),
+            begun: Vec::new(),
+            frames: Vec::new(),
+            written: 0,
         })
     }
 
     /// Adds a block to the group.
     pub fn push(&mut self, number: u64, packed: &[u8]) {
-        self.group
+        self.frames
             .extend_from_slice(&(packed.len() as u32).to_le_bytes());
-        self.group.extend_from_slice(&number.to_le_bytes());
-        self.group.extend_from_slice(&check(number, packed));
-        self.group.extend_from_slice(packed);
+        self.frames.extend_from_slice(&number.to_le_bytes());
+        self.frames.extend_from_slice(&check(number, packed));
+        self.frames.extend_from_slice(packed);
     }
 
-    /// The blocks of the group.
-    pub fn group(&self) -> impl Iterator<Item = Frame<'_>> {
-        let mut rest = self.group.as_slice();
+    /// The blocks that are still to be forgotten, written or not.
+    pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
+        let mut rest = self.frames.as_slice();
         std::iter::from_fn(move || {
             let (_, frame, behind) = split(rest)?;
             rest = behind;
@@ -75,21 +94,34 @@ impl Tail {
         })
     }
 
-    /// Forgets the group.
-    pub fn clear_group(&mut self) {
-        self.group.clear();
-        self.group.shrink_to(BYTES);
+    /// Whether there are such blocks.
+    pub const fn has_frames(&self) -> bool {
+        !self.frames.is_empty()
+    }
+
+    /// Forgets them: sled has them.
+    pub fn forget_frames(&mut self) {
+        self.frames.clear();
+        self.frames.shrink_to(BYTES);
+        self.written = 0;
     }
 
     /// Whether the group can be written behind the ones before it.
-    pub fn has_room(&self) -> bool {
-        self.group.len() <= BYTES - self.at
+    pub const fn has_room(&self) -> bool {
+        self.frames.len() - self.written <= BYTES - self.at
     }
 
     /// Writes the group; [`sync`](Self::sync) makes it durable.
     pub fn write(&mut self) -> io::Result<()> {
-        self.file.write_all_at(&self.group, self.at as u64)?;
-        self.at += self.group.len();
+        let group = &self.frames[self.written..];
+        let sector = self.at - self.begun.len();
+        let bytes = Sectors::of(&[&self.begun, group]);
+        self.file.write_all_at(bytes.whole(), sector as u64)?;
+        self.at += group.len();
+        self.written = self.frames.len();
+        let begun = self.at - self.at % SECTOR - sector;
+        self.begun.clear();
+        self.begun.extend_from_slice(&bytes.taken()[begun..]);
         Ok(())
     }
 
@@ -99,8 +131,9 @@ impl Tail {
     }
 
     /// The next group is written at the beginning: everything so far is durable elsewhere.
-    pub const fn begin_again(&mut self) {
+    pub fn begin_again(&mut self) {
         self.at = 0;
+        self.begun.clear();
     }
 
     /// Whether a quiet moment should be used to begin again.
@@ -113,6 +146,49 @@ impl Tail {
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(%error, path = %self.path.display(), "the tail of a segment stays");
         }
+    }
+}
+
+#[cfg(target_os = "linux")]
+const DIRECT: i32 = libc::O_DIRECT;
+#[cfg(not(target_os = "linux"))]
+const DIRECT: i32 = 0;
+
+/// A file of zeros, durable but for its folder's entry.
+fn zeros(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.open(path)?;
+    file.write_all_at(Sectors::of(&[&vec![0; BYTES]]).whole(), 0)?;
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// Bytes in whole sectors, the last one filled with zeros.
+struct Sectors {
+    buffer: Vec<u8>,
+    /// Where they begin in the buffer.
+    begin: usize,
+    len: usize,
+}
+
+impl Sectors {
+    fn of(parts: &[&[u8]]) -> Self {
+        let len = parts.iter().map(|part| part.len()).sum::<usize>();
+        let mut buffer = vec![0; len.next_multiple_of(SECTOR) + SECTOR];
+        let begin = buffer.as_ptr().align_offset(SECTOR);
+        let mut at = begin;
+        for part in parts {
+            buffer[at..][..part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        Self { buffer, begin, len }
+    }
+
+    fn whole(&self) -> &[u8] {
+        &self.buffer[self.begin..][..self.len.next_multiple_of(SECTOR)]
+    }
+
+    fn taken(&self) -> &[u8] {
+        &self.buffer[self.begin..][..self.len]
     }
 }
 
@@ -199,17 +275,17 @@ mod tests {
         let (mut written, mut ends, mut round) = (Vec::new(), Vec::new(), 0);
         for sizes in rounds {
             tail.begin_again();
+            tail.forget_frames();
             (ends, round) = (Vec::new(), written.len());
             for &size in sizes {
                 let number = written.len() as u64;
                 written.push(block(number, size));
                 tail.push(number, &written[number as usize]);
-                assert!(
-                    tail.group()
-                        .eq([(number, written[number as usize].as_slice())])
-                );
+                assert!(tail.frames().last() == Some((number, &written[number as usize][..])));
                 tail.write().unwrap();
-                tail.clear_group();
+                if number % 3 == 0 {
+                    tail.forget_frames();
+                }
                 ends.push(tail.at);
             }
         }
@@ -284,8 +360,8 @@ mod tests {
             tail.push(number, &[7; 1000]);
             assert!(tail.has_room());
             tail.write().unwrap();
-            tail.clear_group();
-            assert_eq!(tail.is_long(), tail.at > BYTES / 4);
+            tail.forget_frames();
+            assert_eq!(tail.is_long(), tail.at > BYTES / 2);
         }
         tail.push(9_999, &[7; 1000]);
         assert!(!tail.has_room());

@@ -188,7 +188,7 @@ fn a_quiet_moment_is_used_to_begin_again() {
     let (mut rig, _) = until_a_quiet_sync(folder.path(), || Ok(()));
     let bytes = fs::read(segment(folder.path()).join("tail")).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-    assert!(used > 1 << 18, "{used}");
+    assert!(used > 1 << 19, "{used}");
     assert_eq!(first_number(folder.path()), 0, "not written yet");
     assert_crash_proof(folder.path(), &rig.appended);
     rig.append_durably(1);
