@@ -283,7 +283,7 @@ mod tests {
                 tail.push(number, &written[number as usize]);
                 assert!(tail.frames().last() == Some((number, &written[number as usize][..])));
                 tail.write().unwrap();
-                if number % 3 == 0 {
+                if number.is_multiple_of(3) {
                     tail.forget_frames();
                 }
                 ends.push(tail.at);

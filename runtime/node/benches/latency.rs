@@ -7,7 +7,8 @@
 //! cargo bench -p windvane --bench latency -- --seconds 60 --rate 2800
 //! ```
 //!
-//! `--busy-poll` measures a run with `run.busy_poll`, whose engine's thread never sleeps.
+//! `--busy-poll` measures a run with `run.busy_poll`, whose engine's thread never sleeps,
+//! `--keep-awake` one with `run.keep_awake`, during which no processor does.
 //!
 //! `--rate` is how much happens at the venue. By default that is little, some tens of events in a
 //! second: every order finds processors asleep and caches cold, which is the worst case. With 2800
@@ -41,6 +42,8 @@ use windvane::watchdog;
 /// The role of the process that is measured: which way, and where its data is.
 const ROLE: &str = "WINDVANE_BENCH_ROLE";
 const WAYS: [&str; 3] = ["durable", "memory", "unwaited"];
+/// Words for options of `[run]`.
+const OPTIONS: [(&str, &str); 2] = [("--busy-poll", "busy_poll"), ("--keep-awake", "keep_awake")];
 /// What the measured process is configured with.
 const CONFIGURATION: &str = r#"
 [run]
@@ -84,17 +87,19 @@ fn main() {
     };
     let seconds = after("--seconds").map_or(30, |text| text.parse().expect("seconds"));
     let only = after("--way");
-    let busy_poll = words.iter().any(|word| word == "--busy-poll");
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    let options: Vec<_> = OPTIONS.iter().filter(|(flag, _)| has(flag)).collect();
+    let options: Vec<_> = options.iter().map(|(_, option)| *option).collect();
     let rate = after("--rate").unwrap_or_else(|| "400".to_owned());
     for way in WAYS {
         if only.as_ref().is_none_or(|only| only == way) {
-            measure(way, busy_poll, &rate, Duration::from_secs(seconds));
+            measure(way, &options, &rate, Duration::from_secs(seconds));
         }
     }
 }
 
 /// Runs one way and prints what it measured.
-fn measure(way: &str, busy_poll: bool, rate: &str, length: Duration) {
+fn measure(way: &str, options: &[&str], rate: &str, length: Duration) {
     let shm = Path::new("/dev/shm");
     let folder = if way == "durable" || !shm.is_dir() {
         tempfile::tempdir_in("target").or_else(|_| tempfile::tempdir())
@@ -105,7 +110,8 @@ fn measure(way: &str, busy_poll: bool, rate: &str, length: Duration) {
     let line = folder.path().join("venue.json");
     let venue = Process(venue(&line, rate));
     let data = folder.path().join("data");
-    let role = format!("{way}\n{busy_poll}\n{}\n{}", line.display(), data.display());
+    let options = options.join(" ");
+    let role = format!("{way}\n{options}\n{}\n{}", line.display(), data.display());
     let this = std::env::current_exe().expect("this program");
     let run = Command::new(this)
         .env(ROLE, role)
@@ -123,8 +129,10 @@ fn measure(way: &str, busy_poll: bool, rate: &str, length: Duration) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let events = value(&page, "windvane_market_events_total{surface=\"futures\"}");
     let events = events / length.as_secs_f64();
-    let polling = if busy_poll { ", busy_poll" } else { "" };
-    println!("{way}{polling}: {events:.0} events/s, load {}", load.trim());
+    println!(
+        "{way} {options}: {events:.0} events/s, load {}",
+        load.trim()
+    );
     println!(
         "  bare write and sync: median {} us",
         bare_sync(folder.path()).as_micros()
@@ -161,11 +169,12 @@ fn bare_sync(folder: &Path) -> Duration {
 fn measured(role: &str) {
     let mut lines = role.lines();
     let mut next = || lines.next().expect("four lines").to_owned();
-    let (way, busy_poll) = (next(), next());
+    let (way, options) = (next(), next());
     let (line, data) = (next(), PathBuf::from(next()));
     let overrides = Overrides::from_process(vec![format!("run.data_dir={}", data.display())]);
     let mut config = Config::parse(CONFIGURATION, "the bench", &overrides).expect("it is sound");
-    config.run.busy_poll = busy_poll == "true";
+    config.run.busy_poll = options.contains("busy_poll");
+    config.run.keep_awake = options.contains("keep_awake");
     config.run.unwaited = way == "unwaited";
     let line = VenueLine::read(Path::new(&line)).expect("a line");
     let settings = line.settings(&config, 0).expect("settings");

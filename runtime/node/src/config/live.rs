@@ -80,6 +80,9 @@ pub struct Run {
     pub on_stop: Leave,
     /// The engine's thread never sleeps: costs one core, saves the wake-up.
     pub busy_poll: bool,
+    /// No processor falls asleep while the run lasts: costs power, saves the wake-ups of an order's
+    /// way. Linux; needs the right to write to `/dev/cpu_dma_latency`.
+    pub keep_awake: bool,
     /// Orders leave before the journal is durable: for a bench that measures the rest of their way.
     /// No configuration can say so.
     #[serde(skip)]
@@ -94,6 +97,7 @@ impl Default for Run {
             on_start: OnStart::default(),
             on_stop: Leave::default(),
             busy_poll: false,
+            keep_awake: false,
             unwaited: false,
         }
     }

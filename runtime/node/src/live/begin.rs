@@ -16,6 +16,7 @@ use windvane_venue::Assets;
 use windvane_venue::speak::{FuturesAccount, MarketReader};
 
 use super::account::Account;
+use super::awake::Awake;
 use super::carrier::Way;
 use super::clock::Clock;
 use super::desk::Counter;
@@ -193,6 +194,7 @@ impl Prepared<'_> {
             outside,
             inbox,
             busy_poll: config.run.busy_poll,
+            _awake: Awake::wanted(config.run.keep_awake),
             stop: stopped,
         };
         Ok(Running {

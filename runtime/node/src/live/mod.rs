@@ -5,6 +5,7 @@
 //! What may never enter here: decisions about orders. The engine makes them.
 
 mod account;
+mod awake;
 mod begin;
 mod beside;
 mod carrier;

@@ -17,6 +17,7 @@ use windvane_venue::speak::{MarketReader, Missing, Speaker};
 use windvane_venue::{BookLevels, Frame, user_stream};
 
 use super::account::Account;
+use super::awake::Awake;
 use super::carrier;
 use super::clock::Clock;
 use super::guests::LiveGuests;
@@ -72,6 +73,8 @@ pub struct Pulse {
     pub inbox: Inbox,
     /// The thread never sleeps.
     pub busy_poll: bool,
+    /// Nor do the processors.
+    pub _awake: Option<Awake>,
     /// Asked to stop: the run ends once `on_stop` is done.
     pub stop: Receiver<()>,
 }

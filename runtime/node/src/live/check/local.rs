@@ -8,6 +8,7 @@ use windvane_driver::Driver;
 use windvane_engine::{Engine, Notice, Surface};
 use windvane_journal::{Directory, Latch, LockError, StoredSegment};
 
+use super::super::awake::{Awake, DEVICE};
 use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
 use super::super::head::Head;
@@ -158,6 +159,21 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
     }
     journal(path, report);
     remains(config, report);
+}
+
+/// What `run.keep_awake` asks of the system.
+pub(super) fn processors(config: &Config, report: &mut Report) {
+    if !config.run.keep_awake {
+        return;
+    }
+    match Awake::is_possible() {
+        Ok(()) => report.ok("processors", "they stay awake"),
+        Err(error) => report.warn(
+            "processors",
+            format!("run.keep_awake: {DEVICE}: {error}"),
+            "let this user write there, or leave run.keep_awake out: orders take a little longer",
+        ),
+    }
 }
 
 /// The address and the token of the admin server; a token that is missing is made by the run.

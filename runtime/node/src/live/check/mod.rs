@@ -183,6 +183,7 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
     local::configuration(config, &mut report);
     local::data_directory(config, &mut report);
     local::admin(config, &mut report);
+    local::processors(config, &mut report);
     let guests = local::modules(config, &mut report).await;
     let paper = config.run.mode == Mode::Paper;
     let keys = keys(&asking, paper, &mut report);
