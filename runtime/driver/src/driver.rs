@@ -210,13 +210,13 @@ impl<G: Guests> Driver<G> {
     }
 
     /// The journal is durable up to this record: orders that waited for it leave, but those whose
-    /// cover ran out meanwhile. Those that need not wait are not looked at, so that a simulated
+    /// cover ran out until `now`, before which the process may have stood still. Those that need not wait are not looked at, so that a simulated
     /// account stays a function of the journal.
-    pub fn durable(&mut self, record: u64) {
+    pub fn durable(&mut self, now: Time, record: u64) {
         let mut late = Vec::new();
         for request in self.outbox.release(record) {
             if let Request::Place(order) = &request
-                && !self.engine().may_leave(order)
+                && !self.engine().may_leave(order, now)
             {
                 late.push(order.client_order_id);
             } else if !about(&request).is_some_and(|id| late.contains(id)) {

@@ -132,7 +132,7 @@ impl Run {
         self.driver.seal();
         self.act();
         self.requests.clear();
-        self.driver.durable(self.record);
+        self.driver.durable(self.now, self.record);
         self.act();
         let places = self.requests.iter();
         places

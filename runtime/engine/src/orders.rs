@@ -89,6 +89,13 @@ impl Questions {
         }
     }
 
+    /// Whether a question that is alone under way is soon to be answered: another would take its
+    /// meaning from both.
+    pub fn is_awaited(&self, now: Time) -> bool {
+        const AWAITED_MS: i64 = 3_000;
+        self.alone.is_some_and(|at| now < at.plus_ms(AWAITED_MS))
+    }
+
     /// Whether the venue had no such order at that time.
     pub fn was_absent_at(&self, time: Time) -> bool {
         self.absent.is_some_and(|asked| asked >= time)

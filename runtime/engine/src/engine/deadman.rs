@@ -87,10 +87,10 @@ impl Engine {
         live.countdowns.get(usize::from(instrument.0))?.until
     }
 
-    /// Whether an order that waited may leave now: it is covered, and was all the while, and it is
-    /// still wanted. One whose cover ran out meanwhile is taken for lost: it could be told absent
-    /// while it is on its way.
-    pub fn may_leave(&self, order: &NewOrder) -> bool {
+    /// Whether an order that waited may leave at that time, which may be later than anything that
+    /// was heard: it is covered, and was all the while, and it is still wanted. One whose cover ran
+    /// out meanwhile is taken for lost: it could be told absent while it is on its way.
+    pub fn may_leave(&self, order: &NewOrder, now: Time) -> bool {
         let own = order.client_order_id.parse_own();
         let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
             return false;
@@ -98,19 +98,20 @@ impl Engine {
         if self.live.is_none() || planted!(PlaceBeforeArmed) {
             return true;
         }
-        if self.is_stale(known.seq) || self.is_unwanted(known) {
+        if self.is_stale(known.seq, now) || self.is_unwanted(known) {
             return false;
         }
         let instrument = order.terms.instrument;
         let futures = self.surface_of(instrument) == Surface::Futures;
-        let covered = !futures || self.covered_until(instrument).is_some();
+        let runs = |until: Time| now < until || planted!(LapsedStillCovers);
+        let covered = !futures || self.covered_until(instrument).is_some_and(runs);
         covered && known.lost.is_none()
     }
 
     /// Whether an order waited for too long to leave.
-    fn is_stale(&self, seq: OrderSeq) -> bool {
+    fn is_stale(&self, seq: OrderSeq, now: Time) -> bool {
         let order = self.orders.live(seq);
-        order.is_some_and(|order| self.now >= order.submitted.plus_ms(STALE_MS))
+        order.is_some_and(|order| now >= order.submitted.plus_ms(STALE_MS))
     }
 
     /// Whether an order was taken back, or its strategy may send none any more, before it left.
@@ -281,7 +282,7 @@ impl Engine {
                 }
                 for (seq, record) in held {
                     // It was meant by a state that is in doubt now (promise 5), or by an old one.
-                    if blind || self.is_stale(seq) {
+                    if blind || self.is_stale(seq, now) {
                         self.take_back(seq, OrderMove::Reject);
                     } else {
                         self.send_order(seq, record);

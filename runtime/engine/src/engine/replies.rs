@@ -345,8 +345,9 @@ impl Engine {
         self.take_missed_fill(seq, &update, &fill);
     }
 
-    /// The venue knows no such order. That is conclusive only once a request that was sent before
-    /// its outcome was lost would be refused for its time (promise 2).
+    /// The venue knows no such order. That is conclusive only where it was asked once a request that
+    /// was sent before its outcome was lost would be refused for its time (promise 2): an answer may
+    /// be old when it is heard.
     fn take_absence(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {
@@ -365,7 +366,8 @@ impl Engine {
             return;
         }
         let lost = *order.lost.get_or_insert(now);
-        if now < lost.plus_ms(absence_ms) && !planted!(AbsenceIsRejected) {
+        let over = lost.plus_ms(absence_ms);
+        if !order.questions.was_absent_at(over) && !planted!(AbsenceIsRejected) {
             self.ask_later(seq);
             return;
         }
@@ -488,6 +490,10 @@ impl Engine {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
+        if order.questions.is_awaited(now) {
+            self.ask_later(seq);
+            return;
+        }
         order.questions.ask(now);
         let request = Request::Query {
             instrument: order.instrument(),

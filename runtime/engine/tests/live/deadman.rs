@@ -484,11 +484,25 @@ fn waiting(account: &mut Account) -> NewOrder {
 fn an_order_that_waited_until_its_timer_ran_out_may_not_leave() {
     let mut account = ready();
     let order = waiting(&mut account);
-    assert!(account.engine.may_leave(&order));
+    assert!(account.engine.may_leave(&order, account.now));
     for _ in 0..30 {
         account.pass(999);
     }
-    assert!(!account.engine.may_leave(&order), "nothing renewed it");
+    assert!(
+        !account.engine.may_leave(&order, account.now),
+        "nothing renewed it"
+    );
+}
+
+#[test]
+fn a_process_that_stood_still_finds_out_before_an_order_leaves() {
+    let mut account = ready();
+    let order = waiting(&mut account);
+    let until = account.engine.covered_until(BTC).unwrap();
+    let later = |ms| account.now.plus_ms(ms);
+    assert!(account.engine.may_leave(&order, later(2_000)));
+    assert!(!account.engine.may_leave(&order, later(3_000)), "it is old");
+    assert!(!account.engine.may_leave(&order, until));
 }
 
 #[test]
@@ -496,9 +510,9 @@ fn an_order_that_waited_until_its_time_was_over_may_not_leave() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.wait(2);
-    assert!(account.engine.may_leave(&order));
+    assert!(account.engine.may_leave(&order, account.now));
     account.wait(1);
-    assert!(!account.engine.may_leave(&order));
+    assert!(!account.engine.may_leave(&order, account.now));
 }
 
 #[test]
@@ -511,9 +525,9 @@ fn an_order_that_nobody_wants_any_more_may_not_leave() {
     for unwant in unwant {
         let mut account = ready();
         let order = waiting(&mut account);
-        assert!(account.engine.may_leave(&order));
+        assert!(account.engine.may_leave(&order, account.now));
         unwant(&mut account);
-        assert!(!account.engine.may_leave(&order));
+        assert!(!account.engine.may_leave(&order, account.now));
     }
 }
 
@@ -528,7 +542,10 @@ fn an_order_that_waited_beyond_its_timer_may_not_leave_under_the_next_one() {
     account.wait(2);
     account.confirm_countdowns();
     assert!(account.engine.covered_until(BTC).is_some());
-    assert!(!account.engine.may_leave(&order), "it is taken for lost");
+    assert!(
+        !account.engine.may_leave(&order, account.now),
+        "it is taken for lost"
+    );
 }
 
 #[test]

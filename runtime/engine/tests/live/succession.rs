@@ -67,12 +67,14 @@ fn an_order_that_was_held_may_have_left() {
     assert_eq!(account.queries(), 1);
     assert_eq!(account.engine.run_state(), RunState::Syncing);
     let id = account.engine.order(order).unwrap().client_order_id;
-    for _ in 0..2 {
-        account.handle(Input::Reply(&Reply::Queried {
-            client_order_id: id,
-            outcome: refused(-2013),
-        }));
-        account.wait(6);
+    for _ in 0..8 {
+        for _ in 0..account.take_queries() {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: refused(-2013),
+            }));
+        }
+        account.wait(1);
     }
     assert!(account.engine.order(order).is_none());
     assert_eq!(account.engine.run_state(), RunState::Ready);

@@ -39,8 +39,10 @@ fn a_lost_order_keeps_its_exposure_and_is_never_sent_again() {
 fn absence_settles_nothing_while_the_request_may_still_arrive() {
     let mut account = lost();
     for _ in 0..5 {
-        queried(&mut account, refused(-2013));
         account.pass(999);
+        for _ in 0..account.take_queries() {
+            queried(&mut account, refused(-2013));
+        }
     }
     let order = windvane_engine::OrderSeq(1);
     assert_eq!(
@@ -48,6 +50,7 @@ fn absence_settles_nothing_while_the_request_may_still_arrive() {
         OrderState::Unknown
     );
     account.pass(1_500);
+    assert_eq!(account.take_queries(), 1);
     queried(&mut account, refused(-2013));
     assert!(account.engine.order(order).is_none(), "it never arrived");
     assert!(account.notices.iter().any(|notice| matches!(
@@ -57,6 +60,23 @@ fn absence_settles_nothing_while_the_request_may_still_arrive() {
             ..
         }
     )));
+}
+
+#[test]
+fn absence_that_is_heard_late_is_as_old_as_its_question() {
+    let mut account = lost();
+    account.pass(1_000);
+    assert_eq!(account.take_queries(), 1);
+    // The process stands still: the answer, given at once, is heard much later.
+    account.now = account.now.plus_ms(60_000);
+    queried(&mut account, refused(-2013));
+    let order = windvane_engine::OrderSeq(1);
+    let state = |account: &Account| account.engine.order(order).map(|order| order.state);
+    assert_eq!(state(&account), Some(OrderState::Unknown));
+    account.pass(1_000);
+    assert_eq!(account.take_queries(), 1);
+    queried(&mut account, refused(-2013));
+    assert_eq!(state(&account), None, "it never arrived");
 }
 
 #[test]

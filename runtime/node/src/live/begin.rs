@@ -160,7 +160,7 @@ impl Prepared<'_> {
         let results = self.stage.results(config, clock.now())?;
         let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
         if config.run.unwaited {
-            driver.durable(u64::MAX);
+            driver.durable(clock.now(), u64::MAX);
         }
         let names = modules.iter().map(|(name, _)| name.clone());
         let latches = Held::read(&self.directory, mailbox.clone(), names)?;
@@ -292,7 +292,7 @@ impl Begun<'_> {
         if matches!(self.account, Account::Paper(_)) {
             // The simulated account is a function of the journal: an order whose record does not
             // become durable never was, so that it need not wait.
-            self.driver.durable(u64::MAX);
+            self.driver.durable(self.now, u64::MAX);
         }
         let started = self.driver.start(self.now, states);
         started.map_err(|(strategy, reason)| LiveError::Refused {

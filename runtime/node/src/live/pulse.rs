@@ -438,7 +438,7 @@ impl Pulse {
             JournalEvent::Durable { chain, took, .. } => {
                 Outside::durable(took);
                 state.event_at = state.settle(chain.last_record);
-                self.driver.durable(chain.last_record);
+                self.driver.durable(self.clock.now(), chain.last_record);
                 self.act(state);
                 state.event_at = None;
             }
@@ -447,7 +447,7 @@ impl Pulse {
                 self.outside.prune();
                 (state.rolling, state.rolled) = (false, Instant::now());
                 state.settle(chain.last_record);
-                self.driver.durable(chain.last_record);
+                self.driver.durable(self.clock.now(), chain.last_record);
                 if std::mem::take(&mut state.failed) {
                     self.handle(Input::Live(&LiveInput::Journal { healthy: true }), state);
                 }

@@ -105,8 +105,9 @@ impl Check for Blind {
                 up,
             } => {
                 let sees = self.surfaces.get(surface).filter(|sight| sight.up);
-                if !up && sees.is_some_and(|sight| sight.stream != *stream) {
-                    // One that was given up before the present one came ends late.
+                let other = |present: u64| *stream < present || !up && *stream != present;
+                if sees.is_some_and(|sight| other(sight.stream)) {
+                    // One that was given up before the present one came stands or ends late.
                     return Ok(());
                 }
                 let sight = Sight {

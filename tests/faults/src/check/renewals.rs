@@ -151,8 +151,9 @@ impl Check for Renewals {
                 user: true,
                 up,
             } if surface == "futures" => {
-                if !up && self.stream.is_some_and(|present| present != *stream) {
-                    // One that was given up before the present one came ends late.
+                let other = |present: u64| *stream < present || !up && *stream != present;
+                if self.stream.is_some_and(other) {
+                    // One that was given up before the present one came stands or ends late.
                     return Ok(());
                 }
                 self.stream = up.then_some(*stream);
@@ -252,9 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn the_late_end_of_an_earlier_stream_says_nothing() {
+    fn what_becomes_late_of_an_earlier_stream_says_nothing() {
         let anew = || read().stream_of(2, true).read_open_orders();
         let late = anew().stream_of(1, false).later_ms(2_000).arm(30_000);
+        assert_eq!(verdict(rule(), &late), Ok(()));
+        let late = anew().stream_of(1, true).later_ms(2_000).arm(30_000);
         assert_eq!(verdict(rule(), &late), Ok(()));
         let own = anew().stream_of(2, false).later_ms(2_000).arm(30_000);
         assert!(verdict(rule(), &own).is_err());

@@ -223,7 +223,9 @@ impl Process {
             }
             In::Pong(key, link) => self.stream(key, sans_io::Input::Pong(link)),
             In::Closed(key, link) => self.stream(key, sans_io::Input::Closed(link)),
-            In::Durable(record) => self.with_pulse(|pulse, _, outs| pulse.durable(record, outs)),
+            In::Durable(record) => {
+                self.with_pulse(|pulse, now, outs| pulse.durable(now, record, outs));
+            }
             In::Rolled(record) => {
                 self.with_pulse(|pulse, now, outs| pulse.rolled(now, record, outs));
             }

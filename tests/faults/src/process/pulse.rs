@@ -333,15 +333,15 @@ impl Pulse {
     }
 
     /// The journal is durable up to here.
-    pub fn durable(&mut self, record: u64, outs: &mut VecDeque<Out>) {
-        self.driver.durable(record);
+    pub fn durable(&mut self, now_ns: i64, record: u64, outs: &mut VecDeque<Out>) {
+        self.driver.durable(self.time(now_ns), record);
         self.act(outs);
     }
 
     /// A new segment stands.
     pub fn rolled(&mut self, now_ns: i64, record: u64, outs: &mut VecDeque<Out>) {
         (self.rolling, self.rolled_ns) = (false, now_ns);
-        self.driver.durable(record);
+        self.driver.durable(self.time(now_ns), record);
         if std::mem::take(&mut self.failed) {
             self.handle(
                 now_ns,
