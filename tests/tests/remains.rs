@@ -1,13 +1,16 @@
 //! A strategy that holds a position is taken out of the configuration: whoever does it is told
-//! before, by `reload` and `check`, and by the run that leaves the position to nobody.
+//! before, by `reload` and `check`, and by the run that leaves the position to nobody. A start that
+//! is refused leaves nothing to nobody.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 use windvane_tests::binary;
+use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
 use windvane_tests::modules;
@@ -38,14 +41,14 @@ fn held(instance: &Instance, strategy: &Value) -> Option<String> {
     Some(row["qty"].as_str().unwrap().to_owned())
 }
 
-/// Trades until the follower holds something, and then no more.
+/// Trades until the follower holds something, and then no more: a pause would let it close.
 fn until_held(instance: &mut Instance) -> String {
     loop {
         instance.until("positions", &|rows| {
             let mut rows = rows.as_array().unwrap().iter();
             rows.any(|row| row["strategy"] == "ema")
         });
-        instance.answer("pause");
+        instance.answer("halt");
         instance.until("orders", &|orders| *orders == json!([]));
         if let Some(qty) = held(instance, &json!("ema")) {
             return qty;
@@ -113,7 +116,7 @@ fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
     assert!(lines.iter().any(named), "{lines:?}");
 
     let mut instance = launch.start();
-    instance.until("status", &|status| status["state"] == "paused");
+    instance.until("status", &|status| status["state"] == "halted");
     let log = instance.log();
     let told = "nobody's from now on: its strategy or instrument is configured no more";
     let line = log.lines().find(|line| line.contains(told));
@@ -124,4 +127,75 @@ fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
     assert_eq!(held(&instance, &json!("ema")), None);
     assert_ne!(held(&instance, &Value::Null), None, "it is the account's");
     assert_eq!(instance.terminate().code(), Some(0));
+}
+
+/// The journal's files with their sizes.
+fn journal(data: &Path) -> BTreeMap<PathBuf, u64> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![data.join("journal")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let about = entry.metadata().unwrap();
+            if about.is_dir() {
+                folders.push(entry.path());
+            } else {
+                files.insert(entry.path(), about.len());
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
+    let venue = Venue::start(&["--seed", "62"]);
+    let (data, file) = (venue.folder().join("data"), venue.folder().join("own.toml"));
+    let module = venue.folder().join("keeper.wasm");
+    Guest::default().write(&module);
+    let text = configuration();
+    let keeper = format!(
+        "\n[[strategy]]\nid = \"keeper\"\nmodule = \"{}\"\ninstruments = [\"futures:BTCUSDT\"]\n",
+        module.display()
+    );
+    let text = text + &keeper;
+    std::fs::write(&file, &text).unwrap();
+    let launch = Launch::new(&venue, &data).config(&file);
+    let mut instance = launch.start();
+    instance.ready();
+    let qty = until_held(&mut instance);
+    let positions = instance.answer("positions");
+    assert_eq!(instance.terminate().code(), Some(0));
+
+    let segments = journal(&data);
+    let bad = without_ema(&text).replace("\"touch\"", "\"neither\"");
+    std::fs::write(&file, bad).unwrap();
+    let refused = launch.output();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("strategy maker refuses: "), "{said}");
+    assert!(!said.contains("nobody's"), "it did not come about: {said}");
+    assert_eq!(journal(&data), segments);
+
+    std::fs::write(&file, &text).unwrap();
+    assert_eq!(checked(&venue, &data, &file), Vec::<Value>::new());
+    let picky = Guest {
+        load_refusal: "this was saved",
+        ..Guest::default()
+    };
+    picky.write(&module);
+    let mut instance = launch.start();
+    instance.until("status", &|status| status["state"] == "halted");
+    assert_eq!(held(&instance, &json!("ema")), Some(qty));
+    assert_eq!(instance.answer("positions"), positions);
+    let shown = instance.answer("strategies");
+    let mut rows = shown.as_array().unwrap().iter();
+    let keeper = rows.find(|row| row["id"] == "keeper").unwrap();
+    assert_eq!(
+        keeper["fault"], "state",
+        "it was handed its state: {keeper}"
+    );
+    assert_eq!(instance.terminate().code(), Some(0));
+    let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
+    assert!(replay.status.success(), "{replay:?}");
 }

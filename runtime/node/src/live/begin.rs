@@ -1,5 +1,8 @@
 //! The start of a live run, which is the same path as recovery: what the journal gives back, an
-//! epoch, an engine, a new segment, the strategies with what they saved; then the streams.
+//! epoch, an engine, the strategies with what they saved, the streams; then a new segment.
+//!
+//! Nothing leaves before the segment stands, and nothing of the configuration refuses after it: a
+//! start that is refused leaves the journal as it was.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +13,9 @@ use tokio::sync::Notify;
 use windvane_driver::Driver;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::live::LiveInput;
+use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface, Time};
-use windvane_journal::{Directory, Journal, Options, Ready};
+use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
 use windvane_venue::Assets;
 use windvane_venue::speak::{FuturesAccount, MarketReader};
 
@@ -153,9 +157,7 @@ impl Prepared<'_> {
         let ways = self.ways(&thread)?;
         let account = stage::account(config, paper, ways.clone(), &speaker, &mailbox)?;
         let remains = left.remains(config);
-        let (journal, engine, states) =
-            begin_segment(left, engine, ready, &account, (&modules, made), &mailbox)?;
-        left_to_nobody(config.run.mode, &remains);
+        let (engine, states, first) = inherit(left, engine, &account, (&modules, made))?;
         clock.pass(engine.now());
         let results = self.stage.results(config, clock.now())?;
         let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
@@ -178,6 +180,8 @@ impl Prepared<'_> {
         let reconnects = self
             .stage
             .open_streams(config, &self.names, own, &mailbox)?;
+        let journal = first.begin(ready, &mailbox)?;
+        left_to_nobody(config.run.mode, &remains);
         let outside = self.outside(counter, reconnects, mailbox.clone(), modules, latches);
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
@@ -344,24 +348,37 @@ fn left_to_nobody(mode: Mode, remains: &[Remains]) {
 /// What each strategy saved.
 type States = Vec<Option<Vec<u8>>>;
 
-/// Begins the segment of this start: its head is the engine before anything of it was recorded,
-/// and what the strategies saved last.
-fn begin_segment(
+/// The engine of this start, before anything of it was recorded, with what the strategies saved
+/// last, and the segment that begins with both.
+fn inherit(
     mut left: Left,
     config: EngineConfig,
-    ready: Ready,
     account: &Account,
     (modules, made): (&[Module], Vec<Made>),
-    mailbox: &Mailbox,
-) -> Result<(Journal, Engine, States), LiveError> {
+) -> Result<(Engine, States, FirstSegment), LiveError> {
     let head = left.head.take();
     let mut engine = left.succeed(config)?;
     let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
     let states: Vec<_> = modules.iter().map(state_of).collect();
     let snapshot = engine.snapshot();
-    let bytes = pulse::head(snapshot, states.clone(), modules, made, account).to_bytes();
-    let mailbox = mailbox.clone();
-    let listener = Arc::new(move |event| mailbox.journal(event));
-    let journal = ready.begin(&bytes, engine.chain(), &Options::default(), listener)?;
-    Ok((journal, engine, states))
+    let first = FirstSegment {
+        head: pulse::head(snapshot, states.clone(), modules, made, account).to_bytes(),
+        at: engine.chain(),
+    };
+    Ok((engine, states, first))
+}
+
+/// The segment of this start. It is begun once nothing refuses any more: what its head does not
+/// hold, no later start finds again.
+struct FirstSegment {
+    head: Vec<u8>,
+    at: Chain,
+}
+
+impl FirstSegment {
+    fn begin(self, ready: Ready, mailbox: &Mailbox) -> Result<Journal, BeginError> {
+        let mailbox = mailbox.clone();
+        let listener = Arc::new(move |event| mailbox.journal(event));
+        ready.begin(&self.head, self.at, &Options::default(), listener)
+    }
 }
