@@ -65,7 +65,8 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
         }
     }
     support::ready(&mut instance);
-    let resting = support::open_orders(&venue.account()).len();
+    // A strategy that finds its book changed replaces its orders, which takes a moment.
+    let resting = support::resting(&venue, RESTING * 9 / 10);
     let (_, account) = support::halt_and_agree(&mut instance, &venue);
     let longest = recoveries.iter().max().copied().unwrap_or_default();
     let mean = recoveries.iter().sum::<Duration>() / recoveries.len().max(1) as u32;
@@ -74,7 +75,6 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
          {mean:?} in the mean, {longest:?} at the most; {} orders accepted",
         account["accepted"]["total"]
     );
-    assert!(resting >= RESTING * 9 / 10, "{resting} orders at rest");
     assert!(longest < RECOVERY, "{recoveries:?}\n{}", instance.log());
     assert_eq!(instance.terminate().code(), Some(0));
 }

@@ -75,6 +75,19 @@ pub fn trading(instance: &mut Instance, venue: &Venue) {
     assert!(!open_orders(&venue.account()).is_empty());
 }
 
+/// Waits until at least so many own orders rest at the venue; how many do.
+pub fn resting(venue: &Venue, at_least: usize) -> usize {
+    let begin = Instant::now();
+    loop {
+        let resting = open_orders(&venue.account()).len();
+        if resting >= at_least {
+            return resting;
+        }
+        assert!(begin.elapsed() < REST, "{resting} orders at rest");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Open orders of the venue's account.
 pub fn open_orders(account: &Value) -> Vec<&Value> {
     let orders = account["orders"].as_array().unwrap().iter();
