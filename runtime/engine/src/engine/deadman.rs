@@ -44,8 +44,13 @@ pub(super) struct Countdown {
     not_before: Option<Time>,
     /// Nothing rested when it was due for renewal, and no order left since.
     idle: bool,
-    /// It was to be let go, and nothing has said that it is: it may run at the venue.
-    unstopped: bool,
+    /// A timer may run at the venue until then: one was asked for, and nothing has said since that
+    /// none runs.
+    may_run: Option<Time>,
+    /// Until then a request for a timer may arrive whose answer was given up.
+    arriving: Option<Time>,
+    /// The last request, for a timer or to stop it, had no answer that says what became of it.
+    unsettled: bool,
     failures: u32,
     /// Orders that wait for the timer, in their order, with the record of their intent.
     held: Vec<(OrderSeq, u64)>,
@@ -53,15 +58,24 @@ pub(super) struct Countdown {
 
 impl Countdown {
     /// Nothing runs at the venue, as far as is known, and nothing is on its way.
-    pub(super) const fn is_off(&self) -> bool {
-        self.until.is_none() && self.asked.is_none() && !self.unstopped
+    pub(super) fn is_off(&self, now: Time) -> bool {
+        self.until.is_none() && self.asked.is_none() && !self.may_run(now)
     }
 
-    /// What is left of it to the next process: it was letting go, or had just done so.
+    fn may_run(&self, now: Time) -> bool {
+        self.may_run.is_some_and(|until| now < until)
+    }
+
+    /// What is left of it to the next process: it was letting go, or had just done so; its timer
+    /// runs on.
     pub(super) fn inherit(&mut self, old: &Self, now: Time, absence_ms: i64) {
         let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
         let not_before = letting_go.then(|| now.plus_ms(absence_ms));
         self.not_before = not_before.max(old.not_before);
+        self.may_run = old.may_run;
+        let under_way = old.asked.filter(|(length_ms, _)| *length_ms > 0);
+        let arriving = under_way.map(|(_, asked)| asked.plus_ms(absence_ms));
+        self.arriving = arriving.max(old.arriving);
     }
 
     /// Whether no timer can be armed within that time: one was let go just now.
@@ -226,13 +240,20 @@ impl Engine {
         }
         countdown.asked = Some((countdown_ms, now));
         countdown.idle = false;
+        countdown.unsettled = true;
+        let mut record = 0;
         if countdown_ms == 0 {
-            // No order counts on a timer that is about to stop.
+            // No order counts on a timer that is about to stop. The next process must know that one
+            // was, for the request may arrive after it has armed its own.
             countdown.until = None;
-            countdown.unstopped = true;
+            record = self.records();
+        } else {
+            let length_ms = i64::try_from(countdown_ms).unwrap_or(i64::MAX);
+            let ends = now.plus_ms(live.config.absence_ms).plus_ms(length_ms);
+            countdown.may_run = Some(ends);
         }
         self.emit(Effect::Send {
-            record: 0,
+            record,
             request: Box::new(Request::Countdown {
                 instrument,
                 countdown_ms,
@@ -253,16 +274,26 @@ impl Engine {
             return;
         };
         match (outcome, length_ms) {
-            (Outcome::Done(_), 0) => {
+            (Outcome::Done(0), 0) => {
                 countdown.until = None;
-                countdown.unstopped = false;
                 countdown.not_before = (copy_ms > 0).then(|| now.plus_ms(copy_ms));
+                countdown.arriving = countdown.arriving.filter(|at| now < *at);
+                let arriving = countdown.arriving;
+                if arriving.is_none() {
+                    countdown.may_run = None;
+                    countdown.unsettled = false;
+                }
                 self.refuse_barred(instrument);
+                if let Some(arriving) = arriving.filter(|_| !self.is_waited_for(instrument)) {
+                    // What was given up may arm it once more.
+                    self.timers.set(arriving, Timer::Renew { instrument });
+                    return;
+                }
             }
-            (Outcome::Done(_), _) => {
+            (Outcome::Done(granted_ms @ 1..), 1..) => {
                 countdown.failures = 0;
-                countdown.unstopped = false;
-                let length_ms = i64::try_from(length_ms).unwrap_or(i64::MAX);
+                countdown.unsettled = false;
+                let length_ms = i64::try_from(length_ms.min(*granted_ms)).unwrap_or(i64::MAX);
                 countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut countdown.held);
                 let blind = !live.sees(Surface::Futures);
@@ -290,22 +321,28 @@ impl Engine {
                 }
                 return;
             }
-            (Outcome::Unknown, 0) => {
+            (Outcome::Done(1..) | Outcome::Unknown, 0) => {
                 countdown.until = None;
                 countdown.not_before = Some(now.plus_ms(absence_ms));
                 self.refuse_barred(instrument);
             }
             (Outcome::Refused(_), 0) => {}
-            (Outcome::Refused(_) | Outcome::Unknown, _) => {
+            // A timer of no length is none.
+            (Outcome::Done(0) | Outcome::Refused(_) | Outcome::Unknown, _) => {
                 countdown.failures += 1;
                 let tired = countdown.failures >= TRIES_MAX;
+                let uncovered = countdown.until.is_none();
+                let arriving = asked.plus_ms(absence_ms);
+                countdown.arriving = countdown.arriving.max(Some(arriving));
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
                     instrument,
                     what: HeartbeatNotice::Failed,
                 });
-                if tired {
+                if tired || uncovered {
                     self.doubt_countdown(instrument);
+                }
+                if tired {
                     self.refuse_held(instrument);
                 }
             }
@@ -320,11 +357,18 @@ impl Engine {
         let countdowns = self.live.as_ref().map(|live| &live.countdowns);
         let countdown = countdowns.and_then(|all| all.get(usize::from(instrument.0)));
         let urgent = countdown.is_some_and(|it| !it.held.is_empty() || it.until.is_some());
-        if urgent || self.keeps_orders() {
+        if urgent || self.keeps_orders() || self.may_rest(instrument) {
             RETRY_MS
         } else {
             UNCOVERED_MS
         }
+    }
+
+    /// Whether orders wait for the timer.
+    fn is_waited_for(&self, instrument: InstrumentId) -> bool {
+        let live = self.live.as_ref();
+        let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
+        countdown.is_some_and(|it| !it.held.is_empty())
     }
 
     /// The cover of what rests is in doubt until the venue confirms a timer, or nothing rests.
@@ -389,7 +433,8 @@ impl Engine {
             return;
         };
         let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
-        let unstopped = countdown.unstopped;
+        let unsettled = countdown.unsettled;
+        let may_run = countdown.may_run(now);
         let knows = live.knows_predecessors(Surface::Futures);
         let next = now.plus_ms(live.config.renew_ms);
         let may_idle = !countdown.idle && countdown.until.is_some_and(|until| next < until);
@@ -408,7 +453,8 @@ impl Engine {
             self.timers.set(next, Timer::Renew { instrument });
         } else if !sent || keeps {
             // What shall stay must not be cancelled by a timer whose stop was lost.
-            if armed || keeps && unstopped {
+            // Others' orders must not be cancelled by one that nobody needs.
+            if armed || may_run && (keeps || unsettled) {
                 self.ask_countdown(instrument, 0);
             }
         } else if healthy {
@@ -482,8 +528,9 @@ impl Engine {
     pub(super) fn let_all_go(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
-            let futures = self.surface_of(instrument) == Surface::Futures;
-            if futures && self.covered_until(instrument).is_some() {
+            let live = self.live.as_ref();
+            let countdown = live.and_then(|live| live.countdowns.get(index));
+            if countdown.is_some_and(|it| it.may_run(self.now)) {
                 self.ask_countdown(instrument, 0);
             }
         }

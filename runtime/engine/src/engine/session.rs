@@ -274,7 +274,7 @@ impl Engine {
             .iter()
             .any(|state| state.flattening.is_some());
         let left = match live.config.on_stop {
-            OnStop::Keep => !live.countdowns.iter().all(Countdown::is_off),
+            OnStop::Keep => !live.countdowns.iter().all(|it| it.is_off(self.now)),
             OnStop::Cancel | OnStop::Flatten => !self.orders.is_empty() || flattening,
         };
         live.stopping && !left

@@ -6,6 +6,7 @@ use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::Refusal;
+use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{
     Input, NewOrder, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Reply, Request, Side,
     Surface,
@@ -197,15 +198,130 @@ fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Unknown);
     account.submit(MM, limit(Side::Buy, 990, 1));
-    account.pass(5_000);
+    account.pass(4_900);
     assert_eq!(
         account.take_countdown(),
         None,
         "the release may still arrive"
     );
-    account.pass(2_000);
+    account.pass(100);
+    assert_eq!(account.take_countdown(), Some(0), "or it never does");
+    account.countdown_reply(Outcome::Done(0));
+    account.wait(7);
     account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+/// The symbol's timer was asked for by an order that was refused, and the answer was lost.
+fn asked_in_vain() -> Account {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    for _ in 0..3 {
+        assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+        account.countdown_reply(Outcome::Unknown);
+        account.pass(500);
+    }
+    assert_eq!(account.places(), 0);
+    account
+}
+
+#[test]
+fn a_timer_that_may_run_for_nobody_is_stopped() {
+    let mut account = asked_in_vain();
+    account.wait(6);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    // What was given up arrived by now, or never will.
+    account.wait(40);
+    while account.take_countdown().is_some() {
+        account.countdown_reply(Outcome::Done(0));
+    }
+    account.wait(40);
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
+fn orders_stay_only_where_nothing_that_was_given_up_may_arm_a_timer() {
+    let mut live = live_config();
+    live.on_stop = OnStop::Keep;
+    let mut account = ready_with(live);
+    account.rest();
+    account.wait(10);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Unknown);
+    account.live(LiveInput::Stop);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(!account.engine.has_stopped(), "it may still arrive");
+    account.wait(7);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(account.engine.has_stopped());
+}
+
+#[test]
+fn a_timer_of_the_process_before_is_stopped_where_orders_shall_stay() {
+    let mut account = ready();
+    account.rest();
+    let mut config = super::succession::next_config();
+    if let Some(live) = &mut config.live {
+        live.on_stop = OnStop::Keep;
+    }
+    let mut account = super::succession::killed(account, config);
+    account.begin();
+    account.live(LiveInput::Stop);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(account.engine.has_stopped());
+}
+
+#[test]
+fn a_timer_of_no_length_is_none() {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Done(0));
+    assert_eq!(account.places(), 0);
+    account.pass(500);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Done(5_000));
+    assert_eq!(account.places(), 1);
+    let until = account.engine.covered_until(BTC).unwrap();
+    assert!(until < account.now.plus_ms(5_000), "it is as short as told");
+}
+
+#[test]
+fn what_rests_without_a_timer_is_a_doubt_and_soon_tried_again() {
+    let mut account = ready();
+    let order = account.rest();
+    let mut account = super::succession::killed(account, super::succession::next_config());
+    let open = account.open_order(order);
+    account.begin();
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![open]),
+            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Trades { .. } => super::world::no_trades(),
+        };
+        account.tell(subject, truth);
+    }
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Unknown);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.pass(500);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_stop_waits_until_the_next_process_would_know_of_it() {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.waits_for, 0, "a timer is armed at once");
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    assert!(account.waits_for > 0);
 }
 
 #[test]

@@ -96,6 +96,8 @@ pub struct Account {
     pub engine: Engine,
     pub now: Time,
     pub sent: Vec<Request>,
+    /// The record for which the last of them waits.
+    pub waits_for: u64,
     pub events: Vec<(StrategyId, EventKind, [i64; 6])>,
     pub notices: Vec<Notice>,
     pub reconnected: Vec<Surface>,
@@ -109,6 +111,7 @@ impl Account {
             engine: Engine::new(config).unwrap(),
             now: Time(1_700_000_000_000_000_000),
             sent: Vec::new(),
+            waits_for: 0,
             events: Vec::new(),
             notices: Vec::new(),
             reconnected: Vec::new(),
@@ -126,7 +129,10 @@ impl Account {
                 Effect::Deliver { strategy, event } => {
                     self.events.push((strategy, event.kind, event.fields));
                 }
-                Effect::Send { request, .. } => self.sent.push(*request),
+                Effect::Send { request, record } => {
+                    self.sent.push(*request);
+                    self.waits_for = record;
+                }
                 Effect::Reconnect { surface } => self.reconnected.push(surface),
                 Effect::Beat { number } => self.beats.push(number),
             }

@@ -1,6 +1,6 @@
 //! No futures order without an armed timer: when it leaves, a countdown of its symbol was
 //! confirmed to this very process and is still running at the venue; and no countdown is stopped
-//! while own orders of its symbol may rest.
+//! while own orders of its symbol may rest, by a process before and later than meant neither.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub struct Armed {
     running: BTreeMap<String, i64>,
     /// Until when this process was told that it does.
     confirmed: BTreeMap<String, i64>,
+    /// The last request that a process before asked for a countdown.
+    before: RequestId,
 }
 
 impl Armed {
@@ -29,6 +31,7 @@ impl Armed {
             asked: BTreeMap::new(),
             running: BTreeMap::new(),
             confirmed: BTreeMap::new(),
+            before: 0,
         }
     }
 
@@ -83,17 +86,28 @@ impl Armed {
     }
 
     /// Each call replaces the timer (spec 2, Auto-cancel all open orders).
-    fn answered(&mut self, request: RequestId) {
-        if let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request) {
-            let until = arrived_ns.saturating_add(length_ms * 1_000_000);
-            let until = if *length_ms > 0 { until } else { 0 };
-            self.running.insert(instrument.clone(), until);
+    fn answered(&mut self, request: RequestId) -> Result<(), String> {
+        let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request) else {
+            return Ok(());
+        };
+        let until = arrived_ns.saturating_add(length_ms * 1_000_000);
+        let until = if *length_ms > 0 { until } else { 0 };
+        self.running.insert(instrument.clone(), until);
+        let mut live = self.orders.live();
+        let rests = live.find(|order| order.accepted && order.placed.instrument == *instrument);
+        match rests.filter(|_| *length_ms == 0) {
+            Some(order) => Err(format!(
+                "the countdown of {instrument} stops while {} rests",
+                order.placed.id
+            )),
+            None => Ok(()),
         }
     }
 
     fn heard(&mut self, request: RequestId) {
         if let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request)
             && *length_ms > 0
+            && request > self.before
         {
             let until = arrived_ns.saturating_add(length_ms * 1_000_000);
             let known = self.confirmed.entry(instrument.clone()).or_default();
@@ -111,7 +125,8 @@ impl Check for Armed {
         match &entry.seen {
             Seen::Process(ProcessSeen::Started { .. }) => {
                 self.confirmed.clear();
-                self.asked.clear();
+                let asked = self.asked.keys().next_back();
+                self.before = asked.copied().unwrap_or(self.before);
             }
             Seen::Sent(request) => self.sent(wire::asked(request), request.id, entry.at_ns)?,
             Seen::Arrived { request, .. } => {
@@ -121,7 +136,7 @@ impl Check for Armed {
             }
             Seen::Answered {
                 request, answer, ..
-            } if wire::is_done(answer) => self.answered(*request),
+            } if wire::is_done(answer) => self.answered(*request)?,
             Seen::Heard {
                 request,
                 answer: Some(answer),
@@ -191,6 +206,16 @@ mod tests {
         assert!(verdict(rule(), &listed(placed())).is_err(), "asked by id");
         let early = placed().start().read_open_orders().arm(30_000).arm(0);
         assert!(verdict(rule(), &early).is_err(), "it may still arrive");
+    }
+
+    #[test]
+    fn a_stop_of_the_process_before_that_comes_late_is_found() {
+        let again = Log::new().countdown(0).start().arm(30_000).place("mm.a.1");
+        let resting = again.order_event("mm.a.1", "NEW", "0");
+        assert_eq!(verdict(rule(), &resting), Ok(()));
+        assert!(verdict(rule(), &resting.clone().answered_late(1)).is_err());
+        let over = resting.order_event("mm.a.1", "CANCELED", "0");
+        assert_eq!(verdict(rule(), &over.answered_late(1)), Ok(()));
     }
 
     #[test]

@@ -340,6 +340,19 @@ impl Log {
         })
     }
 
+    /// A request of before is carried out only now.
+    pub fn answered_late(self, request: u64) -> Self {
+        self.with(Seen::Answered {
+            request,
+            copy: 0,
+            answer: Answer {
+                status: 200,
+                headers: Vec::new(),
+                body: String::new(),
+            },
+        })
+    }
+
     /// No answer comes.
     pub fn unheard(self) -> Self {
         let request = self.requests;
