@@ -2,7 +2,8 @@
 //! because the operator wants it flat, or because of its fault. Each is a market order of such an act,
 //! takes away no more than the strategy holds, and is alone: one of unknown outcome may still close.
 //!
-//! An act lasts until the operator resumes. The journal remembers it, so that the next process may
+//! An act lasts until the operator resumes: a strategy that was halted or flattened by a word about it
+//! alone, by one about it alone. The journal remembers it, so that the next process may
 //! go on with one that the last one was told to end, just before it was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,8 @@ pub struct Closings {
     acts: BTreeSet<String>,
     ever: BTreeSet<String>,
     faulty: BTreeSet<String>,
+    /// Strategies that were halted by a word about each alone.
+    alone: BTreeSet<String>,
     /// What was held before a journal was lost is nobody's.
     lost: bool,
 }
@@ -39,6 +42,7 @@ impl Closings {
             acts: BTreeSet::new(),
             ever: BTreeSet::new(),
             faulty: BTreeSet::new(),
+            alone: BTreeSet::new(),
             lost: false,
         }
     }
@@ -47,17 +51,7 @@ impl Closings {
     pub fn see(&mut self, entry: &Entry) {
         self.orders.see(entry);
         match &entry.seen {
-            Seen::Commanded { strategy, command } => {
-                let all = self.strategies.keys().cloned();
-                let concerned: Vec<_> = strategy.clone().map_or(all.collect(), |one| vec![one]);
-                match command.as_str() {
-                    "flatten" => self.begin(concerned),
-                    "resume" => self
-                        .acts
-                        .retain(|id| !concerned.contains(id) || self.faulty.contains(id)),
-                    _ => {}
-                }
-            }
+            Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
             Seen::Quarantined { strategy } if self.strategies.get(strategy) == Some(&true) => {
                 self.faulty.insert(strategy.clone());
                 self.begin(vec![strategy.clone()]);
@@ -67,6 +61,25 @@ impl Closings {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
             _ => {}
+        }
+    }
+
+    fn commanded(&mut self, strategy: Option<&String>, command: &str) {
+        let all = self.strategies.keys().cloned();
+        let concerned: Vec<_> = strategy.map_or(all.collect(), |one| vec![one.clone()]);
+        match command {
+            "halt" | "flatten" => self.alone.extend(strategy.cloned()),
+            "resume" => {
+                if let Some(strategy) = strategy {
+                    self.alone.remove(strategy);
+                }
+                let stays = |id: &String| self.faulty.contains(id) || self.alone.contains(id);
+                self.acts.retain(|id| !concerned.contains(id) || stays(id));
+            }
+            _ => {}
+        }
+        if command == "flatten" {
+            self.begin(concerned);
         }
     }
 
@@ -156,6 +169,9 @@ mod tests {
         assert_eq!(sells(holding().command("flatten", Some("mm"))), Ok(()));
         let over = holding().command("flatten", None).command("resume", None);
         assert!(sells(over).is_err());
+        let alone = || holding().command("flatten", Some("mm")).start();
+        assert_eq!(sells(alone().command("resume", None)), Ok(()));
+        assert!(sells(alone().command("resume", Some("mm"))).is_err());
     }
 
     #[test]
