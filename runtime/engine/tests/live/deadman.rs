@@ -6,7 +6,6 @@ use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{
     Input, NewOrder, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Reply, Request, Side,
     Surface,
@@ -297,14 +296,7 @@ fn what_rests_without_a_timer_is_a_doubt_and_soon_tried_again() {
     let mut account = super::succession::killed(account, super::succession::next_config());
     let open = account.open_order(order);
     account.begin();
-    while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![open]),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
-            Subject::Trades { .. } => super::world::no_trades(),
-        };
-        account.tell(subject, truth);
-    }
+    account.sync_with(&[open]);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     account.countdown_reply(Outcome::Unknown);
     assert_eq!(account.engine.run_state(), RunState::Degraded);

@@ -18,7 +18,7 @@ use windvane_engine::{
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, OTHER, USDT, fill, limit, report, update};
-use super::world::{no_trades, ready};
+use super::world::ready;
 
 impl Account {
     fn steer(&mut self, strategy: StrategyId, command: Command) {
@@ -113,14 +113,7 @@ fn a_halt_of_one_strategy_cancels_its_orders_and_holds_across_a_kill() {
     assert_eq!(account.engine.latch_of(OTHER), Latch::None);
     let open = account.open_order(order);
     account.begin();
-    while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![open]),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
-            Subject::Trades { .. } => no_trades(),
-        };
-        account.tell(subject, truth);
-    }
+    account.sync_with(&[open]);
     assert_eq!(account.cancels(), 1, "what rested is cancelled again");
     assert_eq!(account.rejection(MM), Some(Rule::Halted));
 }

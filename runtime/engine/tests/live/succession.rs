@@ -5,7 +5,6 @@ use windvane_engine::engine::{Latch, RunState, SuccessionError};
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::order_state::OrderState;
-use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Engine, Input, OrderSeq, OrderStatus, PositionSide, Reply, Side, Surface};
 
 use super::support::{self, Account, BTC, MM, fill, limit, refused, update};
@@ -41,14 +40,7 @@ fn a_live_order_is_unknown_until_the_venue_is_asked() {
     );
     let open = account.open_order(order);
     account.begin();
-    while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![open]),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
-            Subject::Trades { .. } => super::world::no_trades(),
-        };
-        account.tell(subject, truth);
-    }
+    account.sync_with(&[open]);
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
     assert_eq!(account.engine.run_state(), RunState::Ready);
     let id = open.report.client_order_id;

@@ -81,9 +81,14 @@ impl Account {
     /// Answers every question of a round as a venue without orders and with the account as we
     /// know it, until none is asked.
     pub(crate) fn sync(&mut self) {
+        self.sync_with(&[]);
+    }
+
+    /// The same, of an account where these orders rest.
+    pub(crate) fn sync_with(&mut self, open: &[OpenOrder]) {
         while let Some(subject) = self.take_question() {
             let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+                Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
                 Subject::Account { .. } => Truth::Account(self.own_account()),
                 Subject::Trades { .. } => no_trades(),
             };
