@@ -210,8 +210,8 @@ impl<G: Guests> Driver<G> {
     }
 
     /// The journal is durable up to this record: orders that waited for it leave, but those whose
-    /// cover ran out until `now`, before which the process may have stood still. Those that need not wait are not looked at, so that a simulated
-    /// account stays a function of the journal.
+    /// cover ran out until `now`, before which the process may have stood still. Those that need not
+    /// wait are not looked at, so that a simulated account stays a function of the journal.
     pub fn durable(&mut self, now: Time, record: u64) {
         let mut late = Vec::new();
         for request in self.outbox.release(record) {
