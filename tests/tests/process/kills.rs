@@ -65,7 +65,8 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
         }
     }
     support::ready(&mut instance);
-    // A strategy that finds its book changed replaces its orders, which takes a moment.
+    // `grid` replaces what it should adopt, for it hears a book before its orders (ARCHITECTURE, Known
+    // limits): until that is mended they are waited for.
     let resting = support::resting(&venue, RESTING * 9 / 10);
     let (_, account) = support::halt_and_agree(&mut instance, &venue);
     let longest = recoveries.iter().max().copied().unwrap_or_default();
