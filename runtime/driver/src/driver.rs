@@ -12,6 +12,7 @@ use windvane_engine::{
 
 use crate::guests::{Guests, InitResult};
 use crate::outbox::{Outbox, about};
+use crate::saving::Saving;
 
 /// What whoever drives has to do, in this order.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ pub struct Driver<G> {
     engine: Option<Box<Engine>>,
     guests: G,
     outbox: Outbox,
+    saving: Saving,
     actions: VecDeque<Action>,
     keeps_journal: bool,
 }
@@ -73,6 +75,7 @@ impl<G: Guests> Driver<G> {
             engine: Some(Box::new(engine)),
             guests,
             outbox,
+            saving: Saving::default(),
             actions: VecDeque::new(),
             keeps_journal,
         }
@@ -89,6 +92,9 @@ impl<G: Guests> Driver<G> {
         now: Time,
         states: &[Option<Vec<u8>>],
     ) -> Result<(), (StrategyId, String)> {
+        if self.keeps_journal {
+            self.saving.begin(states);
+        }
         for place in 0..self.guests.count() {
             let strategy = StrategyId(place as u16);
             if self.engine().fault(strategy).is_some() {
@@ -238,6 +244,25 @@ impl<G: Guests> Driver<G> {
         }
     }
 
+    /// Records what strategies know that were called since it was recorded last, before a block is
+    /// ended by time.
+    pub fn save(&mut self, now: Time) {
+        for strategy in self.saving.due(now) {
+            if self.engine().fault(strategy).is_none() {
+                self.save_one(now, strategy);
+            }
+        }
+        self.collect_blocks();
+    }
+
+    fn save_one(&mut self, now: Time, strategy: StrategyId) {
+        let state = self.guests.save(strategy);
+        let state = self.saving.take(now, strategy, state);
+        if let Some(engine) = &mut self.engine {
+            engine.handle(now, Input::Saved { strategy, state });
+        }
+    }
+
     /// Ends the running block, so that what was recorded becomes durable soon.
     pub fn seal(&mut self) {
         if let Some(engine) = &mut self.engine {
@@ -295,7 +320,10 @@ impl<G: Guests> Driver<G> {
     pub fn snapshot(&mut self) -> (Vec<u8>, Vec<Option<Vec<u8>>>) {
         let count = self.guests.count();
         let states = (0..count).map(|place| self.guests.save(StrategyId(place as u16)));
-        let states = states.collect();
+        let states: Vec<_> = states.collect();
+        if self.keeps_journal {
+            self.saving.begin(&states);
+        }
         let engine = self.engine.as_mut().map(|engine| engine.snapshot());
         self.collect_blocks();
         (engine.unwrap_or_default(), states)
@@ -332,7 +360,12 @@ impl<G: Guests> Driver<G> {
         match result {
             Ok(()) => {
                 let intents = self.guests.intents(strategy);
-                if !intents.is_empty() {
+                if self.saving.called(strategy, event, intents) {
+                    // `save` begins a callback of its own.
+                    let intents = &intents.to_vec();
+                    self.save_one(now, strategy);
+                    self.handle_quietly(now, Input::Answer { strategy, intents });
+                } else if !intents.is_empty() {
                     engine.handle(now, Input::Answer { strategy, intents });
                 }
             }

@@ -10,7 +10,9 @@
 mod driver;
 mod guests;
 mod outbox;
+mod saving;
 
 pub use driver::{Action, Driver, Renewed};
 pub use guests::{Guests, InitResult, NoGuests};
 pub use outbox::Outbox;
+pub use saving::is_saved_at_once;

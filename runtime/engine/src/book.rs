@@ -170,6 +170,16 @@ impl Book {
         }
     }
 
+    /// The newer one of the last update ids of top and depth.
+    pub fn update_id(&self) -> i64 {
+        self.top_update_id.max(self.depth_update_id)
+    }
+
+    /// Whether the depth is known, not the top alone.
+    pub const fn is_synced(&self) -> bool {
+        self.synced
+    }
+
     /// Forgets the depth: the book is its top until the next snapshot.
     pub fn apply_gap(&mut self) {
         self.synced = false;

@@ -55,6 +55,14 @@ pub enum Input<'a> {
         /// Which.
         strategy: StrategyId,
     },
+    /// What a strategy saved. It changes nothing here: recorded among what the strategy was told and
+    /// what it intended, it is what the strategy knew then, and the next process gives it back.
+    Saved {
+        /// Which.
+        strategy: StrategyId,
+        /// Its state; `None` where that is what it saved before.
+        state: Option<&'a [u8]>,
+    },
     /// What may change while running has changed.
     Reconfigure(&'a Reconfiguration),
     /// How much of the outside can be trusted; live only.

@@ -205,6 +205,11 @@ impl<'a> Cursor<'a> {
         Ok(items)
     }
 
+    pub(super) fn bytes(&mut self, field: &'static str) -> Read<Vec<u8>> {
+        let len = self.u32(field)?;
+        Ok(self.take(field, len as usize)?.to_vec())
+    }
+
     pub(super) fn text(&mut self, field: &'static str) -> Read<&'a str> {
         let len = self.u32(field)?;
         let offset = self.offset;

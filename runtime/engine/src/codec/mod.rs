@@ -39,6 +39,7 @@ pub mod kind {
     pub const STEER: u8 = 15;
     pub const RENEW: u8 = 16;
     pub const RECONFIGURE: u8 = 17;
+    pub const SAVED: u8 = 18;
     pub const DELIVER: u8 = 64;
     pub const SEND: u8 = 65;
     pub const RECONNECT: u8 = 66;

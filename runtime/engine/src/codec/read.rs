@@ -122,6 +122,10 @@ fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
         kind::RENEW => RecordedInput::Renew {
             strategy: cursor.strategy()?,
         },
+        kind::SAVED => RecordedInput::Saved {
+            strategy: cursor.strategy()?,
+            state: cursor.option("state", |cursor| cursor.bytes("state"))?,
+        },
         kind::RECONFIGURE => RecordedInput::Reconfigure(cursor.rare("reconfiguration")?),
         kind::LIVE => RecordedInput::Live(cursor.rare("live input")?),
         kind::SYMBOL_STATUS => RecordedInput::SymbolStatus {

@@ -91,6 +91,13 @@ pub enum RecordedInput {
         /// Which.
         strategy: StrategyId,
     },
+    /// What a strategy saved.
+    Saved {
+        /// Which.
+        strategy: StrategyId,
+        /// Its state; `None` where that is what it saved before.
+        state: Option<Vec<u8>>,
+    },
     /// What may change while running has changed.
     Reconfigure(Reconfiguration),
     /// How much of the outside can be trusted.
@@ -145,6 +152,10 @@ impl RecordedInput {
             },
             Self::Renew { strategy } => Input::Renew {
                 strategy: *strategy,
+            },
+            Self::Saved { strategy, state } => Input::Saved {
+                strategy: *strategy,
+                state: state.as_deref(),
             },
             Self::Reconfigure(next) => Input::Reconfigure(next),
             Self::Live(input) => Input::Live(input),

@@ -108,6 +108,15 @@ pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
             put(out, &[*command as u8]);
         }
         Input::Renew { strategy } => put_strategy(recorder.begin(kind::RENEW, now.0), *strategy),
+        Input::Saved { strategy, state } => {
+            let out = recorder.begin(kind::SAVED, now.0);
+            put_strategy(out, *strategy);
+            put(out, &[u8::from(state.is_some())]);
+            if let Some(state) = state {
+                put_u32(out, state.len() as u32);
+                put(out, state);
+            }
+        }
         Input::Reconfigure(next) => put_rare(recorder.begin(kind::RECONFIGURE, now.0), next),
         Input::Live(input) => put_rare(recorder.begin(kind::LIVE, now.0), input),
         Input::SymbolStatus { instrument, status } => {

@@ -162,16 +162,15 @@ impl Engine {
                 funding_rate,
                 next_funding,
             } => {
-                self.markets[usize::from(instrument.0)].recorded_mark = Some(Mark {
+                let mark = Mark {
                     mark,
                     index,
                     funding_rate,
                     next_funding,
-                });
+                };
+                self.markets[usize::from(instrument.0)].recorded_mark = Some(mark);
                 self.watch_losses(instrument);
-                let fields = [mark, index, funding_rate, next_funding.millis(), 0, 0];
-                let event = self.event(EventKind::MarkPrice, instrument, 0, fields, 0);
-                self.deliver_market(event, |streams| streams.marks);
+                self.deliver_mark(instrument, mark);
             }
         }
     }
@@ -184,9 +183,13 @@ impl Engine {
         self.deliver_market(event, |streams| streams.book);
     }
 
-    /// Tells every subscriber of the instrument whose streams match.
+    /// Tells every subscriber of the instrument whose streams match, once the account is known: a
+    /// strategy that hears a price before its orders of the process before would replace them.
     #[inline]
     fn deliver_market(&mut self, event: Event, wants: impl Fn(&Streams) -> bool) {
+        if !self.knows_account() {
+            return;
+        }
         // Field by field, so that the subscribers can be read while effects are pushed.
         let Self {
             markets,
@@ -204,6 +207,34 @@ impl Engine {
                 effects.push_back(effect);
             }
         }
+    }
+
+    /// Books and marks as they stand, which were withheld until the account was known.
+    pub(super) fn tell_markets(&mut self) {
+        for id in (0..self.instruments.len()).map(|index| InstrumentId(index as u16)) {
+            let market = &self.markets[usize::from(id.0)];
+            let (bid, ask) = (market.book.bid(), market.book.ask());
+            let (update_id, is_synced) = (market.book.update_id(), market.book.is_synced());
+            let mark = market.recorded_mark;
+            if bid.qty > 0 && ask.qty > 0 {
+                let fields = [bid.price, bid.qty, ask.price, ask.qty, 0, 0];
+                let event = self.event(EventKind::BookTop, id, 0, fields, update_id);
+                self.deliver_market(event, |streams| streams.book);
+            }
+            if is_synced {
+                self.deliver_book_change(id, 1, update_id);
+            }
+            if let Some(mark) = mark {
+                self.deliver_mark(id, mark);
+            }
+        }
+    }
+
+    fn deliver_mark(&mut self, instrument: InstrumentId, mark: Mark) {
+        let next_ms = mark.next_funding.millis();
+        let fields = [mark.mark, mark.index, mark.funding_rate, next_ms, 0, 0];
+        let event = self.event(EventKind::MarkPrice, instrument, 0, fields, 0);
+        self.deliver_market(event, |streams| streams.marks);
     }
 
     fn count_trade_in_bars(&mut self, instrument: InstrumentId, price: i64, qty: i64) {
@@ -257,7 +288,9 @@ impl Engine {
         let open_ms = boundary_ms - interval_ms;
         let event = self.event(EventKind::Bar, instrument, 0, fields, open_ms);
         for strategy in subscribers {
-            self.deliver(strategy, event);
+            if self.knows_account() {
+                self.deliver(strategy, event);
+            }
         }
         let timer = Timer::Bar {
             instrument,

@@ -313,7 +313,7 @@ impl Engine {
 
     fn handle_other(&mut self, input: &Input<'_>) {
         match *input {
-            Input::Market { .. } => {}
+            Input::Market { .. } | Input::Saved { .. } => {}
             Input::Answer { strategy, intents } => self.handle_answer(strategy, intents),
             Input::Reply(reply) => self.handle_reply(reply),
             Input::User(event) => self.handle_user_event(event),

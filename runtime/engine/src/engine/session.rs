@@ -300,8 +300,9 @@ impl Engine {
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
                 self.begin_watchdog();
-                for index in 0..self.strategies.len() {
-                    self.tell_positions(StrategyId(index as u16));
+                for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
+                    self.tell_state(strategy);
+                    self.tell_positions(strategy);
                 }
             }
             LiveInput::Begin => {}
@@ -505,7 +506,14 @@ impl Engine {
 
     /// Decides the state anew and tells of a move.
     pub(super) fn update_state(&mut self) {
-        self.leave_syncing();
+        let synced = self.leave_syncing();
+        self.move_state();
+        if synced {
+            self.tell_markets();
+        }
+    }
+
+    fn move_state(&mut self) {
         let state = match &self.live {
             Some(live) => live.state(self.latch),
             None => self.latch.alone(),
@@ -530,9 +538,10 @@ impl Engine {
         }
     }
 
-    /// Syncing ends when every surface was reconciled and no own order is of unknown outcome.
-    fn leave_syncing(&mut self) {
-        let Some(live) = &self.live else { return };
+    /// Syncing ends when every surface was reconciled and no own order is of unknown outcome;
+    /// answers whether it ended now.
+    fn leave_syncing(&mut self) -> bool {
+        let Some(live) = &self.live else { return false };
         let synced = live.stage == Stage::Syncing
             && live.lines.values().all(|line| line.clean.is_some())
             && !live
@@ -544,7 +553,7 @@ impl Engine {
                 .iter()
                 .any(|order| order.state == OrderState::Unknown);
         if !synced {
-            return;
+            return false;
         }
         if let Some(live) = &mut self.live {
             live.stage = Stage::Running;
@@ -553,5 +562,6 @@ impl Engine {
             self.set_doubt(Doubt::Ownership, false);
         }
         self.arm_what_rests();
+        true
     }
 }

@@ -127,6 +127,11 @@ impl Words {
             RecordedInput::Renew { strategy } => {
                 json!({"kind": "renew", "strategy": self.strategy(*strategy)})
             }
+            RecordedInput::Saved { strategy, state } => json!({
+                "kind": "saved",
+                "strategy": self.strategy(*strategy),
+                "state": state.as_deref().map(hex),
+            }),
             RecordedInput::Reconfigure(next) => {
                 json!({"kind": "reconfigure", "to": value(next)})
             }

@@ -62,6 +62,7 @@ impl Pulse {
         if let Some(results) = &mut self.results {
             results.sample(self.driver.engine());
         }
+        self.driver.save(self.clock.now());
         self.driver.seal();
         self.act(state);
     }

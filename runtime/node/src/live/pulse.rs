@@ -547,6 +547,7 @@ impl Pulse {
             state.sealed = Instant::now();
             // A recording's blocks end by its own time.
             if self.player.is_none() {
+                self.driver.save(self.clock.now());
                 self.driver.seal();
                 self.act(state);
             }

@@ -43,7 +43,7 @@ pub struct Left {
     engine: Option<Engine>,
     /// Its simulated account.
     pub paper: Option<Paper>,
-    /// The head that the journal gave back.
+    /// The head that the journal gave back, with what strategies saved after it.
     pub head: Option<Head>,
     /// Where the journal goes on.
     next: Chain,
@@ -112,9 +112,9 @@ pub fn left(recovered: Recovered) -> Left {
 /// What the process before left, by what was remembered of it.
 pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left {
     let (is_authority, next) = (remembered.is_authority, remembered.next);
-    let head = Head::from_bytes(&remembered.head);
+    let mut head = Head::from_bytes(&remembered.head);
     let mut flaw = None;
-    let (engine, paper) = match &head {
+    let (engine, paper) = match &mut head {
         Some(head) => replayed(head, remembered, &mut flaw),
         None => (None, None),
     };
@@ -176,7 +176,7 @@ impl Left {
 
 /// Engine and simulated account of the process before, where its journal ends.
 fn replayed(
-    head: &Head,
+    head: &mut Head,
     remembered: Remembered<impl IntoIterator<Item = Block>>,
     flaw: &mut Option<Flaw>,
 ) -> (Option<Engine>, Option<Paper>) {
@@ -204,5 +204,10 @@ fn replayed(
         replay.block(&mut engine, block);
     }
     *flaw = replay.difference.map(Flaw::Differs);
+    for (strategy, state) in replay.states {
+        if let Some(saved) = head.strategies.get_mut(usize::from(strategy.0)) {
+            saved.state = Some(state);
+        }
+    }
     (Some(engine), replay.paper)
 }

@@ -2,14 +2,14 @@
 //! blocks that were recorded. The answers of strategies are inputs too, so that no module is
 //! needed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 
-use windvane_engine::Engine;
-use windvane_engine::codec::{self, RecordBody};
+use windvane_engine::codec::{self, RecordBody, RecordedInput};
 use windvane_engine::engine::SnapshotError;
 use windvane_engine::record::Block;
+use windvane_engine::{Engine, StrategyId};
 use windvane_journal::{Directory, ExportError, LockError};
 
 use super::head::Head;
@@ -124,6 +124,8 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
 #[derive(Debug, Default)]
 pub struct Replay {
     pairs: Pairs,
+    /// What strategies saved after the head, by their place.
+    pub states: BTreeMap<StrategyId, Vec<u8>>,
     /// The simulated account.
     pub paper: Option<Paper>,
     /// The first record that came out otherwise.
@@ -151,8 +153,15 @@ impl Replay {
                     made: said.map(|said| format!("{said:?}")),
                 });
             }
-            if let RecordBody::Input(input) = &record.body {
+            if let RecordBody::Input(input) = record.body {
                 engine.handle(record.time, input.as_input());
+                if let RecordedInput::Saved {
+                    strategy,
+                    state: Some(state),
+                } = input
+                {
+                    self.states.insert(strategy, state);
+                }
                 while engine.poll_effect().is_some() {}
                 while engine.poll_notice().is_some() {}
             }

@@ -7,11 +7,12 @@
 //! would have done otherwise is told. Its own orders never come to life here: what they would
 //! have led to is for a simulation.
 
+mod saved;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use windvane_engine::codec::RecordedInput;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::event::EventKind;
@@ -388,43 +389,6 @@ impl Scene<'_, '_> {
             .collect();
     }
 
-    /// A new segment of the same process: what modules save now is what they saved then.
-    fn compare_states(&mut self) {
-        for place in 0..self.stage.cast.len() {
-            let saved = &self.head.strategies[place];
-            let healthy = self.engine().fault(StrategyId(place as u16)).is_none();
-            let player = &mut self.stage.cast[place];
-            player.saved.clone_from(&saved.state);
-            if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
-                drop(beside.guest.strategy.save());
-            }
-            let Some(module) = player.module.as_mut() else {
-                continue;
-            };
-            if module.sha256 != saved.sha256 || module.made() != saved.made {
-                let module = self.stage.module(saved);
-                self.stage.cast[place].module = module;
-                continue;
-            }
-            let state = module.strategy.save().ok();
-            if healthy && state != saved.state && self.difference.is_none() {
-                let words = |state: &Option<Vec<u8>>| {
-                    let state = state.as_ref()?;
-                    let hash = hex(&Sha256::digest(state));
-                    Some(format!("a state of {} bytes, sha256 {hash}", state.len()))
-                };
-                let id = &saved.name;
-                let chain = self.engine().chain();
-                self.difference = Some(Difference {
-                    block: chain.next_block,
-                    record: chain.last_record,
-                    recorded: words(&saved.state).map(|text| format!("{id} saved {text}")),
-                    made: words(&state).map(|text| format!("{id} saved {text}")),
-                });
-            }
-        }
-    }
-
     fn play(&mut self) {
         while let Some(next) = self.reading.pop() {
             reread::seal_before(next.block, &mut self.engine);
@@ -440,6 +404,9 @@ impl Scene<'_, '_> {
                 RecordedInput::Reconfigure(after) => {
                     self.reloaded = reload::instances(&after.circumstances);
                     self.feed(&next);
+                }
+                RecordedInput::Saved { strategy, state } => {
+                    self.take_saved(&next, *strategy, state.as_ref());
                 }
                 RecordedInput::Renew { strategy } => {
                     let quarantined = self.engine().fault(*strategy).is_some();
@@ -526,6 +493,7 @@ impl Scene<'_, '_> {
             };
         }
         self.engine = Some(engine);
+        self.settle_saved(strategy, event, made.as_ref());
         let old = self.settle(strategy, made);
         if let Some(new) = new {
             self.compare_intents(event.time, old, &new);

@@ -376,6 +376,7 @@ impl Pulse {
         }
         if now_ns - self.sealed_ns >= SEAL_EVERY_NS {
             self.sealed_ns = now_ns;
+            self.driver.save(now);
             self.driver.seal();
             self.act(outs);
             self.roll_if_due(now_ns, outs);

@@ -1,0 +1,114 @@
+//! What modules save, held against what they saved when they ran: with each segment, where a block
+//! ended by time, and with what they were told of their own orders and answered.
+
+use sha2::{Digest, Sha256};
+use windvane_driver::is_saved_at_once;
+use windvane_engine::codec::RecordedInput;
+use windvane_engine::{Event, StrategyId};
+
+use super::super::replay::Difference;
+use super::super::reread::{self, Next};
+use super::Scene;
+use crate::results::hex;
+
+impl Scene<'_, '_> {
+    /// A new segment of the same process: what modules save now is what they saved then.
+    pub(super) fn compare_states(&mut self) {
+        for place in 0..self.stage.cast.len() {
+            let saved = &self.head.strategies[place];
+            let healthy = self.engine().fault(StrategyId(place as u16)).is_none();
+            let player = &mut self.stage.cast[place];
+            player.saved.clone_from(&saved.state);
+            if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
+                drop(beside.guest.strategy.save());
+            }
+            let Some(module) = player.module.as_mut() else {
+                continue;
+            };
+            if module.sha256 != saved.sha256 || module.made() != saved.made {
+                let module = self.stage.module(saved);
+                self.stage.cast[place].module = module;
+                continue;
+            }
+            let state = module.strategy.save().ok();
+            if healthy && state != saved.state && self.difference.is_none() {
+                let id = &saved.name;
+                let chain = self.engine().chain();
+                self.difference = Some(Difference {
+                    block: chain.next_block,
+                    record: chain.last_record,
+                    recorded: saved_words(id, saved.state.as_deref()),
+                    made: saved_words(id, state.as_deref()),
+                });
+            }
+        }
+    }
+
+    /// What a strategy saved within a callback was recorded before what it answered.
+    pub(super) fn settle_saved(
+        &mut self,
+        strategy: StrategyId,
+        event: &Event,
+        made: Option<&RecordedInput>,
+    ) {
+        let Some(player) = self.player(strategy) else {
+            return;
+        };
+        let answers = match made {
+            Some(RecordedInput::Fault { .. }) => return,
+            Some(_) => true,
+            // Without its module, nobody knows; but then nobody can be asked too early either.
+            None => player.module.is_none(),
+        };
+        if !is_saved_at_once(event, answers, player.saved.as_deref()) {
+            return;
+        }
+        let is_its = |input: &RecordedInput| matches!(input, RecordedInput::Saved { strategy: of, .. } if *of == strategy);
+        if let Some(next) = self.reading.pop_if(is_its)
+            && let RecordedInput::Saved { state, .. } = &next.input
+        {
+            reread::seal_before(next.block, &mut self.engine);
+            self.take_saved(&next, strategy, state.as_ref());
+        }
+    }
+
+    /// A strategy saved: its module saves the same.
+    pub(super) fn take_saved(
+        &mut self,
+        next: &Next,
+        strategy: StrategyId,
+        state: Option<&Vec<u8>>,
+    ) {
+        self.feed(next);
+        let Some(player) = self.stage.cast.get_mut(usize::from(strategy.0)) else {
+            return;
+        };
+        if let Some(state) = state {
+            player.saved = Some(state.clone());
+        }
+        if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
+            drop(beside.guest.strategy.save());
+        }
+        let Some(module) = player.module.as_mut() else {
+            return;
+        };
+        let made = module.strategy.save().ok();
+        if made.is_some() && made != player.saved && self.difference.is_none() {
+            self.difference = Some(Difference {
+                block: next.block,
+                record: next.record,
+                recorded: saved_words(&player.id, player.saved.as_deref()),
+                made: saved_words(&player.id, made.as_deref()),
+            });
+        }
+    }
+}
+
+/// What a strategy saved, in words.
+fn saved_words(id: &str, state: Option<&[u8]>) -> Option<String> {
+    let state = state?;
+    let (bytes, hash) = (state.len(), hex(&Sha256::digest(state)));
+    Some(format!(
+        "{id} saved a state of {bytes} bytes, sha256 {hash}"
+    ))
+}
