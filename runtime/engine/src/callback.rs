@@ -60,7 +60,7 @@ pub struct PositionView {
     pub entry_price: i64,
 }
 
-/// An own open order as its strategy sees it.
+/// An own order as its strategy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderView {
     /// State.
@@ -385,13 +385,14 @@ impl Callback {
         live.chain(own)
     }
 
-    /// An own open order, one of this callback included.
+    /// An own order that is open, one of this callback included, or ended lately: what an update
+    /// tells of can be asked for.
     pub fn order(&self, engine: &Engine, order: OrderSeq) -> Option<OrderView> {
         let canceled = self.intents.iter().any(|intent| match intent {
             Intent::Cancel { order: seq } => *seq == order,
             _ => false,
         });
-        let view = match engine.order(order) {
+        let view = match engine.known_order(order) {
             Some(known) if known.strategy == self.strategy => view_of(known),
             Some(_) => return None,
             None => view(OrderState::Submitted, self.own_terms(order)?, 0),

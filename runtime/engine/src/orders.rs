@@ -392,6 +392,12 @@ impl Orders {
         })
     }
 
+    /// A live or recently ended order.
+    pub fn known(&self, seq: OrderSeq) -> Option<&Order> {
+        let ended = || self.ended.iter().rev().find(|order| order.seq == seq);
+        self.live.get(&seq).or_else(ended)
+    }
+
     /// A live or recently ended order, to be changed.
     pub fn known_mut(&mut self, seq: OrderSeq) -> Option<&mut Order> {
         if let Some(order) = self.live.get_mut(&seq) {

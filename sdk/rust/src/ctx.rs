@@ -134,7 +134,7 @@ impl Ctx {
         (0..count).map(move |at| OrderId(account::open_order(index(instrument), at)))
     }
 
-    /// An own open order.
+    /// An own order that is open or ended lately: the one that an update tells of can be asked for.
     pub const fn order(&self, order: OrderId) -> OrderQuery {
         OrderQuery { order }
     }

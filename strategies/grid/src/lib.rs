@@ -79,7 +79,9 @@ impl Strategy for Grid {
             .iter_mut()
             .find(|rung| rung.id() == Some(update.id))
         else {
-            if !update.state.is_final() {
+            if update.state.is_final() {
+                self.settle(ctx, update);
+            } else {
                 self.adopt(ctx, update.id);
             }
             return;
@@ -223,12 +225,7 @@ impl Grid {
     /// An open order that we do not know: told again after a restart or a swap. It belongs to the
     /// rung of its side and price; one that fits nowhere is cancelled.
     fn adopt(&mut self, ctx: &Ctx, id: OrderId) {
-        let order = ctx.order(id);
-        let (side, price) = (order.side(), order.price());
-        let fits = |rung: &&mut Rung| {
-            rung.slot() == Slot::Free && Some(rung.side()) == side && Some(rung.price()) == price
-        };
-        if let Some(rung) = self.rungs.iter_mut().find(fits) {
+        if let Some(rung) = self.free_rung_of(ctx, id) {
             rung.place(id);
         } else if let Err(rejection) = ctx.cancel(id) {
             warn!(
@@ -236,6 +233,27 @@ impl Grid {
                 "order {} of another grid not cancelled: {rejection}", id.0
             );
         }
+    }
+
+    /// An order that ended while nobody looked: what it filled counts.
+    fn settle(&mut self, ctx: &Ctx, update: &OrderUpdate) {
+        let (qty, instrument) = (self.qty, self.instrument.clone());
+        if let Some(rung) = self.free_rung_of(ctx, update.id)
+            && update.executed > Qty(0)
+        {
+            rung.ended(update.executed, qty, &instrument);
+            self.work_left = true;
+        }
+    }
+
+    /// The rung of an order's side and price, where it has no order.
+    fn free_rung_of(&mut self, ctx: &Ctx, id: OrderId) -> Option<&mut Rung> {
+        let order = ctx.order(id);
+        let (side, price) = (order.side()?, order.price()?);
+        let fits = |rung: &&mut Rung| {
+            rung.slot() == Slot::Free && rung.side() == side && rung.price() == price
+        };
+        self.rungs.iter_mut().find(fits)
     }
 
     fn wake_later(ctx: &Ctx) {

@@ -182,3 +182,25 @@ fn a_swap_keeps_centre_sides_and_orders() {
             .contains("qty")
     );
 }
+
+#[test]
+fn what_was_filled_while_nobody_looked_counts_for_its_rung() {
+    let mut h = harness(PARAMS);
+    h.book("99.9", "1", "100.1", "1");
+    h.settle();
+    let (bid, state) = (order_at(&h, 990), h.strategy.save());
+    h.fill(bid, "99.0", "0.010");
+    let instruments = [instrument("futures:BTCUSDT", "0.1", "0.001")];
+    h.strategy = Grid::new(Params::parse(PARAMS.as_bytes()).unwrap(), &instruments).unwrap();
+    h.strategy.load(Grid::STATE_SCHEMA, &state).unwrap();
+    h.intents();
+    // Told as it ended: the process before did not live to hear of it.
+    h.confirm_cancel(bid);
+    h.book("99.9", "1", "100.1", "1");
+    let intents = h.intents();
+    let again = intents.iter().any(|intent| match intent {
+        Intent::Submit(_, order) => order.price().0 == 990,
+        _ => false,
+    });
+    assert!(!again, "bought once: {intents:?}");
+}

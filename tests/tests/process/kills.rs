@@ -65,14 +65,15 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
         }
     }
     support::ready(&mut instance);
-    // `grid` replaces what it should adopt, for it hears a book before its orders (ARCHITECTURE, Known
-    // limits): until that is mended they are waited for.
-    let resting = support::resting(&venue, RESTING * 9 / 10);
+    // It took them over: nothing of the grid was cancelled and placed anew.
+    let canceled = support::of_grid(&venue, "CANCELED");
+    assert_eq!(canceled, Vec::<String>::new());
+    let resting = support::of_grid(&venue, "NEW").len();
     let (_, account) = support::halt_and_agree(&mut instance, &venue);
     let longest = recoveries.iter().max().copied().unwrap_or_default();
     let mean = recoveries.iter().sum::<Duration>() / recoveries.len().max(1) as u32;
     println!(
-        "{kills} kills, {in_recovery} of them in recovery, {resting} orders at rest: recovery \
+        "{kills} kills, {in_recovery} of them in recovery, {resting} of the grid at rest: recovery \
          {mean:?} in the mean, {longest:?} at the most; {} orders accepted",
         account["accepted"]["total"]
     );

@@ -39,7 +39,6 @@ on_fault = "cancel"
 qty = "0.01"
 levels = 100
 step_ticks = 100
-centre = "3000"
 "#;
     let file = folder.join("crowded.toml");
     std::fs::write(&file, roomy + grid).unwrap();
@@ -75,17 +74,15 @@ pub fn trading(instance: &mut Instance, venue: &Venue) {
     assert!(!open_orders(&venue.account()).is_empty());
 }
 
-/// Waits until at least so many own orders rest at the venue; how many do.
-pub fn resting(venue: &Venue, at_least: usize) -> usize {
-    let begin = Instant::now();
-    loop {
-        let resting = open_orders(&venue.account()).len();
-        if resting >= at_least {
-            return resting;
-        }
-        assert!(begin.elapsed() < REST, "{resting} orders at rest");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+/// Client order ids of the grid's orders of a status, as the venue remembers them.
+pub fn of_grid(venue: &Venue, status: &str) -> Vec<String> {
+    let account = venue.account();
+    let orders = account["orders"].as_array().unwrap().iter();
+    let of_status = orders.filter(|order| order["status"] == status);
+    let ids = of_status.filter_map(|order| order["client_order_id"].as_str());
+    ids.filter(|id| id.starts_with("grid."))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Open orders of the venue's account.

@@ -179,6 +179,11 @@ impl Engine {
         self.orders.live(order)
     }
 
+    /// An own order that lives or ended lately.
+    pub fn known_order(&self, order: OrderSeq) -> Option<&Order> {
+        self.orders.known(order)
+    }
+
     /// Records written so far.
     pub const fn records(&self) -> u64 {
         Recorder::last_record(&self.recorder)

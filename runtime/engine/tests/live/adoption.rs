@@ -1,12 +1,15 @@
 //! Promise 1: own orders that another process sent are adopted or cancelled, those of others never
 //! touched.
 
+use windvane_engine::engine::RunState;
+use windvane_engine::event::EventKind;
 use windvane_engine::live::OnStart;
+use windvane_engine::order_state::OrderState;
 use windvane_engine::truth::OpenOrder;
 use windvane_engine::{ClientOrderId, OrderStatus, PositionSide, Request, Side, VenueOrderId};
 
 use super::reconciliation::{qty, round, trade};
-use super::support::{Account, BTC, fill, limit, report, update};
+use super::support::{Account, BTC, MM, fill, limit, report, update};
 use super::world::{booting, live_config, position};
 
 #[test]
@@ -140,4 +143,36 @@ fn an_id_like_ours_of_a_time_that_no_run_had_is_somebody_elses() {
     round(&mut account, &[open("bot-1.2024.17")], &[], |_| {});
     let mut sent = account.sent.iter();
     assert!(!sent.any(|request| matches!(request, Request::Cancel { .. })));
+}
+
+#[test]
+fn prices_are_told_once_the_orders_of_the_process_before_were() {
+    let mut account = booting(live_config());
+    account.events.clear();
+    account.begin();
+    account.top(998, 1_002);
+    let open = OpenOrder {
+        report: report(ClientOrderId::new("mm.5.1").unwrap(), OrderStatus::New, 0),
+        terms: limit(Side::Buy, 990, 10),
+    };
+    round(&mut account, &[open], &[], |_| {});
+    let told = account
+        .events
+        .iter()
+        .filter(|(strategy, ..)| *strategy == MM);
+    let told: Vec<_> = told.map(|(_, kind, fields)| (*kind, fields[0])).collect();
+    let place = |what: (EventKind, i64)| told.iter().position(|one| *one == what).unwrap();
+    let degraded = place((EventKind::RuntimeState, RunState::Degraded as i64));
+    let order = place((EventKind::OrderUpdate, OrderState::New as i64));
+    let ready = place((EventKind::RuntimeState, RunState::Ready as i64));
+    let book = place((EventKind::BookTop, 998));
+    assert!(
+        degraded < order && order < ready && ready < book,
+        "{told:?}"
+    );
+    let books = told.iter().filter(|(kind, _)| *kind == EventKind::BookTop);
+    assert_eq!(books.count(), 1, "as it stands, once");
+    account.top(997, 1_003);
+    let (_, kind, fields) = account.events.last().unwrap();
+    assert_eq!((*kind, fields[0]), (EventKind::BookTop, 997));
 }

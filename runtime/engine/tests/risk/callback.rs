@@ -71,6 +71,8 @@ fn orders_of_others_and_ended_ones_cannot_be_cancelled() {
     account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
     account.call(MM, |callback, engine| {
         assert_eq!(callback.order(engine, foreign), None);
+        let view = callback.order(engine, ended).unwrap();
+        assert_eq!((view.state, view.price), (OrderState::Canceled, 990));
         let unknown = callback.cancel(engine, foreign).unwrap_err();
         assert_eq!(unknown.rule, Rule::UnknownOrder);
         let over = callback.cancel(engine, ended).unwrap_err();

@@ -211,3 +211,58 @@ fn replayed(
     }
     (Some(engine), replay.paper)
 }
+
+#[cfg(test)]
+mod tests {
+    use windvane_engine::{Input, StrategyId, Time};
+
+    use super::*;
+    use crate::live::head::SavedStrategy;
+    use crate::strategies::Made;
+
+    #[test]
+    fn strategies_go_on_from_what_they_saved_last() {
+        let config = EngineConfig {
+            keep_journal: true,
+            ..EngineConfig::default()
+        };
+        let mut engine = Engine::new(config).unwrap();
+        engine.seal();
+        while engine.poll_block().is_some() {}
+        let strategy = |name: &str| SavedStrategy {
+            name: name.to_owned(),
+            sha256: [0; 32],
+            state: Some(b"head".to_vec()),
+            made: Made::default(),
+        };
+        let head = Head {
+            version: String::new(),
+            engine: engine.snapshot(),
+            strategies: ["a", "b", "c"].map(strategy).to_vec(),
+            paper: None,
+        };
+        let base = engine.chain();
+        for (place, state) in [
+            (1, Some(b"one")),
+            (2, Some(b"two")),
+            (1, Some(b"six")),
+            (2, None),
+        ] {
+            let strategy = StrategyId(place);
+            let state = state.map(<[u8; 3]>::as_slice);
+            engine.handle(Time(1), Input::Saved { strategy, state });
+            engine.seal();
+        }
+        let left = left_of(Remembered {
+            is_authority: true,
+            head: head.to_bytes(),
+            blocks: std::iter::from_fn(|| engine.poll_block()).collect::<Vec<_>>(),
+            base,
+            next: engine.chain(),
+        });
+        assert!(left.flaw.is_none());
+        let head = left.head.unwrap();
+        let states = ["a", "b", "c"].map(|name| head.state_of(name).unwrap());
+        assert_eq!(states, [b"head".to_vec(), b"six".to_vec(), b"two".to_vec()]);
+    }
+}

@@ -1,0 +1,216 @@
+//! What strategies know is recorded with what they were told of their own and what they answered.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "../../engine/tests/support/mod.rs"]
+mod support;
+
+use support::{BTC, config, limit, update};
+use windvane_driver::{Action, Driver, Guests, InitResult};
+use windvane_engine::codec::{RecordBody, RecordedInput, decode};
+use windvane_engine::input::FaultKind;
+use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_engine::{
+    Callback, Engine, Event, EventKind, Input, Intent, Level, MarketEvent, OrderStatus, Side,
+    StrategyId, Time,
+};
+
+/// Counts what it hears of books and orders; that is its state, padded to `bytes`.
+struct Counter {
+    heard: u8,
+    bytes: usize,
+    intents: Vec<Intent>,
+}
+
+/// It orders at a book with this bid.
+const ORDERS_AT: i64 = 900;
+
+impl Guests for Counter {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn init(&mut self, _: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
+        (engine, InitResult::Ready)
+    }
+
+    fn deliver(
+        &mut self,
+        strategy: StrategyId,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        if matches!(event.kind, EventKind::BookTop | EventKind::OrderUpdate) {
+            self.heard += 1;
+        }
+        self.intents.clear();
+        if event.kind == EventKind::BookTop && event.fields[0] == ORDERS_AT {
+            let mut callback = Callback::default();
+            callback.begin(&engine, strategy);
+            callback
+                .submit(&engine, limit(Side::Buy, ORDERS_AT, 1))
+                .unwrap();
+            self.intents = callback.intents().to_vec();
+        }
+        (engine, Ok(()))
+    }
+
+    fn intents(&self, _: StrategyId) -> &[Intent] {
+        &self.intents
+    }
+
+    fn save(&mut self, _: StrategyId) -> Option<Vec<u8>> {
+        // As in the host: it begins a callback of its own.
+        self.intents.clear();
+        let mut state = vec![0; self.bytes];
+        state.insert(0, self.heard);
+        Some(state)
+    }
+
+    fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn show_output(&mut self, _: StrategyId, _: Time) {}
+}
+
+struct Run {
+    driver: Driver<Counter>,
+    now: Time,
+    /// What was recorded of states and answers, block by block.
+    blocks: Vec<Vec<String>>,
+}
+
+impl Run {
+    fn with_state_of(bytes: usize) -> Self {
+        let mut config = config();
+        config.keep_journal = true;
+        config.strategies.truncate(1);
+        // A surface that no instrument is on: it is ready at once.
+        config.live = Some(LiveConfig {
+            surfaces: Vec::new(),
+            countdown_ms: 30_000,
+            renew_ms: 10_000,
+            reconcile_ms: 30_000,
+            absence_ms: 6_000,
+            copy_ms: 6_000,
+            on_start: OnStart::Adopt,
+            on_stop: OnStop::Cancel,
+            multi_assets: false,
+            fee_estimate_ppm: 400,
+            watchdog: false,
+        });
+        let guests = Counter {
+            heard: 0,
+            bytes,
+            intents: Vec::new(),
+        };
+        let mut run = Self {
+            driver: Driver::new(Engine::new(config).unwrap(), guests, true),
+            now: Time(1_700_000_000_000_000_000),
+            blocks: Vec::new(),
+        };
+        run.driver.start(run.now, &[None]).unwrap();
+        run.handle(Input::Live(&LiveInput::Begin));
+        run.seal();
+        run.blocks.clear();
+        run.now = run.now.plus_ms(2_000);
+        run
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        self.now = self.now.plus_ms(1);
+        self.driver.handle(self.now, input);
+        self.read();
+    }
+
+    fn top(&mut self, bid: i64) {
+        let level = |price| Level { price, qty: 1_000 };
+        self.handle(Input::Market {
+            instrument: BTC,
+            event: MarketEvent::Top {
+                update_id: 0,
+                bid: level(bid),
+                ask: level(bid + 2),
+            },
+        });
+    }
+
+    fn seal(&mut self) {
+        self.driver.save(self.now);
+        self.driver.seal();
+        self.read();
+    }
+
+    fn read(&mut self) {
+        while let Some(action) = self.driver.poll() {
+            let Action::Append(block) = action else {
+                continue;
+            };
+            let records = decode(&block.bytes).map(Result::unwrap);
+            let words = records.filter_map(|record| match record.body {
+                RecordBody::Input(RecordedInput::Saved { state, .. }) => Some(match state {
+                    Some(state) => format!("saved {}", state[0]),
+                    None => "saved the same".to_owned(),
+                }),
+                RecordBody::Input(RecordedInput::Answer { .. }) => Some("answer".to_owned()),
+                _ => None,
+            });
+            self.blocks.push(words.collect());
+        }
+    }
+}
+
+#[test]
+fn a_state_stands_in_the_block_of_the_order_that_it_led_to() {
+    let mut run = Run::with_state_of(100);
+    run.top(998);
+    run.top(ORDERS_AT);
+    // The first book, and the second.
+    assert_eq!(run.blocks, [["saved 2", "answer"]]);
+    run.seal();
+    assert_eq!(run.blocks[1..], [Vec::<String>::new()], "nothing new");
+}
+
+#[test]
+fn a_state_is_recorded_with_what_is_told_of_an_own_order() {
+    let mut run = Run::with_state_of(100);
+    run.top(ORDERS_AT);
+    run.blocks.clear();
+    let id = run.driver.engine().orders().iter().next().unwrap();
+    let id = id.client_order_id;
+    let event = windvane_engine::UserEvent::Order(update(id, Side::Buy, OrderStatus::New, 0));
+    run.handle(Input::User(&event));
+    run.driver.seal();
+    run.read();
+    assert_eq!(run.blocks, [["saved 2"]]);
+}
+
+#[test]
+fn other_changes_are_recorded_where_a_block_ends_by_time() {
+    let mut run = Run::with_state_of(100);
+    run.top(998);
+    run.top(997);
+    run.seal();
+    run.seal();
+    assert_eq!(run.blocks, [["saved 2"]]);
+}
+
+#[test]
+fn a_large_state_is_recorded_after_pauses() {
+    let mut run = Run::with_state_of(64 << 10);
+    run.top(998);
+    run.seal();
+    assert_eq!(run.blocks, [["saved 1"]]);
+    run.blocks.clear();
+    run.top(ORDERS_AT);
+    run.seal();
+    assert_eq!(
+        run.blocks.concat(),
+        ["answer"],
+        "an order does not wait for it"
+    );
+    run.now = run.now.plus_ms(1_100);
+    run.seal();
+    assert_eq!(run.blocks.concat(), ["answer", "saved 2"]);
+}
