@@ -139,7 +139,7 @@ impl Engine {
                 self.watch_losses(instrument);
                 let fields = [bid.price, bid.qty, ask.price, ask.qty, 0, 0];
                 let event = self.event(EventKind::BookTop, instrument, 0, fields, update_id);
-                self.deliver_market(event, |streams| streams.book);
+                self.deliver_standing(event, |streams| streams.book);
             }
             MarketEvent::Depth {
                 update_id,
@@ -180,16 +180,22 @@ impl Engine {
         let (bid, ask) = (book.bid(), book.ask());
         let fields = [bid.price, bid.qty, ask.price, ask.qty, 0, 0];
         let event = self.event(EventKind::BookChange, instrument, flags, fields, update_id);
-        self.deliver_market(event, |streams| streams.book);
+        self.deliver_standing(event, |streams| streams.book);
     }
 
-    /// Tells every subscriber of the instrument whose streams match, once the account is known: a
-    /// strategy that hears a price before its orders of the process before would replace them.
+    /// Tells of what stands, a book or a mark, once the account is known: a strategy that heard a
+    /// book before its orders of the process before would replace them. What flows, trades and
+    /// bars, is told at any time, for it could not be told later.
+    #[inline]
+    fn deliver_standing(&mut self, event: Event, wants: impl Fn(&Streams) -> bool) {
+        if self.knows_account() {
+            self.deliver_market(event, wants);
+        }
+    }
+
+    /// Tells every subscriber of the instrument whose streams match.
     #[inline]
     fn deliver_market(&mut self, event: Event, wants: impl Fn(&Streams) -> bool) {
-        if !self.knows_account() {
-            return;
-        }
         // Field by field, so that the subscribers can be read while effects are pushed.
         let Self {
             markets,
@@ -219,7 +225,7 @@ impl Engine {
             if bid.qty > 0 && ask.qty > 0 {
                 let fields = [bid.price, bid.qty, ask.price, ask.qty, 0, 0];
                 let event = self.event(EventKind::BookTop, id, 0, fields, update_id);
-                self.deliver_market(event, |streams| streams.book);
+                self.deliver_standing(event, |streams| streams.book);
             }
             if is_synced {
                 self.deliver_book_change(id, 1, update_id);
@@ -234,7 +240,7 @@ impl Engine {
         let next_ms = mark.next_funding.millis();
         let fields = [mark.mark, mark.index, mark.funding_rate, next_ms, 0, 0];
         let event = self.event(EventKind::MarkPrice, instrument, 0, fields, 0);
-        self.deliver_market(event, |streams| streams.marks);
+        self.deliver_standing(event, |streams| streams.marks);
     }
 
     fn count_trade_in_bars(&mut self, instrument: InstrumentId, price: i64, qty: i64) {
@@ -288,9 +294,7 @@ impl Engine {
         let open_ms = boundary_ms - interval_ms;
         let event = self.event(EventKind::Bar, instrument, 0, fields, open_ms);
         for strategy in subscribers {
-            if self.knows_account() {
-                self.deliver(strategy, event);
-            }
+            self.deliver(strategy, event);
         }
         let timer = Timer::Bar {
             instrument,
