@@ -84,7 +84,8 @@ pub trait Strategy: Sized {
     /// Funding was received or paid.
     fn on_funding(&mut self, ctx: &Ctx, funding: &Funding) {}
 
-    /// An own order changed its state. After a restart or a swap, open orders are told again.
+    /// An own order changed its state. After a restart or a swap, open orders are told again, and
+    /// those that ended meanwhile; after a restart all of that before the first book.
     fn on_order(&mut self, ctx: &Ctx, update: &OrderUpdate) {}
 
     /// An own order was filled, wholly or in part.
@@ -104,6 +105,10 @@ pub trait Strategy: Sized {
 
     /// The state to carry over a restart or a hot swap. Orders and positions are not part of it:
     /// they live in the runtime, which tells them again.
+    ///
+    /// Asked for after each callback that tells of an own order or fill or orders something, and
+    /// every 100 ms: after a kill, a state of up to 4 KiB is not behind what was done. A larger one
+    /// is asked for less often.
     fn save(&self) -> Vec<u8> {
         Vec::new()
     }
