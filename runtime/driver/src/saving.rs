@@ -4,7 +4,7 @@
 //! orders, and the orders that it sends, are in one block with it. Everything else is recorded
 //! where a block ends by time, a large state after a pause.
 
-use windvane_engine::{Event, EventKind, Intent, StrategyId, Time};
+use windvane_engine::{Event, EventKind, Intent, StrategyId, Time, planted};
 
 /// Up to this many bytes a state is small.
 const SMALL_BYTES: usize = 4 << 10;
@@ -13,6 +13,9 @@ const PAUSE_MS_PER_KIB: i64 = 16;
 
 /// Whether a state is recorded with what its strategy was told and answered, before the answer.
 pub fn is_saved_at_once(event: &Event, answers: bool, last: Option<&[u8]>) -> bool {
+    if planted!(StateBehind) {
+        return false;
+    }
     let own = matches!(event.kind, EventKind::OrderUpdate | EventKind::Fill);
     (own || answers) && last.map_or(0, <[u8]>::len) <= SMALL_BYTES
 }
@@ -59,7 +62,8 @@ impl Saving {
     /// The strategies whose state is to be recorded now, where a block ends.
     pub(crate) fn due(&self, now: Time) -> Vec<StrategyId> {
         let places = self.0.iter().enumerate();
-        let due = places.filter(|(_, saved)| saved.called && saved.due <= now);
+        let due = |saved: &Saved| saved.called && saved.due <= now && !planted!(StateBehind);
+        let due = places.filter(|(_, saved)| due(saved));
         due.map(|(place, _)| StrategyId(place as u16)).collect()
     }
 

@@ -153,6 +153,8 @@ mod choice {
             "a restart goes on with the epoch that its journal remembers"
         PlaceBeforeDurable "place-before-durable"
             "an order leaves before the record of its intent is durable"
+        StateBehind "state-behind"
+            "what strategies know is recorded with segments alone"
         CancelOvertakes "cancel-overtakes"
             "a cancel leaves while its order waits for the journal"
         BanIgnored "ban-ignored"

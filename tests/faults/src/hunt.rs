@@ -36,6 +36,7 @@ const OTHERS: &str = "nothing of others is touched";
 const BANS: &str = "a ban is never prolonged";
 const IDS: &str = "ids are never reused";
 const DURABLE: &str = "an order leaves only after its record is durable";
+const MEMORY: &str = "a strategy goes on from what it knew";
 const EXPLAINED: &str = "nothing is adjusted that trades explain";
 
 /// The rules that are about what a bug breaks.
@@ -80,6 +81,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::EpochReused => &[IDS, ONE_PER_INTENT],
         Planted::NonceRepeated => &[IDS],
         Planted::PlaceBeforeDurable | Planted::CancelOvertakes => &[DURABLE],
+        Planted::StateBehind => &[MEMORY],
         Planted::BanIgnored => &[BANS],
     }
 }

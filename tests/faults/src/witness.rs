@@ -185,6 +185,23 @@ pub enum Seen {
         /// What is wanted.
         terms: IntentTerms,
     },
+    /// What a strategy knew: as it intended an order, or as it saved something new. A state is told
+    /// by its hash.
+    Knew {
+        /// Which.
+        strategy: String,
+        /// The client order id that the order will have.
+        client_order_id: Option<String>,
+        /// Its state.
+        state: u64,
+    },
+    /// A strategy was given a state that it once saved.
+    Given {
+        /// Which.
+        strategy: String,
+        /// Its state.
+        state: u64,
+    },
     /// The runtime told people that it refused what a strategy intended.
     Refused {
         /// Whose it was.

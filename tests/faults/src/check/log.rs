@@ -171,6 +171,23 @@ impl Log {
         })
     }
 
+    /// What a strategy knew, where it says so with an order.
+    pub fn knew(self, strategy: &str, state: u64, id: Option<&str>) -> Self {
+        self.with(Seen::Knew {
+            strategy: strategy.to_owned(),
+            client_order_id: id.map(str::to_owned),
+            state,
+        })
+    }
+
+    /// A strategy is given what it once saved.
+    pub fn given(self, strategy: &str, state: u64) -> Self {
+        self.with(Seen::Given {
+            strategy: strategy.to_owned(),
+            state,
+        })
+    }
+
     /// A command of the operator, for one strategy or for all.
     pub fn command(self, command: &str, strategy: Option<&str>) -> Self {
         self.with(Seen::Commanded {

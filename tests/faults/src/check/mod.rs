@@ -17,6 +17,7 @@ mod ids;
 mod intents;
 mod latches;
 mod ledgers;
+mod memory;
 mod orders;
 mod others;
 mod overdue;
@@ -67,6 +68,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(bans::Bans::default()),
         Box::new(ids::Ids::default()),
         Box::new(durable::Durable::default()),
+        Box::new(memory::Memory::default()),
         Box::new(adjustments::Adjustments::default()),
     ]
 }

@@ -3,23 +3,55 @@
 use windvane_engine::effect::Adjustment;
 use windvane_engine::holding::Ledger;
 use windvane_engine::ids::StrategyName;
-use windvane_engine::{ClientOrderId, Engine, Instrument, InstrumentId, Notice, StrategyId};
+use windvane_engine::order::OrderTerms;
+use windvane_engine::{
+    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, StrategyId,
+};
 
 use super::overheard::Heard;
 use crate::witness::{BalanceView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View};
 
-/// The entry of an order that a strategy answered; its id has the epoch that the disk reserved,
-/// whatever the engine believes it to be.
-pub fn intended(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Option<Seen> {
-    let (strategy, order, terms) = heard;
+/// The entries of what was overheard of a strategy.
+pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<Seen> {
+    let name = |id: StrategyId| engine.strategy_name(id).unwrap_or_default().to_owned();
+    match heard {
+        Heard::Order(strategy, order, terms, state) => {
+            let seen = intended(engine, (life, epoch), (*strategy, *order), terms);
+            let knew = seen.as_ref().map(|(id, _)| Seen::Knew {
+                strategy: name(*strategy),
+                client_order_id: Some(id.clone()),
+                state: *state,
+            });
+            knew.into_iter().chain(seen.map(|(_, seen)| seen)).collect()
+        }
+        Heard::Saved(strategy, state) => vec![Seen::Knew {
+            strategy: name(*strategy),
+            client_order_id: None,
+            state: *state,
+        }],
+        Heard::Given(strategy, state) => vec![Seen::Given {
+            strategy: name(*strategy),
+            state: *state,
+        }],
+    }
+}
+
+/// An order that a strategy answered: its id, and its entry. The id has the epoch that the disk
+/// reserved, whatever the engine believes it to be.
+fn intended(
+    engine: &Engine,
+    (life, epoch): (u32, u64),
+    (strategy, order): (StrategyId, OrderSeq),
+    terms: &OrderTerms,
+) -> Option<(String, Seen)> {
     let instrument = engine.instrument(terms.instrument)?;
-    let name = StrategyName::new(engine.strategy_name(*strategy)?).ok()?;
-    let id = ClientOrderId::own(&name, epoch, *order);
+    let name = StrategyName::new(engine.strategy_name(strategy)?).ok()?;
+    let id = ClientOrderId::own(&name, epoch, order).as_str().to_owned();
     let price = terms.price.map(|price| instrument.price(price.0));
     let qty = terms.qty.map(|qty| instrument.qty(qty.0));
-    Some(Seen::Intended {
+    let seen = Seen::Intended {
         process: life,
-        client_order_id: id.as_str().to_owned(),
+        client_order_id: id.clone(),
         terms: IntentTerms {
             instrument: instrument.name(),
             side: terms.side.as_str().to_owned(),
@@ -27,7 +59,8 @@ pub fn intended(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Option
             price: price.map(|price| price.to_string()),
             reduce_only: terms.reduce_only,
         },
-    })
+    };
+    Some((id, seen))
 }
 
 /// The entry of a notice, where it has one.

@@ -1,7 +1,9 @@
-//! Strategies that are overheard: each order that a callback answers is kept for the witness before
-//! the engine takes it.
+//! Strategies that are overheard: each order that a callback answers, and what its strategy knew
+//! then, is kept for the witness before the engine takes it; so is what strategies are given back.
 //!
 //! What may never enter here: what the engine makes of an answer.
+
+use std::hash::{DefaultHasher, Hasher};
 
 use windvane::live::guests::LiveGuests;
 use windvane_driver::{Guests, InitResult};
@@ -9,20 +11,35 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::{Engine, Event, Intent, OrderSeq, StrategyId, Time};
 
-/// An order that a strategy answered: whose, its number, and what it wants.
-pub type Heard = (StrategyId, OrderSeq, OrderTerms);
+/// What was overheard of a strategy. A state is told by its hash.
+#[derive(Clone, Copy, Debug)]
+pub enum Heard {
+    /// It answered an order: its number, what it wants, and what the strategy knew then.
+    Order(StrategyId, OrderSeq, OrderTerms, u64),
+    /// It saved something new.
+    Saved(StrategyId, u64),
+    /// It was given what it once saved.
+    Given(StrategyId, u64),
+}
 
 /// The strategies of a run.
 pub struct Overheard {
     guests: LiveGuests,
+    /// What the last callback of each intended: to be asked what it knows begins another one.
+    intents: Vec<Vec<Intent>>,
+    /// What each saved last.
+    saved: Vec<Option<u64>>,
     heard: Vec<Heard>,
 }
 
 impl Overheard {
     /// Listens to these.
-    pub const fn new(guests: LiveGuests) -> Self {
+    pub fn new(guests: LiveGuests) -> Self {
+        let count = guests.count();
         Self {
             guests,
+            intents: vec![Vec::new(); count],
+            saved: vec![None; count],
             heard: Vec::new(),
         }
     }
@@ -33,12 +50,27 @@ impl Overheard {
     }
 
     fn listen(&mut self, strategy: StrategyId) {
-        for intent in self.guests.intents(strategy) {
+        let place = usize::from(strategy.0);
+        self.intents[place].clear();
+        let intents = self.guests.intents(strategy);
+        if intents.is_empty() {
+            return;
+        }
+        self.intents[place].extend_from_slice(intents);
+        let knows = self.guests.save(strategy).map_or(0, |state| hash(&state));
+        for intent in &self.intents[place] {
             if let Intent::Submit { order, terms } = intent {
-                self.heard.push((strategy, *order, *terms));
+                let order = Heard::Order(strategy, *order, *terms, knows);
+                self.heard.push(order);
             }
         }
     }
+}
+
+fn hash(state: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(state);
+    hasher.finish()
 }
 
 impl Guests for Overheard {
@@ -72,14 +104,24 @@ impl Guests for Overheard {
     }
 
     fn intents(&self, strategy: StrategyId) -> &[Intent] {
-        self.guests.intents(strategy)
+        &self.intents[usize::from(strategy.0)]
     }
 
     fn save(&mut self, strategy: StrategyId) -> Option<Vec<u8>> {
-        self.guests.save(strategy)
+        let state = self.guests.save(strategy);
+        let knows = state.as_deref().map(hash);
+        let last = &mut self.saved[usize::from(strategy.0)];
+        if let Some(knows) = knows
+            && knows != last.unwrap_or_default()
+        {
+            self.heard.push(Heard::Saved(strategy, knows));
+        }
+        *last = knows;
+        state
     }
 
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String> {
+        self.heard.push(Heard::Given(strategy, hash(state)));
         self.guests.load(strategy, state)
     }
 

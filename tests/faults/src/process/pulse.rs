@@ -161,8 +161,8 @@ impl Pulse {
     /// Does what follows from the last input.
     pub fn act(&mut self, outs: &mut VecDeque<Out>) {
         for heard in self.driver.guests_mut().take() {
-            let seen = notices::intended(self.driver.engine(), self.life, self.epoch, &heard);
-            outs.extend(seen.map(Out::Seen));
+            let seen = notices::overheard(self.driver.engine(), self.life, self.epoch, &heard);
+            outs.extend(seen.into_iter().map(Out::Seen));
         }
         let (mut filled, mut adjusted, mut others) = (false, false, false);
         while let Some(action) = self.driver.poll() {
