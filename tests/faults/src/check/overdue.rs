@@ -38,6 +38,18 @@ impl Overdue {
         }
     }
 
+    /// What rests on an instrument for which this process asked nothing yet is to be covered once it
+    /// is ready: it took it over.
+    fn take_over(&mut self, now_ns: i64) {
+        if self.ready_since.is_none() {
+            return;
+        }
+        for order in self.orders.live().filter(|order| order.accepted) {
+            let asked = self.asked.entry(order.placed.instrument.clone());
+            asked.or_insert(now_ns - self.due_ns);
+        }
+    }
+
     fn in_time(&self, now_ns: i64) -> Result<(), String> {
         let settled = now_ns - self.settles_ns;
         if self.is_stopped || self.ready_since.is_none_or(|since| since > settled) {
@@ -87,6 +99,7 @@ impl Check for Overdue {
             }
             Seen::State { to, .. } => {
                 self.ready_since = (to == "ready").then_some(entry.at_ns);
+                self.take_over(entry.at_ns);
             }
             Seen::Sent(request) => {
                 if let Asked::Countdown(instrument, length_ms) = wire::asked(request) {
@@ -162,8 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_starts_has_nothing_to_renew_yet() {
-        let again = resting().start().state("ready").later_ms(60_000);
-        assert_eq!(verdict(rule(), &again.pong()), Ok(()));
+    fn what_a_process_takes_over_is_covered_soon() {
+        let again = resting().start().later_ms(20_000).state("ready");
+        let soon = again.clone().later_ms(7_000);
+        assert_eq!(verdict(rule(), &soon.clone().pong()), Ok(()));
+        let covered = soon.arm(30_000).later_ms(5_000);
+        assert_eq!(verdict(rule(), &covered.pong()), Ok(()));
+        assert!(verdict(rule(), &again.later_ms(8_000).pong()).is_err());
     }
 }
