@@ -248,19 +248,23 @@ impl<G: Guests> Driver<G> {
     /// ended by time.
     pub fn save(&mut self, now: Time) {
         for strategy in self.saving.due(now) {
-            if self.engine().fault(strategy).is_none() {
-                self.save_one(now, strategy);
+            if self.engine().fault(strategy).is_some() {
+                continue;
+            }
+            if let Err(kind) = self.save_one(now, strategy) {
+                self.handle_quietly(now, Input::Fault { strategy, kind });
             }
         }
-        self.collect_blocks();
+        self.drain(now);
     }
 
-    fn save_one(&mut self, now: Time, strategy: StrategyId) {
-        let state = self.guests.save(strategy);
+    fn save_one(&mut self, now: Time, strategy: StrategyId) -> Result<(), FaultKind> {
+        let state = self.guests.save(strategy)?;
         let state = self.saving.take(now, strategy, state);
         if let Some(engine) = &mut self.engine {
             engine.handle(now, Input::Saved { strategy, state });
         }
+        Ok(())
     }
 
     /// Ends the running block, so that what was recorded becomes durable soon.
@@ -318,9 +322,18 @@ impl<G: Guests> Driver<G> {
     /// The whole state: the engine's snapshot and each strategy's. To be asked for only when
     /// every action was taken.
     pub fn snapshot(&mut self) -> (Vec<u8>, Vec<Option<Vec<u8>>>) {
-        let count = self.guests.count();
-        let states = (0..count).map(|place| self.guests.save(StrategyId(place as u16)));
-        let states: Vec<_> = states.collect();
+        let now = self.engine().now();
+        let mut states = Vec::new();
+        for place in 0..self.guests.count() {
+            let strategy = StrategyId(place as u16);
+            let saved = self.guests.save(strategy).or_else(|kind| {
+                self.handle_quietly(now, Input::Fault { strategy, kind });
+                self.guests.save(strategy)
+            });
+            // One that failed answers what it saved before.
+            states.push(saved.ok().flatten());
+        }
+        self.drain(now);
         if self.keeps_journal {
             self.saving.begin(&states);
         }
@@ -363,8 +376,12 @@ impl<G: Guests> Driver<G> {
                 if self.saving.called(strategy, event, intents) {
                     // `save` begins a callback of its own.
                     let intents = &intents.to_vec();
-                    self.save_one(now, strategy);
-                    self.handle_quietly(now, Input::Answer { strategy, intents });
+                    // What it would not know any more after a restart, it does not do.
+                    let input = match self.save_one(now, strategy) {
+                        Ok(()) => Input::Answer { strategy, intents },
+                        Err(kind) => Input::Fault { strategy, kind },
+                    };
+                    self.handle_quietly(now, input);
                 } else if !intents.is_empty() {
                     engine.handle(now, Input::Answer { strategy, intents });
                 }

@@ -34,8 +34,11 @@ pub trait Guests {
     /// What the last callback of a strategy intended.
     fn intents(&self, strategy: StrategyId) -> &[Intent];
 
-    /// The state to carry over a restart; `None` when it has none or fails to say it.
-    fn save(&mut self, strategy: StrategyId) -> Option<Vec<u8>>;
+    /// The state to carry over a restart; `None` when it has none.
+    ///
+    /// # Errors
+    /// The module failed: it may not be called any more.
+    fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind>;
 
     /// Hands a saved state to a strategy that was initialised.
     ///
@@ -84,8 +87,8 @@ impl Guests for NoGuests {
         &[]
     }
 
-    fn save(&mut self, _: StrategyId) -> Option<Vec<u8>> {
-        None
+    fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+        Ok(None)
     }
 
     fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {

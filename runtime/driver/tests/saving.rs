@@ -19,6 +19,8 @@ use windvane_engine::{
 struct Counter {
     heard: u8,
     bytes: usize,
+    /// It traps when it is to say its state.
+    fails: bool,
     intents: Vec<Intent>,
 }
 
@@ -59,12 +61,15 @@ impl Guests for Counter {
         &self.intents
     }
 
-    fn save(&mut self, _: StrategyId) -> Option<Vec<u8>> {
+    fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+        if self.fails {
+            return Err(FaultKind::Trap);
+        }
         // As in the host: it begins a callback of its own.
         self.intents.clear();
         let mut state = vec![0; self.bytes];
         state.insert(0, self.heard);
-        Some(state)
+        Ok(Some(state))
     }
 
     fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
@@ -103,6 +108,7 @@ impl Run {
         let guests = Counter {
             heard: 0,
             bytes,
+            fails: false,
             intents: Vec::new(),
         };
         let mut run = Self {
@@ -154,6 +160,7 @@ impl Run {
                     None => "saved the same".to_owned(),
                 }),
                 RecordBody::Input(RecordedInput::Answer { .. }) => Some("answer".to_owned()),
+                RecordBody::Input(RecordedInput::Fault { .. }) => Some("fault".to_owned()),
                 _ => None,
             });
             self.blocks.push(words.collect());
@@ -213,4 +220,20 @@ fn a_large_state_is_recorded_after_pauses() {
     run.now = run.now.plus_ms(1_100);
     run.seal();
     assert_eq!(run.blocks.concat(), ["answer", "saved 2"]);
+}
+
+#[test]
+fn one_that_cannot_say_its_state_is_in_quarantine_and_what_it_wanted_is_not_done() {
+    for bid in [ORDERS_AT, 998] {
+        let mut run = Run::with_state_of(100);
+        run.driver.guests_mut().fails = true;
+        run.top(bid);
+        run.seal();
+        assert_eq!(run.blocks, [["fault"]], "{bid}");
+        assert!(run.driver.engine().orders().is_empty());
+        assert_eq!(
+            run.driver.engine().fault(StrategyId(0)),
+            Some(FaultKind::Trap)
+        );
+    }
 }

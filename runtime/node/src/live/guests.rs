@@ -149,17 +149,16 @@ impl Guests for LiveGuests {
         self.guest(strategy).strategy.intents()
     }
 
-    fn save(&mut self, strategy: StrategyId) -> Option<Vec<u8>> {
+    fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
         let place = self.place(strategy);
         if place.begun {
-            match place.guest.strategy.save() {
-                Ok(state) => place.saved = Some(state),
-                Err(fault) => {
-                    tracing::warn!(strategy = %place.guest.name, %fault, "save failed");
-                }
-            }
+            let state = place.guest.strategy.save().map_err(|fault| {
+                place.fails("save", &fault);
+                engine_fault(fault.kind)
+            })?;
+            place.saved = Some(state);
         }
-        place.saved.clone()
+        Ok(place.saved.clone())
     }
 
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String> {

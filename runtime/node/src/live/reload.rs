@@ -218,6 +218,7 @@ impl Pulse {
         let idle = self.driver.engine().fault(strategy).is_some();
         let guests = self.driver.guests_mut();
         let state = guests.save(strategy);
+        let state = state.unwrap_or_else(|_| guests.saved(strategy));
         guest
             .instruments
             .clone_from(&guests.guest(strategy).instruments);

@@ -398,7 +398,11 @@ impl Scene<'_, '_> {
                         .player(*strategy)
                         .is_some_and(|one| one.module.is_some()) =>
                 {
-                    self.differ(&next, None);
+                    let strategy = *strategy;
+                    let made = self.failing_save(strategy);
+                    if made.as_ref() != Some(&next.input) {
+                        self.differ(&next, made.as_ref());
+                    }
                     self.feed(&next);
                 }
                 RecordedInput::Reconfigure(after) => {
@@ -493,7 +497,7 @@ impl Scene<'_, '_> {
             };
         }
         self.engine = Some(engine);
-        self.settle_saved(strategy, event, made.as_ref());
+        let made = self.settle_saved(strategy, event, made);
         let old = self.settle(strategy, made);
         if let Some(new) = new {
             self.compare_intents(event.time, old, &new);

@@ -57,7 +57,8 @@ impl Overheard {
             return;
         }
         self.intents[place].extend_from_slice(intents);
-        let knows = self.guests.save(strategy).map_or(0, |state| hash(&state));
+        let state = self.guests.save(strategy).ok().flatten();
+        let knows = state.map_or(0, |state| hash(&state));
         for intent in &self.intents[place] {
             if let Intent::Submit { order, terms } = intent {
                 let order = Heard::Order(strategy, *order, *terms, knows);
@@ -107,8 +108,8 @@ impl Guests for Overheard {
         &self.intents[usize::from(strategy.0)]
     }
 
-    fn save(&mut self, strategy: StrategyId) -> Option<Vec<u8>> {
-        let state = self.guests.save(strategy);
+    fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+        let state = self.guests.save(strategy)?;
         let knows = state.as_deref().map(hash);
         let last = &mut self.saved[usize::from(strategy.0)];
         if let Some(knows) = knows
@@ -117,7 +118,7 @@ impl Guests for Overheard {
             self.heard.push(Heard::Saved(strategy, knows));
         }
         *last = knows;
-        state
+        Ok(state)
     }
 
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String> {

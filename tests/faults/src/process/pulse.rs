@@ -151,6 +151,7 @@ impl Pulse {
                 continue;
             }
             let state = self.driver.guests_mut().save(strategy);
+            let state = state.unwrap_or_default();
             if let Err(reason) = self.driver.renew(now, strategy, state.as_deref(), false) {
                 outs.push_back(Out::Seen(Seen::Fault(format!("a reload fails: {reason}"))));
             }

@@ -10,6 +10,7 @@ use super::super::replay::Difference;
 use super::super::reread::{self, Next};
 use super::Scene;
 use crate::results::hex;
+use crate::strategies::engine_fault;
 
 impl Scene<'_, '_> {
     /// A new segment of the same process: what modules save now is what they saved then.
@@ -44,32 +45,47 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// What a strategy saved within a callback was recorded before what it answered.
+    /// What a strategy saved within a callback was recorded before what it answered. Answers what
+    /// was made of the callback: a fault, where it failed to save.
     pub(super) fn settle_saved(
         &mut self,
         strategy: StrategyId,
         event: &Event,
-        made: Option<&RecordedInput>,
-    ) {
-        let Some(player) = self.player(strategy) else {
-            return;
-        };
-        let answers = match made {
-            Some(RecordedInput::Fault { .. }) => return,
+        made: Option<RecordedInput>,
+    ) -> Option<RecordedInput> {
+        let player = self.player(strategy)?;
+        let answers = match &made {
+            Some(RecordedInput::Fault { .. }) => return made,
             Some(_) => true,
             // Without its module, nobody knows; but then nobody can be asked too early either.
             None => player.module.is_none(),
         };
         if !is_saved_at_once(event, answers, player.saved.as_deref()) {
-            return;
+            return made;
         }
         let is_its = |input: &RecordedInput| matches!(input, RecordedInput::Saved { strategy: of, .. } if *of == strategy);
-        if let Some(next) = self.reading.pop_if(is_its)
-            && let RecordedInput::Saved { state, .. } = &next.input
-        {
-            reread::seal_before(next.block, &mut self.engine);
-            self.take_saved(&next, strategy, state.as_ref());
+        if let Some(next) = self.reading.pop_if(is_its) {
+            if let RecordedInput::Saved { state, .. } = &next.input {
+                reread::seal_before(next.block, &mut self.engine);
+                self.take_saved(&next, strategy, state.as_ref());
+            }
+            return made;
         }
+        match self.reading.peek() {
+            Some(Next {
+                input: RecordedInput::Fault { strategy: of, .. },
+                ..
+            }) if of == strategy => self.failing_save(strategy).or(made),
+            _ => made,
+        }
+    }
+
+    /// The fault of a module that cannot say its state.
+    pub(super) fn failing_save(&mut self, strategy: StrategyId) -> Option<RecordedInput> {
+        let player = self.stage.cast.get_mut(usize::from(strategy.0))?;
+        let fault = player.module.as_mut()?.strategy.save().err()?;
+        let kind = engine_fault(fault.kind);
+        Some(RecordedInput::Fault { strategy, kind })
     }
 
     /// A strategy saved: its module saves the same.
