@@ -115,6 +115,9 @@ impl Strategy for Grid {
 
     fn on_runtime_state(&mut self, ctx: &Ctx, state: RuntimeState) {
         self.ready = state == RuntimeState::Ready;
+        if self.ready {
+            self.begin_anew_if_closed(ctx);
+        }
         self.place_missing(ctx);
     }
 
@@ -178,6 +181,22 @@ impl Grid {
             Some(Rung::new(low, high, first, self.qty))
         });
         self.rungs = rungs.collect();
+    }
+
+    /// What the rungs bought and sold was closed without them, as `flatten` does: kept on, their other
+    /// sides would lead as far beyond the bounds.
+    fn begin_anew_if_closed(&mut self, ctx: &Ctx) {
+        let held: i64 = self.rungs.iter().map(|rung| rung.held(self.qty).0).sum();
+        let rests = self.rungs.iter().any(|rung| rung.id().is_some());
+        let position = ctx.position(self.instrument.id).qty();
+        if let Some(centre) = self.centre
+            && !rests
+            && held != 0
+            && position == Qty(0)
+        {
+            warn!(ctx, "the position was closed: the grid begins anew");
+            self.lay(centre);
+        }
     }
 
     /// Places every free rung that would not take.

@@ -18,6 +18,8 @@ pub(crate) enum Slot {
 pub(crate) struct Rung {
     low: Price,
     high: Price,
+    /// What it begins with.
+    first: Side,
     side: Side,
     remaining: Qty,
     slot: Slot,
@@ -28,6 +30,7 @@ impl Rung {
         Self {
             low,
             high,
+            first: side,
             side,
             remaining: qty,
             slot: Slot::Free,
@@ -49,6 +52,16 @@ impl Rung {
     /// Quantity of its next order.
     pub(crate) const fn remaining(&self) -> Qty {
         self.remaining
+    }
+
+    /// What its ended orders left of the position, of whole orders of `qty`.
+    pub(crate) fn held(&self, qty: Qty) -> Qty {
+        let done = if self.side == self.first {
+            qty.0 - self.remaining.0
+        } else {
+            self.remaining.0
+        };
+        Qty(self.first.sign() * done)
     }
 
     pub(crate) const fn slot(&self) -> Slot {

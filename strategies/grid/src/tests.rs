@@ -204,3 +204,36 @@ fn what_was_filled_while_nobody_looked_counts_for_its_rung() {
     });
     assert!(!again, "bought once: {intents:?}");
 }
+
+#[test]
+fn after_its_position_was_closed_the_grid_begins_anew() {
+    let mut h = harness(PARAMS);
+    h.book("99.9", "1", "100.1", "1");
+    h.settle();
+    let laid = orders(&h);
+    h.fill(order_at(&h, 990), "99.0", "0.010");
+    h.settle();
+    h.runtime_state(RuntimeState::Halted);
+    for order in h.open_orders() {
+        h.confirm_cancel(order.id);
+    }
+    h.set_position("0", "0");
+    h.runtime_state(RuntimeState::Ready);
+    assert_eq!(orders(&h), laid, "not a sell at 100.0 of what is gone");
+}
+
+#[test]
+fn a_halt_alone_changes_no_side() {
+    let mut h = harness(PARAMS);
+    h.book("99.9", "1", "100.1", "1");
+    h.settle();
+    h.fill(order_at(&h, 990), "99.0", "0.010");
+    h.settle();
+    let before = orders(&h);
+    h.runtime_state(RuntimeState::Halted);
+    for order in h.open_orders() {
+        h.confirm_cancel(order.id);
+    }
+    h.runtime_state(RuntimeState::Ready);
+    assert_eq!(orders(&h), before);
+}
