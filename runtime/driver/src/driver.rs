@@ -258,11 +258,31 @@ impl<G: Guests> Driver<G> {
         self.drain(now);
     }
 
+    /// Records what a strategy knows now, and answers it; what it saved before, where it is not
+    /// running or cannot say it any more.
+    pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
+        if self.engine().fault(strategy).is_none() {
+            match self.save_one(now, strategy) {
+                Ok(()) if self.keeps_journal => return self.saving.last(strategy),
+                Ok(()) => {}
+                Err(kind) => self.handle_quietly(now, Input::Fault { strategy, kind }),
+            }
+        }
+        // One that failed answers what it saved before.
+        self.guests.save(strategy).ok().flatten()
+    }
+
     fn save_one(&mut self, now: Time, strategy: StrategyId) -> Result<(), FaultKind> {
         let state = self.guests.save(strategy)?;
-        let state = self.saving.take(now, strategy, state);
+        let fuel = self.guests.fuel_of_save(strategy);
+        let (handled, state) = self.saving.take(now, strategy, state, fuel);
         if let Some(engine) = &mut self.engine {
-            engine.handle(now, Input::Saved { strategy, state });
+            let input = Input::Saved {
+                strategy,
+                handled,
+                state,
+            };
+            engine.handle(now, input);
         }
         Ok(())
     }
@@ -323,20 +343,10 @@ impl<G: Guests> Driver<G> {
     /// every action was taken.
     pub fn snapshot(&mut self) -> (Vec<u8>, Vec<Option<Vec<u8>>>) {
         let now = self.engine().now();
-        let mut states = Vec::new();
-        for place in 0..self.guests.count() {
-            let strategy = StrategyId(place as u16);
-            let saved = self.guests.save(strategy).or_else(|kind| {
-                self.handle_quietly(now, Input::Fault { strategy, kind });
-                self.guests.save(strategy)
-            });
-            // One that failed answers what it saved before.
-            states.push(saved.ok().flatten());
-        }
+        let count = self.guests.count();
+        let states = (0..count).map(|place| self.state(now, StrategyId(place as u16)));
+        let states: Vec<_> = states.collect();
         self.drain(now);
-        if self.keeps_journal {
-            self.saving.begin(&states);
-        }
         let engine = self.engine.as_mut().map(|engine| engine.snapshot());
         self.collect_blocks();
         (engine.unwrap_or_default(), states)
@@ -365,6 +375,10 @@ impl<G: Guests> Driver<G> {
     }
 
     fn deliver(&mut self, now: Time, strategy: StrategyId, event: &Event) {
+        // It failed at an event before this one.
+        if self.engine().fault(strategy).is_some() {
+            return;
+        }
         let Some(engine) = self.engine.take() else {
             return;
         };

@@ -40,6 +40,11 @@ pub trait Guests {
     /// The module failed: it may not be called any more.
     fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind>;
 
+    /// The fuel that the last [`Guests::save`] of a strategy took.
+    fn fuel_of_save(&self, _: StrategyId) -> u64 {
+        0
+    }
+
     /// Hands a saved state to a strategy that was initialised.
     ///
     /// # Errors

@@ -15,4 +15,4 @@ mod saving;
 pub use driver::{Action, Driver, Renewed};
 pub use guests::{Guests, InitResult, NoGuests};
 pub use outbox::Outbox;
-pub use saving::is_saved_at_once;
+pub use saving::{Cost, is_saved_at_once};

@@ -55,11 +55,14 @@ pub enum Input<'a> {
         /// Which.
         strategy: StrategyId,
     },
-    /// What a strategy saved. It changes nothing here: recorded among what the strategy was told and
-    /// what it intended, it is what the strategy knew then, and the next process gives it back.
+    /// What a strategy saved. Recorded among what the strategy was told and what it intended, it is
+    /// what the strategy knew then, and the next process gives it back. Ends of orders that are in
+    /// it need not be told again.
     Saved {
         /// Which.
         strategy: StrategyId,
+        /// Sequence of the last event that it had handled.
+        handled: i64,
         /// Its state; `None` where that is what it saved before.
         state: Option<&'a [u8]>,
     },

@@ -274,6 +274,11 @@ impl Order {
         self.cancel_refused = None;
     }
 
+    /// It is over, and every quantity that the venue reported has its fill.
+    pub const fn is_settled(&self) -> bool {
+        self.state.is_final() && self.executed_qty >= self.reported_qty
+    }
+
     /// The request that sends it.
     pub const fn request(&self) -> NewOrder {
         NewOrder {

@@ -52,6 +52,7 @@ pub struct Strategy {
     live: Option<Live>,
     start: Option<Start>,
     fuel_used: u64,
+    fuel_of_save: u64,
     /// What a dead instance left.
     left: Output,
 }
@@ -60,6 +61,9 @@ struct Live {
     store: Store<Context>,
     guest: Guest,
 }
+
+/// A state may take the fuel of so many events to say.
+const SAVE_EVENTS: u64 = 50;
 
 /// What `init` was called with, for a restart.
 struct Start {
@@ -91,6 +95,7 @@ impl Strategy {
             live: None,
             start: None,
             fuel_used: 0,
+            fuel_of_save: 0,
             left: Output::default(),
         };
         strategy.instantiate()?;
@@ -234,9 +239,24 @@ impl Strategy {
         output
     }
 
-    /// The state to carry over a restart or a hot swap.
+    /// The state to carry over a restart or a hot swap. It is asked for while the run goes on, so
+    /// that it has the fuel of some events, not that of a setup.
+    ///
+    /// # Errors
+    /// A fault; the instance is dead then.
     pub fn save(&mut self) -> Result<Vec<u8>, Fault> {
-        self.setup(Guest::save)
+        let fuel = self.limits.fuel_per_event.saturating_mul(SAVE_EVENTS);
+        let fuel = fuel.min(self.limits.fuel_per_setup);
+        let saved = self.call(fuel, Guest::save);
+        let left = self.live.as_ref().map(|live| live.store.get_fuel());
+        let left = left.and_then(Result::ok).unwrap_or_default();
+        self.fuel_of_save = fuel.saturating_sub(left);
+        saved
+    }
+
+    /// The fuel that the last [`Strategy::save`] took.
+    pub const fn fuel_of_save(&self) -> u64 {
+        self.fuel_of_save
     }
 
     /// Hands a saved state to the strategy.
@@ -294,7 +314,15 @@ impl Strategy {
         &mut self,
         call: impl FnOnce(&Guest, &mut Store<Context>) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
-        let fuel = self.limits.fuel_per_setup;
+        self.call(self.limits.fuel_per_setup, call)
+    }
+
+    /// A call without an engine.
+    fn call<R>(
+        &mut self,
+        fuel: u64,
+        call: impl FnOnce(&Guest, &mut Store<Context>) -> wasmtime::Result<R>,
+    ) -> Result<R, Fault> {
         let live = self.live.as_mut().ok_or_else(Fault::dead)?;
         let Live { store, guest } = live;
         store.data_mut().begin(Time::default());

@@ -124,6 +124,7 @@ fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
         },
         kind::SAVED => RecordedInput::Saved {
             strategy: cursor.strategy()?,
+            handled: cursor.i64("handled")?,
             state: cursor.option("state", |cursor| cursor.bytes("state"))?,
         },
         kind::RECONFIGURE => RecordedInput::Reconfigure(cursor.rare("reconfiguration")?),

@@ -95,6 +95,8 @@ pub enum RecordedInput {
     Saved {
         /// Which.
         strategy: StrategyId,
+        /// Sequence of the last event that it had handled.
+        handled: i64,
         /// Its state; `None` where that is what it saved before.
         state: Option<Vec<u8>>,
     },
@@ -153,8 +155,13 @@ impl RecordedInput {
             Self::Renew { strategy } => Input::Renew {
                 strategy: *strategy,
             },
-            Self::Saved { strategy, state } => Input::Saved {
+            Self::Saved {
+                strategy,
+                handled,
+                state,
+            } => Input::Saved {
                 strategy: *strategy,
+                handled: *handled,
                 state: state.as_deref(),
             },
             Self::Reconfigure(next) => Input::Reconfigure(next),

@@ -108,9 +108,14 @@ pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
             put(out, &[*command as u8]);
         }
         Input::Renew { strategy } => put_strategy(recorder.begin(kind::RENEW, now.0), *strategy),
-        Input::Saved { strategy, state } => {
+        Input::Saved {
+            strategy,
+            handled,
+            state,
+        } => {
             let out = recorder.begin(kind::SAVED, now.0);
             put_strategy(out, *strategy);
+            put_i64(out, *handled);
             put(out, &[u8::from(state.is_some())]);
             if let Some(state) = state {
                 put_u32(out, state.len() as u32);

@@ -11,7 +11,7 @@ use crate::protocol::{OrderReport, OrderUpdate, Request};
 use crate::timer::Timer;
 use crate::truth::OpenOrder;
 
-use super::Engine;
+use super::{Doubt, Engine};
 
 /// An epoch is the second of a start, and no order of ours is older than ten years.
 const EPOCHS_S: u64 = 10 * 366 * 24 * 60 * 60;
@@ -110,6 +110,7 @@ impl Engine {
             order.made_up_qty = order.executed_qty;
         }
         order.on_stream = true;
+        self.doubt_an_order_unheard_of(&report.client_order_id);
         self.count_open(&order);
         self.orders.insert_foreign(order);
         self.take_report(seq, report);
@@ -126,6 +127,18 @@ impl Engine {
             });
         }
         seq
+    }
+
+    /// An order that the process before did not give out, as far as its journal knows, is one of a
+    /// later process: the journal is an older copy, and whose the positions are it cannot say. No
+    /// order leaves before its record is durable.
+    fn doubt_an_order_unheard_of(&mut self, id: &ClientOrderId) {
+        let (Some(first), Some((_, epoch, seq))) = (self.unheard_of, id.parse_own()) else {
+            return;
+        };
+        if (epoch, seq) >= first && epoch < self.epoch {
+            self.set_doubt(Doubt::Ownership, true);
+        }
     }
 
     fn cancel_stray(&mut self, open: &OpenOrder) {

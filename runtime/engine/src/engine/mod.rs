@@ -11,6 +11,7 @@ mod comparison;
 mod contradiction;
 mod cover;
 mod deadman;
+mod ends;
 mod external;
 mod fills;
 mod lag;
@@ -138,6 +139,9 @@ pub struct Engine {
     hedge_mode: bool,
     epoch: u64,
     next_order: OrderSeq,
+    /// Epoch and number of the first order that the process before, as its journal remembers it, did
+    /// not give out.
+    unheard_of: Option<(u64, OrderSeq)>,
     instruments: Vec<Instrument>,
     #[serde(skip)]
     rules: Vec<CompiledRules>,
@@ -188,6 +192,8 @@ struct StrategyState {
     open_orders: u32,
     rate: RateWindow,
     losses: LossWatch,
+    /// Orders whose end is not in what it saved, with the sequence of the event that told of it.
+    unsaved: VecDeque<(OrderSeq, i64)>,
 }
 
 impl Engine {
@@ -259,6 +265,7 @@ impl Engine {
             hedge_mode: config.hedge_mode,
             epoch: config.epoch,
             next_order: OrderSeq(1),
+            unheard_of: None,
             ledgers: Ledgers::new(count, config.strategies.len()),
             instruments: config.instruments,
             rules,
@@ -313,7 +320,7 @@ impl Engine {
 
     fn handle_other(&mut self, input: &Input<'_>) {
         match *input {
-            Input::Market { .. } | Input::Saved { .. } => {}
+            Input::Market { .. } => {}
             Input::Answer { strategy, intents } => self.handle_answer(strategy, intents),
             Input::Reply(reply) => self.handle_reply(reply),
             Input::User(event) => self.handle_user_event(event),
@@ -322,6 +329,9 @@ impl Engine {
             Input::Command(command) => self.handle_command(command),
             Input::Steer { strategy, command } => self.steer(strategy, command),
             Input::Renew { strategy } => self.renew_strategy(strategy),
+            Input::Saved {
+                strategy, handled, ..
+            } => self.note_saved(strategy, handled),
             Input::Reconfigure(next) => self.reconfigure(next),
             Input::Live(input) => self.handle_live(input),
             Input::SymbolStatus { instrument, status } => {
@@ -447,6 +457,7 @@ impl StrategyState {
             open_orders: 0,
             rate: RateWindow::default(),
             losses: LossWatch::default(),
+            unsaved: VecDeque::new(),
         }
     }
 }

@@ -409,13 +409,17 @@ impl Engine {
         };
         let moved = order.apply(mv);
         let (state, strategy) = (order.state, order.strategy);
-        if moved && (state != before || filled) {
+        let over = self.orders.live(seq).map(Order::is_settled);
+        // Its end is told once, with all that it filled: a strategy that heard of less would order
+        // the rest again.
+        let tells = match over {
+            Some(settled) if state.is_final() => settled,
+            _ => moved && (state != before || filled),
+        };
+        if tells {
             self.tell_order(seq, strategy);
         }
-        let settled = self.orders.live(seq).is_some_and(|order| {
-            order.state.is_final() && order.executed_qty >= order.reported_qty
-        });
-        if settled {
+        if over == Some(true) {
             self.end_order(seq, strategy);
         }
     }
@@ -434,7 +438,11 @@ impl Engine {
             i64::from(order.refusal_code),
             0,
         ];
+        let is_end = order.is_settled();
         let event = self.event(EventKind::OrderUpdate, id, 0, fields, seq.0 as i64);
+        if is_end {
+            self.note_end(strategy, seq, event.sequence);
+        }
         self.deliver(strategy, event);
     }
 

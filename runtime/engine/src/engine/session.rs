@@ -303,6 +303,7 @@ impl Engine {
                 for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
                     self.tell_state(strategy);
                     self.tell_positions(strategy);
+                    self.tell_ends(strategy);
                 }
             }
             LiveInput::Begin => {}

@@ -21,7 +21,7 @@ use super::session::Doubt;
 
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of what an engine holds; raised with every change of it.
-const SNAPSHOT_VERSION: u32 = 7;
+const SNAPSHOT_VERSION: u32 = 8;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +108,7 @@ impl Engine {
             heir.epoch = self.epoch;
         }
         heir.next_order = self.next_order;
+        heir.unheard_of = Some((self.epoch, self.next_order));
         heir.start_equity = self.start_equity;
         heir.losses = self.losses.clone();
         heir.rate = self.rate.clone();
@@ -133,6 +134,7 @@ impl Engine {
                 own.flattening = state.flattening;
                 own.losses = state.losses.clone();
                 own.rate = state.rate.clone();
+                own.unsaved.clone_from(&state.unsaved);
             }
         }
         heir.inherit_orders(&self, &names);

@@ -88,7 +88,13 @@ impl Engine {
         self.timers.cancel_of(strategy);
         self.tell_positions(strategy);
         // The state comes last: it is what has an instance order.
-        let open: Vec<_> = self.orders.of(strategy, None).map(|o| o.seq).collect();
+        self.tell_ends(strategy);
+        // One that is over and waits for its fills is told when they are booked.
+        let open = self
+            .orders
+            .of(strategy, None)
+            .filter(|order| !order.state.is_final());
+        let open: Vec<_> = open.map(|order| order.seq).collect();
         for seq in open {
             self.tell_order(seq, strategy);
         }

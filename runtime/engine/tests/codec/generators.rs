@@ -447,8 +447,16 @@ pub(crate) fn input() -> impl Strategy<Value = RecordedInput> {
         (strategy(), select(COMMANDS.to_vec()))
             .prop_map(|(strategy, command)| RecordedInput::Steer { strategy, command }),
         strategy().prop_map(|strategy| RecordedInput::Renew { strategy }),
-        (strategy(), option::of(vec(any::<u8>(), 0..40)))
-            .prop_map(|(strategy, state)| RecordedInput::Saved { strategy, state }),
+        (
+            strategy(),
+            any::<i64>(),
+            option::of(vec(any::<u8>(), 0..40))
+        )
+            .prop_map(|(strategy, handled, state)| RecordedInput::Saved {
+                strategy,
+                handled,
+                state,
+            }),
         reconfiguration().prop_map(RecordedInput::Reconfigure),
         live_input().prop_map(RecordedInput::Live),
         (instrument(), status())

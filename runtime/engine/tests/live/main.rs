@@ -9,6 +9,7 @@ mod account_events;
 mod adoption;
 mod contradiction;
 mod deadman;
+mod ends;
 mod gaps;
 mod lifecycle;
 mod readings;

@@ -273,6 +273,11 @@ fn a_new_instance_is_told_of_positions_and_orders_before_it_may_order() {
     let mut account = ready();
     account.bought(MM);
     let order = account.rest();
+    account.handle(Input::Saved {
+        strategy: MM,
+        handled: i64::MAX,
+        state: None,
+    });
     account.events.clear();
     account.handle(Input::Renew { strategy: MM });
     let told: Vec<_> = account

@@ -127,9 +127,14 @@ impl Words {
             RecordedInput::Renew { strategy } => {
                 json!({"kind": "renew", "strategy": self.strategy(*strategy)})
             }
-            RecordedInput::Saved { strategy, state } => json!({
+            RecordedInput::Saved {
+                strategy,
+                handled,
+                state,
+            } => json!({
                 "kind": "saved",
                 "strategy": self.strategy(*strategy),
+                "handled": handled,
                 "state": state.as_deref().map(hex),
             }),
             RecordedInput::Reconfigure(next) => {

@@ -161,6 +161,10 @@ impl Guests for LiveGuests {
         Ok(place.saved.clone())
     }
 
+    fn fuel_of_save(&self, strategy: StrategyId) -> u64 {
+        self.guest(strategy).strategy.fuel_of_save()
+    }
+
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String> {
         let place = self.place(strategy);
         let loaded = place.guest.strategy.load(state);

@@ -250,7 +250,14 @@ mod tests {
         ] {
             let strategy = StrategyId(place);
             let state = state.map(<[u8; 3]>::as_slice);
-            engine.handle(Time(1), Input::Saved { strategy, state });
+            engine.handle(
+                Time(1),
+                Input::Saved {
+                    strategy,
+                    handled: 0,
+                    state,
+                },
+            );
             engine.seal();
         }
         let left = left_of(Remembered {

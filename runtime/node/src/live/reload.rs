@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windvane_admin::{Applied, Refused, Steer};
-use windvane_driver::Guests;
 use windvane_engine::config::{Reconfiguration, StrategyTerms};
 use windvane_engine::{Input, StrategyId};
 
@@ -216,9 +215,8 @@ impl Pulse {
     /// Puts a module in its place and tries whether it begins with the state of the one before.
     fn try_module(&mut self, strategy: StrategyId, mut guest: Guest) -> Result<Change, String> {
         let idle = self.driver.engine().fault(strategy).is_some();
+        let state = self.driver.state(self.clock.now(), strategy);
         let guests = self.driver.guests_mut();
-        let state = guests.save(strategy);
-        let state = state.unwrap_or_else(|_| guests.saved(strategy));
         guest
             .instruments
             .clone_from(&guests.guest(strategy).instruments);

@@ -158,6 +158,7 @@ impl Replay {
                 if let RecordedInput::Saved {
                     strategy,
                     state: Some(state),
+                    ..
                 } = input
                 {
                     self.states.insert(strategy, state);

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use windvane_driver::Cost;
 use windvane_engine::codec::RecordedInput;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::event::EventKind;
@@ -155,6 +156,8 @@ struct Player {
     module: Option<Guest>,
     /// What it saved last.
     saved: Option<Vec<u8>>,
+    /// What it took to record that.
+    cost: Cost,
     /// The module beside it.
     beside: Option<Beside>,
 }
@@ -366,6 +369,7 @@ impl Scene<'_, '_> {
                     id: saved.name.clone(),
                     module: None,
                     saved: saved.state.clone(),
+                    cost: Cost::of(saved.state.as_deref()),
                     beside: self.stage.beside(saved),
                 }
             })
@@ -384,6 +388,7 @@ impl Scene<'_, '_> {
                 id: saved.name.clone(),
                 module: self.stage.module(saved),
                 saved: saved.state.clone(),
+                cost: Cost::of(saved.state.as_deref()),
                 beside: self.stage.beside(saved),
             })
             .collect();
@@ -409,7 +414,9 @@ impl Scene<'_, '_> {
                     self.reloaded = reload::instances(&after.circumstances);
                     self.feed(&next);
                 }
-                RecordedInput::Saved { strategy, state } => {
+                RecordedInput::Saved {
+                    strategy, state, ..
+                } => {
                     self.take_saved(&next, *strategy, state.as_ref());
                 }
                 RecordedInput::Renew { strategy } => {
@@ -464,6 +471,10 @@ impl Scene<'_, '_> {
     }
 
     fn deliver(&mut self, strategy: StrategyId, event: &Event) {
+        // It failed at an event before this one.
+        if self.engine().fault(strategy).is_some() {
+            return;
+        }
         let place = usize::from(strategy.0);
         let Some(player) = self.stage.cast.get_mut(place) else {
             return;

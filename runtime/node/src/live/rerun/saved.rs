@@ -2,7 +2,7 @@
 //! ended by time, and with what they were told of their own orders and answered.
 
 use sha2::{Digest, Sha256};
-use windvane_driver::is_saved_at_once;
+use windvane_driver::{Cost, is_saved_at_once};
 use windvane_engine::codec::RecordedInput;
 use windvane_engine::{Event, StrategyId};
 
@@ -60,7 +60,7 @@ impl Scene<'_, '_> {
             // Without its module, nobody knows; but then nobody can be asked too early either.
             None => player.module.is_none(),
         };
-        if !is_saved_at_once(event, answers, player.saved.as_deref()) {
+        if !is_saved_at_once(event, answers, player.cost) {
             return made;
         }
         let is_its = |input: &RecordedInput| matches!(input, RecordedInput::Saved { strategy: of, .. } if *of == strategy);
@@ -109,6 +109,10 @@ impl Scene<'_, '_> {
             return;
         };
         let made = module.strategy.save().ok();
+        player.cost = Cost {
+            fuel: module.strategy.fuel_of_save(),
+            ..Cost::of(made.as_deref())
+        };
         if made.is_some() && made != player.saved && self.difference.is_none() {
             self.difference = Some(Difference {
                 block: next.block,

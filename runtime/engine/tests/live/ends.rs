@@ -1,0 +1,165 @@
+//! An order's end is told once, with all that it filled, and again to an instance that does not know
+//! of it.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::event::EventKind;
+use windvane_engine::input::FaultKind;
+use windvane_engine::order_state::OrderState;
+use windvane_engine::truth::OpenOrder;
+use windvane_engine::{ClientOrderId, Input, OrderStatus, Outcome, Reply, Side};
+
+use super::succession::{killed, next_config};
+use super::support::{Account, MM, fill, limit, report, update};
+use super::world::ready;
+
+/// State and executed quantity of each word about an order that `MM` was told.
+fn told(account: &Account) -> Vec<(i64, i64)> {
+    let events = account.events.iter();
+    let own =
+        events.filter(|(strategy, kind, _)| (*strategy, *kind) == (MM, EventKind::OrderUpdate));
+    own.map(|(.., fields)| (fields[0], fields[1])).collect()
+}
+
+fn saved(account: &mut Account, handled: i64) {
+    account.handle(Input::Saved {
+        strategy: MM,
+        handled,
+        state: None,
+    });
+}
+
+const FILLED: i64 = OrderState::Filled as i64;
+const CANCELED: i64 = OrderState::Canceled as i64;
+
+#[test]
+fn an_end_is_told_once_all_its_fills_are_booked() {
+    for (status, told_as, executed) in [
+        (OrderStatus::Filled, FILLED, 10),
+        (OrderStatus::Canceled, CANCELED, 9),
+    ] {
+        let mut account = ready();
+        let order = account.rest();
+        let id = account.id(MM, order);
+        account.events.clear();
+        account.update(fill(id, Side::Buy, 1, 3, 3, OrderStatus::PartiallyFilled));
+        // The event of the next fill comes last; the venue's answers tell of the end before it.
+        let part = if executed == 10 { 4 } else { 6 };
+        if executed == 10 {
+            account.update(fill(id, Side::Buy, 3, 3, 10, status));
+        } else {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(report(id, status, 9)),
+            }));
+        }
+        assert!(told(&account).iter().all(|(state, _)| *state != told_as));
+        account.update(fill(
+            id,
+            Side::Buy,
+            2,
+            part,
+            3 + part,
+            OrderStatus::PartiallyFilled,
+        ));
+        let ends = told(&account)
+            .into_iter()
+            .filter(|(state, _)| *state == told_as);
+        assert_eq!(ends.collect::<Vec<_>>(), [(told_as, executed)]);
+        assert!(account.engine.order(order).is_none());
+    }
+}
+
+/// An order that is filled, of which its strategy's state knows nothing yet.
+fn filled() -> Account {
+    let mut account = ready();
+    let order = account.rest();
+    saved(&mut account, i64::MAX);
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    account
+}
+
+#[test]
+fn an_end_that_no_state_knows_is_told_to_the_next_process() {
+    let mut account = killed(filled(), next_config());
+    account.events.clear();
+    account.begin();
+    assert_eq!(told(&account), [(FILLED, 10)]);
+    // And to the one after it, which knows as little.
+    let mut account = killed(account, next_config());
+    account.events.clear();
+    account.begin();
+    assert_eq!(told(&account), [(FILLED, 10)]);
+}
+
+#[test]
+fn an_end_that_its_state_knows_is_not_told_again() {
+    let mut account = filled();
+    saved(&mut account, i64::MAX);
+    let mut account = killed(account, next_config());
+    account.events.clear();
+    account.begin();
+    assert_eq!(told(&account), []);
+}
+
+#[test]
+fn a_state_from_before_the_end_was_handled_does_not_know_it() {
+    let mut account = filled();
+    saved(&mut account, 0);
+    let mut account = killed(account, next_config());
+    account.events.clear();
+    account.begin();
+    assert_eq!(told(&account), [(FILLED, 10)]);
+}
+
+#[test]
+fn what_ended_in_quarantine_is_told_to_the_instance_that_leaves_it() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    saved(&mut account, i64::MAX);
+    account.handle(Input::Fault {
+        strategy: MM,
+        kind: FaultKind::Trap,
+    });
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled));
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 4));
+    account.events.clear();
+    account.handle(Input::Renew { strategy: MM });
+    assert_eq!(told(&account), [(CANCELED, 4)]);
+    let kinds: Vec<_> = account.events.iter().map(|(_, kind, _)| *kind).collect();
+    assert_eq!(kinds.last(), Some(&EventKind::RuntimeState));
+}
+
+#[test]
+fn an_order_that_the_journal_never_gave_out_shows_that_it_is_an_older_copy() {
+    let ready = (RunState::Ready, Vec::new());
+    let doubted = (RunState::Degraded, vec![Doubt::Ownership]);
+    for (id, expected) in [
+        ("mm.7.2", ready),
+        ("mm.7.3", doubted.clone()),
+        ("mm.8.1", doubted),
+    ] {
+        // It holds a position, and has given out two numbers.
+        let mut account = filled();
+        account.submit(MM, limit(Side::Buy, 980, 10));
+        let known = account
+            .engine
+            .orders()
+            .iter()
+            .next()
+            .unwrap()
+            .client_order_id;
+        let mut config = next_config();
+        config.epoch = 9;
+        let mut account = killed(account, config);
+        account.begin();
+        let open = [known, ClientOrderId::new(id).unwrap()].map(|id| OpenOrder {
+            report: report(id, OrderStatus::New, 0),
+            terms: limit(Side::Buy, 980, 10),
+        });
+        account.sync_with(&open);
+        let engine = &account.engine;
+        assert_eq!((engine.run_state(), engine.doubts()), expected, "{id}");
+    }
+}
