@@ -107,8 +107,9 @@ pub trait Strategy: Sized {
     /// they live in the runtime, which tells them again.
     ///
     /// Asked for after each callback that tells of an own order or fill or orders something, and
-    /// every 100 ms: after a kill, a state of up to 4 KiB is not behind what was done. A larger one
-    /// is asked for less often.
+    /// every 100 ms: after a kill, a state of up to 4 KiB is not behind what was done. A larger one,
+    /// or one that takes more than a million fuel to say, is asked for less often; more than the
+    /// fuel of fifty events is a fault.
     fn save(&self) -> Vec<u8> {
         Vec::new()
     }

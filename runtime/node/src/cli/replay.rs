@@ -171,7 +171,7 @@ fn judge(played: &Rerun) -> Result<(), Failure> {
     match played.roles.iter().find(|role| role.altered) {
         None => Ok(()),
         Some(role) => Err(Failure::Differs(format!(
-            "modules/{}.wasm of strategy {} is not what it was, so that it was not run: put the \
+            "modules/{}.wasm of strategy {} is gone or not what it was, so that it was not run: put the \
              module back that ran",
             role.sha256, role.id
         ))),

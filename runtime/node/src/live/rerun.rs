@@ -32,7 +32,7 @@ use super::trial::Trial;
 use super::whatif::{Change, Changes};
 use crate::results::hex;
 use crate::results::utc::utc_text;
-use crate::strategies::{self, Guest, NotKept, engine_fault};
+use crate::strategies::{self, Guest, engine_fault};
 
 /// A module to be put beside the one that ran.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Role {
     pub sha256: String,
     /// Why its answers were taken as recorded; `None` where the module itself ran.
     pub from_journal: Option<String>,
-    /// Its file is there and is another one.
+    /// Its file is another one, or is gone: what the module would have answered nobody knows.
     pub altered: bool,
 }
 
@@ -224,7 +224,7 @@ impl Stage<'_> {
     /// The module of a saved strategy, not begun; and who plays it.
     fn module(&mut self, saved: &SavedStrategy) -> Option<Guest> {
         let module = strategies::kept(self.data_dir, &saved.sha256);
-        let altered = module.as_ref().err() == Some(&NotKept::Altered);
+        let altered = module.is_err();
         let loaded = match module {
             Err(why) => Err(why.to_string()),
             Ok(module) => Guest::load(&self.host, &saved.name, module, saved.made.clone())

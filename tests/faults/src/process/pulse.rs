@@ -150,8 +150,7 @@ impl Pulse {
             if self.engine().fault(strategy).is_some() {
                 continue;
             }
-            let state = self.driver.guests_mut().save(strategy);
-            let state = state.unwrap_or_default();
+            let state = self.driver.state(now, strategy);
             if let Err(reason) = self.driver.renew(now, strategy, state.as_deref(), false) {
                 outs.push_back(Out::Seen(Seen::Fault(format!("a reload fails: {reason}"))));
             }
