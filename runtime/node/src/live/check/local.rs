@@ -30,19 +30,6 @@ pub(super) fn configuration(config: &Config, report: &mut Report) {
         );
         return;
     }
-    let heartbeat = &config.heartbeat;
-    if heartbeat.interval_ms == 0 || heartbeat.interval_ms * 2 > heartbeat.countdown_ms {
-        let found = format!(
-            "heartbeat.interval_ms = {} leaves no second try within heartbeat.countdown_ms = {}",
-            heartbeat.interval_ms, heartbeat.countdown_ms
-        );
-        report.wrong(
-            "configuration",
-            found,
-            "make the interval half of the countdown or less",
-        );
-        return;
-    }
     let names = assembly::instrument_names(config);
     let mode = match config.run.mode {
         Mode::Live => "live",
