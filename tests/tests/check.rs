@@ -209,6 +209,33 @@ fn an_admin_server_that_cannot_start_is_a_no_go() {
 }
 
 #[test]
+fn a_disk_without_room_is_a_no_go() {
+    let venue = Venue::start(&["--seed", "38"]);
+    let data = venue.folder().join("data");
+    for made in [false, true] {
+        if made {
+            std::fs::create_dir(&data).unwrap();
+        }
+        // Files as a full disk takes them: they can be made, and nothing of size put into them.
+        let output = Command::new("sh")
+            .current_dir(binary::root())
+            .args(["-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "sh"])
+            .arg(binary::path())
+            .args(["check", "--json", "--config", "configs/live-sim.toml"])
+            .arg("--venue")
+            .arg(venue.file())
+            .arg("--set")
+            .arg(format!("run.data_dir={}", data.display()))
+            .output()
+            .unwrap();
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(said["go"], json!(false), "{said:#}");
+        let complaint = complaints(&said, "data")[0];
+        assert!(complaint.contains("too large"), "{complaint}");
+    }
+}
+
+#[test]
 fn wrong_keys_are_what_is_to_be_mended() {
     let venue = Venue::start(&["--seed", "36"]);
     let data = venue.folder().join("data");

@@ -1,6 +1,7 @@
 //! What needs no venue: settings that contradict each other, the data directory, the journal, the
 //! latch, the modules and what they say to their parameters and their saved states.
 
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
@@ -73,8 +74,8 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         let parent = path.ancestors().find(|parent| parent.exists());
         let parent = parent.filter(|path| !path.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        match tempfile::tempfile_in(parent) {
-            Ok(_) => report.ok("data", format!("{} will be made", path.display())),
+        match room(parent) {
+            Ok(()) => report.ok("data", format!("{} will be made", path.display())),
             Err(error) => report.no_go(
                 "data",
                 format!(
@@ -82,7 +83,7 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
                     path.display(),
                     parent.display()
                 ),
-                "let this user write there, or name another run.data_dir",
+                "let this user write there, make room, or name another run.data_dir",
             ),
         }
         return;
@@ -98,8 +99,8 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             return;
         }
     };
-    match tempfile::tempfile_in(path) {
-        Ok(_) => report.ok(
+    match room(path) {
+        Ok(()) => report.ok(
             "data",
             format!("{} is free and can be written", path.display()),
         ),
@@ -145,7 +146,17 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         ),
     }
     journal(path, report);
-    remains(config, report);
+    what_is_left(config, report);
+}
+
+/// A file of so many bytes must be taken: a disk that is full still makes empty ones.
+const ROOM: usize = 1 << 20;
+
+/// Writes as much as the journal soon does, and takes it away again.
+fn room(folder: &Path) -> io::Result<()> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    file.write_all(&vec![1; ROOM])?;
+    file.sync_all()
 }
 
 /// What `run.keep_awake` asks of the system.
@@ -213,8 +224,9 @@ fn journal(data_dir: &Path, report: &mut Report) {
     }
 }
 
-/// Positions that a start with this configuration would leave to nobody.
-fn remains(config: &Config, report: &mut Report) {
+/// What the process before left: it must be of the same mode, and a start with this configuration
+/// may leave positions to nobody.
+fn what_is_left(config: &Config, report: &mut Report) {
     let Some(stored) = last_segment(&config.run.data_dir) else {
         return;
     };
@@ -225,6 +237,10 @@ fn remains(config: &Config, report: &mut Report) {
         head: stored.head,
         blocks: stored.blocks,
     });
+    if let Err(error) = left.must_be_of(config.run.mode) {
+        report.wrong("data", error.to_string(), "");
+        return;
+    }
     for one in left.remains(config) {
         let found = format!(
             "{one}: strategy or instrument is configured no more, and a start leaves the position \
