@@ -13,6 +13,7 @@ use super::super::awake::{Awake, DEVICE};
 use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
 use super::super::head::Head;
+use super::super::identity::{self, Identity};
 use super::super::recover::{self, Remembered};
 use super::super::start;
 use super::Report;
@@ -157,6 +158,17 @@ fn room(folder: &Path) -> io::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&vec![1; ROOM])?;
     file.sync_all()
+}
+
+/// Whether the data folder is about this account.
+pub(super) fn owner(identity: &Identity, data_dir: &Path, report: &mut Report) {
+    if last_head(data_dir).is_none() {
+        return;
+    }
+    if let Some(words) = identity.difference(data_dir) {
+        let mend = format!("a start begins paused; {}", identity::WHAT_TO_DO);
+        report.warn("data", words, &mend);
+    }
 }
 
 /// What `run.keep_awake` asks of the system.
