@@ -157,6 +157,31 @@ fn what_must_be_mended_is_named_and_configurations_at_fault_end_with_two() {
 }
 
 #[test]
+fn what_the_configuration_refuses_neither_runs_nor_is_checked() {
+    let venue = Venue::start(&["--seed", "37"]);
+    let data = venue.folder().join("data");
+    for verb in ["run", "check"] {
+        for (set, rule) in [
+            ("heartbeat.interval_ms=20000", "leaves no second try"),
+            ("heartbeat.countdown_ms=4000000", "from 1 to 3600000"),
+        ] {
+            let output = Command::new(binary::path())
+                .current_dir(binary::root())
+                .args([verb, "--config", "configs/live-sim.toml", "--venue"])
+                .arg(venue.file())
+                .args(["--set", set, "--set"])
+                .arg(format!("run.data_dir={}", data.display()))
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{verb}: {said}");
+            assert!(said.contains(rule), "{verb}: {said}");
+        }
+    }
+    assert!(!data.exists(), "a data folder was made");
+}
+
+#[test]
 fn an_admin_server_that_cannot_start_is_a_no_go() {
     let venue = Venue::start(&["--seed", "35"]);
     let data = venue.folder().join("data");
@@ -181,6 +206,33 @@ fn an_admin_server_that_cannot_start_is_a_no_go() {
     assert_eq!(output.status.code(), Some(1), "{said:#}");
     let complaint = complaints(&said, "admin")[0];
     assert!(complaint.contains("in use"), "{complaint}");
+}
+
+#[test]
+fn a_disk_without_room_is_a_no_go() {
+    let venue = Venue::start(&["--seed", "38"]);
+    let data = venue.folder().join("data");
+    for made in [false, true] {
+        if made {
+            std::fs::create_dir(&data).unwrap();
+        }
+        // Files as a full disk takes them: they can be made, and nothing of size put into them.
+        let output = Command::new("sh")
+            .current_dir(binary::root())
+            .args(["-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "sh"])
+            .arg(binary::path())
+            .args(["check", "--json", "--config", "configs/live-sim.toml"])
+            .arg("--venue")
+            .arg(venue.file())
+            .arg("--set")
+            .arg(format!("run.data_dir={}", data.display()))
+            .output()
+            .unwrap();
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(said["go"], json!(false), "{said:#}");
+        let complaint = complaints(&said, "data")[0];
+        assert!(complaint.contains("too large"), "{complaint}");
+    }
 }
 
 #[test]

@@ -348,6 +348,18 @@ fn a_folder_of_one_mode_is_refused_by_the_other() {
     let said = String::from_utf8_lossy(&live.stderr).into_owned();
     assert_eq!(live.status.code(), Some(2), "{said}");
     assert!(said.contains("holds the journal of a paper run"), "{said}");
+    let check = Command::new(binary::path())
+        .current_dir(binary::root())
+        .args(["check", "--config", "configs/live-sim.toml", "--set", &data])
+        .env("WINDVANE_API_KEY", "key")
+        .env("WINDVANE_API_SECRET", "secret")
+        .output()
+        .unwrap();
+    assert_eq!(check.status.code(), Some(2), "{check:?}");
+    let checked = String::from_utf8_lossy(&check.stderr).into_owned();
+    let words = said.lines().find_map(|line| line.strip_prefix("error: "));
+    let words = words.unwrap();
+    assert!(checked.contains(&format!("no-go: {words}")), "{checked}");
     let live = played.run("fresh", &["--set", "run.mode=live"]);
     let said = String::from_utf8_lossy(&live.stderr).into_owned();
     assert_eq!(live.status.code(), Some(2), "{said}");

@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
+use windvane_tests::binary;
 use windvane_tests::instance::{Instance, verb_in};
 use windvane_tests::venue::Venue;
 
@@ -157,4 +159,64 @@ fn a_halt_holds_across_a_kill_until_it_is_taken_back() {
     let ended = instance.terminate();
     assert_eq!(ended.code(), Some(0));
     assert!(venue_orders(&venue.account()).is_empty());
+}
+
+#[test]
+fn a_folder_of_another_venue_trades_nothing_until_a_person_resumes() {
+    let (first, second) = (
+        Venue::start(&["--seed", "9"]),
+        Venue::start(&["--seed", "9"]),
+    );
+    let data = first.folder().join("data");
+    let mut instance = Instance::start(&first, &data);
+    instance.ready();
+    let whose = std::fs::read_to_string(data.join("account")).unwrap();
+    let account = &first.line()["accounts"][0];
+    for secret in ["apiKey", "user"] {
+        assert!(
+            !whose.contains(account[secret].as_str().unwrap()),
+            "{whose}"
+        );
+    }
+    instance.kill();
+
+    let check = |venue: &Venue| {
+        let output = Command::new(binary::path())
+            .current_dir(binary::root())
+            .args(["check", "--config", "configs/live-sim.toml", "--venue"])
+            .arg(venue.file())
+            .arg("--set")
+            .arg(format!("run.data_dir={}", data.display()))
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(!check(&first).contains("another venue"));
+    assert!(check(&second).contains("run.data_dir is of another venue"));
+
+    let mut instance = Instance::start(&second, &data);
+    let begun = instance.until("status", &|status| {
+        status["state"] == "paused" && status["doubts"] == json!([])
+    });
+    let reason = begun["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("run.data_dir is of another venue"),
+        "{reason}"
+    );
+    assert!(reason.contains("windvane resume"), "{reason}");
+    assert!(instance.log().contains("run.data_dir is of another venue"));
+    instance.kill();
+    // Nobody decided yet, and the next start knows.
+    let mut instance = Instance::start(&second, &data);
+    instance.until("status", &|status| {
+        status["state"] == "paused" && status["doubts"] == json!([])
+    });
+    assert_eq!(second.account()["accepted"]["total"], 0);
+    instance.answer("resume");
+    instance.ready();
+    assert!(!check(&second).contains("another venue"));
+    instance.kill();
+    let mut instance = Instance::start(&second, &data);
+    instance.ready();
+    assert_eq!(instance.terminate().code(), Some(0));
 }

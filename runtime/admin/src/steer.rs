@@ -39,6 +39,14 @@ impl Command {
         Self::Reload,
     ];
 
+    /// Whether it latches, so that it holds across restarts once it is durable.
+    pub const fn latches(self) -> bool {
+        match self {
+            Self::Pause | Self::Halt | Self::Flatten => true,
+            Self::Resume | Self::Reload => false,
+        }
+    }
+
     /// How long an answer may take where others have `others`: a reload builds modules.
     pub(crate) fn answer_within(self, others: Duration) -> Duration {
         match self {
@@ -73,13 +81,11 @@ pub struct Steer {
 }
 
 impl Steer {
-    /// Whether it is still to be carried out. Who asked for less risk and lost patience wants it
-    /// all the same; trading that begins minutes after somebody gave up waiting is nobody's wish.
+    /// Whether it is still to be carried out. Whoever asked was told that it failed, and has done
+    /// something else since: what comes minutes later, as at the end of a long start, is nobody's
+    /// wish.
     pub fn is_wanted(&self) -> bool {
-        match self.command {
-            Command::Pause | Command::Halt | Command::Flatten => true,
-            Command::Resume | Command::Reload => !self.answer.is_closed(),
-        }
+        !self.answer.is_closed()
     }
 }
 
@@ -100,6 +106,16 @@ pub struct Applied {
     pub changes: Vec<String>,
 }
 
+impl Applied {
+    /// How [`Self::pending`] says that a restart may not know of the command.
+    pub const NOT_DURABLE: &str = "the latch is not durable";
+
+    /// Whether a restart knows of it.
+    pub fn is_durable(&self) -> bool {
+        !self.pending.contains(Self::NOT_DURABLE)
+    }
+}
+
 /// A command that was not taken; nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
@@ -114,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lessens_risk_outlives_its_asker_and_the_rest_does_not() {
+    fn no_command_outlives_its_asker() {
         for command in Command::ALL {
             let (answer, asker) = oneshot::channel();
             let strategy = None;
@@ -126,8 +142,7 @@ mod tests {
             };
             assert!(steer.is_wanted());
             drop(asker);
-            let lessens = !matches!(command, Command::Resume | Command::Reload);
-            assert_eq!(steer.is_wanted(), lessens, "{command:?}");
+            assert!(!steer.is_wanted(), "{command:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use windvane_tests::admin::Admin;
 use windvane_tests::binary;
-use windvane_tests::instance::Instance;
+use windvane_tests::instance::{Instance, verb_in};
 use windvane_tests::venue::Venue;
 
 use super::support::{self, PATIENCE, state};
@@ -155,6 +155,12 @@ fn a_disk_that_hangs_stops_new_orders_and_no_cancel() {
     });
     std::fs::write(&gate, "").unwrap();
     no_exposure_until_it_writes_again(&mut instance, &admin, &venue, || {
+        let halted = verb_in(&data, "halt");
+        let said = String::from_utf8_lossy(&halted.stderr).into_owned();
+        assert_eq!(halted.status.code(), Some(1), "{said}");
+        assert!(said.contains("a restart may not know of it"), "{said}");
+        let answer: Value = serde_json::from_slice(&halted.stdout).unwrap();
+        assert_eq!(answer["state"], "halted");
         std::fs::remove_file(&gate).unwrap();
     });
     assert!(instance.log().contains("the journal stalls"));

@@ -1,5 +1,6 @@
 //! The routes, and what each of them does. GET shows and never changes; POST commands.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,13 +178,18 @@ async fn read_order(body: Body) -> Result<Order, Response> {
     if bytes.is_empty() {
         return Ok(Order::default());
     }
-    serde_json::from_slice(&bytes).map_err(|error| {
+    let refused = |error: &dyn Display| {
         refuse(
             StatusCode::BAD_REQUEST,
             &format!("the body is not a command: {error}"),
             "send no body, or {\"strategy\": \"ID\"}",
         )
-    })
+    };
+    // A list would be read as the members of an object in their order.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(refused(&"it is no object"));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| refused(&error))
 }
 
 /// A command without an answer.
@@ -223,8 +229,8 @@ fn late(within: Duration) -> Response {
             "the engine did not answer within {} s",
             within.as_secs_f32()
         ),
-        "it may still carry the command out: look at status; if it hangs, end the process, and \
-         the dead man's switches cancel its orders",
+        "unless it is under way it is not carried out any more: look at status, and command again; \
+         if it hangs, end the process, and the dead man's switches cancel its orders",
     )
 }
 

@@ -82,6 +82,8 @@ async fn a_body_that_is_no_command_does_nothing() {
     for body in [
         "x",
         "[]",
+        "[null, null]",
+        "[\"mm\", null]",
         "{\"strategy\": 1}",
         "{\"strat\": \"mm\"}",
         "null",
@@ -125,14 +127,19 @@ async fn what_the_engine_refuses_says_why_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_engine_that_does_not_answer_is_said_to_and_still_has_the_command() {
+async fn an_engine_that_does_not_answer_is_said_to_and_does_nothing_later() {
     let mut instance =
         start_with(|settings| settings.answer_within = Duration::from_millis(20)).await;
     let late = instance.ask("POST", "/api/halt", "").await;
     late.assert_refused(504);
-    assert!(late.body.contains("may still"), "{}", late.body);
+    assert!(
+        late.body.contains("not carried out any more"),
+        "{}",
+        late.body
+    );
     let steer = instance.steered.recv().await.unwrap();
     assert_eq!(steer.command, Command::Halt);
+    assert!(!steer.is_wanted());
 }
 
 #[tokio::test]

@@ -83,7 +83,15 @@ impl Order {
         let strategy = self.strategy.as_deref();
         let instance = &self.instance;
         let applied = instance.with_admin(async |admin| admin.post(command, strategy).await)?;
-        instance.show(&json!(applied))
+        instance.show(&json!(applied))?;
+        if command.latches() && !applied.is_durable() {
+            let (verb, pending) = (command.as_str(), &applied.pending);
+            return Err(Failure::Failed(format!(
+                "{verb} holds now, and a restart may not know of it: {pending}; look at the disk, \
+                 then {verb} again"
+            )));
+        }
+        Ok(())
     }
 }
 

@@ -73,6 +73,7 @@ pub struct Run {
     /// Paper or live.
     pub mode: Mode,
     /// Journal, recordings and run records; one instance at a time.
+    #[serde(deserialize_with = "folder")]
     pub data_dir: PathBuf,
     /// Own open orders found at start.
     pub on_start: OnStart,
@@ -87,6 +88,14 @@ pub struct Run {
     /// No configuration can say so.
     #[serde(skip)]
     pub unwaited: bool,
+}
+
+fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    let path = PathBuf::deserialize(deserializer)?;
+    if path.as_os_str().is_empty() {
+        return Err(D::Error::custom("must name a folder, such as \"var/live\""));
+    }
+    Ok(path)
 }
 
 impl Default for Run {
@@ -326,13 +335,26 @@ fn wallet_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
     }
 }
 
+/// A timer of a live run. One of hours would not go off before what it is for has happened.
+fn timer_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = u64::deserialize(deserializer)?;
+    if (1..=3_600_000).contains(&value) {
+        Ok(value)
+    } else {
+        Err(D::Error::custom("must be milliseconds from 1 to 3600000"))
+    }
+}
+
 /// `[heartbeat]`: the dead man's switch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Heartbeat {
     /// The venue cancels after this long without renewal, milliseconds.
+    #[serde(deserialize_with = "timer_ms")]
     pub countdown_ms: u64,
-    /// Renewed this often, milliseconds.
+    /// Renewed this often, milliseconds; at most half of the countdown, so that a renewal which is
+    /// lost has a second try.
+    #[serde(deserialize_with = "timer_ms")]
     pub interval_ms: u64,
 }
 
@@ -358,6 +380,7 @@ impl Default for Heartbeat {
 #[serde(deny_unknown_fields, default)]
 pub struct Reconcile {
     /// State is compared with the venue this often, milliseconds.
+    #[serde(deserialize_with = "timer_ms")]
     pub interval_ms: u64,
 }
 

@@ -146,11 +146,14 @@ impl Config {
             countdown_ms,
             interval_ms,
         } = self.heartbeat;
-        if interval_ms == 0 || interval_ms >= countdown_ms {
+        if interval_ms > countdown_ms / 2 {
             return Err(refuse(
                 "heartbeat.interval_ms".to_owned(),
                 Some(interval_ms.to_string()),
-                format!("must be over 0 and under countdown_ms, which is {countdown_ms}"),
+                format!(
+                    "leaves no second try within heartbeat.countdown_ms, which is {countdown_ms}; \
+                     it must be half of that or less"
+                ),
             ));
         }
         Ok(())

@@ -247,6 +247,7 @@ pub struct Risk {
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Fuel for one callback; about one per WebAssembly instruction.
+    #[serde(deserialize_with = "fuel")]
     pub fuel_per_event: u64,
     /// Linear memory, mebibytes.
     #[serde(deserialize_with = "memory")]
@@ -270,6 +271,17 @@ pub struct Limits {
     /// See [`Risk::max_drawdown`].
     #[serde(deserialize_with = "fraction_option")]
     pub max_drawdown: Option<Decimal>,
+}
+
+fn fuel<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = u64::deserialize(deserializer)?;
+    if value > 0 {
+        Ok(value)
+    } else {
+        Err(D::Error::custom(
+            "must be over 0: without fuel no callback runs",
+        ))
+    }
 }
 
 fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {

@@ -233,6 +233,10 @@ fn a_bad_value_is_refused_with_line_key_value_and_rule() {
             "`run.data_dir` = 5: must be a path as a string",
         ),
         (
+            "[run]\ndata_dir = \"\"",
+            "line 2: `run.data_dir` = \"\": must name a folder",
+        ),
+        (
             "[venue]\nfutures.ws = \"http://x\"",
             "must be an address that starts with ws:// or wss://",
         ),
@@ -247,7 +251,24 @@ fn a_bad_value_is_refused_with_line_key_value_and_rule() {
         ),
         (
             "[heartbeat]\ninterval_ms = 40000",
-            "line 2: `heartbeat.interval_ms` = 40000: must be over 0",
+            "line 2: `heartbeat.interval_ms` = 40000: leaves no second try",
+        ),
+        (
+            "[heartbeat]\ncountdown_ms = 30000\ninterval_ms = 15001",
+            "line 3: `heartbeat.interval_ms` = 15001: leaves no second try within \
+             heartbeat.countdown_ms, which is 30000; it must be half of that or less",
+        ),
+        (
+            "[heartbeat]\ninterval_ms = 0",
+            "`heartbeat.interval_ms` = 0: must be milliseconds from 1 to 3600000",
+        ),
+        (
+            "[heartbeat]\ncountdown_ms = 3600001",
+            "`heartbeat.countdown_ms` = 3600001: must be milliseconds from 1 to 3600000",
+        ),
+        (
+            "[reconcile]\ninterval_ms = 86400000",
+            "`reconcile.interval_ms` = 86400000: must be milliseconds from 1 to 3600000",
         ),
         (
             "[admin]\nlisten = \"localhost\"",
@@ -283,6 +304,15 @@ fn a_bad_value_is_refused_with_line_key_value_and_rule() {
 }
 
 #[test]
+fn timers_are_taken_to_their_bounds() {
+    let hour = "[heartbeat]\ncountdown_ms = 3600000\ninterval_ms = 1800000\n\
+                [reconcile]\ninterval_ms = 3600000";
+    let config = parse(hour).unwrap();
+    assert_eq!(config.heartbeat.interval_ms, 1_800_000);
+    assert_eq!(config.reconcile.interval_ms, 3_600_000);
+}
+
+#[test]
 fn a_bad_strategy_is_refused() {
     let cases = [
         (
@@ -309,6 +339,11 @@ fn a_bad_strategy_is_refused() {
             "bar:1m",
             "bar:1x",
             "`strategy.0.streams.2` = \"bar:1x\": must be trade, book, mark or bar",
+        ),
+        (
+            "fuel_per_event = 2000000",
+            "fuel_per_event = 0",
+            "`strategy.0.limits.fuel_per_event` = 0: must be over 0",
         ),
         (
             "memory_mb = 64",

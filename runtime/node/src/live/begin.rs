@@ -15,7 +15,7 @@ use windvane_engine::config::EngineConfig;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface, Time};
-use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
+use windvane_journal::{BeginError, Directory, Journal, Latches, Options, Ready};
 use windvane_venue::Assets;
 use windvane_venue::speak::{FuturesAccount, MarketReader};
 
@@ -25,6 +25,7 @@ use super::carrier::Way;
 use super::clock::Clock;
 use super::desk::Counter;
 use super::guests::LiveGuests;
+use super::identity::{self, Identity};
 use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
 use super::outside::{Outside, Showing};
@@ -157,6 +158,7 @@ impl Prepared<'_> {
         let ways = self.ways(&thread)?;
         let account = stage::account(config, paper, ways.clone(), &speaker, &mailbox)?;
         let remains = left.remains(config);
+        let foreign = self.foreign(&left);
         let (engine, states, first) = inherit(left, engine, &account, (&modules, made))?;
         clock.pass(engine.now());
         let results = self.stage.results(config, clock.now())?;
@@ -165,7 +167,11 @@ impl Prepared<'_> {
             driver.durable(clock.now(), u64::MAX);
         }
         let names = modules.iter().map(|(name, _)| name.clone());
-        let latches = Held::read(&self.directory, mailbox.clone(), names)?;
+        let mut latches = Held::read(&self.directory, mailbox.clone(), names)?;
+        if let Some(words) = &foreign {
+            tracing::error!("{words}: it begins paused, and what it remembers may be of nothing");
+            latches.pause(format!("{words}; {}", identity::WHAT_TO_DO));
+        }
         let mut run = Begun {
             now: clock.now(),
             driver: &mut driver,
@@ -181,6 +187,8 @@ impl Prepared<'_> {
             .stage
             .open_streams(config, &self.names, own, &mailbox)?;
         let journal = first.begin(ready, &mailbox)?;
+        latches.keep(driver.engine());
+        self.make_own(foreign.and(Some(latches.told())));
         left_to_nobody(config.run.mode, &remains);
         let outside = self.outside(counter, reconnects, mailbox.clone(), modules, latches);
         let keeper = self.watchdog(epoch, &mailbox)?;
@@ -206,6 +214,37 @@ impl Prepared<'_> {
             mailbox,
             ended: thread.run(pulse),
         })
+    }
+
+    /// The venue and the account of a live run; a simulated account is nobody's.
+    fn identity(&self) -> Option<Identity> {
+        let client = self.stage.client();
+        let client = client.filter(|_| self.config.run.mode == Mode::Live)?;
+        let surfaces = start::surfaces(&self.names);
+        Some(Identity::of(client.settings(), &surfaces))
+    }
+
+    /// What of what was left is another account's, in words.
+    fn foreign(&self, left: &Left) -> Option<String> {
+        left.head.as_ref()?;
+        self.identity()?.difference(self.directory.path())
+    }
+
+    /// From here on the folder is this account's. Latches that say what a person is to settle stand
+    /// there before: the next start finds no difference any more.
+    fn make_own(&self, latches: Option<&Latches>) {
+        let Some(identity) = self.identity() else {
+            return;
+        };
+        let latched = latches.map_or(Ok(()), |latches| self.directory.set_latches(latches));
+        let latched = latched.map_err(std::io::Error::other);
+        if let Err(error) = latched.and_then(|()| identity.write(self.directory.path())) {
+            tracing::error!(
+                %error,
+                "whose account the data folder is was not written down: the next start knows of \
+                 the one before"
+            );
+        }
     }
 
     /// The ways to the venue: on the engine's thread, and beside it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windvane_engine::engine::{Doubt, Latch};
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::{Engine, Input, StrategyId, UserEvent};
-use windvane_journal::{Directory, Latch as Latched, StrategyLatch};
+use windvane_journal::{Directory, Latch as Latched, Latches, StrategyLatch};
 
 use super::latch::{Kept, LatchFile};
 use super::mailbox::Mailbox;
@@ -24,7 +24,7 @@ pub struct Held {
     /// All positions are being closed.
     flattens: bool,
     strategies: Vec<One>,
-    /// A quarantine has a reason that the file does not have yet.
+    /// A latch or a quarantine has a reason that the file does not have yet.
     untold: bool,
 }
 
@@ -102,6 +102,21 @@ impl Held {
     /// From here on the account is latched for this reason.
     pub fn set_cause(&mut self, cause: String) {
         self.account.1 = cause;
+    }
+
+    /// The account begins paused for this reason; a stricter latch stays, and says it too.
+    pub fn pause(&mut self, reason: String) {
+        let (latch, cause) = &mut self.account;
+        match latch {
+            Latch::None => (*latch, *cause) = (Latch::Paused, reason),
+            Latch::Paused | Latch::Halted => *cause = format!("{cause}; {reason}"),
+        }
+        self.untold = true;
+    }
+
+    /// What was written last, or is being written.
+    pub const fn told(&self) -> &Latches {
+        self.file.latches()
     }
 
     /// A strategy was quarantined for this reason. One without words, as a quarantine of the file

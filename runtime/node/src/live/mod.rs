@@ -15,6 +15,7 @@ mod desk;
 pub mod export;
 pub mod guests;
 pub mod head;
+mod identity;
 mod latch;
 mod latches;
 mod mailbox;

@@ -161,8 +161,10 @@ impl Pulse {
         let engine = self.driver.engine();
         let mut pending = Vec::new();
         match self.outside.latches.kept() {
-            Kept::Failed(error) => pending.push(format!("the latch is not durable: {error}")),
-            Kept::Writing => pending.push("the latch is not durable yet: the disk is slow".into()),
+            Kept::Failed(error) => pending.push(format!("{}: {error}", Applied::NOT_DURABLE)),
+            Kept::Writing => {
+                pending.push(format!("{} yet: the disk is slow", Applied::NOT_DURABLE));
+            }
             Kept::Durable => {}
         }
         let open = match strategy {

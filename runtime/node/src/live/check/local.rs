@@ -1,6 +1,7 @@
 //! What needs no venue: settings that contradict each other, the data directory, the journal, the
 //! latch, the modules and what they say to their parameters and their saved states.
 
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use super::super::awake::{Awake, DEVICE};
 use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
 use super::super::head::Head;
+use super::super::identity::{self, Identity};
 use super::super::recover::{self, Remembered};
 use super::super::start;
 use super::Report;
@@ -27,19 +29,6 @@ pub(super) fn configuration(config: &Config, report: &mut Report) {
             "configuration",
             "no strategy is configured",
             "add a [[strategy]]",
-        );
-        return;
-    }
-    let heartbeat = &config.heartbeat;
-    if heartbeat.interval_ms == 0 || heartbeat.interval_ms * 2 > heartbeat.countdown_ms {
-        let found = format!(
-            "heartbeat.interval_ms = {} leaves no second try within heartbeat.countdown_ms = {}",
-            heartbeat.interval_ms, heartbeat.countdown_ms
-        );
-        report.wrong(
-            "configuration",
-            found,
-            "make the interval half of the countdown or less",
         );
         return;
     }
@@ -86,8 +75,8 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         let parent = path.ancestors().find(|parent| parent.exists());
         let parent = parent.filter(|path| !path.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        match tempfile::tempfile_in(parent) {
-            Ok(_) => report.ok("data", format!("{} will be made", path.display())),
+        match room(parent) {
+            Ok(()) => report.ok("data", format!("{} will be made", path.display())),
             Err(error) => report.no_go(
                 "data",
                 format!(
@@ -95,7 +84,7 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
                     path.display(),
                     parent.display()
                 ),
-                "let this user write there, or name another run.data_dir",
+                "let this user write there, make room, or name another run.data_dir",
             ),
         }
         return;
@@ -111,8 +100,8 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             return;
         }
     };
-    match tempfile::tempfile_in(path) {
-        Ok(_) => report.ok(
+    match room(path) {
+        Ok(()) => report.ok(
             "data",
             format!("{} is free and can be written", path.display()),
         ),
@@ -158,7 +147,28 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         ),
     }
     journal(path, report);
-    remains(config, report);
+    what_is_left(config, report);
+}
+
+/// A file of so many bytes must be taken: a disk that is full still makes empty ones.
+const ROOM: usize = 1 << 20;
+
+/// Writes as much as the journal soon does, and takes it away again.
+fn room(folder: &Path) -> io::Result<()> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    file.write_all(&vec![1; ROOM])?;
+    file.sync_all()
+}
+
+/// Whether the data folder is about this account.
+pub(super) fn owner(identity: &Identity, data_dir: &Path, report: &mut Report) {
+    if last_head(data_dir).is_none() {
+        return;
+    }
+    if let Some(words) = identity.difference(data_dir) {
+        let mend = format!("a start begins paused; {}", identity::WHAT_TO_DO);
+        report.warn("data", words, &mend);
+    }
 }
 
 /// What `run.keep_awake` asks of the system.
@@ -226,8 +236,9 @@ fn journal(data_dir: &Path, report: &mut Report) {
     }
 }
 
-/// Positions that a start with this configuration would leave to nobody.
-fn remains(config: &Config, report: &mut Report) {
+/// What the process before left: it must be of the same mode, and a start with this configuration
+/// may leave positions to nobody.
+fn what_is_left(config: &Config, report: &mut Report) {
     let Some(stored) = last_segment(&config.run.data_dir) else {
         return;
     };
@@ -238,6 +249,10 @@ fn remains(config: &Config, report: &mut Report) {
         head: stored.head,
         blocks: stored.blocks,
     });
+    if let Err(error) = left.must_be_of(config.run.mode) {
+        report.wrong("data", error.to_string(), "");
+        return;
+    }
     for one in left.remains(config) {
         let found = format!(
             "{one}: strategy or instrument is configured no more, and a start leaves the position \

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use windvane_client::{Client, Settings};
 use windvane_venue::speak::FuturesAccount;
 
+use super::identity::Identity;
 use super::plan::{Plan, Use};
 use super::start;
 use crate::assembly;
@@ -195,6 +196,10 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
         }
     };
     let surfaces = start::surfaces(&assembly::instrument_names(config));
+    if !paper {
+        let identity = Identity::of(client.settings(), &surfaces);
+        local::owner(&identity, &config.run.data_dir, &mut report);
+    }
     bans::heed(&client, &config.run.data_dir);
     if let Some((_, words)) = bans::told(&client, &surfaces) {
         let found = format!("{words}, as it told before: nothing was asked");
