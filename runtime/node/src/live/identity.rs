@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use windvane_client::Settings;
 use windvane_engine::Surface;
 use windvane_journal::private;
+use windvane_venue::sign::Wallet;
 
 use super::carrier::venue_surface;
 use crate::results::hex;
@@ -30,7 +31,7 @@ pub const WHAT_TO_DO: &str = "`windvane resume` goes on with its positions and s
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Identity {
-    /// The host of each surface that is traded.
+    /// The host of each surface that is traded; its port says nothing of whose the account is.
     hosts: BTreeMap<String, String>,
     /// A digest of the main wallet's address.
     user: Option<String>,
@@ -43,10 +44,11 @@ impl Identity {
     pub fn of(settings: &Settings, surfaces: &[Surface]) -> Self {
         let host = |surface: &Surface| {
             let address = settings.addresses.rest_of(venue_surface(*surface))?;
-            Some((surface.as_str().to_owned(), address.authority().to_owned()))
+            let host = address.host_str()?;
+            Some((surface.as_str().to_owned(), host.to_owned()))
         };
         let keys = &settings.credentials;
-        let wallet = keys.wallet.as_ref().map(|wallet| wallet.address());
+        let wallet = keys.wallet.as_ref().map(Wallet::address);
         let user = keys.user.or(wallet).map(|user| user.to_string());
         let api_key = keys.api_key.as_ref().map(|key| key.key.expose_secret());
         Self {
