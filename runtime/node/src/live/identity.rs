@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use windvane_client::Settings;
 use windvane_engine::Surface;
 use windvane_journal::private;
+use windvane_venue::sign::Wallet;
 
 use super::carrier::venue_surface;
 use crate::results::hex;
@@ -46,7 +47,7 @@ impl Identity {
             Some((surface.as_str().to_owned(), address.authority().to_owned()))
         };
         let keys = &settings.credentials;
-        let wallet = keys.wallet.as_ref().map(|wallet| wallet.address());
+        let wallet = keys.wallet.as_ref().map(Wallet::address);
         let user = keys.user.or(wallet).map(|user| user.to_string());
         let api_key = keys.api_key.as_ref().map(|key| key.key.expose_secret());
         Self {
