@@ -270,8 +270,9 @@ fn without_keys_only_paper_goes() {
     let data = venue.folder().join("data");
     let futures = &venue.line()["futures"];
     let address = |part: &str| format!("venue.futures.{part}={}", futures[part].as_str().unwrap());
-    let run = |mode: &str| {
-        let output = Command::new(binary::path())
+    let run = |mode: &str, key: Option<&str>| {
+        let mut command = Command::new(binary::path());
+        command
             .current_dir(binary::root())
             .args(["check", "--json", "--config", "configs/live-sim.toml"])
             .args([
@@ -285,19 +286,22 @@ fn without_keys_only_paper_goes() {
             ])
             .arg(format!("run.data_dir={}", data.display()))
             .env_remove("WINDVANE_API_KEY")
-            .env_remove("WINDVANE_API_SECRET")
-            .output()
-            .unwrap();
+            .env_remove("WINDVANE_API_SECRET");
+        command.envs(key.map(|key| ("WINDVANE_API_KEY", key)));
+        let output = command.output().unwrap();
         let said: Value = serde_json::from_slice(&output.stdout).unwrap();
         (output.status.code(), said)
     };
-    let (code, said) = run("run.mode=live");
-    assert_eq!(code, Some(2), "{said:#}");
-    assert!(
-        complaints(&said, "keys")[0].contains("WINDVANE_API_KEY"),
-        "{said:#}"
-    );
-    let (code, said) = run("run.mode=paper");
+    for (key, why) in [(None, "is not set"), (Some(" "), "is empty")] {
+        let (code, said) = run("run.mode=live", key);
+        assert_eq!(code, Some(2), "{said:#}");
+        let complaint = complaints(&said, "keys")[0];
+        assert!(
+            complaint.contains(&format!("WINDVANE_API_KEY {why}")),
+            "{complaint}"
+        );
+    }
+    let (code, said) = run("run.mode=paper", None);
     assert_eq!(code, Some(0), "{said:#}");
 }
 

@@ -62,9 +62,12 @@ pub enum SecretError {
     /// A key file with a user's name above, or two keys: one of them would be signed with.
     #[error("secret file {} holds more than one line; leave the secret alone in it", .0.display())]
     Lines(PathBuf),
-    /// There is nothing in it.
-    #[error("secret file {} is empty", .0.display())]
+    /// There is nothing in the file.
+    #[error("secret file {} is empty; put the secret in it", .0.display())]
     Empty(PathBuf),
+    /// There is nothing in the variable.
+    #[error("environment variable {0} is empty; set it to the secret")]
+    EmptyEnv(String),
 }
 
 impl Secret {
@@ -74,6 +77,9 @@ impl Secret {
             Self::Env(name) => {
                 let text = std::env::var(name).map_err(|_| SecretError::Env(name.clone()))?;
                 let text = Zeroizing::new(text);
+                if text.trim().is_empty() {
+                    return Err(SecretError::EmptyEnv(name.clone()));
+                }
                 Ok(SecretString::from(text.trim()))
             }
             Self::File(file) => read_file(file),
