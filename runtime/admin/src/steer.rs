@@ -81,11 +81,10 @@ pub struct Steer {
 }
 
 impl Steer {
-    /// Whether it is still to be carried out. Whoever asked was told that it failed, and has done
-    /// something else since: what comes minutes later, as at the end of a long start, is nobody's
-    /// wish.
+    /// Whether it is still to be carried out. Who asked for less risk and lost patience wants it
+    /// all the same; trading that begins minutes after somebody gave up waiting is nobody's wish.
     pub fn is_wanted(&self) -> bool {
-        !self.answer.is_closed()
+        self.command.latches() || !self.answer.is_closed()
     }
 }
 
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_command_outlives_its_asker() {
+    fn what_lessens_risk_outlives_its_asker_and_the_rest_does_not() {
         for command in Command::ALL {
             let (answer, asker) = oneshot::channel();
             let strategy = None;
@@ -142,7 +141,7 @@ mod tests {
             };
             assert!(steer.is_wanted());
             drop(asker);
-            assert!(!steer.is_wanted(), "{command:?}");
+            assert_eq!(steer.is_wanted(), command.latches(), "{command:?}");
         }
     }
 }

@@ -229,8 +229,8 @@ fn late(within: Duration) -> Response {
             "the engine did not answer within {} s",
             within.as_secs_f32()
         ),
-        "unless it is under way it is not carried out any more: look at status, and command again; \
-         if it hangs, end the process, and the dead man's switches cancel its orders",
+        "pause, halt and flatten may still be carried out, others only if they are under way: look \
+         at status; if it hangs, end the process, and the dead man's switches cancel its orders",
     )
 }
 
