@@ -175,6 +175,7 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
         (&json!(true), &other["new"])
     );
 
+    let module = std::fs::read(&kept).unwrap();
     std::fs::remove_file(&kept).unwrap();
     let (code, verified) = replay(&data, &[]);
     assert_eq!(code, Some(0), "{verified:#}");
@@ -192,5 +193,12 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     let (code, altered) = replay(&data, &["--verify"]);
     assert_eq!((code, &altered["equal"]), (Some(4), &json!(false)));
     std::fs::remove_file(&kept).unwrap();
+    let (code, gone) = replay(&data, &["--verify"]);
+    assert_eq!(
+        (code, &gone["equal"]),
+        (Some(4), &json!(false)),
+        "nobody answered"
+    );
+    std::fs::write(&kept, module).unwrap();
     what_is_missing_is_told(&data);
 }
