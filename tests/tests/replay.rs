@@ -178,7 +178,7 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     let module = std::fs::read(&kept).unwrap();
     std::fs::remove_file(&kept).unwrap();
     let (code, verified) = replay(&data, &[]);
-    assert_eq!(code, Some(0), "{verified:#}");
+    assert_eq!(code, Some(4), "{verified:#}");
     assert_eq!(role(&verified, "maker").0, "journal");
     assert_eq!(role(&verified, "ema").0, "module");
     let (code, said) = replay(&data, &["--module", "nobody=no.wasm"]);

@@ -191,7 +191,10 @@ fn a_folder_of_another_venue_trades_nothing_until_a_person_resumes() {
             .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    assert!(!check(&first).contains("another venue"));
+    // A port says nothing of whose the account is.
+    assert!(!check(&second).contains("another venue"));
+    let moved = whose.replace("127.0.0.1", "elsewhere.example");
+    std::fs::write(data.join("account"), moved).unwrap();
     assert!(check(&second).contains("run.data_dir is of another venue"));
 
     let mut instance = Instance::start(&second, &data);
