@@ -17,6 +17,7 @@ mod fills;
 mod lag;
 mod limits;
 mod market;
+mod migrate;
 mod reconcile;
 mod replies;
 mod safety;

@@ -17,18 +17,26 @@ use crate::record::{Chain, Recorder};
 use crate::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
+use super::migrate::{OLDEST, migrate};
 use super::session::Doubt;
 
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of what an engine holds; raised with every change of it.
-const SNAPSHOT_VERSION: u32 = 8;
+/// `migrate` reads the earlier ones.
+pub(super) const SNAPSHOT_VERSION: u32 = 9;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// They are of something else, or of another version.
-    #[error("this is no snapshot of version {SNAPSHOT_VERSION}: damaged, or of another program?")]
+    /// They are of something else.
+    #[error("this is no snapshot: damaged, or of another program?")]
     Format,
+    /// They are of a version that this program cannot read.
+    #[error(
+        "the snapshot has version {0}, and this program reads versions {OLDEST} to \
+         {SNAPSHOT_VERSION}: use the program that wrote it"
+    )]
+    Version(u32),
     /// They are damaged.
     #[error("the snapshot cannot be read: {0}")]
     Content(String),
@@ -74,11 +82,13 @@ impl Engine {
 
     /// The engine of a snapshot.
     pub fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let content = bytes
+        let (version, content) = bytes
             .strip_prefix(MAGIC)
-            .and_then(|rest| rest.strip_prefix(&SNAPSHOT_VERSION.to_le_bytes()))
+            .and_then(|rest| rest.split_first_chunk())
             .ok_or(SnapshotError::Format)?;
-        let mut engine: Self = postcard::from_bytes(content)
+        let version = u32::from_le_bytes(*version);
+        let content = migrate(version, content).ok_or(SnapshotError::Version(version))?;
+        let mut engine: Self = postcard::from_bytes(&content)
             .map_err(|error| SnapshotError::Content(error.to_string()))?;
         engine.rules = engine
             .instruments

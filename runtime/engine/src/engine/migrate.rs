@@ -1,0 +1,28 @@
+//! Snapshots that earlier versions of this program wrote, brought to the present format.
+//!
+//! A snapshot is the engine in postcard's format: its fields in order, without names. So a new field
+//! goes to the end of [`Engine`](super::Engine), and a migration appends the value that it had before
+//! it existed. A new enum variant goes to the end of its enum and needs no migration. Any other change
+//! needs a copy of the old types here.
+
+use std::borrow::Cow;
+
+use super::snapshot::SNAPSHOT_VERSION;
+
+/// The oldest version that can be read.
+pub(super) const OLDEST: u32 = 8;
+
+/// The content of a snapshot in the present format; `None` for a version that cannot be read.
+pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
+    match version {
+        SNAPSHOT_VERSION => Some(Cow::Borrowed(content)),
+        8 => Some(Cow::Owned([content, &added_in_9()].concat())),
+        _ => None,
+    }
+}
+
+/// The fields that version 9 appended, as an engine of version 8 would have had them.
+fn added_in_9() -> Vec<u8> {
+    // Writing to memory cannot fail, and every length in our types is known.
+    postcard::to_stdvec(&()).unwrap_or_default()
+}
