@@ -3,12 +3,14 @@
 //! checks of one order; what the account can afford is checked elsewhere.
 //!
 //! Where the documents leave a choice: orders with a price are measured by `PERCENT_PRICE` against
-//! the mark on futures and the index on spot (mark or mid where there is no index); market orders
+//! the mark on futures and the index on spot (mark or mid where there is no index), with -4016 and
+//! -4024; the price of a STOP or TAKE_PROFIT order is measured against its own stop price too, with
+//! the same multipliers and -4183 and -4184; the stop price itself has no band; market orders
 //! take `MARKET_LOT_SIZE`, and `LOT_SIZE` where the symbol has none; spot filters NOTIONAL,
 //! `MIN_NOTIONAL` and `MAX_NOTIONAL` take price times quantity, `quoteOrderQty` where that is sent.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::pow10;
+use windvane_engine::decimal::{MARK_SCALE, pow10};
 use windvane_engine::instrument::{LotSize, PriceFilter, SymbolStatus};
 use windvane_engine::{
     Amount, Instrument, OrderTerms, OrderType, PositionSide, Price, Side, Surface,
@@ -16,6 +18,9 @@ use windvane_engine::{
 
 use crate::code::Code;
 use crate::config::{Rate, VenueConfigError};
+
+/// Scale of a [`Rate`].
+const RATE_SCALE: u32 = 8;
 
 /// An instrument's fractions as integers.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -211,27 +216,35 @@ fn trailing(context: &Context<'_>, terms: &OrderTerms) -> Check {
     let fits = terms
         .callback_ppm
         .is_none_or(|ppm| (1_000..=max).contains(&ppm));
-    ensure(fits, Code::InvalidParameter)
+    ensure(fits, Code::InvalidCallbackRate)
 }
 
 fn prices(instrument: &Instrument, terms: &OrderTerms) -> Check {
     let checks = [
-        (terms.price, Code::PriceNotPositive, Code::PriceOverMax),
+        (
+            terms.price,
+            Code::PriceNotPositive,
+            Code::PriceOverMax,
+            Code::PricePrecision,
+        ),
         (
             terms.stop_price,
             Code::StopPriceNotPositive,
             Code::StopPriceOverMax,
+            Code::StopPricePrecision,
         ),
         (
             terms.activation_price,
             Code::ActivationNotPositive,
             Code::PriceOverMax,
+            Code::ActivationPrecision,
         ),
     ];
-    for (price, not_positive, over_max) in checks {
+    for (price, not_positive, over_max, too_precise) in checks {
         let Some(Price(price)) = price else { continue };
         ensure(price > 0, not_positive)?;
-        precision(price, instrument.price_scale, instrument.price_precision)?;
+        let (scale, decimals) = (instrument.price_scale, instrument.price_precision);
+        precision(price, scale, decimals, too_precise)?;
         if let Some(filter) = &instrument.filters.price {
             price_filter(filter, price, over_max)?;
         }
@@ -239,9 +252,9 @@ fn prices(instrument: &Instrument, terms: &OrderTerms) -> Check {
     Ok(())
 }
 
-fn precision(mantissa: i64, scale: u8, precision: Option<u8>) -> Check {
+fn precision(mantissa: i64, scale: u8, precision: Option<u8>, code: Code) -> Check {
     let surplus = precision.map_or(0, |p| scale.saturating_sub(p));
-    ensure(mantissa % pow10(surplus) == 0, Code::BadPrecision)
+    ensure(mantissa % pow10(surplus) == 0, code)
 }
 
 fn price_filter(filter: &PriceFilter, price: i64, over_max: Code) -> Check {
@@ -262,7 +275,8 @@ fn quantity(instrument: &Instrument, terms: &OrderTerms) -> Check {
     }
     let Some(qty) = terms.qty else { return Ok(()) };
     ensure(qty.0 > 0, Code::QtyNotPositive)?;
-    precision(qty.0, instrument.qty_scale, instrument.qty_precision)?;
+    let (scale, decimals) = (instrument.qty_scale, instrument.qty_precision);
+    precision(qty.0, scale, decimals, Code::QtyPrecision)?;
     let filters = &instrument.filters;
     let lot = match filters.market_lot_size {
         Some(lot) if terms.order_type.is_market() => Some(lot),
@@ -283,15 +297,17 @@ fn quantity(instrument: &Instrument, terms: &OrderTerms) -> Check {
 }
 
 fn percent(context: &Context<'_>, terms: &OrderTerms) -> Check {
-    let (over, under) = if terms.order_type.is_conditional() {
-        (Code::StopOverMultiplier, Code::StopUnderMultiplier)
-    } else {
-        (Code::PriceOverMultiplier, Code::PriceUnderMultiplier)
+    let Some(price) = terms.price else {
+        return Ok(());
     };
-    match terms.price {
-        Some(price) => percent_price(context, terms.side, price.0, over, under),
-        None => Ok(()),
-    }
+    let by_mark = (Code::PriceOverMultiplier, Code::PriceUnderMultiplier);
+    percent_price(context, terms.side, price.0, by_mark)?;
+    let (Some(stop), Some(band)) = (terms.stop_price, context.fractions.percent) else {
+        return Ok(());
+    };
+    let by_stop = (Code::StopOverMultiplier, Code::StopUnderMultiplier);
+    let reference = (stop.0, context.instrument.price_scale);
+    within(context, terms.side, price.0, reference, band, by_stop)
 }
 
 /// `PERCENT_PRICE` and `PERCENT_PRICE_BY_SIDE` for a price, an order's own or a counterparty's.
@@ -300,27 +316,40 @@ pub(crate) fn percent_price(
     context: &Context<'_>,
     side: Side,
     price: i64,
-    over: Code,
-    under: Code,
+    codes: (Code, Code),
 ) -> Check {
     let spot = context.instrument.surface == Surface::Spot;
     let reference = if spot { context.index } else { context.mark };
     if reference == 0 {
         return Ok(());
     }
-    // Both sides at a scale of 16 plus the price's: exact.
-    let unit = i128::from(pow10(context.instrument.price_scale));
-    let price = i128::from(price) * 10_i128.pow(16);
-    let bound = |rate: Rate| i128::from(reference) * i128::from(rate.0) * unit;
-    // Futures bind a buy from above and a sell from below; spot binds both from both.
-    let capped = spot || side == Side::Buy;
-    let floored = spot || side == Side::Sell;
     let by_side = context.fractions.by_side.map(|s| s[side as usize]);
-    for (down, up) in [context.fractions.percent, by_side].into_iter().flatten() {
-        ensure(!capped || price <= bound(up), over)?;
-        ensure(!floored || price >= bound(down), under)?;
+    for band in [context.fractions.percent, by_side].into_iter().flatten() {
+        within(context, side, price, (reference, MARK_SCALE), band, codes)?;
     }
     Ok(())
+}
+
+/// A price within a band around a reference price of the given scale: the first code where it is
+/// above, the second where it is below. Futures bind a buy from above and a sell from below; spot
+/// binds both from both.
+fn within(
+    context: &Context<'_>,
+    side: Side,
+    price: i64,
+    (reference, scale): (i64, u8),
+    (down, up): (Rate, Rate),
+    (over, under): (Code, Code),
+) -> Check {
+    // Both sides at the scale of a rate plus those of price and reference: exact.
+    let unit = i128::from(pow10(context.instrument.price_scale));
+    let price = i128::from(price) * 10_i128.pow(RATE_SCALE + u32::from(scale));
+    let bound = |rate: Rate| i128::from(reference) * i128::from(rate.0) * unit;
+    let spot = context.instrument.surface == Surface::Spot;
+    let capped = spot || side == Side::Buy;
+    let floored = spot || side == Side::Sell;
+    ensure(!capped || price <= bound(up), over)?;
+    ensure(!floored || price >= bound(down), under)
 }
 
 fn notional(context: &Context<'_>, terms: &OrderTerms) -> Check {
@@ -357,7 +386,7 @@ fn value(context: &Context<'_>, terms: &OrderTerms) -> Option<Amount> {
         Some(price) => Some(context.instrument.notional(price.0, qty)),
         None if context.mark > 0 => Some(Amount::notional(
             context.mark,
-            windvane_engine::decimal::MARK_SCALE,
+            MARK_SCALE,
             qty,
             context.instrument.qty_scale,
         )),

@@ -42,7 +42,7 @@ impl Venue {
         }
         for (n, order) in orders.iter().enumerate() {
             let outcome = if batch && orders.len() > BATCH_MAX {
-                refused(Code::InvalidParameter)
+                refused(Code::InvalidBatch)
             } else {
                 self.place(order, batch)
             };
@@ -179,7 +179,7 @@ impl Venue {
             return Ok(());
         };
         let reject = Code::MarketReject;
-        filter::percent_price(context, side, best, reject, reject)?;
+        filter::percent_price(context, side, best, (reject, reject))?;
         let met = market.take_bound(side).is_none_or(|worst| match side {
             Side::Buy => best <= worst,
             Side::Sell => best >= worst,

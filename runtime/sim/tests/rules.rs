@@ -216,6 +216,61 @@ fn percent_filters_bind_buys_from_above_and_sells_from_below() {
     assert_eq!(place(by_side, at(Side::Sell, 661_000)), Ok(()));
 }
 
+/// The bands of a stop-limit order, read from the documents alone; the engine has a table of its
+/// own. The filter (spec 2, Exchange information) says `price` and `markPrice`; the names of -4183
+/// and -4184 (spec 1, Errors) say STOP in place of the mark price that -4016 and -4024 name. The
+/// mark price is 60,000.0, and the stop and limit prices are tenths of the quote.
+#[test]
+fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
+    use OrderType::{Stop, TakeProfit};
+    let percent = |r: &mut Instrument| {
+        r.filters.percent_price = Some(PercentPrice {
+            multiplier_up: Decimal::new(102, 2),
+            multiplier_down: Decimal::new(98, 2),
+        });
+    };
+    let placed = |surface, (order_type, side, stop_price, price): (_, _, i64, i64)| {
+        let mut bench = Bench::with(config(), vec![rules(surface, percent)]);
+        let id = InstrumentId(0);
+        bench.top(id, (599_990, 500), (600_010, 500));
+        bench.trade(id, 600_000, 1, true);
+        let mut terms = stop(order_type, side, stop_price, 10);
+        terms.instrument = id;
+        terms.price = Some(Price(price));
+        terms.time_in_force = Some(TimeInForce::Gtc);
+        bench.place("a", terms).map(|_| ())
+    };
+    // Band of the mark price: 58,800.0 to 61,200.0.
+    for (order, expected) in [
+        ((Stop, Side::Sell, 594_000, 587_999), Err(-4024)),
+        ((Stop, Side::Sell, 594_000, 588_000), Ok(())),
+        ((Stop, Side::Sell, 594_000, 700_000), Ok(())),
+        // 0.98 of the stop price is 59,976.0.
+        ((TakeProfit, Side::Sell, 612_000, 599_759), Err(-4184)),
+        ((TakeProfit, Side::Sell, 612_000, 599_760), Ok(())),
+        ((Stop, Side::Buy, 606_000, 612_001), Err(-4016)),
+        ((Stop, Side::Buy, 606_000, 612_000), Ok(())),
+        ((Stop, Side::Buy, 606_000, 100_000), Ok(())),
+        // 1.02 of the stop price is 59,976.0.
+        ((TakeProfit, Side::Buy, 588_000, 599_761), Err(-4183)),
+        ((TakeProfit, Side::Buy, 588_000, 599_760), Ok(())),
+        // Outside of both bands, the mark price's is told.
+        ((Stop, Side::Sell, 599_000, 500_000), Err(-4024)),
+    ] {
+        assert_eq!(placed(Surface::Futures, order), expected, "{order:?}");
+    }
+    // Spot binds either side from above and from below.
+    for (order, expected) in [
+        ((TakeProfit, Side::Sell, 606_000, 593_879), Err(-4184)),
+        ((Stop, Side::Sell, 594_000, 605_881), Err(-4183)),
+        ((Stop, Side::Buy, 606_000, 593_879), Err(-4184)),
+        ((Stop, Side::Buy, 606_000, 593_880), Ok(())),
+        ((Stop, Side::Buy, 606_000, 587_000), Err(-4024)),
+    ] {
+        assert_eq!(placed(Surface::Spot, order), expected, "{order:?}");
+    }
+}
+
 #[test]
 fn a_market_order_does_not_meet_a_counterparty_out_of_bounds() {
     let bound = rules(Surface::Futures, |r| {

@@ -62,6 +62,8 @@ pub struct CompiledRules {
     pub(super) market_lot_size: LotSize,
     /// `PERCENT_PRICE`; futures only, since the spot index price has no route.
     pub(super) percent: Option<Band>,
+    /// `PERCENT_PRICE` around the stop price of a conditional order.
+    pub(super) stop_percent: Option<Band>,
     /// `PERCENT_PRICE_BY_SIDE` for BUY and SELL.
     pub(super) by_side: Option<[Band; 2]>,
     /// `marketTakeBound` as a band around the mark price.
@@ -140,6 +142,7 @@ impl CompiledRules {
             lot_size: filters.lot_size.unwrap_or_default(),
             market_lot_size: filters.market_lot_size.unwrap_or_default(),
             percent: percent(instrument)?,
+            stop_percent: percent_around(instrument, instrument.price_scale)?,
             by_side: by_side(instrument)?,
             take: take(instrument)?,
             notionals: notionals(instrument),
@@ -277,23 +280,30 @@ fn check_signs(instrument: &Instrument) -> Result<(), InstrumentError> {
 }
 
 fn percent(instrument: &Instrument) -> Result<Option<Band>, InstrumentError> {
+    match instrument.surface {
+        Surface::Spot => Ok(None),
+        Surface::Futures => percent_around(instrument, MARK_SCALE),
+    }
+}
+
+/// The multipliers of `PERCENT_PRICE` for a reference price of this scale.
+fn percent_around(instrument: &Instrument, scale: u8) -> Result<Option<Band>, InstrumentError> {
     let Some(filter) = instrument.filters.percent_price else {
         return Ok(None);
     };
-    if instrument.surface == Surface::Spot {
-        return Ok(None);
-    }
     let up = ("PERCENT_PRICE.multiplierUp", filter.multiplier_up);
     let down = ("PERCENT_PRICE.multiplierDown", filter.multiplier_down);
-    band(instrument, down, up).map(Some)
+    band(instrument, scale, down, up).map(Some)
 }
 
 fn by_side(instrument: &Instrument) -> Result<Option<[Band; 2]>, InstrumentError> {
     let Some(filter) = instrument.filters.percent_price_by_side else {
         return Ok(None);
     };
+    let scale = reference_scale(instrument.surface, instrument.price_scale);
     let buy = band(
         instrument,
+        scale,
         (
             "PERCENT_PRICE_BY_SIDE.bidMultiplierDown",
             filter.bid_multiplier_down,
@@ -305,6 +315,7 @@ fn by_side(instrument: &Instrument) -> Result<Option<[Band; 2]>, InstrumentError
     )?;
     let sell = band(
         instrument,
+        scale,
         (
             "PERCENT_PRICE_BY_SIDE.askMultiplierDown",
             filter.ask_multiplier_down,
@@ -329,13 +340,14 @@ fn take(instrument: &Instrument) -> Result<Option<Band>, InstrumentError> {
     }
     let down = Decimal::ONE - bound.min(Decimal::ONE);
     match Decimal::ONE.checked_add(bound) {
-        Some(up) => band(instrument, (field, down), (field, up)).map(Some),
+        Some(up) => band(instrument, MARK_SCALE, (field, down), (field, up)).map(Some),
         None => Err(digits(instrument, field, bound)),
     }
 }
 
 fn band(
     instrument: &Instrument,
+    reference_scale: u8,
     (down_field, down): (&'static str, Decimal),
     (up_field, up): (&'static str, Decimal),
 ) -> Result<Band, InstrumentError> {
@@ -343,8 +355,7 @@ fn band(
         if multiplier.is_sign_negative() && !multiplier.is_zero() {
             return Err(negative(instrument, field, multiplier));
         }
-        let scale = reference_scale(instrument.surface, instrument.price_scale);
-        Ratio::new(multiplier, instrument.price_scale, scale)
+        Ratio::new(multiplier, instrument.price_scale, reference_scale)
             .ok_or_else(|| digits(instrument, field, multiplier))
     };
     Ok(Band {

@@ -10,6 +10,10 @@
 //! - `PERCENT_PRICE_BY_SIDE`: BUY from bidMultiplierDown to bidMultiplierUp times the reference,
 //!   SELL with the ask multipliers. The average over `avgPriceMins` has no route: the last price
 //!   stands in for it.
+//! - `PERCENT_PRICE` measures the price of every order that has one, conditional or not, against
+//!   the mark price (-4016, -4024). The codes -4183 and -4184 measure the same price against the
+//!   order's own stopPrice, with the same multipliers: BUY from above and SELL from below on
+//!   futures, both directions on spot. stopPrice itself has no band.
 //! - Spot `PERCENT_PRICE` needs an index price that has no route: the venue decides.
 //! - Every value of 0 disables its rule. An unknown reference price leaves the rule to the venue.
 //! - `MAX_NUM_ORDERS` counts orders that rest: neither MARKET nor LIMIT with IOC or FOK.
@@ -202,8 +206,8 @@ pub(super) fn check_trailing(
     Err(rule.with(activation, shown(latest.into(), scale)))
 }
 
-/// `PERCENT_PRICE` by side against the mark price, and `PERCENT_PRICE_BY_SIDE`, on the price of
-/// every order that has one.
+/// `PERCENT_PRICE` by side against the mark price, `PERCENT_PRICE_BY_SIDE`, and `PERCENT_PRICE`
+/// against the order's stop price, on the price of every order that has one.
 #[inline]
 pub(super) fn check_bands(
     rules: &CompiledRules,
@@ -221,7 +225,23 @@ pub(super) fn check_bands(
         check_floor(rules, &band.floor, price.0, reference, Rule::BySideDown)?;
         check_cap(rules, band.cap.as_ref(), price.0, reference, Rule::BySideUp)?;
     }
-    Ok(())
+    check_stop_band(rules, terms, price.0)
+}
+
+/// The price of a STOP or TAKE_PROFIT order against its own stop price (-4183, -4184).
+#[inline]
+fn check_stop_band(rules: &CompiledRules, terms: &OrderTerms, price: i64) -> Result<(), Rejection> {
+    let (Some(band), Some(stop_price)) = (&rules.stop_percent, terms.stop_price) else {
+        return Ok(());
+    };
+    let (down, up) = (Rule::StopPercentDown, Rule::StopPercentUp);
+    match rules.surface {
+        Surface::Futures => check_side(rules, band, terms.side, price, stop_price.0, (down, up)),
+        Surface::Spot => {
+            check_floor(rules, &band.floor, price, stop_price.0, down)?;
+            check_cap(rules, band.cap.as_ref(), price, stop_price.0, up)
+        }
+    }
 }
 
 /// The best price that a futures MARKET order meets: `PERCENT_PRICE` (-4131) and

@@ -239,6 +239,10 @@ rules! {
         "A MARKET order meets a best price further above the mark price than marketTakeBound.";
     MarketTakeDown = 127, "MARKET_TAKE_BOUND.below", -4131, "best price" AtLeast,
         "A MARKET order meets a best price further below the mark price than marketTakeBound.";
+    StopPercentUp = 128, "PERCENT_PRICE.multiplierUp.stop", -4183, "price" AtMost,
+        "The price of a STOP or TAKE_PROFIT order is above its stopPrice times multiplierUp.";
+    StopPercentDown = 129, "PERCENT_PRICE.multiplierDown.stop", -4184, "price" AtLeast,
+        "The price of a STOP or TAKE_PROFIT order is below its stopPrice times multiplierDown.";
 
     MinNotional = 130, "MIN_NOTIONAL", -4164, "notional" AtLeast,
         "The notional is below the minimum; reduce-only orders are exempt.";

@@ -372,6 +372,27 @@ impl<'a> Numbers<'a> {
                 broken.push(Rule::BySideUp);
             }
         }
+        self.stop_band(price, broken);
+    }
+
+    /// "limit price above the cap" and "below the floor" of the stop price (-4183, -4184).
+    fn stop_band(&self, price: Decimal, broken: &mut Vec<Rule>) {
+        let filter = self.instrument.filters.percent_price;
+        let (Some(filter), Some(stop)) = (filter, self.terms.stop_price) else {
+            return;
+        };
+        let stop = at(stop.0, self.instrument.price_scale);
+        let (spot, buy) = (
+            self.instrument.surface == Surface::Spot,
+            self.terms.side == Side::Buy,
+        );
+        if (spot || !buy) && price < stop * filter.multiplier_down {
+            broken.push(Rule::StopPercentDown);
+        }
+        let up = filter.multiplier_up;
+        if (spot || buy) && up != Decimal::ZERO && price > stop * up {
+            broken.push(Rule::StopPercentUp);
+        }
     }
 
     /// "BUY: price <= markPrice * multiplierUp; SELL: price >= markPrice * multiplierDown".
