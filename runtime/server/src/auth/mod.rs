@@ -58,12 +58,25 @@ pub(crate) fn authenticate(
         Scheme::Message if is_action_alone(found.route.name, params) => {
             action_account(state, found.route.name, params)
         }
+        Scheme::Message if key_on_v3(found.listing, &claim) => {
+            hmac::by_key(state, &claim).map(|(id, _)| id)
+        }
         Scheme::Message if hmac_on_v3(found.listing, &claim) => hmac::signed(state, &claim),
         Scheme::Message => wallet::message(state, &claim),
         Scheme::WalletMessage => wallet::main_message(state, &claim),
         Scheme::Typed(primary) => wallet::typed(state, &claim, primary),
     };
     account.map(Some)
+}
+
+/// User stream routes need the API key alone, in every version (spec 1, Authentication; spec 2,
+/// Authentication, rule 6); spec 4 has them signed in v3. Both are taken: a request with a key and
+/// without a signature is of the first kind.
+fn key_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
+    listing.version == Some(Version::V3)
+        && claim.route.security == Security::UserStream
+        && claim.received.headers.contains_key(hmac::KEY_HEADER)
+        && claim.params.raw("signature").is_none()
 }
 
 /// The documents disagree on the v3 routes: labels that mean an API key and a signature stand on

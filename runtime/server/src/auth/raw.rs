@@ -24,7 +24,7 @@ pub(super) fn signed<'a>(
     params: &'a Params,
 ) -> Result<Signed<'a>, Refusal> {
     let signature = params.required("signature")?;
-    let body = std::str::from_utf8(received.body).unwrap_or_default();
+    let body = std::str::from_utf8(received.form()).unwrap_or_default();
     let query = received.query;
     let parts = match (without_signature(query), without_signature(body)) {
         (Some(query), None) => [query, body],

@@ -10,7 +10,7 @@
 //! | anything on a route that takes nothing | -1101 |
 //! | a name that no route of the documents has | -1103 |
 //! | a name that only other routes have | -1104 |
-//! | a name that the route has, without a value | -1105, -1118, -1119 |
+//! | a name that the route has, without a value | -1105, -1118, -1119; a list of orders -1102 |
 //! | a name that the route has but this order may not carry | -1106, -1114 (the matching rules) |
 //!
 //! Taken on every route, signed or not, are the parameters that authentication adds: clients add
@@ -103,7 +103,7 @@ fn check_read(
     let beside = BESIDE.iter().filter(|(of, _)| *of == route.name);
     let beside: Vec<_> = beside.flat_map(|(_, names)| *names).collect();
     let takes = |name: &str| own(name) || beside.iter().any(|n| n.eq_ignore_ascii_case(name));
-    let mut unread = 0;
+    let mut unread = Vec::new();
     for parsed in params.iter() {
         let authenticates = router.authenticates(&parsed.name);
         if authenticates && parsed.value.is_empty() {
@@ -116,18 +116,23 @@ fn check_read(
             let msg = format!("An unknown parameter was sent: '{}'.", parsed.name);
             return Err(Refusal::new(-1103, msg));
         }
-        unread += 1;
+        unread.push(format!("'{}'", parsed.name));
     }
     let sent = params.iter().count();
-    if unread == 0 {
+    if unread.is_empty() {
         Ok(())
     } else if route.params.is_empty() {
-        let msg = format!("Too many parameters; expected '0' and received '{unread}'.");
+        let msg = format!(
+            "Too many parameters; expected '0' and received '{}'.",
+            unread.len()
+        );
         Err(Refusal::new(-1101, msg))
     } else {
-        let read = sent - unread;
+        let read = sent - unread.len();
         let msg = format!(
-            "Not all sent parameters were read; read '{read}' parameter(s) but was sent '{sent}'."
+            "Not all sent parameters were read; read '{read}' parameter(s) but was sent '{sent}': \
+             {} not read.",
+            unread.join(", ")
         );
         Err(Refusal::new(-1104, msg))
     }
@@ -138,6 +143,7 @@ fn check_read(
 fn empty(name: &str) -> Result<(), Refusal> {
     match name {
         "ipWhitelist" | "apikeyIP" | "builderName" => Ok(()),
+        "orderIdList" | "origClientOrderIdList" => Err(missing(name)),
         "newClientOrderId" => Err(Refusal::new(-1118, "New client order ID was empty.")),
         "origClientOrderId" => Err(Refusal::new(-1119, "Original client order ID was empty.")),
         name => {

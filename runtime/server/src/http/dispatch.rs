@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use hyper::HeaderMap;
+use hyper::header::CONTENT_TYPE;
 use windvane_engine::Time;
 use windvane_venue::route::{Counted, Listing, Route, Surface};
 
@@ -13,6 +14,9 @@ use super::answer::Sent;
 use super::{Answer, Params, Port, Refusal, check};
 use crate::state::{AccountId, State};
 use crate::{auth, control, limits, market_routes, orders, wallet};
+
+/// The content type of a body with parameters.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Names and values.
 type Headers = Vec<(&'static str, String)>;
@@ -28,6 +32,26 @@ pub(crate) struct Received<'a> {
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
+}
+
+impl<'a> Received<'a> {
+    /// The part of the body that carries parameters. A GET request has its parameters in the query
+    /// alone, and a body of another content type than a form's has none (spec 1, General
+    /// conventions, rule 5).
+    pub(crate) fn form(&self) -> &'a [u8] {
+        if self.method == "GET" || !self.is_form() {
+            &[]
+        } else {
+            self.body
+        }
+    }
+
+    fn is_form(&self) -> bool {
+        let value = self.headers.get(CONTENT_TYPE);
+        let text = value.and_then(|value| value.to_str().ok()).unwrap_or("");
+        let kind = text.split(';').next().unwrap_or_default();
+        kind.trim().eq_ignore_ascii_case(FORM)
+    }
 }
 
 /// What a handler is given: a request that has passed every general check.
@@ -117,7 +141,7 @@ fn route_and_handle(
 fn parse(surface: Surface, received: &Received<'_>) -> Result<Params, Refusal> {
     let body = match surface {
         Surface::Rpc => "",
-        _ => std::str::from_utf8(received.body).map_err(|_| {
+        _ => std::str::from_utf8(received.form()).map_err(|_| {
             Refusal::new(
                 -1100,
                 "Illegal characters found in the body: it is not UTF-8.",

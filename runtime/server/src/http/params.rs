@@ -156,7 +156,9 @@ pub(crate) fn decimal(name: &str, text: &str) -> Result<Decimal, Refusal> {
     match (read(&shortest), read(&format!("0{whole}"))) {
         (Ok(value), _) => Ok(value),
         (Err(_), Ok(_)) => {
-            let msg = "Precision is over the maximum defined for this asset.";
+            let msg = format!(
+                "Precision of parameter '{name}' is over the maximum defined for this asset."
+            );
             Err(Refusal::new(-1111, msg))
         }
         // Larger than any bound, and refused by it.

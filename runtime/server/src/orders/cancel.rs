@@ -142,12 +142,22 @@ fn cancel(
     venue.order(order.order_id).ok_or_else(unanswered)
 }
 
-/// `orderIdList` or `origClientOrderIdList`, not both (-1128): JSON lists as text, ids as numbers or text.
+/// `orderIdList` or `origClientOrderIdList`, not both (-1128): JSON lists as text, ids as numbers
+/// or text. A list without an entry names no order (-1102): it must not pass for a list that was
+/// not sent, which cancels everything on spot.
 fn lists(params: &Params) -> Result<Option<Vec<Named>>, Refusal> {
     let list = |name: &str| -> Result<Option<Vec<Value>>, Refusal> {
-        let text = params.get(name);
-        text.map(|text| serde_json::from_str(text).map_err(|_| invalid(name)))
-            .transpose()
+        let Some(text) = params.raw(name) else {
+            return Ok(None);
+        };
+        if text.is_empty() {
+            return Err(missing(name));
+        }
+        let ids: Vec<Value> = serde_json::from_str(text).map_err(|_| invalid(name))?;
+        if ids.is_empty() {
+            return Err(missing(name));
+        }
+        Ok(Some(ids))
     };
     let both = params.get("orderIdList").is_some() && params.get("origClientOrderIdList").is_some();
     if both {

@@ -50,7 +50,8 @@ pub(super) fn batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let entries = entries(call.params.required("batchOrders")?)?;
     if entries.is_empty() || entries.len() > BATCH_MAX {
-        let msg = format!("A batch takes 1 to {BATCH_MAX} orders.");
+        let msg =
+            format!("Data sent for parameter 'batchOrders' is not valid: 1 to {BATCH_MAX} orders.");
         return Err(Refusal::new(-1130, msg));
     }
     let mut answers = Vec::with_capacity(entries.len());

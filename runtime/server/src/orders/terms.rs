@@ -91,7 +91,7 @@ impl Reading<'_> {
             value,
             rules.price_scale,
             rules.price_precision,
-            Figure::Price,
+            (name, Figure::Price),
         )
         .map(|mantissa| Some(Price(mantissa)))
     }
@@ -101,7 +101,8 @@ impl Reading<'_> {
             return Ok(None);
         };
         let rules = self.rules;
-        mantissa(value, rules.qty_scale, rules.qty_precision, Figure::Qty)
+        let figure = (name, Figure::Qty);
+        mantissa(value, rules.qty_scale, rules.qty_precision, figure)
             .map(|mantissa| Some(Qty(mantissa)))
     }
 
@@ -111,7 +112,8 @@ impl Reading<'_> {
         };
         let amount =
             Amount::from_decimal(value).filter(|amount| amount.to_decimal() == value.normalize());
-        amount.map(Some).ok_or_else(bad_precision)
+        let bad = || bad_precision("quoteOrderQty");
+        amount.map(Some).ok_or_else(bad)
     }
 }
 
@@ -128,7 +130,7 @@ fn mantissa(
     value: Decimal,
     scale: u8,
     precision: Option<u8>,
-    figure: Figure,
+    (name, figure): (&str, Figure),
 ) -> Result<i64, Refusal> {
     if let Some(mantissa) = exact_mantissa(value, scale) {
         return Ok(mantissa);
@@ -141,7 +143,7 @@ fn mantissa(
         });
     }
     if decimals > u32::from(precision.unwrap_or(scale)) {
-        return Err(bad_precision());
+        return Err(bad_precision(name));
     }
     Err(match figure {
         Figure::Price => Refusal::new(-4014, "Price not increased by tick size."),
@@ -149,8 +151,9 @@ fn mantissa(
     })
 }
 
-fn bad_precision() -> Refusal {
-    let msg = "Precision is over the maximum defined for this asset.";
+fn bad_precision(name: &str) -> Refusal {
+    let msg =
+        format!("Precision of parameter '{name}' is over the maximum defined for this asset.");
     Refusal::new(-1111, msg)
 }
 

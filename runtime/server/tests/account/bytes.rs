@@ -54,6 +54,7 @@ async fn a_body_that_is_too_long_or_not_utf8_is_refused() {
     let head = |length: usize| {
         format!(
             "POST /api/v1/order HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\
+             Content-Type: application/x-www-form-urlencoded; charset=UTF-8\r\n\
              Connection: close\r\n\r\n"
         )
     };

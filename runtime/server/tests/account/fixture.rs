@@ -96,6 +96,9 @@ impl Venue {
         if let Some(key) = sent.key {
             head = format!("{head}X-MBX-APIKEY: {key}\r\n");
         }
+        if !sent.body.is_empty() {
+            head = format!("{head}Content-Type: application/x-www-form-urlencoded\r\n");
+        }
         let length = sent.body.len();
         head = format!("{head}Content-Length: {length}\r\nConnection: close\r\n\r\n");
         raw(address, (head + &sent.body).as_bytes()).await

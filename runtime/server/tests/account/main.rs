@@ -11,6 +11,7 @@ mod auth;
 mod bytes;
 mod events;
 mod fixture;
+mod forms;
 mod futures;
 mod limits;
 mod parameters;
