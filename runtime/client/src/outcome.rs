@@ -257,6 +257,7 @@ impl Refusal {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::NotMade(_) => "Nothing was sent: correct the request or the settings.",
+            Self::Venue { .. } if self.is_of_no_route() => NO_ROUTE,
             Self::Venue { complaint, .. } => advice_of(complaint)
                 .unwrap_or("Nothing was changed: read the venue's own words before sending more."),
             Self::Unreadable { .. } => {
@@ -268,6 +269,9 @@ impl Refusal {
 
 /// Spec 1, Errors.
 const UNSUPPORTED_OPERATION: i64 = -1020;
+
+const NO_ROUTE: &str = "Nothing was changed: the venue has no such route under this address. Check \
+                        the base address, or use the other version of the route.";
 
 const ASK_FIRST: &str =
     "It may have been carried out: query it by the client's own id before anything else.";
@@ -416,6 +420,12 @@ mod tests {
             (
                 not_done(404, None, "<html>nothing here</html>"),
                 "the venue refused: HTTP 404, \"<html>nothing here</html>\". Nothing was changed: \
+                 the venue has no such route under this address. Check the base address, or use the \
+                 other version of the route.",
+            ),
+            (
+                not_done(400, None, r#"{"msg":"text"}"#),
+                "the venue refused: HTTP 400, \"{\\\"msg\\\":\\\"text\\\"}\". Nothing was changed: \
                  read the venue's own words before sending more.",
             ),
             (

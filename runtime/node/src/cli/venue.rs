@@ -7,6 +7,7 @@ use clap::Args;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use windvane_server::{LimitSettings, Running, Settings, Source, start};
+use windvane_venue::sign::sentence;
 
 use super::progress::Terminal;
 use super::{Failure, print_line};
@@ -67,7 +68,8 @@ fn permille(text: &str) -> Result<u32, String> {
 impl Venue {
     pub(super) fn run(self) -> Result<(), Failure> {
         let settings = self.settings()?;
-        let sentence = settings.brand.login_sentence.clone();
+        let sentence = settings.brand.login_sentence.as_deref();
+        let sentence = sentence.map(sentence::with_space);
         super::block_on(async {
             let running = start(settings).await.map_err(Failure::failed)?;
             print_line(&ready_line(&running, sentence.as_deref())?)?;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use windvane_venue::Brand;
 use windvane_venue::brand::BrandError;
+use windvane_venue::sign::sentence;
 
 use super::secret::{KeySource, Secret};
 
@@ -211,11 +212,9 @@ impl Venue {
                 *name = given;
             }
         }
-        // The configuration's sentence ends with the space before the nonce; the brand's does not.
-        brand.login_sentence = names.login_sentence.map(|sentence| {
-            let text = sentence.strip_suffix(' ').unwrap_or(&sentence);
-            text.to_owned()
-        });
+        brand.login_sentence = names
+            .login_sentence
+            .map(|sentence| sentence::without_space(&sentence).to_owned());
         Ok(brand)
     }
 }

@@ -92,6 +92,29 @@ fn every_key_of_the_reference_is_known() {
 }
 
 #[test]
+fn the_reference_lists_every_name_with_its_default() {
+    let config = parse(include_str!("../../../../configs/reference.toml")).unwrap();
+    let names = &config.venue.names;
+    let given = [
+        &names.signing_domain,
+        &names.withdrawal_domain,
+        &names.withdrawal_field,
+        &names.chain_parameter,
+        &names.path_segment,
+        &names.rpc_prefix,
+        &names.login_sentence,
+    ];
+    assert!(given.iter().all(|name| name.is_some()), "{names:?}");
+    let mut derived = parse("[venue]\nbrand = \"svc\"")
+        .unwrap()
+        .venue
+        .brand()
+        .unwrap();
+    derived.login_sentence = Some("Sign in:".to_owned());
+    assert_eq!(config.venue.brand().unwrap(), derived);
+}
+
+#[test]
 fn names_are_derived_from_the_brand_unless_they_are_given() {
     let text = "[venue]\nbrand = \"acme\"\n[venue.names]\npath_segment = \"ac\"\n\
                 login_sentence = \"Sign in: \"";

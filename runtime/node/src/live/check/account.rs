@@ -5,6 +5,7 @@ use windvane_client::{Client, NotDone, Refusal};
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{InstrumentId, Request, Surface};
+use windvane_venue::route::Route;
 use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
 
 use super::Report;
@@ -16,10 +17,16 @@ struct Answered {
     truth: Option<Truth>,
     notes: Vec<Note>,
     texts: Vec<String>,
-    /// Why the first call was not done.
-    not_done: Option<NotDone>,
-    /// Why a later one was not.
-    more_not_done: Option<NotDone>,
+    /// The first call, if it failed.
+    failed: Option<Failed>,
+    /// The first of the later calls that failed.
+    failed_later: Option<Failed>,
+}
+
+/// A call that was not done.
+struct Failed {
+    route: &'static Route,
+    why: NotDone,
 }
 
 async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
@@ -28,8 +35,8 @@ async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
         truth: None,
         notes: Vec::new(),
         texts: Vec::new(),
-        not_done: None,
-        more_not_done: None,
+        failed: None,
+        failed_later: None,
     };
     let Ok(calls) = speaker.ask(&request) else {
         return answered;
@@ -57,17 +64,17 @@ async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
     {
         answered.truth = Some(truth);
     }
-    let mut outcomes = outcomes.into_iter();
-    match outcomes.next() {
-        Some(Ok(text)) => answered.texts.push(text),
-        Some(Err(not_done)) => answered.not_done = Some(not_done),
-        None => {}
-    }
-    for outcome in outcomes {
+    let outcomes = calls.iter().zip(outcomes).enumerate();
+    for (at, (call, outcome)) in outcomes {
         match outcome {
             Ok(text) => answered.texts.push(text),
-            Err(not_done) => {
-                answered.more_not_done.get_or_insert(not_done);
+            Err(why) => {
+                let route = call.route;
+                let failed = match at {
+                    0 => &mut answered.failed,
+                    _ => &mut answered.failed_later,
+                };
+                failed.get_or_insert(Failed { route, why });
             }
         }
     }
@@ -106,7 +113,7 @@ pub(super) async fn look(
             report.ok("account", format!("{surface}: read from {from}"));
             permissions(surface, account, report);
             if surface == Surface::Futures {
-                modes(config, account, answered.more_not_done.as_ref(), report);
+                modes(config, account, answered.failed_later.as_ref(), report);
                 leverage(speaker, &answered.texts, report);
             }
         }
@@ -127,32 +134,44 @@ fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {
         report.no_go("account", format!("{surface}: {error}"), mend);
         return;
     }
-    let Some(not_done) = &answered.not_done else {
+    let Some(failed) = &answered.failed else {
         report.no_go("account", format!("{surface}: it cannot be asked for"), "");
         return;
     };
-    report.no_go("account", format!("{surface}: {not_done}"), mend(not_done));
+    let found = format!("{surface}: {}", failed.why);
+    report.no_go("account", found, &mend(failed));
 }
 
-/// What a read that was not done calls for.
-fn mend(not_done: &NotDone) -> &'static str {
-    match not_done {
-        NotDone::Refused(refusal) => mend_of(refusal),
-        NotDone::Unknown(doubt) => doubt.advice(),
-        NotDone::Wait(wait) => wait.advice(),
+/// The advice after a read that failed.
+fn mend(failed: &Failed) -> String {
+    match &failed.why {
+        NotDone::Refused(refusal) if refusal.is_of_no_route() => without_route(failed.route),
+        NotDone::Refused(refusal) => mend_of(refusal).to_owned(),
+        NotDone::Unknown(doubt) => doubt.advice().to_owned(),
+        NotDone::Wait(wait) => wait.advice().to_owned(),
     }
 }
 
-/// What a refused read calls for (spec 1, Errors).
+/// The advice where the venue answers 404. Only the futures account can be read elsewhere.
+fn without_route(route: &Route) -> String {
+    if route.name == "futures.account" {
+        return "the venue has no such route: set account.user to the main wallet's address, and \
+                the account is read from the info endpoint"
+            .to_owned();
+    }
+    let (name, surface) = (route.name, route.surface);
+    format!(
+        "the venue has no route for {name}: check that venue.{surface}.rest is its address, and \
+         try the other version in venue.{surface}.api"
+    )
+}
+
+/// The advice after a refused read (spec 1, Errors).
 fn mend_of(refusal: &Refusal) -> &'static str {
     match refusal.code() {
         Some(-2014 | -2015) => "correct account.api_key, or give it the permission and the address",
         Some(-1022) => "correct account.api_secret or account.signer, and venue.brand",
         Some(-1021) => "set this host's clock, or raise venue.recv_window_ms",
-        None if matches!(refusal, Refusal::Venue { complaint, .. } if complaint.status == 404) => {
-            "the venue has no such route: set venue.market_data = \"documented\" and account.user, \
-             so that the account is read from the info endpoint"
-        }
         _ => refusal.advice(),
     }
 }
@@ -185,12 +204,12 @@ fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
     }
 }
 
-fn modes(config: &Config, account: &AccountTruth, why: Option<&NotDone>, report: &mut Report) {
+fn modes(config: &Config, account: &AccountTruth, failed: Option<&Failed>, report: &mut Report) {
     // The cause says what to mend: with wrong keys nothing but them.
-    let not_read = |what: &str, report: &mut Report| match why {
-        Some(why) => {
-            let found = format!("the {what} cannot be read: {why}");
-            report.no_go("modes", found, mend(why));
+    let not_read = |what: &str, report: &mut Report| match failed {
+        Some(failed) => {
+            let found = format!("the {what} cannot be read: {}", failed.why);
+            report.no_go("modes", found, &mend(failed));
         }
         None => report.no_go("modes", format!("the {what} cannot be read"), "try again"),
     };
@@ -301,12 +320,12 @@ async fn trades(surface: Surface, client: &Client, speaker: &Speaker, report: &m
         from: None,
     };
     let answered = ask(client, speaker, subject).await;
-    match (&answered.truth, &answered.not_done) {
+    match (&answered.truth, &answered.failed) {
         (Some(_), _) => report.ok("trades", format!("{surface}: account trades can be read")),
-        (None, why) => {
-            let why = why.as_ref().map_or_else(
+        (None, failed) => {
+            let why = failed.as_ref().map_or_else(
                 || "documents 1 to 3 do not show them".to_owned(),
-                ToString::to_string,
+                |failed| failed.why.to_string(),
             );
             report.warn(
                 "trades",
@@ -314,5 +333,51 @@ async fn trades(surface: Surface, client: &Client, speaker: &Speaker, report: &m
                 "a fill that the user stream misses is closed by query order, its fee estimated",
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_venue::error::{Judgement, judge};
+    use windvane_venue::route;
+
+    use super::*;
+
+    fn advice(route: &str, status: u16, body: &str) -> String {
+        let Judgement::Refused {
+            complaint,
+            is_fatal,
+        } = judge(status, None, body)
+        else {
+            panic!("{status} is a refusal")
+        };
+        mend(&Failed {
+            route: route::named(route).unwrap(),
+            why: NotDone::Refused(Refusal::Venue {
+                complaint,
+                is_fatal,
+            }),
+        })
+    }
+
+    #[test]
+    fn advice_after_404_fits_the_route() {
+        let unsupported = r#"{"code":-1020,"msg":"Path /x is invalid."}"#;
+        for body in ["<html>nothing here</html>", "", unsupported] {
+            let account = advice("futures.account", 404, body);
+            assert!(account.contains("set account.user"), "{account}");
+            for (route, setting) in [
+                ("spot.account", "venue.spot.rest"),
+                ("spot.open_orders", "venue.spot.api"),
+                ("futures.open_orders", "venue.futures.rest"),
+                ("futures.position_mode", "venue.futures.api"),
+            ] {
+                let other = advice(route, 404, body);
+                assert!(other.contains(route) && other.contains(setting), "{other}");
+                assert!(!other.contains("info endpoint"), "{other}");
+            }
+        }
+        let key = r#"{"code":-2015,"msg":"Invalid API-key."}"#;
+        assert!(advice("spot.account", 404, key).contains("account.api_key"));
     }
 }
