@@ -33,12 +33,16 @@ pub(crate) struct Context {
     logs_before: usize,
     plots_before: usize,
     log_bytes: usize,
+    /// Whether log lines are kept for people: the capability `log` is granted.
+    shows_log: bool,
+    /// The last error that the guest logged in this callback.
+    last_words: Option<String>,
     #[cfg(test)]
     pub(crate) panic_on_log: bool,
 }
 
 impl Context {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, shows_log: bool) -> Self {
         Self {
             limiter: Limiter::new(limits),
             callback: Callback::default(),
@@ -50,6 +54,8 @@ impl Context {
             logs_before: 0,
             plots_before: 0,
             log_bytes: 0,
+            shows_log,
+            last_words: None,
             #[cfg(test)]
             panic_on_log: false,
         }
@@ -62,6 +68,7 @@ impl Context {
         self.logs_before = self.output.logs.len();
         self.plots_before = self.output.plots.len();
         self.log_bytes = 0;
+        self.last_words = None;
     }
 
     /// Starts a callback that may ask the engine and make intents.
@@ -74,9 +81,7 @@ impl Context {
 
     /// The last error that the guest logged in this callback.
     pub(crate) fn last_words(&self) -> Option<&str> {
-        let lines = self.output.logs.get(self.logs_before..)?;
-        let line = lines.iter().rfind(|line| line.level == LogLevel::Error)?;
-        Some(&line.message)
+        self.last_words.as_deref()
     }
 
     /// The output of the callbacks before this one: what a fault leaves.
@@ -315,11 +320,17 @@ impl Context {
         }
         let level = LogLevel::from_code(level)
             .ok_or_else(|| Breach::contract(format!("log level {level} is not one of 1 to 4")))?;
-        self.output.logs.push(LogLine {
-            time: self.time,
-            level,
-            message: String::from_utf8_lossy(message).into_owned(),
-        });
+        let message = String::from_utf8_lossy(message).into_owned();
+        if level == LogLevel::Error {
+            self.last_words = Some(message.clone());
+        }
+        if self.shows_log {
+            self.output.logs.push(LogLine {
+                time: self.time,
+                level,
+                message,
+            });
+        }
         Ok(())
     }
 

@@ -93,6 +93,9 @@ impl Breach {
     }
 }
 
+/// How the message of a panic in Rust begins: file, line and column follow.
+const PANICKED: &str = "panicked at ";
+
 impl Fault {
     pub(crate) fn new(kind: FaultKind, detail: impl Into<String>) -> Self {
         Self {
@@ -102,7 +105,8 @@ impl Fault {
     }
 
     /// Classifies what wasmtime returned. `last_words`: the last error that the guest logged in
-    /// this callback, which is how a panic in Rust says what happened.
+    /// this callback, which is how a panic in Rust says what happened and where. The SDK's panic
+    /// message replaces the trap's own text, which names nothing but the abort function.
     pub(crate) fn from_error(error: &wasmtime::Error, last_words: Option<&str>) -> Self {
         let (kind, mut detail) = if let Some(breach) = error.downcast_ref::<Breach>() {
             (breach.kind(), breach.to_string())
@@ -118,6 +122,11 @@ impl Fault {
             // What is left are the canonical ABI's own complaints, such as a list out of bounds.
             (FaultKind::Contract, error.root_cause().to_string())
         };
+        if let (FaultKind::Trap, Some(panic)) = (kind, last_words)
+            && panic.starts_with(PANICKED)
+        {
+            return Self::new(kind, panic);
+        }
         if let Some(function) = innermost_function(error) {
             detail.push_str(" in ");
             detail.push_str(&function);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crate::cache::{self, Cache};
-use crate::capability::Capabilities;
+use crate::capability::{Capabilities, Capability};
 use crate::config::{WASM_STACK_BYTES, wasmtime_config};
 use crate::error::LoadError;
 use crate::guest::Ready;
@@ -87,7 +87,8 @@ impl Host {
             });
         }
         let inspected = inspect(bytes)?;
-        let mut wanted = inspected.info.capabilities.iter();
+        // `log` is linked in any case: without the grant its lines are dropped.
+        let mut wanted = inspected.info.capabilities.without(Capability::Log).iter();
         if let Some(capability) = wanted.find(|wanted| !granted.contains(*wanted)) {
             return Err(LoadError::NotGranted { capability });
         }
@@ -107,7 +108,8 @@ impl Host {
             (Ready::Component(ready), cache_use)
         };
         let engine = self.engine.clone();
-        Strategy::new(engine, ready, limits, inspected.info, cache_use)
+        let shows_log = granted.contains(Capability::Log);
+        Strategy::new(engine, ready, limits, shows_log, inspected.info, cache_use)
     }
 
     /// The core module to call directly, or `None` for the component path.

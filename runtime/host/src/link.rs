@@ -1,5 +1,6 @@
 //! Gives the host functions their names in both linkers, with the fuel that each call costs, from
-//! one table. What is not granted is not linked.
+//! one table. What is not granted is not linked, except `log`: a panic in a module reaches people
+//! through it. Without the grant its lines are dropped.
 
 use wasmtime::component::WasmList;
 use wasmtime::{AsContextMut, Caller, Extern, StoreContextMut, Trap};
@@ -108,17 +109,15 @@ pub(crate) fn core_linker(
 ) -> wasmtime::Result<wasmtime::Linker<Context>> {
     let mut linker = wasmtime::Linker::new(engine);
     link_core_integers(&mut linker, granted)?;
-    if granted.contains(Capability::Log) {
-        linker.func_wrap(
-            LOG,
-            "log",
-            |mut caller: Caller<'_, Context>, level: u32, pointer: u32, length: u32| {
-                with_bytes(&mut caller, pointer, length, |context, message| {
-                    context.log(level, message)
-                })
-            },
-        )?;
-    }
+    linker.func_wrap(
+        LOG,
+        "log",
+        |mut caller: Caller<'_, Context>, level: u32, pointer: u32, length: u32| {
+            with_bytes(&mut caller, pointer, length, |context, message| {
+                context.log(level, message)
+            })
+        },
+    )?;
     if granted.contains(Capability::Plot) {
         linker.func_wrap(
             PLOT,
@@ -140,16 +139,14 @@ pub(crate) fn component_linker(
 ) -> wasmtime::Result<wasmtime::component::Linker<Context>> {
     let mut linker = wasmtime::component::Linker::new(engine);
     link_component_integers(&mut linker, granted)?;
-    if granted.contains(Capability::Log) {
-        linker.instance(LOG)?.func_wrap(
-            "log",
-            |mut store: StoreContextMut<'_, Context>, (level, message): (u32, WasmList<u8>)| {
-                charge(&mut store, OUTPUT + message.len() as u64)?;
-                let message = message.as_le_slice(&store).to_vec();
-                store.data_mut().log(level, &message)
-            },
-        )?;
-    }
+    linker.instance(LOG)?.func_wrap(
+        "log",
+        |mut store: StoreContextMut<'_, Context>, (level, message): (u32, WasmList<u8>)| {
+            charge(&mut store, OUTPUT + message.len() as u64)?;
+            let message = message.as_le_slice(&store).to_vec();
+            store.data_mut().log(level, &message)
+        },
+    )?;
     if granted.contains(Capability::Plot) {
         linker.instance(PLOT)?.func_wrap(
             "plot",

@@ -46,6 +46,8 @@ pub struct Strategy {
     pub(crate) engine: wasmtime::Engine,
     pub(crate) ready: Ready,
     pub(crate) limits: Limits,
+    /// The capability `log` is granted.
+    pub(crate) shows_log: bool,
     pub(crate) info: ModuleInfo,
     pub(crate) cache: CacheUse,
     description: Description,
@@ -77,6 +79,7 @@ impl Strategy {
         engine: wasmtime::Engine,
         ready: Ready,
         limits: Limits,
+        shows_log: bool,
         info: ModuleInfo,
         cache: CacheUse,
     ) -> Result<Self, LoadError> {
@@ -84,6 +87,7 @@ impl Strategy {
             engine,
             ready,
             limits,
+            shows_log,
             info,
             cache,
             description: Description {
@@ -120,7 +124,8 @@ impl Strategy {
         self.info.sha256
     }
 
-    /// The capabilities that the module imports, all of them granted.
+    /// The capabilities that the module imports. All of them are granted, but for `log`, whose
+    /// lines are dropped where it is not.
     pub const fn capabilities(&self) -> Capabilities {
         self.info.capabilities
     }
@@ -297,7 +302,7 @@ impl Strategy {
     fn instantiate(&mut self) -> Result<(), Fault> {
         self.left = self.take_output();
         self.live = None;
-        let mut store = Store::new(&self.engine, Context::new(&self.limits));
+        let mut store = Store::new(&self.engine, Context::new(&self.limits, self.shows_log));
         store.limiter(|context| &mut context.limiter);
         // What one call may lift from the guest.
         store.set_hostcall_fuel(self.limits.answer_bytes);

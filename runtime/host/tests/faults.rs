@@ -7,7 +7,7 @@ mod support;
 
 use support::{Bench, IMPORTS, PATHS, SUBMIT, guest, text};
 use windvane_engine::Intent;
-use windvane_host::{Fault, FaultKind, Limits};
+use windvane_host::{Capabilities, Capability, Fault, FaultKind, Limits};
 
 /// Delivers one event to a guest that first submits an order and then misbehaves, on both paths.
 fn faults(on_event: &str, more: &str, limits: Limits) -> Vec<Fault> {
@@ -232,6 +232,42 @@ fn a_panic_that_was_logged_is_told_with_the_trap() {
     let body = "(call $log (i32.const 1) (i32.const 2048) (i32.const 6)) (unreachable)";
     for fault in faults(body, "", Limits::default()) {
         assert!(fault.detail.ends_with("it last logged: spread"), "{fault}");
+    }
+}
+
+/// A guest that logs what the SDK logs of a panic, and traps.
+fn panicking() -> Vec<u8> {
+    let words = "panicked at src/lib.rs:7:5: the spread is negative";
+    let body = format!(
+        "(call $log (i32.const 1) (i32.const 4096) (i32.const {})) (unreachable)",
+        words.len()
+    );
+    let data = format!("(data (i32.const 4096) \"{words}\")");
+    wat::parse_str(text(IMPORTS, &body, &data)).unwrap()
+}
+
+#[test]
+fn a_panic_shows_its_message_file_and_line() {
+    for path in PATHS {
+        let mut bench = Bench::new(path, &panicking(), Limits::default());
+        assert_eq!(
+            bench.deliver(1).unwrap_err().to_string(),
+            "trap: panicked at src/lib.rs:7:5: the spread is negative"
+        );
+    }
+}
+
+#[test]
+fn a_panic_is_shown_without_the_log_capability() {
+    let granted = Capabilities::ALL.without(Capability::Log);
+    for path in PATHS {
+        let mut bench = Bench::granted(path, &panicking(), Limits::default(), granted);
+        let fault = bench.deliver(1).unwrap_err();
+        assert!(fault.detail.contains("src/lib.rs:7:5"), "{fault}");
+        let log = guest("(call $log (i32.const 1) (i32.const 2048) (i32.const 6))");
+        let mut bench = Bench::granted(path, &log, Limits::default(), granted);
+        bench.deliver(1).unwrap();
+        assert!(!bench.strategy.has_output(), "the line is dropped");
     }
 }
 

@@ -101,6 +101,33 @@ impl<S: Strategy> Slot<S> {
     }
 }
 
+/// Most bytes of a panic's message: a callback may log 64 KiB.
+#[cfg(any(target_arch = "wasm32", test))]
+const PANIC_BYTES_MAX: usize = 4_096;
+
+/// From now on a panic logs its message, file and line before the module traps. The trap itself
+/// says neither.
+#[cfg(target_arch = "wasm32")]
+pub fn report_panics() {
+    const ERROR: u32 = 1;
+    std::panic::set_hook(Box::new(|panic| {
+        let line = panic_line(&panic.to_string());
+        crate::imports::log::log(ERROR, line.as_bytes());
+    }));
+}
+
+/// One line of bounded length from "panicked at FILE:LINE:COLUMN:" and the message below it.
+#[cfg(any(target_arch = "wasm32", test))]
+fn panic_line(text: &str) -> String {
+    let mut line = text.replacen('\n', " ", 1);
+    let mut end = line.len().min(PANIC_BYTES_MAX);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.truncate(end);
+    line
+}
+
 fn answer(result: Result<(), String>) -> Vec<u8> {
     match result {
         Ok(()) => Vec::new(),
@@ -124,6 +151,7 @@ macro_rules! export {
 
             impl $crate::bindings::Guest for Module {
                 fn describe() -> ::std::vec::Vec<u8> {
+                    $crate::report_panics();
                     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
                     $crate::Slot::<$strategy>::describe(name, version)
                 }
@@ -131,6 +159,7 @@ macro_rules! export {
                     config: ::std::vec::Vec<u8>,
                     list: ::std::vec::Vec<u8>,
                 ) -> ::std::vec::Vec<u8> {
+                    $crate::report_panics();
                     SLOT.with(|slot| slot.init(&config, &list))
                 }
                 #[inline]
@@ -173,4 +202,20 @@ macro_rules! export {
     $crate::bindings::export!(Module with_types_in $crate::bindings);
         };
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_one_bounded_line() {
+        let text = "panicked at src/lib.rs:7:5:\nthe spread is -3";
+        assert_eq!(
+            panic_line(text),
+            "panicked at src/lib.rs:7:5: the spread is -3"
+        );
+        let long = panic_line(&"\u{20ac}".repeat(5_000));
+        assert!(long.len() <= PANIC_BYTES_MAX && long.len() > PANIC_BYTES_MAX - 3);
+    }
 }

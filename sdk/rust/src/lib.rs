@@ -70,6 +70,9 @@ pub use event::{
     BalanceUpdate, Bar, BookChange, BookTop, Fill, Funding, MarkPrice, OrderState, OrderUpdate,
     PositionUpdate, RuntimeState, Trade,
 };
+#[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
+pub use export::report_panics;
 pub use instrument::{Instrument, InstrumentId};
 pub use number::{Amount, NumberError, Price, Qty, Time};
 pub use order::{Order, OrderId, OrderType, PositionSide, Side, Surface, TimeInForce, WorkingType};

@@ -194,7 +194,11 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(path: PathChoice, module: &[u8], limits: Limits) -> Self {
-        let mut strategy = host(path).load(module, limits, Capabilities::ALL).unwrap();
+        Self::granted(path, module, limits, Capabilities::ALL)
+    }
+
+    pub fn granted(path: PathChoice, module: &[u8], limits: Limits, granted: Capabilities) -> Self {
+        let mut strategy = host(path).load(module, limits, granted).unwrap();
         let (engine, result) = strategy.init(engine(), StrategyId(0), b"{}", b"{}");
         result.unwrap();
         Self {

@@ -13,12 +13,26 @@ use crate::strategies::{Guest, engine_fault, show_lines};
 /// All strategies of a run, in the order of the configuration.
 pub struct HostedGuests {
     guests: Vec<Guest>,
+    /// Why each failed, in the order of the guests; a failed instance is not called again.
+    faults: Vec<Option<String>>,
 }
 
 impl HostedGuests {
     /// Strategies that have not begun.
-    pub const fn new(guests: Vec<Guest>) -> Self {
-        Self { guests }
+    pub fn new(guests: Vec<Guest>) -> Self {
+        let faults = vec![None; guests.len()];
+        Self { guests, faults }
+    }
+
+    /// Strategies of a run that ended, each with its last fault.
+    pub fn ended(guests: impl Iterator<Item = (Guest, Option<String>)>) -> Self {
+        let (guests, faults) = guests.unzip();
+        Self { guests, faults }
+    }
+
+    /// Why a strategy failed, in one sentence.
+    pub fn fault(&self, strategy: StrategyId) -> Option<&str> {
+        self.faults.get(usize::from(strategy.0))?.as_deref()
     }
 
     /// The strategies.
@@ -39,7 +53,9 @@ impl Guests for HostedGuests {
             Err(fault) if fault.kind == HostFault::Refused => InitResult::Refused(fault.detail),
             Err(fault) => {
                 tracing::warn!(strategy = %guest.name, %fault, "init failed");
-                InitResult::Fault(engine_fault(fault.kind))
+                let kind = engine_fault(fault.kind);
+                self.faults[usize::from(strategy.0)] = Some(fault.detail);
+                InitResult::Fault(kind)
             }
         };
         (engine, result)
@@ -55,9 +71,11 @@ impl Guests for HostedGuests {
         let guest = &mut self.guests[usize::from(strategy.0)];
         let (engine, result) = guest.strategy.deliver(engine, event);
         let result = result.map_err(|fault| {
-            let (strategy, time_ns) = (&guest.name, event.time.0);
-            tracing::warn!(%strategy, time_ns, %fault, "callback failed");
-            engine_fault(fault.kind)
+            let (name, time_ns) = (&guest.name, event.time.0);
+            tracing::warn!(strategy = %name, time_ns, %fault, "callback failed");
+            let kind = engine_fault(fault.kind);
+            self.faults[usize::from(strategy.0)] = Some(fault.detail);
+            kind
         });
         (engine, result)
     }

@@ -163,6 +163,10 @@ fn strategies(engine: &Engine, guests: &HostedGuests, tally: &Tally) -> Vec<Stra
                 || "running".to_owned(),
                 |kind| format!("quarantined: {}", kind.as_str()),
             ),
+            fault: guests
+                .fault(StrategyId(index as u16))
+                .unwrap_or_default()
+                .to_owned(),
             events: counts.events,
             orders_submitted: counts.submitted,
             orders_rejected: counts.rejected,

@@ -127,7 +127,7 @@ fn strategy_lines(summary: &Summary) -> String {
             money(one.volume_quote, 2),
             money(one.fees, 4),
             signed_money(one.net_pnl(), 4),
-            one.state
+            one.state_text()
         );
     }
     text

@@ -46,9 +46,9 @@ impl LiveGuests {
         self.0.iter().map(|place| place.guest.made()).collect()
     }
 
-    /// The strategies, each with the number of events that it was handed.
-    pub fn into_parts(self) -> impl Iterator<Item = (Guest, u64)> {
-        let parts = |place: Place| (place.guest, place.delivered);
+    /// The strategies, each with the number of events that it was handed and its last fault.
+    pub fn into_parts(self) -> impl Iterator<Item = (Guest, u64, Option<String>)> {
+        let parts = |place: Place| (place.guest, place.delivered, place.trouble);
         self.0.into_iter().map(parts)
     }
 

@@ -86,13 +86,14 @@ impl Results {
             return Ok(None);
         };
         self.tally.end(&engine);
-        let (guests, delivered): (Vec<_>, Vec<_>) = guests.into_parts().unzip();
-        for (tally, events) in self.tally.strategies.iter_mut().zip(delivered) {
-            tally.events = events;
+        let parts: Vec<_> = guests.into_parts().collect();
+        for (tally, (_, events, _)) in self.tally.strategies.iter_mut().zip(&parts) {
+            tally.events = *events;
         }
+        let ended = parts.into_iter().map(|(guest, _, fault)| (guest, fault));
         let finished = Finished {
             engine,
-            guests: HostedGuests::new(guests),
+            guests: HostedGuests::ended(ended),
             tally: self.tally,
             clock: Clock::default(),
         };

@@ -123,7 +123,10 @@ pub(super) fn strategy_table(summary: &Summary) -> String {
 fn strategy_cells(strategy: &StrategySummary) -> [String; 13] {
     let fault = match &*strategy.state {
         "running" => String::new(),
-        state => format!("<br><span class=\"bad\">{}</span>", Escaped(state)),
+        _ => {
+            let text = strategy.state_text();
+            format!("<br><span class=\"bad\">{}</span>", Escaped(&text))
+        }
     };
     [
         format!(

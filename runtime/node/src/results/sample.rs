@@ -169,6 +169,7 @@ fn summary(
         id: id.to_owned(),
         module: module.to_owned(),
         state: "running".to_owned(),
+        fault: String::new(),
         events: 131_072,
         orders_submitted: book.fills * 3,
         orders_rejected: 4,

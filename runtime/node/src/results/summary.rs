@@ -146,8 +146,11 @@ pub struct StrategySummary {
     pub id: String,
     /// Name and version as the module describes itself.
     pub module: String,
-    /// `running`, or why it is in quarantine.
+    /// `running`, or the kind of fault for which it is in quarantine.
     pub state: String,
+    /// What the fault was: of a panic its message, file and line. Empty without one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fault: String,
     /// Events that were delivered to it.
     pub events: u64,
     /// Accepted orders.
@@ -180,6 +183,14 @@ pub struct StrategySummary {
 }
 
 impl StrategySummary {
+    /// State and fault on one line.
+    pub fn state_text(&self) -> String {
+        match self.fault.as_str() {
+            "" => self.state.clone(),
+            fault => format!("{}: {fault}", self.state),
+        }
+    }
+
     /// `realized_pnl + unrealized_pnl - fees + funding`.
     pub fn net_pnl(&self) -> Amount {
         self.realized_pnl + self.unrealized_pnl - self.fees + self.funding

@@ -1,0 +1,20 @@
+//! Panics at its first trade, as a programming error in a strategy does.
+
+use windvane_sdk::prelude::*;
+
+/// The strategy.
+#[derive(Debug)]
+pub struct Panics;
+
+impl Strategy for Panics {
+    fn new(_: Params, _: &[Instrument]) -> Result<Self, String> {
+        Ok(Self)
+    }
+
+    #[expect(clippy::panic, reason = "it is what this strategy is for")]
+    fn on_trade(&mut self, _: &Ctx, trade: &Trade) {
+        panic!("no position for the first trade, of {:?}", trade.qty);
+    }
+}
+
+windvane_sdk::export!(Panics);
