@@ -5,6 +5,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
@@ -12,10 +13,17 @@ use windvane_client::tls::{RootsError, roots_file};
 use windvane_client::{AddressError, Addresses, MarketData, Settings};
 use windvane_venue::brand::BrandError;
 use windvane_venue::route::{InnerSignature, Listing, Scheme, Surface};
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, KeyError, Network, SolanaKey, Wallet};
+use windvane_venue::sign::{
+    ApiKey, Credentials, Dialect, KeyError, Network, SolanaKey, Wallet, sentence,
+};
 use zeroize::Zeroizing;
 
 use crate::config::{self, Account, Config, KeySource, Secret, SecretError};
+
+/// How long a file is given to get its first line.
+const LINE_WITHIN: Duration = Duration::from_secs(5);
+/// Pause between two looks at it.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Why a client cannot be made of a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -247,15 +255,23 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D:
 }
 
 impl VenueLine {
-    /// Reads the first line of a file.
+    /// Reads the first line of a file, which a venue that has just been started may still be about
+    /// to write.
     pub fn read(file: &Path) -> Result<Self, ConnectionError> {
         let name = file.display().to_string();
         let refuse = |reason: String| ConnectionError::Line {
             file: name.clone(),
             reason,
         };
-        let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
-        let text = Zeroizing::new(text);
+        let begin = Instant::now();
+        let text = loop {
+            let read = std::fs::read_to_string(file);
+            let text = Zeroizing::new(read.map_err(|error| refuse(error.to_string()))?);
+            if text.contains('\n') || text.ends_with('}') || begin.elapsed() >= LINE_WITHIN {
+                break text;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        };
         let line = text.lines().next().unwrap_or_default();
         let mut read: Self =
             serde_json::from_str(line).map_err(|error| refuse(error.to_string()))?;
@@ -278,8 +294,10 @@ impl VenueLine {
         venue.rpc.rest = Some(self.rpc.clone());
         let mut settings = settings(&config)?;
         settings.credentials = self.credentials(account)?;
-        let sentence = &mut settings.dialect.brand.login_sentence;
-        *sentence = sentence.take().or_else(|| self.login_sentence.clone());
+        let given = &mut settings.dialect.brand.login_sentence;
+        let own = self.login_sentence.as_deref();
+        let own = own.map(|text| sentence::without_space(text).to_owned());
+        *given = given.take().or(own);
         Ok(settings)
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::journal::has_journal;
 use super::{Failure, print_line};
+use crate::build;
 use crate::live::rerun::{self, Newcomer, Rerun, Role};
 use crate::live::trial::Tried;
 use crate::live::whatif::{By, Change};
@@ -21,7 +22,8 @@ pub(super) struct Replay {
     /// Compare what comes out with what was recorded, to the byte; done where no --module is given
     #[arg(long)]
     verify: bool,
-    /// Put another module beside the one of a strategy, and tell what it would have done otherwise
+    /// Put another module, a .wasm file or a folder that is built, beside the one of a strategy, and
+    /// tell what it would have done otherwise
     #[arg(long, value_name = "ID=FILE")]
     module: Option<Other>,
     /// Configuration file, for the [sim] on whose terms both modules trade beside each other
@@ -48,7 +50,7 @@ impl FromStr for Other {
     fn from_str(text: &str) -> Result<Self, String> {
         let (id, file) = text
             .split_once('=')
-            .ok_or("must be the id of a strategy, =, and a .wasm file")?;
+            .ok_or("must be the id of a strategy, =, and a .wasm file or a strategy's folder")?;
         Ok(Self {
             id: id.to_owned(),
             file: PathBuf::from(file),
@@ -79,8 +81,14 @@ impl Replay {
     fn what_if(&self, other: &Other) -> Result<(), Failure> {
         self.has_strategy(&other.id)?;
         let file = &other.file;
-        let module = std::fs::read(file)
-            .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
+        let module = if file.is_dir() {
+            let built = build::build(file, &mut |step| eprintln!("{step}"));
+            built.map_err(Failure::usage)?.component
+        } else {
+            std::fs::read(file).map_err(|error| {
+                Failure::Usage(format!("cannot read {}: {error}", file.display()))
+            })?
+        };
         let newcomer = Newcomer {
             id: other.id.clone(),
             module: module.into(),

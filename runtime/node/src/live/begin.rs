@@ -23,6 +23,7 @@ use super::account::Account;
 use super::awake::Awake;
 use super::carrier::Way;
 use super::clock::Clock;
+use super::cores;
 use super::desk::Counter;
 use super::guests::LiveGuests;
 use super::identity::{self, Identity};
@@ -193,6 +194,7 @@ impl Prepared<'_> {
         let outside = self.outside(counter, reconnects, mailbox.clone(), modules, latches);
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
+        cores::warn(config.run.busy_poll);
         let (stop, stopped) = channel();
         let pulse = Pulse {
             clock,

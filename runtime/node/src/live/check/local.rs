@@ -10,6 +10,7 @@ use windvane_engine::{Engine, Notice, Surface};
 use windvane_journal::{Directory, Latch, LockError, StoredSegment};
 
 use super::super::awake::{Awake, DEVICE};
+use super::super::cores;
 use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
 use super::super::head::Head;
@@ -171,8 +172,11 @@ pub(super) fn owner(identity: &Identity, data_dir: &Path, report: &mut Report) {
     }
 }
 
-/// What `run.keep_awake` asks of the system.
+/// What `run.busy_poll` and `run.keep_awake` ask of the system.
 pub(super) fn processors(config: &Config, report: &mut Report) {
+    if let Some(found) = cores::too_few(config.run.busy_poll) {
+        report.warn("processors", found, cores::ADVICE);
+    }
     if !config.run.keep_awake {
         return;
     }
