@@ -85,6 +85,8 @@ const RULES: &[(u16, &str)] = &[
     (125, "PERCENT_PRICE.multiplierDown.market"),
     (126, "MARKET_TAKE_BOUND.above"),
     (127, "MARKET_TAKE_BOUND.below"),
+    (128, "PERCENT_PRICE.multiplierUp.stop"),
+    (129, "PERCENT_PRICE.multiplierDown.stop"),
     (130, "MIN_NOTIONAL"),
     (131, "MAX_NOTIONAL"),
     (132, "NOTIONAL.minNotional"),
