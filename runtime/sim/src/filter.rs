@@ -4,7 +4,7 @@
 //!
 //! Where the documents leave a choice: orders with a price are measured by `PERCENT_PRICE` against
 //! the mark on futures and the index on spot (mark or mid where there is no index), with -4016 and
-//! -4024; the price of a STOP or TAKE_PROFIT order is measured against its own stop price too, with
+//! -4024; the price of a STOP or `TAKE_PROFIT` order is measured against its own stop price too, with
 //! the same multipliers and -4183 and -4184; the stop price itself has no band; market orders
 //! take `MARKET_LOT_SIZE`, and `LOT_SIZE` where the symbol has none; spot filters NOTIONAL,
 //! `MIN_NOTIONAL` and `MAX_NOTIONAL` take price times quantity, `quoteOrderQty` where that is sent.

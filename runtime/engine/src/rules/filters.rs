@@ -228,7 +228,7 @@ pub(super) fn check_bands(
     check_stop_band(rules, terms, price.0)
 }
 
-/// The price of a STOP or TAKE_PROFIT order against its own stop price (-4183, -4184).
+/// The price of a STOP or `TAKE_PROFIT` order against its own stop price (-4183, -4184).
 #[inline]
 fn check_stop_band(rules: &CompiledRules, terms: &OrderTerms, price: i64) -> Result<(), Rejection> {
     let (Some(band), Some(stop_price)) = (&rules.stop_percent, terms.stop_price) else {

@@ -121,12 +121,11 @@ pub(super) fn strategy_table(summary: &Summary) -> String {
 }
 
 fn strategy_cells(strategy: &StrategySummary) -> [String; 13] {
-    let fault = match &*strategy.state {
-        "running" => String::new(),
-        _ => {
-            let text = strategy.state_text();
-            format!("<br><span class=\"bad\">{}</span>", Escaped(&text))
-        }
+    let fault = if strategy.state == "running" {
+        String::new()
+    } else {
+        let text = strategy.state_text();
+        format!("<br><span class=\"bad\">{}</span>", Escaped(&text))
     };
     [
         format!(
