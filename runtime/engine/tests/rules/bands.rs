@@ -1,8 +1,8 @@
 //! Which price each band measures, against which reference, and with which code.
 //!
 //! The table is derived from the documents alone, and shares nothing with the simulated venue's:
-//! - spec 2, Exchange information, PERCENT_PRICE: "BUY: price <= markPrice * multiplierUp; SELL:
-//!   price >= markPrice * multiplierDown". It names `price`, where PRICE_FILTER names "price and
+//! - spec 2, Exchange information, `PERCENT_PRICE`: "BUY: price <= markPrice * multiplierUp; SELL:
+//!   price >= markPrice * multiplierDown". It names `price`, where `PRICE_FILTER` names "price and
 //!   stopPrice", and exempts no order type.
 //! - spec 1, Errors: -4016 and -4024 are the mark price's cap and floor; -4183 and -4184 carry STOP
 //!   in the same names: the cap and floor of the stop price; -4131 is about the counterparty's best
