@@ -116,7 +116,7 @@ pub fn report_panics() {
     }));
 }
 
-/// One line of bounded length from "panicked at FILE:LINE:COLUMN:" and the message below it.
+/// One line of bounded length from `panicked at FILE:LINE:COLUMN:` and the message below it.
 #[cfg(any(target_arch = "wasm32", test))]
 fn panic_line(text: &str) -> String {
     let mut line = text.replacen('\n', " ", 1);
