@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use windvane_tests::binary::{root, succeed};
+use windvane_tests::binary::{self, root, succeed};
 use windvane_tests::guest::Guest;
 use windvane_tests::results::{Order, Results};
 
@@ -144,7 +144,8 @@ impl Bench {
         text
     }
 
-    /// A run with these strategies, which must end well.
+    /// A run with these strategies. It ends with exit code 1, and says so first, where one was put
+    /// into quarantine.
     fn run(&self, name: &str, strategies: &str) -> Run {
         let config = self.file(&format!("{name}.toml"));
         std::fs::write(&config, format!("{strategies}{COMMON}")).unwrap();
@@ -159,7 +160,18 @@ impl Bench {
             arguments.push(flag.into());
             arguments.push(path.clone());
         }
-        succeed(arguments);
+        let output = binary::run(arguments);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let summary = std::fs::read_to_string(folder.join("summary.json")).unwrap();
+        let summary: Value = serde_json::from_str(&summary).unwrap();
+        let quarantined = summary["quarantined"].as_array().map_or(0, Vec::len);
+        let code = i32::from(quarantined > 0);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(said.starts_with("QUARANTINED: strategy "), quarantined > 0);
+        let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
+        let first = report.split("<main>").nth(1).unwrap().trim_start();
+        let told = first.starts_with("<p><strong>Quarantined: strategy ");
+        assert_eq!(told, quarantined > 0, "{first:.200}");
         let results = Results::load(&folder).unwrap();
         Run { folder, results }
     }

@@ -96,12 +96,77 @@ pub struct Status {
     pub uptime_ms: u64,
     /// What is in doubt, one sentence each; empty while nothing is.
     pub doubts: Vec<String>,
+    /// Whether each account and instrument can trade, and why not.
+    #[serde(default)]
+    pub trading: Vec<Trading>,
+    /// Orders that were not placed, twice or more in a row.
+    #[serde(default)]
+    pub refusals: Vec<Refusals>,
     /// Strategies by state.
     pub strategies: StrategyCounts,
     /// Own orders that may be live at the venue, those of unknown outcome included.
     pub open_orders: u64,
     /// How far the journal is.
     pub journal: JournalLag,
+}
+
+/// Whether orders that open a position can be placed. Closing orders and cancels always pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trading {
+    /// `futures account`, `futures:BTCUSDT` or `futures USDT`.
+    pub what: String,
+    /// Which of the three.
+    pub scope: Scope,
+    /// They can be placed.
+    pub open: bool,
+    /// Why not; `null` while they can.
+    pub reason: Option<String>,
+    /// What a person should do, and what ends the block.
+    pub what_to_do: Option<String>,
+    /// Since when not, Unix milliseconds.
+    pub since_ms: Option<i64>,
+    /// Until when not, where the venue says so, Unix milliseconds.
+    pub until_ms: Option<i64>,
+    /// When one order may try again, Unix milliseconds.
+    pub try_again_ms: Option<i64>,
+    /// The venue's code.
+    pub code: Option<i32>,
+    /// Orders that the venue rejected for it.
+    pub rejected: u64,
+    /// Orders that were not sent because of it.
+    pub not_sent: u64,
+}
+
+/// What a trading status is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The account of a surface.
+    #[default]
+    Account,
+    /// An instrument.
+    Instrument,
+    /// An asset whose balance is too small.
+    Asset,
+}
+
+/// Orders of a strategy for one side of an instrument that were not placed, one after another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// Strategy.
+    pub strategy: String,
+    /// Instrument.
+    pub instrument: String,
+    /// `BUY` or `SELL`.
+    pub side: String,
+    /// The venue's last code; `null` for orders that were not sent.
+    pub code: Option<i32>,
+    /// How many.
+    pub count: u32,
+    /// Since when, Unix milliseconds.
+    pub since_ms: i64,
+    /// No opening order is sent before, Unix milliseconds; `null` where one may be.
+    pub pause_until_ms: Option<i64>,
 }
 
 /// How many strategies are in which state.
@@ -192,6 +257,9 @@ pub struct Strategy {
     pub fault: Option<String>,
     /// Why it is not running, one sentence for people; `null` while it is.
     pub reason: Option<String>,
+    /// Since when it is in quarantine, Unix milliseconds; `null` while it is not.
+    #[serde(default)]
+    pub quarantined_since_ms: Option<i64>,
     /// Orders that may be live at the venue.
     pub open_orders: u64,
     /// Realized profit before fees.

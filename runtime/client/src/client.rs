@@ -14,7 +14,7 @@ use windvane_venue::sign::{Stamp, prepare};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
 
 use crate::bans::Bans;
-use crate::budget::{Budget, Cost, Denied, Lane, RateLimit, Used, documented};
+use crate::budget::{Budget, Cost, Denial, Denied, Lane, RateLimit, Used, documented};
 use crate::clock::{Clock, Offset, Sample, estimate};
 use crate::gate::Gate;
 use crate::nonce::Nonces;
@@ -200,6 +200,13 @@ impl Client {
         let gate = self.gate(surface);
         let until_ms = gate.with(|budget, now_ms| budget.stopped_until(now_ms));
         until_ms.map(|until_ms| gate.time_to(until_ms))
+    }
+
+    /// Why a surface accepts no request now, and for how long.
+    pub fn stop_of(&self, surface: Surface) -> Option<(Denial, Duration)> {
+        let gate = self.gate(surface);
+        let stop = gate.with(|budget, now_ms| budget.stop(now_ms));
+        stop.map(|(why, until_ms)| (why, gate.time_to(until_ms)))
     }
 
     /// Hosts that take nothing from this address now, and for how long: after a 418, or a 429 or

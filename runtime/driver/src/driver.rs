@@ -233,12 +233,10 @@ impl<G: Guests> Driver<G> {
             // Nobody else will ever say so; and what follows from it is in the journal then.
             let reply = Reply::Placed {
                 client_order_id,
-                outcome: Outcome::Refused(Refusal {
-                    code: 0,
-                    msg: "not sent: while it waited for the journal its countdown ran out, its \
-                          time passed, or it was taken back"
-                        .into(),
-                }),
+                outcome: Outcome::Refused(Refusal::not_sent(
+                    "while it waited for the journal its countdown ran out, its time passed, or \
+                     it was taken back",
+                )),
             };
             self.handle(self.engine().now(), Input::Reply(&reply));
         }

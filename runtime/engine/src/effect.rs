@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
-use crate::engine::{Doubt, RunState};
+use crate::engine::{BlockState, Doubt, Refusals, RunState, TradingBlock};
 use crate::event::Event;
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::input::FaultKind;
@@ -82,6 +82,44 @@ pub enum Notice {
         terms: OrderTerms,
         /// The rule that it broke.
         rejection: Rejection,
+    },
+    /// The venue rejected an order, or the order was not sent.
+    NotPlaced {
+        /// When.
+        time: Time,
+        /// The order before it ends.
+        order: Order,
+        /// Which of the two, and why.
+        words: NotPlaced,
+    },
+    /// An order was accepted after others like it were not placed.
+    RefusalsOver {
+        /// When.
+        time: Time,
+        /// Whose.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// What is over.
+        refusals: Refusals,
+    },
+    /// Opening orders of an account, an instrument or an asset are blocked from here on.
+    Blocked {
+        /// When.
+        time: Time,
+        /// What is blocked.
+        block: TradingBlock,
+        /// Its beginning.
+        state: BlockState,
+    },
+    /// A block is over.
+    Unblocked {
+        /// When.
+        time: Time,
+        /// What was blocked.
+        block: TradingBlock,
+        /// Its end.
+        state: BlockState,
     },
     /// A funding payment was received (or paid, when negative).
     Funding {
@@ -222,6 +260,19 @@ pub enum Notice {
         /// Profit that it realized in the account's position, before fees.
         realized_pnl: Amount,
     },
+}
+
+/// Why an order was not placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotPlaced {
+    /// The venue rejected it; else it never left the process.
+    pub sent: bool,
+    /// The venue's code; 0 without one.
+    pub code: i32,
+    /// The venue's words, or our reason.
+    pub reason: String,
+    /// How many of its strategy's orders for this side of the instrument were not placed in a row.
+    pub count: u32,
 }
 
 /// What became of a dead man's switch.

@@ -31,6 +31,7 @@ pub mod order_state;
 pub mod orders;
 pub mod protocol;
 pub mod record;
+pub mod refusal;
 pub mod risk;
 pub mod rules;
 pub mod timer;

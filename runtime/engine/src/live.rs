@@ -104,4 +104,26 @@ pub enum LiveInput {
         /// [`Effect::Beat`](crate::Effect::Beat) that it answers.
         number: u64,
     },
+    /// The venue accepts no request on a surface, or accepts requests again.
+    Stopped {
+        /// Surface.
+        surface: Surface,
+        /// Why.
+        why: StopReason,
+        /// For so long, milliseconds; 0 where it accepts requests again.
+        for_ms: i64,
+    },
+}
+
+/// Why the venue accepts no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StopReason {
+    /// HTTP 418.
+    Ban,
+    /// HTTP 403.
+    Firewall,
+    /// HTTP 429: request weight.
+    Limit,
+    /// -1016: the service is shutting down.
+    Closing,
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windvane_client::Api;
-use windvane_client::budget::{Budget, Cost, Lane, Shares, Used, documented};
+use windvane_client::budget::{Budget, Cost, Denial, Lane, Shares, Used, documented};
 use windvane_client::clock::Offset;
 use windvane_client::nonce::Nonces;
 use windvane_client::settings::default_version;
@@ -36,6 +36,8 @@ pub enum Became {
     Unknown,
     /// Not carried out; not to be sent again for so many milliseconds.
     Wait(u64),
+    /// Not sent; not to be tried again for so many milliseconds.
+    NotSent(u64),
 }
 
 /// A call to be made.
@@ -166,7 +168,7 @@ impl<P> Client<P> {
                     self.waiting.push((at_ns, give_up_ns, call));
                     Tried::Waits
                 }
-                _ => Tried::Ended(call.purpose, Became::Wait(after_ms.unwrap_or(u64::MAX))),
+                _ => Tried::Ended(call.purpose, Became::NotSent(after_ms.unwrap_or(u64::MAX))),
             };
         }
         let venue_us = wall_us + self.offset_us(surface);
@@ -308,6 +310,13 @@ impl<P> Client<P> {
                 self.budgets[surface as usize].used(now_ms, &used);
             }
         }
+    }
+
+    /// Why nothing may be sent on a surface, and for how many milliseconds.
+    pub fn stop_of(&self, surface: Surface, now_ns: i64) -> Option<(Denial, u64)> {
+        let now_ms = self.ms(now_ns);
+        let stop = self.budgets[surface as usize].stop(now_ms);
+        stop.map(|(why, until_ms)| (why, until_ms - now_ms))
     }
 
     /// A limit was broken: a stop of the address holds on every surface, for they share a host.

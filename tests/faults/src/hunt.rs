@@ -37,6 +37,7 @@ const BANS: &str = "a ban is never prolonged";
 const IDS: &str = "ids are never reused";
 const DURABLE: &str = "an order leaves only after its record is durable";
 const MEMORY: &str = "a strategy goes on from what it knew";
+const TRADING: &str = "the trading status agrees with the evidence";
 const EXPLAINED: &str = "nothing is adjusted that trades explain";
 
 /// The rules that are about what a bug breaks.
@@ -83,6 +84,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::PlaceBeforeDurable | Planted::CancelOvertakes => &[DURABLE],
         Planted::StateBehind => &[MEMORY],
         Planted::BanIgnored => &[BANS],
+        Planted::BlockedStillReady => &[TRADING],
+        Planted::BlockStopsHeartbeats => &[OVERDUE, RENEWALS],
     }
 }
 

@@ -76,11 +76,14 @@ pub enum Kind {
     /// A strategy orders as much as its limits allow, whatever is unknown. No fault of anybody, but
     /// chosen like one.
     Greedy,
+    /// The key loses its trading right, a symbol stops, or the venue accepts no orders for another
+    /// reason, for a while.
+    Barred,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 26] = [
+    pub const ALL: [(Self, &'static str); 27] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -107,6 +110,7 @@ impl Kind {
         (Self::False, "false"),
         (Self::Reload, "reload"),
         (Self::Greedy, "greedy"),
+        (Self::Barred, "barred"),
     ];
 
     /// Its name.
@@ -202,6 +206,8 @@ pub struct Faults {
     pub operator_s: u32,
     /// Period of reloads.
     pub reload_s: u32,
+    /// Period of times in which no orders are accepted.
+    pub barred_s: u32,
     /// Answers that are well-formed and false, of those that may be.
     pub false_ppm: u32,
     /// Account trades are refused.
@@ -238,6 +244,10 @@ impl Mix {
         }
         let per_second = 2 + random.below(4) as u32;
         let mut faults = faults(&mut random, &mut kinds, choice);
+        let mut barred = Random::of(seed, "barred");
+        if choice.takes(Kind::Barred, barred.chance(500_000)) {
+            faults.barred_s = barred.between(120, 1_800).unsigned_abs() as u32;
+        }
         faults.fit(faults_ms);
         if untold {
             faults.untold = true;
@@ -272,6 +282,7 @@ impl Faults {
             &mut self.keys_s,
             &mut self.operator_s,
             &mut self.reload_s,
+            &mut self.barred_s,
         ] {
             *period_s = most_s.min(*period_s);
         }
@@ -554,6 +565,7 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         keys_s: period(on(Kind::Keys), 200, 1_800),
         operator_s: period(on(Kind::Operator), 300, 1_800),
         reload_s: period(later(Kind::Reload), 120, 1_800),
+        barred_s: 0,
         false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }

@@ -100,6 +100,7 @@ fn show_status(published: &Published, beat: &Beat) {
     table::STATE_SINCE.of([]).set(since_seconds);
     table::UPTIME.of([]).set(status.uptime_ms as f64 / 1e3);
     table::DOUBTS.of([]).set(status.doubts.len() as f64);
+    show_trading(published);
     table::LOOP_AGE.of([]).set(beat.age().as_secs_f64());
     let behind = &status.journal;
     let behind_records = behind.written.saturating_sub(behind.durable);
@@ -111,6 +112,19 @@ fn show_status(published: &Published, beat: &Beat) {
         .set(behind.behind_ms as f64 / 1e3);
     if let Some(bytes) = process::resident_bytes() {
         table::MEMORY.of([]).set(bytes as f64);
+    }
+}
+
+/// An asset is listed only while it is short: its gauges stay, and go back to 0.
+fn show_trading(published: &Published) {
+    for row in &published.status.trading {
+        let what = [row.what.as_str()];
+        let since_ms = row.since_ms.unwrap_or(0);
+        let blocked = f64::from(u8::from(!row.open));
+        table::TRADING_BLOCKED.of(what).set(blocked);
+        table::TRADING_BLOCKED_SINCE
+            .of(what)
+            .set(since_ms as f64 / 1e3);
     }
 }
 

@@ -45,8 +45,21 @@ table! {
         "Market events that entered the engine.";
     ORDERS: Counters<2>, counter, "windvane_orders_total", "orders", ["strategy", "outcome"],
         "Orders by what became of them: sent, rejected (by a local rule, nothing was sent), \
-         refused (by the venue), unknown (its outcome was lost and is asked for), filled, \
-         canceled, expired.";
+         not_sent (accepted by the rules, but it never left the process), refused (by the venue), \
+         absent (sent, and it never reached the venue), unknown (its outcome was lost and is asked \
+         for), filled, canceled, expired.";
+    ORDERS_NOT_PLACED: Counters<3>, counter, "windvane_orders_not_placed_total", "orders",
+        ["strategy", "instrument", "code"],
+        "Orders that were not placed: by the venue's code, or not_sent for those that never left \
+         the process.";
+    TRADING_BLOCKED: Gauges<1>, gauge, "windvane_trading_blocked", "0 or 1", ["what"],
+        "1 while opening orders of the account (futures account), the instrument \
+         (futures:BTCUSDT) or the asset (futures USDT) are blocked.";
+    TRADING_BLOCKED_SINCE: Gauges<1>, gauge, "windvane_trading_blocked_since_seconds",
+        "Unix seconds", ["what"],
+        "When the block began; 0 while there is none.";
+    TRADING_BLOCKS: Counters<1>, counter, "windvane_trading_blocks_total", "blocks", ["what"],
+        "Times that opening orders were blocked.";
     OPEN_ORDERS: Gauges<1>, gauge, "windvane_open_orders", "orders", ["strategy"],
         "Own orders that may be live at the venue, those of unknown outcome included.";
     FILLS: Counters<1>, counter, "windvane_fills_total", "fills", ["strategy"],

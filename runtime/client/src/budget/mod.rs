@@ -271,6 +271,12 @@ impl Budget {
         until.filter(|until_ms| *until_ms > now_ms)
     }
 
+    /// Why nothing may be sent at all, and until when, if something said so.
+    pub fn stop(&self, now_ms: u64) -> Option<(Denial, u64)> {
+        let stop = self.stop.filter(|(until_ms, _)| *until_ms > now_ms);
+        stop.map(|(until_ms, why)| (why, until_ms))
+    }
+
     /// Used and allowed weight of every interval: for status pages and metrics.
     pub fn weights(&mut self, now_ms: u64) -> impl Iterator<Item = (u64, u32, u32)> {
         self.weights.iter_mut().map(move |window| {

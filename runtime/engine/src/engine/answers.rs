@@ -45,6 +45,7 @@ impl Engine {
                 self.submit(strategy, record, order, terms);
             }
             Intent::Rejected { terms, rejection } => {
+                self.note_withheld(&terms, rejection.rule);
                 self.notices.push_back(Notice::Rejected {
                     time: self.now,
                     strategy,
@@ -88,6 +89,7 @@ impl Engine {
         }
         self.next_order = OrderSeq(self.next_order.0.max(seq.0 + 1));
         let order = Order::new(seq, client_order_id, strategy, terms, now, reserved_qty);
+        self.note_trial(&terms);
         self.count_open(&order);
         self.orders.insert(order);
         self.send_or_hold(seq, record);

@@ -119,6 +119,7 @@ impl Engine {
     fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {
         if let Some(can_trade) = account.can_trade {
             self.set_doubt(Doubt::CanTrade(surface), !can_trade);
+            self.note_can_trade(surface, can_trade);
         }
         if let Some(hedge) = account.hedge_mode {
             self.set_doubt(Doubt::PositionMode, hedge != self.hedge_mode);

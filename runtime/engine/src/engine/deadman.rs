@@ -13,7 +13,7 @@ use crate::order::{NewOrder, Surface};
 use crate::order_state::OrderMove;
 use crate::orders::Order;
 use crate::planted;
-use crate::protocol::{Outcome, Request};
+use crate::protocol::{Outcome, Refusal, Request};
 use crate::timer::Timer;
 
 use super::session::Doubt;
@@ -213,6 +213,11 @@ impl Engine {
             let countdown = &mut live.countdowns[usize::from(instrument.0)];
             countdown.held.retain(|(held, _)| *held != seq);
             live.watchdog.forget_held(seq);
+        }
+        if mv == OrderMove::Reject {
+            let reason = "its dead man's switch could not be armed in time, or the state of the \
+                          account was in doubt when it was";
+            self.note_not_placed(seq, &Refusal::not_sent(reason));
         }
         self.move_order(seq, mv, before, false);
     }
@@ -428,6 +433,7 @@ impl Engine {
         let sent = self.may_rest(instrument) && !planted!(LetGoResting);
         let Some(live) = &mut self.live else { return };
         let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
+        let healthy = healthy && !(planted!(BlockStopsHeartbeats) && self.trading.blocks_any());
         let index = usize::from(instrument.0);
         let Some(countdown) = live.countdowns.get(index) else {
             return;

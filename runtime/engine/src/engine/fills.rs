@@ -103,6 +103,7 @@ impl Engine {
             OrderStatus::Rejected => OrderMove::Reject,
             OrderStatus::Expired => OrderMove::Expire,
         };
+        self.note_rejected(seq, mv, before);
         self.move_order(seq, mv, before, filled);
         if seen_again {
             self.look_again_after_denial(update.instrument);

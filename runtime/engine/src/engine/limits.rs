@@ -12,7 +12,7 @@ use crate::risk::{Exposure, RateWindow, RiskLimits};
 use crate::rules::{self, OrderContext, Rejection, Rule};
 use crate::timer::Timer;
 
-use super::{Engine, OpenOrders, RunState};
+use super::{Engine, Latch, OpenOrders, RunState};
 
 impl Engine {
     pub(crate) const fn next_order(&self) -> OrderSeq {
@@ -75,11 +75,14 @@ impl Engine {
         if state.fault.is_some() {
             return Err(Rule::Quarantined.plain());
         }
+        let paused = self.latch == Latch::Paused || state.latch == Latch::Paused;
         match self.state.under(state.latch) {
             RunState::Ready => {}
             RunState::Halted => return Err(Rule::Halted.plain()),
             // The venue itself keeps such an order from opening anything.
             RunState::Degraded if terms.reduce_only || terms.close_position => {}
+            // What is held is certain: the trading status decides.
+            RunState::Degraded if self.only_trading_is_blocked() && (reduces || !paused) => {}
             RunState::Degraded if planted!(ExposureWhileDegraded) => {}
             RunState::Degraded | RunState::Syncing | RunState::Booting => {
                 return Err(Rule::Degraded.plain());
@@ -87,6 +90,7 @@ impl Engine {
             RunState::Paused if reduces || terms.close_position => {}
             RunState::Paused => return Err(Rule::Paused.plain()),
         }
+        self.check_trading(strategy, terms, reduces, callback)?;
         let order = Sized { terms, worst_qty };
         let open = self.orders.len() as u32;
         let account = Party {

@@ -27,6 +27,7 @@ mod steer;
 mod taken;
 mod told;
 mod trades;
+mod trading;
 mod transfers;
 mod view;
 mod watchdog;
@@ -57,6 +58,8 @@ use market::MarketState;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
+use trading::Trading;
+pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
 pub use view::{AccountTotals, Mark};
 
 /// Whether new orders may be sent.
@@ -168,6 +171,7 @@ pub struct Engine {
     recovered_fills: i64,
     timers: Timers,
     recorder: Recorder,
+    trading: Trading,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -293,6 +297,7 @@ impl Engine {
             recovered_fills: 0,
             timers: Timers::default(),
             recorder,
+            trading: Trading::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
         };
@@ -343,6 +348,7 @@ impl Engine {
                     if let Ok(rules) = CompiledRules::new(known) {
                         self.rules[index] = rules;
                     }
+                    self.take_status(instrument);
                 }
             }
         }

@@ -53,7 +53,10 @@ impl Engine {
             Reply::Countdown {
                 instrument,
                 outcome,
-            } => self.handle_countdown(*instrument, outcome),
+            } => {
+                self.note_countdown(*instrument, outcome);
+                self.handle_countdown(*instrument, outcome);
+            }
             // The engine cancels by id and leaves mode and leverage alone.
             Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }
@@ -135,6 +138,7 @@ impl Engine {
             Outcome::Refused(refusal) => {
                 if before.after(OrderMove::Reject).is_some() {
                     order.refusal_code = refusal.code;
+                    self.note_not_placed(seq, refusal);
                 }
                 self.move_order(seq, OrderMove::Reject, before, false);
             }
@@ -171,6 +175,9 @@ impl Engine {
     }
 
     fn handle_canceled(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {
+        if self.note_cancel(id, outcome) {
+            return;
+        }
         let Some(seq) = self.known(id) else { return };
         let refused = self.live.as_ref().map(|_| self.now);
         let Some(order) = self.orders.known_mut(seq) else {
@@ -264,6 +271,10 @@ impl Engine {
             OrderStatus::Filled if order.executed_qty >= order.reported_qty => OrderMove::FillAll,
             _ => OrderMove::Accept,
         };
+        if mv != OrderMove::Reject {
+            self.note_accepted(seq);
+        }
+        self.note_rejected(seq, mv, before);
         self.move_order(seq, mv, before, false);
         self.watch_for_missing_fill(seq, report);
         if seen_again {

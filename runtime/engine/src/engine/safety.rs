@@ -110,6 +110,7 @@ impl Engine {
         }
         state.fault = Some(kind);
         let on_fault = state.config.on_fault;
+        self.trading.faults.insert(strategy, self.now);
         self.timers.cancel_of(strategy);
         self.notices.push_back(Notice::Quarantined {
             time: self.now,
@@ -159,6 +160,7 @@ impl Engine {
         }
         self.set_doubt(Doubt::MarginCall, false);
         self.set_doubt(Doubt::Ownership, false);
+        self.forget_blocks();
         self.latch_at(Latch::None);
     }
 

@@ -63,6 +63,8 @@ pub enum Doubt {
     /// What an earlier process knew was lost, and the account holds positions: which strategy's
     /// they are nobody can say.
     Ownership,
+    /// The venue accepts no opening orders of the account: see its blocks.
+    TradingBlocked(Surface),
 }
 
 impl std::fmt::Display for Doubt {
@@ -85,6 +87,12 @@ impl std::fmt::Display for Doubt {
                 "the journal was lost, and with it which strategy's the positions are: close \
                  them or keep them as nobody's, then windvane resume",
             ),
+            Self::TradingBlocked(surface) => {
+                write!(
+                    f,
+                    "the {surface} account cannot trade: windvane status names the reason"
+                )
+            }
             Self::Countdown(instrument) => {
                 write_countdown(f, &format_args!("instrument {}", instrument.0))
             }
@@ -188,6 +196,15 @@ impl Session {
         })
     }
 
+    pub(super) fn is_running(&self) -> bool {
+        self.stage == Stage::Running
+    }
+
+    /// Whether something is in doubt, and all of it is of this kind.
+    pub(super) fn is_doubted_only_for(&self, kind: impl Fn(&Doubt) -> bool) -> bool {
+        !self.doubts.is_empty() && self.doubts.iter().all(kind)
+    }
+
     pub(super) fn is_syncing(&self) -> bool {
         self.stage == Stage::Syncing
     }
@@ -261,6 +278,11 @@ impl Engine {
                 let _ = write_countdown(&mut text, &name.unwrap_or_default());
                 text
             }
+            Doubt::TradingBlocked(surface) => match self.blocked_sentence(*surface) {
+                // A doubt of the past.
+                sentence if sentence.is_empty() => doubt.to_string(),
+                sentence => sentence,
+            },
             doubt => doubt.to_string(),
         };
         doubts.iter().map(told).collect()
@@ -300,6 +322,7 @@ impl Engine {
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
                 self.begin_watchdog();
+                self.begin_trading();
                 for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
                     self.tell_state(strategy);
                     self.tell_positions(strategy);
@@ -333,6 +356,11 @@ impl Engine {
             LiveInput::Stop => self.stop(),
             LiveInput::Watchdog { armed } => self.handle_watchdog(armed),
             LiveInput::BeatHeard { number } => self.handle_beat_heard(number),
+            LiveInput::Stopped {
+                surface,
+                why,
+                for_ms,
+            } => self.note_stop(surface, why, for_ms),
         }
         self.update_state();
     }
@@ -455,6 +483,7 @@ impl Engine {
         }
         self.watch_countdowns();
         self.watch_cover();
+        self.watch_trading();
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();

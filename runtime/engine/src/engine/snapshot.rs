@@ -145,6 +145,9 @@ impl Engine {
                 own.losses = state.losses.clone();
                 own.rate = state.rate.clone();
                 own.unsaved.clone_from(&state.unsaved);
+                if let Some(since) = self.fault_since(StrategyId(place as u16)) {
+                    heir.trading.faults.insert(*strategy, since);
+                }
             }
         }
         heir.inherit_orders(&self, &names);

@@ -92,6 +92,14 @@ rules! {
         "The runtime is paused: nothing that adds exposure passes.";
     Degraded = 11, "DEGRADED", 0, "state" Plain,
         "The account's state is not certain: nothing that adds exposure passes.";
+    AccountBlocked = 12, "ACCOUNT_BLOCKED", 0, "state" Plain,
+        "The venue accepts no orders of the account now: nothing that adds exposure is sent.";
+    InstrumentBlocked = 13, "INSTRUMENT_BLOCKED", 0, "instrument" Plain,
+        "The venue accepts no orders for the instrument now: nothing that adds exposure is sent.";
+    FundsBlocked = 14, "FUNDS_BLOCKED", 0, "balance" Plain,
+        "The venue says that the balance is too small: nothing that adds exposure is sent.";
+    RefusalPause = 15, "REFUSAL_PAUSE", 0, "state" Plain,
+        "Orders like it were refused again and again: the next one may be sent after a pause.";
 
     SymbolTest = 20, "SYMBOL_TEST", -1121, "symbol" Plain,
         "Symbols whose name starts with TEST must not be traded (spec 1, General conventions).";

@@ -17,6 +17,7 @@ mod reconciliation;
 mod spot;
 mod steering;
 mod succession;
+mod trading;
 mod unknown;
 mod untold;
 mod watchdog;

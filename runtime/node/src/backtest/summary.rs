@@ -12,8 +12,8 @@ use super::tally::{StrategyTally, Tally};
 use crate::config::{Config, Latency};
 use crate::recording::{Recording, RulesSource};
 use crate::results::{
-    self, DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QueueSummary,
-    ResultWriter, StrategySummary, Summary, TimeShare, hex,
+    self, DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QuarantineSummary,
+    QueueSummary, ResultWriter, StrategySummary, Summary, TimeShare, hex,
 };
 
 /// Wall times of a run.
@@ -49,6 +49,7 @@ pub fn summarize(
     let wall_seconds = timing.wall.as_secs_f64();
     let asset = engine.equity_asset();
     let summary = Summary {
+        quarantined: quarantined(&engine, &guests),
         events,
         events_per_second: (events as f64 / wall_seconds.max(1e-9)) as u64,
         wall_seconds,
@@ -93,6 +94,20 @@ pub fn summarize(
             .then(|| time_share(&clock, timing)),
     };
     (tally.into_writer(), summary)
+}
+
+fn quarantined(engine: &Engine, guests: &HostedGuests) -> Vec<QuarantineSummary> {
+    let all = guests.guests().iter().enumerate();
+    let row = |(index, guest): (usize, &crate::strategies::Guest)| {
+        let strategy = StrategyId(index as u16);
+        let since = engine.fault_since(strategy);
+        Some(QuarantineSummary {
+            strategy: guest.name.clone(),
+            fault: engine.fault(strategy)?.as_str().to_owned(),
+            time: since.map_or_else(String::new, results::utc::seconds_text),
+        })
+    };
+    all.filter_map(row).collect()
 }
 
 /// Whether the account could trade to the end.

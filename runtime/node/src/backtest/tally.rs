@@ -222,6 +222,10 @@ impl Tally {
             // Only a live run has these.
             | Notice::State { .. }
             | Notice::Watchdog { .. }
+            | Notice::NotPlaced { .. }
+            | Notice::RefusalsOver { .. }
+            | Notice::Blocked { .. }
+            | Notice::Unblocked { .. }
             | Notice::Heartbeat { .. }
             | Notice::Reconciled { .. }
             | Notice::Unknown { .. }

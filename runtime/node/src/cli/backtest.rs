@@ -42,7 +42,8 @@ impl Backtest {
             config.backtest.cache = self.cache;
         }
         let summary = play(&config, self.out.as_deref())?;
-        print_summary(&summary, self.out.as_deref(), self.json)
+        print_summary(&summary, self.out.as_deref(), self.json)?;
+        check_quarantine(&summary)
     }
 }
 
@@ -73,6 +74,20 @@ fn show(terminal: &mut Terminal, progress: Progress<'_>) {
         Progress::Building { step } => terminal.line(step),
         Progress::Notice(sentence) => terminal.line(&format!("note: {sentence}")),
     }
+}
+
+/// A run in which a strategy was put into quarantine is no result of that strategy.
+pub(super) fn check_quarantine(summary: &Summary) -> Result<(), Failure> {
+    let Some(first) = summary.quarantined.first() else {
+        return Ok(());
+    };
+    let others = match summary.quarantined.len() {
+        1 => String::new(),
+        many => format!(", and {} others were too", many - 1),
+    };
+    Err(Failure::Failed(format!(
+        "{first}{others}: the figures are not those of the strategy; mend it and run again"
+    )))
 }
 
 pub(super) fn print_summary(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Failure;
-use super::backtest::{play, print_summary};
+use super::backtest::{check_quarantine, play, print_summary};
 use super::data::generate;
 use crate::config::{Config, InstrumentName, Overrides};
 
@@ -44,7 +44,8 @@ impl Demo {
         config.backtest.data = vec![session];
         config.backtest.cache = Some(self.out.join("cache"));
         let summary = play(&config, Some(&self.out))?;
-        print_summary(&summary, Some(&self.out), self.json)
+        print_summary(&summary, Some(&self.out), self.json)?;
+        check_quarantine(&summary)
     }
 }
 

@@ -8,7 +8,15 @@ use crate::results::utc::seconds_text;
 
 /// The summary table.
 pub(super) fn summary_text(summary: &Summary) -> String {
-    let mut text = format!(
+    let mut text = String::new();
+    for one in &summary.quarantined {
+        let _ = writeln!(text, "QUARANTINED: {one}.");
+    }
+    if !summary.quarantined.is_empty() {
+        text.push_str("The figures below are not those of a run with it.\n\n");
+    }
+    let _ = write!(
+        text,
         "{}: {} to {} UTC, {} of market time\n\n",
         summary.config,
         seconds_text(summary.start_time),

@@ -110,9 +110,16 @@ impl Instance {
 fn spoken(value: &Value) -> String {
     match value {
         Value::Object(members) => {
-            let lines = members
-                .iter()
-                .map(|(name, value)| format!("{name:<12} {}", word(value)));
+            let lines = members.iter().flat_map(|(name, value)| {
+                let texts = match value {
+                    Value::Array(rows) if rows.is_empty() => vec!["none".to_owned()],
+                    Value::Array(rows) => rows.iter().map(row).collect(),
+                    other => vec![word(other)],
+                };
+                texts
+                    .into_iter()
+                    .map(move |text| format!("{name:<12} {text}"))
+            });
             lines.collect::<Vec<_>>().join("\n")
         }
         Value::Array(rows) => table(rows),
@@ -139,6 +146,21 @@ fn table(rows: &[Value]) -> String {
         cells.join("  ").trim_end().to_owned()
     });
     text.collect::<Vec<_>>().join("\n")
+}
+
+/// One of several rows on one line, without what is not known of it.
+fn row(value: &Value) -> String {
+    let Value::Object(members) = value else {
+        return word(value);
+    };
+    let known = members.iter().filter(|(_, value)| !value.is_null());
+    let texts = known.map(|(name, value)| match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => name.clone(),
+        Value::Bool(false) => format!("not {name}"),
+        other => format!("{name} {other}"),
+    });
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 fn word(value: &Value) -> String {

@@ -35,6 +35,7 @@ use super::recover::{self, Left};
 use super::reload::Reread;
 use super::remains::Remains;
 use super::stage::{self, Stage};
+use super::stops::Stops;
 use super::thread::EngineThread;
 use super::unsettled::Unsettled;
 use super::{LiveError, Market, Running, start, tell};
@@ -318,6 +319,7 @@ impl Prepared<'_> {
             reread: Arc::clone(&self.reread),
             latches,
             unsettled: Unsettled::default(),
+            stops: Stops::default(),
             showing: Showing::new(counter.started, counter.since_ms),
             keeper: None,
         }

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use windvane_admin::metrics::table;
 use windvane_client::budget::Lane;
-use windvane_client::{Client, Departure, NotDone};
+use windvane_client::{Client, Departure, NotDone, WaitReason};
 use windvane_engine::{ClientOrderId, Reply, Request, Surface};
 use windvane_venue::sign::Stamp;
 use windvane_venue::speak::{Heard, Note, SpeakError, Speaker};
@@ -235,7 +235,7 @@ impl Carrier {
                 if let SpeakError::Undocumented(route) = error {
                     tracing::info!(route, "not asked: it is not in documents 1 to 3");
                 } else {
-                    tracing::error!(%error, ?request, "not said; it counts as refused");
+                    tracing::error!(%error, ?request, "a request was not sent: it cannot be made");
                 }
                 let replies = self.speaker.refuse(request, &error);
                 self.mailbox.tell(Happened::Replies(replies)).await;
@@ -282,7 +282,12 @@ impl Carrier {
                     Became::Done(answer.text)
                 }
                 Err(not_done) => {
-                    tracing::info!(route = call.route.name, %not_done, ?request, "not done");
+                    // Orders have a line of their own, with a count where they repeat.
+                    if matches!(request, Request::Place(_)) {
+                        tracing::debug!(route = call.route.name, %not_done, ?request, "not done");
+                    } else {
+                        tracing::info!(route = call.route.name, %not_done, ?request, "not done");
+                    }
                     Became::Not(not_done)
                 }
             });
@@ -351,9 +356,16 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
             msg: words,
         },
         Became::Not(NotDone::Unknown(_)) => Heard::Unknown,
-        Became::Not(NotDone::Wait(_)) => Heard::Wait {
-            code: None,
-            msg: words,
+        Became::Not(NotDone::Wait(wait)) => match &wait.why {
+            WaitReason::Budget(_) | WaitReason::NoConnection(_) => Heard::NotSent { msg: words },
+            WaitReason::Venue(pause) => Heard::Wait {
+                code: pause.complaint.error.as_ref().map(|error| error.code),
+                msg: words,
+            },
+            WaitReason::NoAnswer(_) | WaitReason::Busy(_) => Heard::Wait {
+                code: None,
+                msg: words,
+            },
         },
     }
 }

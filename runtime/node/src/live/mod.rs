@@ -39,6 +39,7 @@ mod show;
 mod stage;
 pub mod start;
 mod steering;
+pub mod stops;
 mod streams;
 mod tell;
 mod thread;

@@ -12,6 +12,7 @@ use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::input::FaultKind;
+use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
 use windvane_journal::{Directory, Keep};
 
@@ -19,6 +20,7 @@ use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::pulse::Module;
 use super::reload::Reread;
+use super::stops::Stops;
 use super::unsettled::Unsettled;
 use super::{retention, show, streams, tell};
 use crate::config::{Config, Leave, Mode};
@@ -53,6 +55,8 @@ pub struct Outside {
     pub latches: Held,
     /// What keeps the run from being ready.
     pub unsettled: Unsettled,
+    /// When the venue accepts no requests, as the client was told.
+    pub stops: Stops,
     pub showing: Showing,
     /// The watchdog process, where spot orders are to be watched.
     pub keeper: Option<Keeper>,
@@ -143,6 +147,11 @@ impl Outside {
         let running: Vec<_> = self.modules.iter().map(|(_, sha256)| *sha256).collect();
         self.handle
             .spawn_blocking(move || retention::prune(&directory, keep, &running));
+    }
+
+    /// A stop of the venue that began, changed or ended since the last look.
+    pub fn next_stop(&mut self) -> Option<LiveInput> {
+        self.stops.next(self.client.as_ref()?, &self.surfaces)
     }
 
     /// Tells people.
@@ -260,6 +269,8 @@ impl Outside {
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
             doubts: engine.told_doubts(&engine.doubts()),
+            trading: show::trading(engine),
+            refusals: show::refusals(engine),
             strategies: show::counts(&strategies),
             open_orders: own.count() as u64,
             journal,
@@ -276,7 +287,14 @@ impl Outside {
     /// Why the run is in its state.
     pub fn reason(&self, engine: &Engine) -> String {
         match engine.run_state() {
-            RunState::Ready => "nothing is in doubt".to_owned(),
+            RunState::Ready => {
+                let hindrances = show::hindrances(engine, &self.modules, &self.latches);
+                if hindrances.is_empty() {
+                    "nothing is in doubt".to_owned()
+                } else {
+                    hindrances.join("; ")
+                }
+            }
             RunState::Degraded => engine.told_doubts(&engine.doubts()).join("; "),
             RunState::Syncing => {
                 let compared = "the account is compared with the venue";

@@ -554,6 +554,9 @@ impl Pulse {
             self.append(state);
             self.roll_if_due(state);
         }
+        while let Some(input) = self.outside.next_stop() {
+            self.handle(Input::Live(&input), state);
+        }
         while let Some(steer) = self.outside.next_command() {
             self.command(steer, state);
         }

@@ -3,20 +3,21 @@
 
 use rust_decimal::Decimal;
 use windvane_admin::view::{
-    Balance, Order, Position, State, Strategy, StrategyCounts, StrategyState,
+    self, Balance, Order, Position, State, Strategy, StrategyCounts, StrategyState,
 };
 use windvane_engine::decimal::{AMOUNT_SCALE, decimal};
-use windvane_engine::engine::{Latch, RunState};
+use windvane_engine::engine::{Latch, Refusals, RunState, TradingBlock};
 use windvane_engine::holding::Ledger;
 use windvane_engine::ledger::Position as Held;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order as OwnOrder;
 use windvane_engine::truth::OpenOrder;
-use windvane_engine::{Amount, Engine, StrategyId};
+use windvane_engine::{Amount, Engine, Side, StrategyId, Surface, Time};
 
 use super::latches;
 use super::pulse::Module;
 use crate::results::hex;
+use crate::results::utc::seconds_text;
 
 /// The state in the words of the admin server.
 pub const fn state(state: RunState) -> State {
@@ -152,12 +153,101 @@ pub fn strategy(
         state,
         fault: fault.map(|fault| fault.as_str().to_owned()),
         reason: latches.reason(engine, strategy),
+        quarantined_since_ms: engine.fault_since(strategy).map(Time::millis),
         open_orders: engine.orders().of(strategy, None).count() as u64,
         realized_pnl: total(|position| position.realized_pnl),
         unrealized_pnl: engine.unrealized(ledger).map(amount),
         fees: total(|position| position.fees),
         funding: total(|position| position.funding),
     })
+}
+
+/// What hinders trading although nothing is in doubt, one sentence each: strategies in quarantine,
+/// blocked instruments and assets, accounts on trial.
+pub fn hindrances(engine: &Engine, modules: &[Module], latches: &latches::Held) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (place, (id, _)) in modules.iter().enumerate() {
+        let strategy = StrategyId(place as u16);
+        if engine.fault(strategy).is_none() {
+            continue;
+        }
+        let reason = latches.reason(engine, strategy).unwrap_or_default();
+        let since = engine.fault_since(strategy);
+        let since = since.map_or_else(String::new, |at| format!(" since {} UTC", seconds_text(at)));
+        sentences.push(format!(
+            "strategy {id} is in quarantine{since} and is not called: {reason}; mend it, then \
+             windvane resume --strategy {id}"
+        ));
+    }
+    for (block, state) in engine.blocks() {
+        let words = engine.block_words(block, state);
+        let since = seconds_text(state.since);
+        sentences.push(format!(
+            "{} is blocked since {since} UTC: {}; {}",
+            words.what, words.reason, words.what_to_do
+        ));
+    }
+    sentences
+}
+
+/// The trading status of each account and instrument, and of assets that are short.
+pub fn trading(engine: &Engine) -> Vec<view::Trading> {
+    let instruments = engine.instruments();
+    let surfaces = Surface::ALL.iter().copied();
+    let used = surfaces.filter(|surface| instruments.iter().any(|one| one.surface == *surface));
+    let accounts = used.map(|surface| (format!("{surface} account"), view::Scope::Account));
+    let symbols = instruments.iter();
+    let symbols = symbols.map(|one| (one.name(), view::Scope::Instrument));
+    let open = |(what, scope)| view::Trading {
+        what,
+        scope,
+        open: true,
+        ..view::Trading::default()
+    };
+    let mut rows: Vec<_> = accounts.chain(symbols).map(open).collect();
+    for (block, state) in engine.blocks() {
+        let words = engine.block_words(block, state);
+        let scope = match block {
+            TradingBlock::Instrument(_) => view::Scope::Instrument,
+            TradingBlock::Funds(..) => view::Scope::Asset,
+            _ => view::Scope::Account,
+        };
+        rows.retain(|row| !row.open || row.what != words.what);
+        rows.push(view::Trading {
+            what: words.what,
+            scope,
+            open: false,
+            reason: Some(words.reason),
+            what_to_do: Some(words.what_to_do),
+            since_ms: Some(state.since.millis()),
+            until_ms: state.until.map(Time::millis),
+            try_again_ms: state.trial.map(Time::millis),
+            code: (state.code != 0).then_some(state.code),
+            rejected: state.rejected,
+            not_sent: state.not_sent,
+        });
+    }
+    rows
+}
+
+/// Orders that were not placed again and again, by strategy, instrument and side.
+pub fn refusals(engine: &Engine) -> Vec<view::Refusals> {
+    let repeated = engine
+        .refusals()
+        .filter(|(.., refusals)| refusals.count > 1);
+    let row = |(strategy, instrument, side, refusals): (StrategyId, _, Side, &Refusals)| {
+        Some(view::Refusals {
+            strategy: engine.strategy_name(strategy)?.to_owned(),
+            instrument: engine.instrument(instrument)?.name(),
+            side: side.as_str().to_owned(),
+            code: (refusals.code != 0).then_some(refusals.code),
+            count: refusals.count,
+            since_ms: refusals.since.millis(),
+            pause_until_ms: (refusals.pause_until > engine.now())
+                .then(|| refusals.pause_until.millis()),
+        })
+    };
+    repeated.filter_map(row).collect()
 }
 
 /// How many strategies are in which state.

@@ -4,15 +4,16 @@
 use std::slice;
 
 use windvane_admin::metrics::table;
-use windvane_engine::effect::{Adjustment, Cause, HeartbeatNotice};
+use windvane_engine::effect::{Adjustment, Cause, HeartbeatNotice, NotPlaced};
 use windvane_engine::order::NewOrder;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
 use windvane_engine::{
-    ClientOrderId, Engine, Instrument, InstrumentId, Notice, Request, StrategyId,
+    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Request, StrategyId,
 };
 
 use super::remains::Remains;
+use crate::results::utc::seconds_text;
 
 /// The request, if it is about orders of ours.
 pub fn of_orders(request: &Request) -> Option<&Request> {
@@ -81,6 +82,48 @@ pub fn tell(engine: &Engine, notice: &Notice) {
     match notice {
         Notice::Filled { .. } | Notice::Recovered { .. } => fill(engine, notice),
         Notice::Ended { order, .. } => ended(engine, order),
+        Notice::NotPlaced { order, words, .. } => not_placed(engine, order, words),
+        Notice::RefusalsOver {
+            strategy,
+            instrument,
+            refusals,
+            ..
+        } => {
+            if refusals.count > 1 {
+                let strategy = name(engine, *strategy);
+                let instrument = engine.instrument(*instrument).map(Instrument::name);
+                let since = seconds_text(refusals.since);
+                let (count, code) = (refusals.count, refusals.code);
+                tracing::info!(
+                    strategy,
+                    instrument,
+                    count,
+                    code,
+                    since,
+                    "an order was accepted again after orders that were not placed"
+                );
+            }
+        }
+        Notice::Blocked { block, state, .. } => {
+            let words = engine.block_words(*block, state);
+            let until = state.until.map(seconds_text);
+            tracing::error!(
+                what = words.what,
+                reason = words.reason,
+                until,
+                what_to_do = words.what_to_do,
+                "trading is blocked: opening orders are not sent"
+            );
+            table::TRADING_BLOCKS.of([words.what.as_str()]).increment(1);
+        }
+        Notice::Unblocked { block, state, .. } => {
+            let what = engine.block_words(*block, state).what;
+            let since = seconds_text(state.since);
+            let (rejected, not_sent) = (state.rejected, state.not_sent);
+            tracing::info!(what, since, rejected, not_sent, "trading is open again");
+            table::TRADING_BLOCKED.of([what.as_str()]).set(0.0);
+            table::TRADING_BLOCKED_SINCE.of([what.as_str()]).set(0.0);
+        }
         Notice::Rejected {
             strategy,
             rejection,
@@ -255,8 +298,59 @@ fn fill(engine: &Engine, notice: &Notice) {
     }
 }
 
+/// One line for the first of several orders that are not placed; the others are counted.
+fn not_placed(engine: &Engine, order: &Order, words: &NotPlaced) {
+    let strategy = name(engine, order.strategy);
+    let id = order.client_order_id.as_str();
+    let instrument = engine.instrument(order.instrument()).map(Instrument::name);
+    let instrument = instrument.unwrap_or_default();
+    let (reason, code) = (words.reason.as_str(), words.code);
+    let code_label = if words.sent {
+        code.to_string()
+    } else {
+        "not_sent".to_owned()
+    };
+    let outcome = if words.sent { "refused" } else { "not_sent" };
+    table::ORDERS.of([strategy, outcome]).increment(1);
+    table::ORDERS_NOT_PLACED
+        .of([strategy, &instrument, &code_label])
+        .increment(1);
+    let side = order.terms.side.as_str();
+    match (words.sent, words.count) {
+        (true, 1) => tracing::warn!(
+            strategy,
+            id,
+            instrument,
+            side,
+            code,
+            reason,
+            "the venue rejected an order; further ones in a row are counted in windvane status"
+        ),
+        (false, 1) => tracing::warn!(
+            strategy,
+            id,
+            instrument,
+            side,
+            reason,
+            "an order was not sent; further ones in a row are counted in windvane status"
+        ),
+        (true, count) => {
+            tracing::debug!(
+                strategy, id, instrument, side, code, reason, count, "rejected"
+            );
+        }
+        (false, count) => {
+            tracing::debug!(strategy, id, instrument, side, reason, count, "not sent");
+        }
+    }
+}
+
 fn ended(engine: &Engine, order: &Order) {
     let strategy = name(engine, order.strategy);
+    if order.state == OrderState::Rejected {
+        // Told as not placed, or as absent.
+        return;
+    }
     let (id, state) = (order.client_order_id.as_str(), order.state.as_str());
     let rules = engine.instrument(order.instrument());
     tracing::info!(
@@ -268,17 +362,11 @@ fn ended(engine: &Engine, order: &Order) {
             .zip(order.terms.price)
             .map(|(rules, price)| display(rules.price(price.0))),
         executed = rules.map(|rules| display(rules.qty(order.executed_qty))),
-        code = order.refusal_code,
         "an order ended"
     );
     let outcome = match order.state {
         OrderState::Filled => "filled",
         OrderState::Canceled => "canceled",
-        OrderState::Rejected => {
-            let code = order.refusal_code;
-            tracing::warn!(strategy, id, code, "the venue refused an order");
-            "refused"
-        }
         _ => "expired",
     };
     table::ORDERS.of([strategy, outcome]).increment(1);
@@ -325,6 +413,9 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             let words = if cause == Cause::Denial.as_str() {
                 "the venue denied an order that it had confirmed for ten minutes: it is over"
             } else {
+                table::ORDERS
+                    .of([owner_of(engine, *order), "absent"])
+                    .increment(1);
                 "the venue knows no such order: it never arrived"
             };
             tracing::warn!(order = order.0, cause, "{words}");
@@ -353,6 +444,11 @@ fn heartbeat(engine: &Engine, instrument: InstrumentId, what: HeartbeatNotice) {
     table::HEARTBEATS
         .of([instrument.as_str(), outcome])
         .increment(1);
+}
+
+fn owner_of(engine: &Engine, order: OrderSeq) -> &str {
+    let known = engine.known_order(order);
+    known.map_or("", |order| name(engine, order.strategy))
 }
 
 fn name(engine: &Engine, strategy: StrategyId) -> &str {

@@ -21,6 +21,7 @@ const SCRIPT: &str = include_str!("page.js");
 pub fn render(summary: &Summary, charts: &Charts) -> String {
     let name = Escaped(&summary.config);
     let body = [
+        quarantine(summary),
         header(summary),
         figures(summary),
         equity_sum(summary),
@@ -45,6 +46,15 @@ pub fn render(summary: &Summary, charts: &Charts) -> String {
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         chart_json(summary, charts)
     )
+}
+
+/// Stands before everything else: the figures are not those of a strategy that ran to the end.
+fn quarantine(summary: &Summary) -> String {
+    let lines = summary.quarantined.iter().map(|one| {
+        let text = one.to_string();
+        format!("<p><strong>Quarantined: {}.</strong></p>\n", Escaped(&text))
+    });
+    lines.collect()
 }
 
 fn header(summary: &Summary) -> String {

@@ -194,6 +194,7 @@ fn summary(
     feed.record(1_000_000);
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned();
     Summary {
+        quarantined: Vec::new(),
         events: 262_144,
         events_per_second: 2_345_678,
         wall_seconds: 0.1118,

@@ -14,6 +14,10 @@ pub use crate::recording::RulesSource;
 /// `wall_seconds`, `events_per_second` and `time_share`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// Strategies that were put into quarantine: after that they were not called, and the figures
+    /// are not theirs. Left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<QuarantineSummary>,
     /// Market events that entered the engine.
     pub events: u64,
     /// Market events per second of wall clock, decoding included.
@@ -194,6 +198,27 @@ impl StrategySummary {
     /// `realized_pnl + unrealized_pnl - fees + funding`.
     pub fn net_pnl(&self) -> Amount {
         self.realized_pnl + self.unrealized_pnl - self.fees + self.funding
+    }
+}
+
+/// A strategy that was put into quarantine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QuarantineSummary {
+    /// Id of the strategy.
+    pub strategy: String,
+    /// The fault in one word.
+    pub fault: String,
+    /// When, UTC.
+    pub time: String,
+}
+
+impl std::fmt::Display for QuarantineSummary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "strategy {} was put into quarantine ({}) at {} UTC and was not called after that",
+            self.strategy, self.fault, self.time
+        )
     }
 }
 

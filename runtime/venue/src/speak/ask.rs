@@ -12,7 +12,6 @@ use windvane_engine::{
 
 use super::batch::Calls;
 use super::{FuturesAccount, SpeakError, Speaker};
-use crate::error::code::{INVALID_PARAMETER, INVALID_TIMESTAMP, UNSUPPORTED_OPERATION};
 use crate::route::{Of, Route, Source};
 use crate::wire::words::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
@@ -73,18 +72,9 @@ impl Speaker {
         }
     }
 
-    /// The replies to a request that could not be said: refused, nothing happened.
+    /// The replies to a request that was not sent.
     pub fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
-        let row = match error {
-            SpeakError::Undocumented(_) | SpeakError::Surface { .. } => UNSUPPORTED_OPERATION,
-            SpeakError::Late(_) => INVALID_TIMESTAMP,
-            _ => INVALID_PARAMETER,
-        };
-        let refusal = Refusal {
-            code: row.code as i32,
-            msg: error.to_string(),
-        };
-        refused(request, &refusal)
+        refused(request, &Refusal::not_sent(error.to_string()))
     }
 
     pub(super) fn rules(&self, id: InstrumentId) -> Result<&Instrument, SpeakError> {

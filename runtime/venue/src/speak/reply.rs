@@ -24,7 +24,12 @@ pub enum Heard<'a> {
     },
     /// It may or may not have been carried out.
     Unknown,
-    /// It was not carried out for a limit, the venue's or our own.
+    /// It never left the process: the code that is passed on is [`Refusal::NOT_SENT`].
+    NotSent {
+        /// Why.
+        msg: &'a str,
+    },
+    /// The venue did not carry it out for a limit.
     Wait {
         /// The venue's code; `None` is passed on as -1003.
         code: Option<i64>,
@@ -310,7 +315,7 @@ impl Hearing<'_> {
         };
         // Only a venue that does not tell it at all refuses: everything else is asked again.
         let passing = match first {
-            Some(Heard::Wait { .. }) => true,
+            Some(Heard::Wait { .. } | Heard::NotSent { .. }) => true,
             Some(Heard::Refused { code, .. }) => {
                 code.is_some_and(|code| code == INVALID_TIMESTAMP.code || code == BAD_NONCE)
             }
@@ -411,6 +416,7 @@ fn small<T: TryFrom<i64>>(field: &'static str, value: i64) -> Result<T, HearErro
 /// Nothing happened, and why.
 fn refusal(heard: &Heard<'_>) -> Refusal {
     let (number, msg) = match *heard {
+        Heard::NotSent { msg } => return Refusal::not_sent(msg),
         Heard::Wait { code: number, msg } => (number.unwrap_or(TOO_MANY_REQUESTS.code), msg),
         Heard::Refused { code: number, msg } => (number.unwrap_or_default(), msg),
         Heard::Done(_) | Heard::Unknown => (0, ""),

@@ -170,6 +170,7 @@ fn what_was_refused_or_must_wait_did_not_happen() {
     let wait = |code| Heard::Wait { code, msg: "429" };
     assert_eq!(code(wait(Some(-1015))), -1015);
     assert_eq!(code(wait(None)), -1003);
+    assert_eq!(code(Heard::NotSent { msg: "no" }), Refusal::NOT_SENT);
 }
 
 #[test]

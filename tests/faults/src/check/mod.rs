@@ -24,6 +24,7 @@ mod overdue;
 mod rates;
 mod renewals;
 mod state;
+mod trading;
 mod wire;
 
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(blind::Blind::default()),
         Box::new(others::Others::default()),
         Box::new(bans::Bans::default()),
+        Box::new(trading::Trading::new(terms)),
         Box::new(ids::Ids::default()),
         Box::new(durable::Durable::default()),
         Box::new(memory::Memory::default()),

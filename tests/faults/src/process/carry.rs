@@ -162,5 +162,6 @@ fn heard(became: &Became) -> Heard<'_> {
             code: None,
             msg: "",
         },
+        Became::NotSent(_) => Heard::NotSent { msg: "" },
     }
 }

@@ -15,11 +15,12 @@ use std::sync::Arc;
 
 use windvane::config::{Config, InstrumentName};
 use windvane::live::recover::Remembered;
+use windvane::live::stops;
 use windvane_client::budget::Lane;
 use windvane_client::streams::sans_io;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
+use windvane_engine::live::{LiveInput, StopReason};
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{ClientOrderId, Input, InstrumentId, Request, StrategyId, Surface};
 use windvane_venue::route::{self, Route};
@@ -164,6 +165,8 @@ pub struct Process {
     placing: BTreeSet<ClientOrderId>,
     modes: BTreeMap<&'static str, (i64, String)>,
     clocks: BTreeMap<Surface, i64>,
+    /// The stop of the venue that the engine knows, and its end.
+    told_stop: Option<(StopReason, i64)>,
     depth_again: Vec<(i64, InstrumentId)>,
     outs: VecDeque<Out>,
     now_ns: i64,
@@ -193,6 +196,7 @@ impl Process {
             placing: BTreeSet::new(),
             modes: BTreeMap::new(),
             clocks: BTreeMap::new(),
+            told_stop: None,
             depth_again: Vec::new(),
             outs: VecDeque::new(),
             now_ns,
@@ -271,6 +275,44 @@ impl Process {
     }
 
     /// Everything whose time has come.
+    /// What `node/src/live/stops` does: the engine learns when the venue accepts no requests.
+    fn tell_stop(&mut self) {
+        const SAME_NS: i64 = 500 * MS;
+        if self.pulse.is_none() {
+            return;
+        }
+        let now_ns = self.now_ns;
+        let stop = self.client.stop_of(route::Surface::Futures, now_ns);
+        let stop = stop.map(|(why, left_ms)| {
+            let left_ms = i64::try_from(left_ms).unwrap_or(i64::MAX / MS);
+            (stops::reason(why), left_ms)
+        });
+        let (why, for_ms) = match (stop, self.told_stop) {
+            (None, None) => return,
+            (None, Some((why, _))) => {
+                self.told_stop = None;
+                (why, 0)
+            }
+            (Some((why, left_ms)), told) => {
+                let end_ns = now_ns.saturating_add(left_ms.saturating_mul(MS));
+                let same = |(known, end): (StopReason, i64)| {
+                    known == why && end_ns.abs_diff(end) < SAME_NS.unsigned_abs()
+                };
+                if told.is_some_and(same) {
+                    return;
+                }
+                self.told_stop = Some((why, end_ns));
+                (why, left_ms)
+            }
+        };
+        let input = LiveInput::Stopped {
+            surface: Surface::Futures,
+            why,
+            for_ms,
+        };
+        self.with_pulse(|pulse, now, outs| pulse.handle(now, Input::Live(&input), outs));
+    }
+
     fn keep_time(&mut self) {
         let now_ns = self.now_ns;
         while let Some(id) = self.client.late(now_ns) {
@@ -287,6 +329,7 @@ impl Process {
         }
         self.continue_boot();
         self.follow_placed();
+        self.tell_stop();
         for place in 0..self.streams.len() {
             let key = self.streams[place].key;
             if self.streams[place].wake_ns(now_ns) <= now_ns {
@@ -412,7 +455,7 @@ impl Process {
             Purpose::CreateKey(key) => {
                 let answer = match became {
                     Became::Done(text) => listen_key(&text).ok_or(None),
-                    Became::Wait(ms) => Err(Some(ms)),
+                    Became::Wait(ms) | Became::NotSent(ms) => Err(Some(ms)),
                     Became::Refused(_) | Became::Unknown => Err(None),
                 };
                 self.stream(key, sans_io::Input::Key(answer));

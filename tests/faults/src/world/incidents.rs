@@ -42,10 +42,14 @@ pub enum Incident {
     GoOn(Option<StrategyId>),
     /// The operator reloads.
     Reload,
+    /// The venue accepts no orders of us for a while.
+    Barred,
+    /// It accepts them again.
+    Unbarred,
 }
 
 impl Incident {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -59,6 +63,7 @@ impl Incident {
         Self::Keys,
         Self::Operator,
         Self::Reload,
+        Self::Barred,
     ];
 }
 
@@ -86,7 +91,8 @@ impl World {
             Incident::Keys => faults.keys_s,
             Incident::Operator => faults.operator_s,
             Incident::Reload => faults.reload_s,
-            Incident::GoOn(_) => 0,
+            Incident::Barred => faults.barred_s,
+            Incident::GoOn(_) | Incident::Unbarred => 0,
         };
         if mean_s > 0 {
             let at_ns = self.now_ns + self.chance.wait_ns(mean_s);
@@ -130,11 +136,54 @@ impl World {
                 self.tell("the operator: resume".to_owned());
                 self.deliver(self.life, In::Command(Command::Resume, whom));
             }
+            Incident::Barred => self.bar(),
+            Incident::Unbarred => self.unbar(),
             Incident::Reload => {
                 self.tell("the operator: reload".to_owned());
                 self.count(Kind::Reload);
                 self.deliver(self.life, In::Reload);
             }
+        }
+    }
+
+    /// The key loses its trading right, a symbol stops, or orders are refused, for a while.
+    fn bar(&mut self) {
+        let for_ms = self.chance.between(3_000, 90_000);
+        self.count(Kind::Barred);
+        match self.chance.below(3) {
+            0 => self.act(&json!({"act": "rights", "perp_trade": false})),
+            1 => {
+                let symbols: Vec<_> = self
+                    .setup
+                    .names
+                    .iter()
+                    .map(|one| one.symbol.clone())
+                    .collect();
+                let symbol = self.chance.pick(&symbols).cloned().unwrap_or_default();
+                self.act(&json!({"act": "rules", "symbol": symbol, "status": "SETTLING"}));
+            }
+            _ => {
+                let codes = [-4088, -4087, -2019, -2016, -2015];
+                let code = self.chance.pick(&codes).copied().unwrap_or(-4088);
+                self.switch(&json!({"fault": "refuse", "code": code, "for_ms": for_ms,
+                    "route": "futures.new_order"}));
+                return;
+            }
+        }
+        let at_ns = self.now_ns + for_ms * MS;
+        self.queue.put(at_ns, Event::Incident(Incident::Unbarred));
+    }
+
+    fn unbar(&mut self) {
+        self.act(&json!({"act": "rights", "perp_trade": true}));
+        let symbols: Vec<_> = self
+            .setup
+            .names
+            .iter()
+            .map(|one| one.symbol.clone())
+            .collect();
+        for symbol in symbols {
+            self.act(&json!({"act": "rules", "symbol": symbol, "status": "TRADING"}));
         }
     }
 
@@ -337,6 +386,7 @@ impl World {
         self.faults_ended_ns = self.now_ns.max(self.banned_until_ns);
         self.see(Seen::FaultsEnded);
         self.venue.control("DELETE", "/faults", "", self.now_ns);
+        self.unbar();
         self.leave_untold();
         self.crash_after = None;
         self.stalls = [(0, 0); 3];

@@ -3,8 +3,9 @@
 
 use windvane_client::{Client, NotDone, Refusal};
 use windvane_engine::protocol::{Outcome, Reply};
+use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{InstrumentId, Request, Surface};
+use windvane_engine::{ClientOrderId, InstrumentId, Request, Surface};
 use windvane_venue::route::Route;
 use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
 
@@ -119,8 +120,67 @@ pub(super) async fn look(
         }
         _ => not_read(surface, &answered, report),
     }
+    trading_right(surface, client, speaker, report).await;
     orders(config, surface, client, speaker, report).await;
     trades(surface, client, speaker, report).await;
+}
+
+/// Whether the key may trade, which an account reading does not show: a key may be limited to some
+/// types of routes (spec 2, Authentication, rule 1). Of the routes that need the trading right, a
+/// cancel of an order that does not exist is the one that cannot have an effect: a countdown would
+/// touch orders of others, and everything else places or changes something.
+async fn trading_right(surface: Surface, client: &Client, speaker: &Speaker, report: &mut Report) {
+    let mut ids = (0..=u16::MAX).map(InstrumentId);
+    let of_surface = |id: &InstrumentId| {
+        let rules = speaker.names.rules(*id);
+        rules.is_none_or(|rules| rules.surface == surface)
+    };
+    let Some(instrument) = ids.find(of_surface) else {
+        return;
+    };
+    let request = Request::Cancel {
+        instrument,
+        client_order_id: ClientOrderId::told(NEVER_GIVEN_OUT),
+    };
+    let Ok(calls) = speaker.ask(&request) else {
+        return;
+    };
+    let Some(call) = calls.first() else { return };
+    let patient = client.with_patience(PATIENCE);
+    let outcome = patient.call(call.route, None, &call.parameters).await;
+    match outcome.into_result() {
+        Ok(_) => report.ok("permissions", format!("{surface}: the key may trade")),
+        Err(NotDone::Refused(refusal)) if is_nothing_to_cancel(&refusal) => report.ok(
+            "permissions",
+            format!("{surface}: the key may trade; a cancel of no order was accepted as such"),
+        ),
+        Err(NotDone::Refused(refusal)) if is_about_key(&refusal) => report.no_go(
+            "permissions",
+            format!("{surface}: the key or agent cannot trade: {refusal}"),
+            "give the key or agent the trading right of this surface, put this address on its list, \
+             and look at its expiry; reading the account does not need that right",
+        ),
+        Err(not_done) => report.warn(
+            "permissions",
+            format!("{surface}: it is not known whether the key may trade: {not_done}"),
+            "run check again; a run finds out by itself and shows it in windvane status",
+        ),
+    }
+}
+
+/// An order id that no run and no person gives out.
+const NEVER_GIVEN_OUT: &str = "windvane-check-no-such-order";
+
+fn is_nothing_to_cancel(refusal: &Refusal) -> bool {
+    matches!(refusal.code(), Some(-2011 | -2013))
+}
+
+fn is_about_key(refusal: &Refusal) -> bool {
+    let code = refusal.code().and_then(|code| i32::try_from(code).ok());
+    code.is_some_and(|code| {
+        let msg = String::new();
+        windvane_engine::protocol::Refusal { code, msg }.blame() == Blame::Key
+    })
 }
 
 fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {

@@ -185,6 +185,27 @@ pub(super) fn expire_agent(state: &mut State, mut fields: Fields) -> Done {
     Ok(json!({ "agents": ended }))
 }
 
+/// What the account's keys and agents may do from now on: each right that is sent is given or
+/// taken (spec 2, Authentication, rule 1: a key can be limited to some types of routes).
+pub(super) fn rights(state: &mut State, mut fields: Fields) -> Done {
+    let account = account_of(state, &mut fields)?;
+    let read = fields.truth("read")?;
+    let spot_trade = fields.truth("spot_trade")?;
+    let perp_trade = fields.truth("perp_trade")?;
+    let withdraw = fields.truth("withdraw")?;
+    fields.finish()?;
+    let account = state.account_mut(account);
+    let keys = account.api_keys.iter_mut().map(|key| &mut key.grants);
+    let agents = account.agents.iter_mut().map(|agent| &mut agent.grants);
+    for grants in keys.chain(agents) {
+        grants.read = read.unwrap_or(grants.read);
+        grants.spot_trade = spot_trade.unwrap_or(grants.spot_trade);
+        grants.perp_trade = perp_trade.unwrap_or(grants.perp_trade);
+        grants.withdraw = withdraw.unwrap_or(grants.withdraw);
+    }
+    Ok(json!({}))
+}
+
 fn ip_of(fields: &mut Fields) -> Result<IpAddr, ActError> {
     let text = fields.text("ip")?.unwrap_or_else(|| "127.0.0.1".to_owned());
     let parsed = text.parse();

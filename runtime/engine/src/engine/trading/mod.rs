@@ -1,0 +1,378 @@
+//! The trading status: for each account and instrument, whether orders that open a position can be
+//! placed, and if not, why, since when, and what ends it.
+//!
+//! The evidence (`evidence`) comes from refused orders, from answers on other routes that need the
+//! trading right, from account readings, from the symbol's status, and from stops such as a ban.
+//! A block refuses opening orders here, so that the venue does not have to. Closing orders, cancels
+//! and heartbeats always pass. `watch` ends blocks; `words` explains them to people.
+
+mod evidence;
+mod watch;
+mod words;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::callback::Callback;
+use crate::decimal::Amount;
+use crate::effect::Notice;
+use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
+use crate::instrument::{Instrument, SymbolStatus};
+use crate::live::StopReason;
+use crate::order::{OrderTerms, Side, Surface};
+use crate::planted;
+use crate::rules::{Rejection, Rule};
+
+use super::Engine;
+use super::session::Doubt;
+
+pub use words::BlockWords;
+
+/// From a block to the first order that tries again, doubled each time up to the second bound.
+const TRIAL_MS: (i64, i64) = (10_000, 600_000);
+
+/// A reason why opening orders are blocked, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum TradingBlock {
+    /// The venue refuses the key or agent on routes that need the trading right.
+    Key(Surface),
+    /// The venue accepts no order of the account.
+    Account(Surface),
+    /// The venue accepts only orders that reduce a position.
+    ReduceOnly(Surface),
+    /// The last account reading has `canTrade` false.
+    CanTrade(Surface),
+    /// The venue accepts no request: a ban, the firewall, a weight limit, a shutdown.
+    Stopped(Surface),
+    /// The venue accepts no opening order for the instrument.
+    Instrument(InstrumentId),
+    /// The balance of the asset is too small for the orders.
+    Funds(Surface, AssetId),
+}
+
+impl TradingBlock {
+    /// The surface whose whole account is blocked; `None` for an instrument or an asset.
+    pub const fn account(self) -> Option<Surface> {
+        match self {
+            Self::Key(surface)
+            | Self::Account(surface)
+            | Self::ReduceOnly(surface)
+            | Self::CanTrade(surface)
+            | Self::Stopped(surface) => Some(surface),
+            Self::Instrument(_) | Self::Funds(..) => None,
+        }
+    }
+
+    /// Whether an order may be the only evidence that ends it, so that one is let through after a
+    /// pause.
+    const fn needs_trial(self) -> bool {
+        matches!(
+            self,
+            Self::Account(_) | Self::ReduceOnly(_) | Self::Instrument(_) | Self::Funds(..)
+        )
+    }
+
+    /// Whether it concerns orders for one side of an instrument.
+    fn concerns(self, id: InstrumentId, rules: &Instrument, side: Side) -> bool {
+        match self {
+            Self::Instrument(blocked) => blocked == id,
+            Self::Funds(surface, asset) => surface == rules.surface && asset == spends(rules, side),
+            block => block.account() == Some(rules.surface),
+        }
+    }
+
+    /// The rule by which opening orders are refused.
+    const fn rule(self) -> Rule {
+        match self {
+            Self::Instrument(_) => Rule::InstrumentBlocked,
+            Self::Funds(..) => Rule::FundsBlocked,
+            _ => Rule::AccountBlocked,
+        }
+    }
+}
+
+/// A block that is in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockState {
+    /// When it began.
+    pub since: Time,
+    /// When it ends, where the venue says so.
+    pub until: Option<Time>,
+    /// The venue's last code; 0 where it was not a refusal.
+    pub code: i32,
+    /// Why the venue accepts no request.
+    pub stop: Option<StopReason>,
+    /// Orders that the venue rejected for it.
+    pub rejected: u64,
+    /// Opening orders that were not sent because of it.
+    pub not_sent: u64,
+    /// When one order may try again.
+    pub trial: Option<Time>,
+    /// How many have tried.
+    trials: u32,
+    /// The account counts as open until the next order is answered.
+    on_trial: bool,
+    /// The available balance of the asset when the venue refused.
+    available: Amount,
+}
+
+/// Refusals in a row of a strategy's orders for one side of an instrument.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// The first of them.
+    pub since: Time,
+    /// The last of them.
+    pub last: Time,
+    /// How many.
+    pub count: u32,
+    /// The code of the last; 0 for an order that was not sent.
+    pub code: i32,
+    /// No opening order is sent before.
+    pub pause_until: Time,
+}
+
+/// Orders of one strategy for one side of one instrument.
+type Party = (StrategyId, InstrumentId, Side);
+
+/// The trading status of a run. Live only.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Trading {
+    blocks: BTreeMap<TradingBlock, BlockState>,
+    refusals: BTreeMap<Party, Refusals>,
+    rights: BTreeMap<Surface, Right>,
+    /// Refusals in a row for the balance of an asset.
+    short_of: BTreeMap<(Surface, AssetId), u32>,
+    /// When each strategy in quarantine was put there.
+    pub(super) faults: BTreeMap<StrategyId, Time>,
+}
+
+impl Trading {
+    /// Whether anything is blocked.
+    pub(super) fn blocks_any(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+}
+
+/// The trading right of the key on one surface.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Right {
+    /// The last answer that shows it.
+    verified: Option<Time>,
+    /// Answers in a row that deny it.
+    denied: u32,
+    /// Orders in a row that were refused for the key, whatever other routes say.
+    orders_denied: u32,
+    /// A probe that is under way.
+    asked: Option<Time>,
+    /// When the next probe is due, where the last answer left it open.
+    next: Option<Time>,
+    /// Probes since the right was last shown.
+    probes: u32,
+}
+
+/// A pause that doubles from the first bound to the second.
+const fn doubled(bounds_ms: (i64, i64), times: u32) -> i64 {
+    let shift = if times < 20 { times } else { 20 };
+    let ms = bounds_ms.0 << shift;
+    if ms < bounds_ms.1 { ms } else { bounds_ms.1 }
+}
+
+/// The asset that an opening order needs.
+const fn spends(instrument: &Instrument, side: Side) -> AssetId {
+    match (instrument.surface, side) {
+        (Surface::Spot, Side::Sell) => instrument.base,
+        _ => instrument.quote,
+    }
+}
+
+/// Whether the venue itself may let an order open a position.
+const fn opens(terms: &OrderTerms) -> bool {
+    !terms.reduce_only && !terms.close_position
+}
+
+impl Engine {
+    /// Every block in force, with its state, in a fixed order.
+    pub fn blocks(&self) -> impl Iterator<Item = (TradingBlock, &BlockState)> {
+        let blocks = self.trading.blocks.iter();
+        blocks.map(|(block, state)| (*block, state))
+    }
+
+    /// Since when a strategy is in quarantine; `None` where it is not, or nothing tells.
+    pub fn fault_since(&self, strategy: StrategyId) -> Option<Time> {
+        self.trading.faults.get(&strategy).copied()
+    }
+
+    /// Series of refused orders that go on: strategy, instrument, side.
+    pub fn refusals(&self) -> impl Iterator<Item = (StrategyId, InstrumentId, Side, &Refusals)> {
+        let all = self.trading.refusals.iter();
+        all.map(|((strategy, instrument, side), refusals)| {
+            (*strategy, *instrument, *side, refusals)
+        })
+    }
+
+    fn blocks_of(&self, terms: &OrderTerms) -> impl Iterator<Item = (TradingBlock, &BlockState)> {
+        let (id, side) = (terms.instrument, terms.side);
+        let rules = &self.instruments[usize::from(id.0)];
+        self.blocks()
+            .filter(move |(block, _)| block.concerns(id, rules, side))
+    }
+
+    /// Whether an order may be sent as far as the trading status goes. One that reduces always may.
+    pub(super) fn check_trading(
+        &self,
+        strategy: StrategyId,
+        terms: &OrderTerms,
+        reduces: bool,
+        callback: &Callback,
+    ) -> Result<(), Rejection> {
+        if self.live.is_none() || reduces || !opens(terms) {
+            return Ok(());
+        }
+        for (block, state) in self.blocks_of(terms) {
+            let may_try = state.trial.is_some_and(|at| self.now >= at);
+            // One order shows whether the block is over; others wait for its answer.
+            if !may_try || callback.submitted > 0 {
+                return Err(block.rule().plain());
+            }
+        }
+        let party = (strategy, terms.instrument, terms.side);
+        match self.trading.refusals.get(&party) {
+            Some(refusals) if self.now < refusals.pause_until => Err(Rule::RefusalPause.plain()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the run is degraded for the trading status alone: everything that it knows is
+    /// certain, so that strategies may close.
+    pub(super) fn only_trading_is_blocked(&self) -> bool {
+        let of_trading =
+            |doubt: &Doubt| matches!(doubt, Doubt::CanTrade(_) | Doubt::TradingBlocked(_));
+        let live = self.live.as_ref();
+        live.is_some_and(|live| live.is_doubted_only_for(of_trading))
+    }
+
+    /// Counts an opening order that a block kept from being sent.
+    pub(super) fn note_withheld(&mut self, terms: &OrderTerms, rule: Rule) {
+        let Some(rules) = self.instruments.get(usize::from(terms.instrument.0)) else {
+            return;
+        };
+        for (block, state) in &mut self.trading.blocks {
+            if block.rule() == rule && block.concerns(terms.instrument, rules, terms.side) {
+                state.not_sent += 1;
+            }
+        }
+    }
+
+    /// An opening order leaves although it is blocked: the next one waits for a longer pause.
+    pub(super) fn note_trial(&mut self, terms: &OrderTerms) {
+        if !opens(terms) {
+            return;
+        }
+        let now = self.now;
+        let rules = &self.instruments[usize::from(terms.instrument.0)];
+        for (block, state) in &mut self.trading.blocks {
+            let tries = state.trial.is_some_and(|at| now >= at);
+            if tries && block.concerns(terms.instrument, rules, terms.side) {
+                state.trials += 1;
+                state.trial = Some(now.plus_ms(doubled(TRIAL_MS, state.trials)));
+            }
+        }
+    }
+
+    /// Begins a block, or takes note that it goes on.
+    fn block(&mut self, block: TradingBlock, code: i32) {
+        let now = self.now;
+        if let Some(state) = self.trading.blocks.get_mut(&block) {
+            state.code = code;
+            if block.needs_trial() {
+                let again = now.plus_ms(doubled(TRIAL_MS, state.trials));
+                state.trial = state.trial.max(Some(again));
+            }
+            if std::mem::take(&mut state.on_trial) {
+                self.trading_changed();
+            }
+            return;
+        }
+        let available = match block {
+            TradingBlock::Funds(surface, asset) => self.available(surface, asset),
+            _ => Amount::ZERO,
+        };
+        let state = BlockState {
+            since: now,
+            code,
+            trial: block.needs_trial().then(|| now.plus_ms(TRIAL_MS.0)),
+            available,
+            ..BlockState::default()
+        };
+        self.begin_block(block, state);
+    }
+
+    fn begin_block(&mut self, block: TradingBlock, state: BlockState) {
+        if planted!(BlockedStillReady) {
+            return;
+        }
+        self.trading.blocks.insert(block, state.clone());
+        self.notices.push_back(Notice::Blocked {
+            time: self.now,
+            block,
+            state,
+        });
+        self.trading_changed();
+    }
+
+    /// Ends a block. Strategies need not wait for the end of their pauses either.
+    fn unblock(&mut self, block: TradingBlock) {
+        let Some(state) = self.trading.blocks.remove(&block) else {
+            return;
+        };
+        let now = self.now;
+        for ((_, id, side), refusals) in &mut self.trading.refusals {
+            if block.concerns(*id, &self.instruments[usize::from(id.0)], *side) {
+                refusals.pause_until = now;
+            }
+        }
+        self.notices.push_back(Notice::Unblocked {
+            time: now,
+            block,
+            state,
+        });
+        self.trading_changed();
+    }
+
+    /// Decides anew which accounts are in doubt for their trading status.
+    fn trading_changed(&mut self) {
+        for surface in Surface::ALL.iter().copied() {
+            let blocked = self.blocks().any(|(block, state)| {
+                // `canTrade` has a doubt of its own.
+                let other = !matches!(block, TradingBlock::CanTrade(_));
+                block.account() == Some(surface) && other && !state.on_trial
+            });
+            self.set_doubt(Doubt::TradingBlocked(surface), blocked);
+        }
+        self.update_state();
+    }
+
+    /// The balance of an asset that is free for new orders.
+    fn available(&self, surface: Surface, asset: AssetId) -> Amount {
+        let balance = self.balance(surface, asset);
+        balance.total - balance.locked
+    }
+
+    /// Takes the status of a symbol as the venue lists it.
+    pub(super) fn take_status(&mut self, instrument: InstrumentId) {
+        let Some(rules) = self.instrument(instrument).filter(|_| self.live.is_some()) else {
+            return;
+        };
+        let block = TradingBlock::Instrument(instrument);
+        if rules.status == SymbolStatus::Trading {
+            self.unblock(block);
+            return;
+        }
+        self.block(block, 0);
+        // The next reading of the status ends it, not an order.
+        if let Some(state) = self.trading.blocks.get_mut(&block) {
+            state.trial = None;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How blocks end: by time, by a balance that came, by a probe of the trading right that changes
+//! nothing, by one order after a pause where nothing else can show it, or by a person.
+
+use crate::effect::Effect;
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq};
+use crate::instrument::SymbolStatus;
+use crate::order::Surface;
+use crate::protocol::Request;
+
+use super::super::Engine;
+use super::{Right, TradingBlock};
+
+/// The trading right is probed when no answer has shown it for so long.
+const VERIFY_MS: i64 = 300_000;
+/// A probe without an answer for so long is given up.
+const PROBE_LOST_MS: i64 = 30_000;
+
+impl Engine {
+    /// The symbols that do not trade when a run begins.
+    pub(in super::super) fn begin_trading(&mut self) {
+        for index in 0..self.instruments.len() {
+            self.take_status(InstrumentId(index as u16));
+        }
+    }
+
+    /// Ends what time or a balance ends, and probes the trading right where that is due.
+    pub(in super::super) fn watch_trading(&mut self) {
+        let now = self.now;
+        let is_over = |engine: &Self, block: TradingBlock| {
+            let state = &engine.trading.blocks[&block];
+            let came = match block {
+                TradingBlock::Funds(surface, asset) => {
+                    engine.available(surface, asset) > state.available
+                }
+                _ => false,
+            };
+            came || state.until.is_some_and(|until| now >= until)
+        };
+        let blocks: Vec<_> = self.trading.blocks.keys().copied().collect();
+        for block in blocks {
+            if is_over(self, block) {
+                self.unblock(block);
+            }
+        }
+        let mut tries = false;
+        for (block, state) in &mut self.trading.blocks {
+            let due = state.trial.is_some_and(|at| now >= at) && !state.on_trial;
+            // A strategy that waits for a ready account would never try.
+            if due && block.account().is_some() {
+                state.on_trial = true;
+                tries = true;
+            }
+        }
+        if tries {
+            self.trading_changed();
+        }
+        let surfaces = self.live.as_ref().map(|live| live.config.surfaces.clone());
+        for surface in surfaces.unwrap_or_default() {
+            self.probe_if_due(surface);
+        }
+    }
+
+    /// Asks whether the key may trade, where no other answer has shown it for long: a cancel of an
+    /// order id that was never given out needs the trading right and changes nothing.
+    pub(super) fn probe_if_due(&mut self, surface: Surface) {
+        let now = self.now;
+        let runs = |live: &super::super::Session| live.is_running() && !live.stopping;
+        let stopped = self
+            .trading
+            .blocks
+            .contains_key(&TradingBlock::Stopped(surface));
+        if stopped || !self.live.as_ref().is_some_and(runs) {
+            return;
+        }
+        let right = self.trading.rights.entry(surface).or_default();
+        let waits = right
+            .asked
+            .is_some_and(|at| now < at.plus_ms(PROBE_LOST_MS));
+        let due = match (right.next, right.verified) {
+            (Some(next), _) => now >= next,
+            (None, Some(verified)) => now >= verified.plus_ms(VERIFY_MS),
+            (None, None) => true,
+        };
+        if due && !waits {
+            self.probe(surface);
+        }
+    }
+
+    fn probe(&mut self, surface: Surface) {
+        let Some(client_order_id) = self.probe_id(surface) else {
+            return;
+        };
+        let ids = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
+        let of_surface = ids.filter(|id| self.surface_of(*id) == surface);
+        let is_blocked = |id: &InstrumentId| {
+            let block = TradingBlock::Instrument(*id);
+            self.trading.blocks.contains_key(&block)
+        };
+        let Some(instrument) = of_surface.min_by_key(is_blocked) else {
+            return;
+        };
+        let right = self.trading.rights.entry(surface).or_default();
+        right.asked = Some(self.now);
+        self.emit(Effect::Send {
+            record: 0,
+            request: Box::new(Request::Cancel {
+                instrument,
+                client_order_id,
+            }),
+        });
+    }
+
+    /// An id of this process's own form whose number is never given to an order.
+    fn probe_id(&self, surface: Surface) -> Option<ClientOrderId> {
+        let name = &self.strategies.first()?.config.name;
+        let number = match surface {
+            Surface::Spot => 0,
+            Surface::Futures => u64::MAX,
+        };
+        Some(ClientOrderId::own(name, self.epoch, OrderSeq(number)))
+    }
+
+    /// The surface whose trading right a cancel of this id probes.
+    pub(super) fn probed(&self, id: &ClientOrderId) -> Option<Surface> {
+        self.live.as_ref()?;
+        let mut surfaces = Surface::ALL.iter().copied();
+        surfaces.find(|surface| self.probe_id(*surface).as_ref() == Some(id))
+    }
+
+    /// A person has mended what was blocked, or accepts another try.
+    pub(in super::super) fn forget_blocks(&mut self) {
+        let by_reading = |engine: &Self, block: TradingBlock| match block {
+            TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) => true,
+            TradingBlock::Instrument(id) => {
+                let rules = engine.instrument(id);
+                rules.is_some_and(|rules| rules.status != SymbolStatus::Trading)
+            }
+            _ => false,
+        };
+        let blocks: Vec<_> = self.trading.blocks.keys().copied().collect();
+        for block in blocks {
+            if !by_reading(self, block) {
+                self.unblock(block);
+            }
+        }
+        self.trading.refusals.clear();
+        self.trading.short_of.clear();
+        for right in self.trading.rights.values_mut() {
+            *right = Right::default();
+        }
+    }
+}

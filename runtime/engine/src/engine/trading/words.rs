@@ -1,0 +1,132 @@
+//! The trading status in words.
+
+use crate::ids::InstrumentId;
+use crate::instrument::{Instrument, SymbolStatus};
+use crate::live::StopReason;
+use crate::order::Surface;
+
+use super::super::Engine;
+use super::{BlockState, TradingBlock};
+
+/// A block in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockWords {
+    /// The name of the account, instrument or asset: `futures account`, `futures:BTCUSDT`, `futures USDT`.
+    pub what: String,
+    /// Why, one sentence without its full stop.
+    pub reason: String,
+    /// Advice to a person, and the end of the block.
+    pub what_to_do: String,
+}
+
+impl Engine {
+    /// A block in words.
+    pub fn block_words(&self, block: TradingBlock, state: &BlockState) -> BlockWords {
+        let account = |surface: Surface| format!("{surface} account");
+        let code = state.code;
+        let (what, reason, what_to_do) = match block {
+            TradingBlock::Key(surface) => (
+                account(surface),
+                format!(
+                    "the venue refuses trading requests of this key or agent (code {code}): it is \
+                     unknown or expired, it has no trading right, or this address is not on its \
+                     list"
+                ),
+                "check the key's rights, address list and expiry at the venue. New orders are not \
+                 sent. A cancel of an order that does not exist tests the key again and again, and \
+                 trading goes on when the venue accepts it"
+                    .to_owned(),
+            ),
+            TradingBlock::Account(surface) => (
+                account(surface),
+                format!("the venue accepts no orders of the account (code {code})"),
+                "ask the venue why. One order tries again after growing pauses; windvane resume \
+                 lets it try at once"
+                    .to_owned(),
+            ),
+            TradingBlock::ReduceOnly(surface) => (
+                account(surface),
+                format!("the venue accepts only orders that reduce a position (code {code})"),
+                "ask the venue why. Closing orders pass. One opening order tries again after \
+                 growing pauses; windvane resume lets it try at once"
+                    .to_owned(),
+            ),
+            TradingBlock::CanTrade(surface) => (
+                account(surface),
+                "the account reading says canTrade = false".to_owned(),
+                "ask the venue why. Trading goes on when a reading says canTrade = true".to_owned(),
+            ),
+            TradingBlock::Stopped(surface) => stopped(surface, state.stop),
+            TradingBlock::Instrument(id) => (
+                self.name_of(id),
+                self.closed_because(id, code),
+                "close what is open if the venue still accepts it. Trading goes on when the venue \
+                 lists the symbol as TRADING, or accepts an order, which tries after growing pauses"
+                    .to_owned(),
+            ),
+            TradingBlock::Funds(surface, asset) => {
+                let asset = self.assets.get(usize::from(asset.0));
+                let asset = asset.map_or("", String::as_str);
+                (
+                    format!("{surface} {asset}"),
+                    format!("the venue says that the {asset} balance is too small (code {code})"),
+                    format!(
+                        "deposit or transfer {asset}, close positions, or make orders smaller. \
+                         Trading goes on when the available balance rises, or after growing pauses"
+                    ),
+                )
+            }
+        };
+        BlockWords {
+            what,
+            reason,
+            what_to_do,
+        }
+    }
+
+    /// Why an account is in doubt for its trading status, one sentence.
+    pub(in super::super) fn blocked_sentence(&self, surface: Surface) -> String {
+        let of_surface = self.blocks().filter(|(block, _)| {
+            let told = matches!(block, TradingBlock::CanTrade(_));
+            block.account() == Some(surface) && !told
+        });
+        let sentences = of_surface.map(|(block, state)| {
+            let words = self.block_words(block, state);
+            format!(
+                "{} cannot trade: {}; {}",
+                words.what, words.reason, words.what_to_do
+            )
+        });
+        sentences.collect::<Vec<_>>().join("; ")
+    }
+
+    fn name_of(&self, id: InstrumentId) -> String {
+        self.instrument(id)
+            .map(Instrument::name)
+            .unwrap_or_default()
+    }
+
+    fn closed_because(&self, id: InstrumentId, code: i32) -> String {
+        match self.instrument(id).map(|rules| &rules.status) {
+            Some(status @ SymbolStatus::Other(_)) => format!("the symbol's status is {status}"),
+            _ => format!("the venue accepts no orders for the symbol (code {code})"),
+        }
+    }
+}
+
+fn stopped(surface: Surface, why: Option<StopReason>) -> (String, String, String) {
+    let reason = match why {
+        Some(StopReason::Ban) => "the venue banned this address (HTTP 418)",
+        Some(StopReason::Firewall) => "the venue's firewall refuses this address (HTTP 403)",
+        Some(StopReason::Limit) => "the venue said stop: the request limit is used up (HTTP 429)",
+        Some(StopReason::Closing) => "the venue is shutting down (-1016)",
+        None => "the venue accepts no requests",
+    };
+    let what_to_do = "send nothing from this address until then, from other programs neither: every \
+                      request may make it longer. Trading goes on by itself at the end";
+    (
+        format!("{surface} account"),
+        reason.to_owned(),
+        what_to_do.to_owned(),
+    )
+}

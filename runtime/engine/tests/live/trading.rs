@@ -1,0 +1,511 @@
+//! The trading status: the block of each refusal, the work that goes on, and the end of blocks.
+
+use windvane_engine::effect::NotPlaced;
+use windvane_engine::engine::{Doubt, RunState, TradingBlock};
+use windvane_engine::input::{Command, FaultKind};
+use windvane_engine::instrument::SymbolStatus;
+use windvane_engine::live::{LiveInput, StopReason};
+use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
+use windvane_engine::rules::Rule;
+use windvane_engine::truth::{Subject, Truth};
+use windvane_engine::{
+    Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, Outcome, Request,
+    Side, Surface, UserEvent,
+};
+
+use super::support::{Account, BTC, MM, OTHER, USDT, config, limit, refused, report, update};
+use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
+
+const FUTURES: Surface = Surface::Futures;
+const ETH: InstrumentId = InstrumentId(1);
+
+impl Account {
+    /// An order that the venue refuses with this code.
+    fn refuse(&mut self, code: i32) -> OrderSeq {
+        self.refuse_with(code, "text")
+    }
+
+    fn refuse_with(&mut self, code: i32, msg: &str) -> OrderSeq {
+        let order = self.submit(MM, limit(Side::Buy, 990, 1));
+        self.confirm_countdowns();
+        let (id, msg) = (self.id(MM, order), msg.to_owned());
+        self.placed(id, Outcome::Refused(Refusal { code, msg }));
+        order
+    }
+
+    /// The rule by which an opening order is refused here; `None` where it is sent.
+    fn refusal(&mut self) -> Option<Rule> {
+        self.refusal_of(limit(Side::Buy, 990, 1))
+    }
+
+    fn refusal_of(&mut self, terms: windvane_engine::OrderTerms) -> Option<Rule> {
+        let tried = self.call(MM, |callback, engine| callback.submit(engine, terms));
+        tried.err().map(|rejection| rejection.rule)
+    }
+
+    fn blocks(&self) -> Vec<TradingBlock> {
+        self.engine.blocks().map(|(block, _)| block).collect()
+    }
+
+    /// Cancels of ids that were never given out.
+    fn take_probes(&mut self) -> Vec<ClientOrderId> {
+        let mut probes = Vec::new();
+        self.sent.retain(|request| match request {
+            Request::Cancel {
+                client_order_id, ..
+            } if client_order_id
+                .parse_own()
+                .is_some_and(|(.., seq)| seq.0 == u64::MAX) =>
+            {
+                probes.push(*client_order_id);
+                false
+            }
+            _ => true,
+        });
+        probes
+    }
+
+    fn not_placed(&self) -> Vec<&NotPlaced> {
+        let words = self.notices.iter().map(|notice| match notice {
+            Notice::NotPlaced { words, .. } => Some(words),
+            _ => None,
+        });
+        words.flatten().collect()
+    }
+}
+
+/// A run that is ready and whose key was seen to trade at its start.
+fn trusted() -> Account {
+    let mut account = ready();
+    account.wait(2);
+    for probe in account.take_probes() {
+        account.canceled(probe, refused(-2011));
+    }
+    account.sent.clear();
+    account.notices.clear();
+    account
+}
+
+#[test]
+fn the_trading_right_is_probed_at_the_start_by_a_cancel_of_no_order() {
+    let mut account = ready();
+    account.wait(2);
+    assert_eq!(account.take_probes().len(), 1);
+    let mut account = trusted();
+    account.wait(60);
+    assert_eq!(account.take_probes(), [], "it was shown");
+}
+
+#[test]
+fn a_key_without_the_trading_right_is_found_before_any_order() {
+    let mut account = ready();
+    account.wait(2);
+    let [probe] = account.take_probes()[..] else {
+        panic!("one probe")
+    };
+    account.canceled(probe, refused(-2015));
+    assert_eq!(
+        account.blocks(),
+        [],
+        "one answer about the key proves nothing"
+    );
+    let [probe] = account.take_probes()[..] else {
+        panic!("it is asked again at once")
+    };
+    account.canceled(probe, refused(-2015));
+    assert_eq!(account.blocks(), [TradingBlock::Key(FUTURES)]);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(account.engine.doubts(), [Doubt::TradingBlocked(FUTURES)]);
+    assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
+    assert_eq!(account.places(), 0);
+}
+
+#[test]
+fn two_answers_about_the_key_block_the_account_until_a_cancel_passes() {
+    let mut account = trusted();
+    account.refuse(-2015);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let [probe] = account.take_probes()[..] else {
+        panic!("another route is asked at once")
+    };
+    account.canceled(probe, refused(-2015));
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    let sentence = account
+        .engine
+        .told_doubts(&account.engine.doubts())
+        .join("");
+    assert!(sentence.contains("-2015"), "{sentence}");
+    account.sent.clear();
+
+    account.wait(4);
+    assert_eq!(account.take_probes(), []);
+    account.wait(3);
+    let [probe] = account.take_probes()[..] else {
+        panic!("it is probed again")
+    };
+    account.canceled(probe, refused(-2013));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(account.refusal(), None);
+}
+
+#[test]
+fn a_key_that_cancels_and_places_nothing_blocks_the_account_in_the_end() {
+    let mut account = trusted();
+    for _ in 0..3 {
+        account.refuse(-2015);
+        for probe in account.take_probes() {
+            account.canceled(probe, refused(-2011));
+        }
+        account.wait(1);
+    }
+    assert_eq!(account.blocks(), [TradingBlock::Account(FUTURES)]);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+}
+
+#[test]
+fn an_account_that_takes_no_orders_tries_one_after_a_growing_pause() {
+    let mut account = trusted();
+    account.refuse(-4088);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
+    account.seconds(11);
+    assert_eq!(account.engine.run_state(), RunState::Ready, "on trial");
+    assert!(!account.blocks().is_empty(), "and still named");
+    account.refuse(-4088);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.seconds(11);
+    assert_eq!(account.engine.run_state(), RunState::Degraded, "longer");
+    account.seconds(10);
+    let order = account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(
+        account.refusal(),
+        Some(Rule::AccountBlocked),
+        "one alone tries"
+    );
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    assert_eq!(account.blocks(), []);
+    assert_eq!(account.refusal(), None);
+}
+
+#[test]
+fn closings_pass_while_the_account_takes_only_them() {
+    let mut account = trusted();
+    let order = account.submit(MM, limit(Side::Buy, 1000, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    account.update(super::support::fill(
+        id,
+        Side::Buy,
+        1,
+        10,
+        10,
+        OrderStatus::Filled,
+    ));
+    account.refuse(-4087);
+    assert_eq!(account.blocks(), [TradingBlock::ReduceOnly(FUTURES)]);
+    assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
+    let mut close = limit(Side::Sell, 1010, 10);
+    close.reduce_only = true;
+    assert_eq!(account.refusal_of(close), None);
+}
+
+#[test]
+fn a_reading_that_says_can_trade_ends_what_it_began() {
+    let mut account = trusted();
+    let read = |account: &mut Account, can_trade| {
+        account.seconds(30);
+        account.pass(999);
+        let mut truth = account.own_account();
+        truth.can_trade = Some(can_trade);
+        while let Some(subject) = account.take_question() {
+            match subject {
+                Subject::Account { .. } => account.tell(subject, Truth::Account(truth.clone())),
+                Subject::OpenOrders { .. } => {
+                    account.tell(subject, Truth::OpenOrders(Vec::new()));
+                }
+                Subject::Trades { .. } => account.tell(subject, super::world::no_trades()),
+            }
+        }
+    };
+    // Readings come every thirty seconds: the first that says so counts.
+    account.seconds(29);
+    read(&mut account, false);
+    let blocked = account.blocks() == [TradingBlock::CanTrade(FUTURES)];
+    if blocked {
+        assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
+    }
+    read(&mut account, true);
+    assert_eq!(account.blocks(), []);
+}
+
+#[test]
+fn a_ban_blocks_until_its_end() {
+    let mut account = trusted();
+    let stop = |for_ms| LiveInput::Stopped {
+        surface: FUTURES,
+        why: StopReason::Ban,
+        for_ms,
+    };
+    account.live(stop(20_000));
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
+    account.seconds(15);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.seconds(6);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.live(stop(20_000));
+    account.live(stop(0));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+/// A run with two instruments, of which the strategy trades both.
+fn two() -> Account {
+    let mut config = config();
+    let mut eth = config.instruments[0].clone();
+    eth.symbol = "ETHUSDT".to_owned();
+    config.instruments.push(eth);
+    for strategy in &mut config.strategies {
+        let mut more = strategy.subscriptions[0].clone();
+        more.instrument = ETH;
+        strategy.subscriptions.push(more);
+    }
+    config.live = Some(live_config());
+    let mut account = Account::new(config);
+    account.begin();
+    account.sync();
+    account.wait(2);
+    for probe in account.take_probes() {
+        account.canceled(probe, refused(-2011));
+    }
+    account.sent.clear();
+    account
+}
+
+#[test]
+fn a_blocked_instrument_refuses_its_own_openings_alone() {
+    for code in [-1121, -2016, -4022, -4140, -4141] {
+        let mut account = two();
+        account.refuse(code);
+        assert_eq!(account.blocks(), [TradingBlock::Instrument(BTC)], "{code}");
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{code}");
+        assert_eq!(account.refusal(), Some(Rule::InstrumentBlocked), "{code}");
+        let mut other = limit(Side::Buy, 990, 1);
+        other.instrument = ETH;
+        assert_eq!(account.refusal_of(other), None, "{code}");
+    }
+}
+
+#[test]
+fn a_blocked_instrument_stops_no_heartbeat() {
+    let mut account = trusted();
+    account.rest();
+    account.refuse(-4022);
+    account.sent.clear();
+    let mut renewed = 0;
+    for _ in 0..25 {
+        account.pass(999);
+        account.alive();
+        account.clock();
+        account.sync();
+        while let Some(ms) = account.take_countdown() {
+            assert_eq!(ms, COUNTDOWN_MS);
+            renewed += 1;
+            account.countdown_reply(Outcome::Done(ms));
+        }
+    }
+    assert!(renewed >= 2, "{renewed}");
+}
+
+#[test]
+fn the_status_of_a_symbol_blocks_and_opens_it() {
+    let mut account = trusted();
+    let status = SymbolStatus::Other("SETTLING".to_owned());
+    account.handle(Input::SymbolStatus {
+        instrument: BTC,
+        status: &status,
+    });
+    assert_eq!(account.blocks(), [TradingBlock::Instrument(BTC)]);
+    let (block, state) = account.engine.blocks().next().unwrap();
+    let words = account.engine.block_words(block, state);
+    assert_eq!(words.what, "futures:BTCUSDT");
+    assert!(words.reason.contains("SETTLING"), "{}", words.reason);
+    account.handle(Input::SymbolStatus {
+        instrument: BTC,
+        status: &SymbolStatus::Trading,
+    });
+    assert_eq!(account.blocks(), []);
+}
+
+fn balance(account: &mut Account, total: i64) {
+    let event_time = account.now;
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Other,
+        balances: vec![BalanceUpdate {
+            asset: USDT,
+            total: Amount(i128::from(total) * 100_000_000),
+            locked: Amount::ZERO,
+            change: Amount::ZERO,
+        }],
+        positions: Vec::new(),
+        event_time,
+    })));
+}
+
+#[test]
+fn an_empty_wallet_blocks_at_once_and_opens_when_money_comes() {
+    let mut account = trusted();
+    balance(&mut account, 0);
+    account.refuse_with(
+        -2010,
+        "Account has insufficient balance for requested action.",
+    );
+    assert_eq!(account.blocks(), [TradingBlock::Funds(FUTURES, USDT)]);
+    assert_eq!(account.refusal(), Some(Rule::FundsBlocked));
+    balance(&mut account, 500);
+    account.seconds(2);
+    assert_eq!(account.blocks(), []);
+    assert_eq!(account.refusal(), None);
+}
+
+#[test]
+fn with_money_three_refusals_for_the_balance_must_agree() {
+    let mut account = trusted();
+    account.refuse(-2019);
+    account.refuse(-2019);
+    assert_eq!(account.blocks(), []);
+    account.wait(1);
+    account.refuse(-2018);
+    assert_eq!(account.blocks(), [TradingBlock::Funds(FUTURES, USDT)]);
+}
+
+#[test]
+fn a_refusal_of_one_order_blocks_nothing() {
+    let mut account = trusted();
+    for code in [-1111, -2021, -4014, -4164] {
+        account.refuse(code);
+        account.wait(2);
+    }
+    assert_eq!(account.blocks(), []);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn repeated_refusals_pause_the_strategy_on_that_side_of_the_instrument() {
+    let mut account = trusted();
+    let (mut sent, mut withheld) = (0, 0);
+    for _ in 0..300 {
+        let tried = account.call(MM, |callback, engine| {
+            callback.submit(engine, limit(Side::Buy, 990, 1))
+        });
+        match tried {
+            Ok(order) => {
+                sent += 1;
+                account.confirm_countdowns();
+                let id = account.id(MM, order);
+                account.placed(id, refused(-4164));
+            }
+            Err(rejection) => {
+                assert_eq!(rejection.rule, Rule::RefusalPause);
+                withheld += 1;
+            }
+        }
+        account.pass(99);
+        account.alive();
+    }
+    assert!(sent <= 10, "{sent} orders in 30 s");
+    assert_eq!(sent + withheld, 300);
+    let counts: Vec<_> = account.not_placed().iter().map(|one| one.count).collect();
+    assert_eq!(
+        counts,
+        (1..=sent).collect::<Vec<_>>(),
+        "one line, and a count"
+    );
+    let other = account.call(OTHER, |callback, engine| {
+        callback.submit(engine, limit(Side::Buy, 990, 1))
+    });
+    assert!(other.is_ok(), "another strategy is free");
+    assert_eq!(account.refusal_of(limit(Side::Sell, 1010, 1)), None);
+}
+
+#[test]
+fn an_accepted_order_ends_the_series() {
+    let mut account = trusted();
+    for _ in 0..2 {
+        account.refuse(-4164);
+    }
+    assert_eq!(account.engine.refusals().count(), 1);
+    account.rest();
+    assert_eq!(account.engine.refusals().count(), 0);
+}
+
+#[test]
+fn an_order_that_was_not_sent_is_no_refusal_of_the_venue() {
+    let mut account = trusted();
+    let order = account.submit(MM, limit(Side::Buy, 990, 1));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    let refusal = Refusal::not_sent("the weight of this interval is used up");
+    account.placed(id, Outcome::Refused(refusal));
+    account.refuse(-4164);
+    let words = account.not_placed();
+    assert!(!words[0].sent && words[0].code == 0, "{words:?}");
+    assert!(words[1].sent && words[1].code == -4164, "{words:?}");
+    assert_eq!(account.blocks(), []);
+}
+
+#[test]
+fn an_order_event_that_says_rejected_counts_as_a_refusal() {
+    let mut account = trusted();
+    let order = account.submit(MM, limit(Side::Buy, 990, 1));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::Rejected, 0));
+    let words = account.not_placed();
+    assert!(words.len() == 1 && words[0].sent, "{words:?}");
+}
+
+#[test]
+fn a_resume_lets_it_try_at_once() {
+    let mut account = trusted();
+    account.refuse(-4088);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(account.refusal(), None);
+}
+
+#[test]
+fn a_paused_run_opens_nothing_while_its_account_is_blocked_either() {
+    let mut account = trusted();
+    account.refuse(-4088);
+    account.handle(Input::Command(Command::Pause));
+    account.seconds(11);
+    assert!(account.refusal().is_some());
+    assert_eq!(account.places(), 1, "the order before");
+}
+
+#[test]
+fn a_quarantine_says_since_when() {
+    let mut account = ready_with(live_config());
+    let kind = FaultKind::Trap;
+    account.handle(Input::Fault { strategy: MM, kind });
+    assert_eq!(account.engine.fault_since(MM), Some(account.now));
+    account.handle(Input::Renew { strategy: MM });
+    assert_eq!(account.engine.fault_since(MM), None);
+}
+
+#[test]
+fn blocks_survive_a_snapshot() {
+    let mut account = trusted();
+    account.refuse(-4022);
+    let bytes = account.engine.snapshot();
+    let restored = windvane_engine::Engine::restore(&bytes).unwrap();
+    assert_eq!(
+        restored.blocks().collect::<Vec<_>>(),
+        account.engine.blocks().collect::<Vec<_>>()
+    );
+}

@@ -1,0 +1,221 @@
+//! The trading status agrees with the evidence that was delivered. A run does not stay ready once it
+//! heard that its key, its account or its address may not trade, and its strategies open nothing on
+//! an instrument right after the venue said that the instrument takes no orders.
+//!
+//! Written from the codes of document 1. One answer about the key proves nothing: three in a row on
+//! routes that need the trading right do, where none of them is accepted in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+
+use super::Check;
+use super::orders::Orders;
+use super::wire::{self, Asked};
+use crate::witness::{Answer, Entry, IntentTerms, ProcessSeen, RequestId, Rest, Seen, Terms};
+
+/// A run has so long to leave the state ready.
+const NOTICED_NS: i64 = 2_000_000_000;
+/// So long no strategy opens anything on a blocked instrument: the first try comes later.
+const BLOCKED_NS: i64 = 9_000_000_000;
+/// Answers about the key that agree.
+const AGREE: u32 = 3;
+/// A ban that ends sooner may be over before it is noticed.
+const BAN_S: i64 = 4;
+
+/// What a request needs the trading right for.
+#[derive(Clone, Debug)]
+enum Needs {
+    /// An order: its instrument, and whether it may open something.
+    Order(String, bool),
+    /// A cancel or a countdown.
+    Other,
+    /// Nothing: a question.
+    Nothing,
+}
+
+/// The rule.
+#[derive(Debug)]
+pub struct Trading {
+    orders: Orders,
+    asked: BTreeMap<RequestId, Needs>,
+    ready: bool,
+    denied: u32,
+    /// Since when the run has evidence that it cannot trade and is ready, and which.
+    pending: Option<(i64, String)>,
+    /// When the venue last said that an instrument takes no orders.
+    blocked: BTreeMap<String, i64>,
+    /// Opening orders that were intended for a blocked instrument.
+    forbidden: BTreeSet<String>,
+}
+
+impl Trading {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            orders: Orders::new(terms),
+            asked: BTreeMap::new(),
+            ready: false,
+            denied: 0,
+            pending: None,
+            blocked: BTreeMap::new(),
+            forbidden: BTreeSet::new(),
+        }
+    }
+
+    fn prove(&mut self, now_ns: i64, what: &str) {
+        if self.ready && self.pending.is_none() {
+            self.pending = Some((now_ns, what.to_owned()));
+        }
+    }
+
+    fn heard(&mut self, now_ns: i64, needs: &Needs, answer: &Answer) {
+        if answer.status == 418 {
+            let wait = answer.header("retry-after");
+            let wait_s = wait.and_then(|text| text.parse::<i64>().ok());
+            if wait_s.is_some_and(|wait_s| wait_s >= BAN_S) {
+                self.prove(now_ns, "a ban (418)");
+            }
+            return;
+        }
+        let code = wire::code(answer);
+        let of_key = matches!(code, Some(-1002 | -1005 | -2014 | -2015));
+        match needs {
+            Needs::Nothing => return,
+            _ if of_key && wire::is_refusal(answer) => {
+                self.denied += 1;
+                if self.denied >= AGREE {
+                    self.prove(now_ns, "three refusals of the key in a row");
+                }
+                return;
+            }
+            _ if wire::is_done(answer) || matches!(code, Some(-2011 | -2013)) => {
+                self.denied = 0;
+                self.pending = None;
+            }
+            _ => {}
+        }
+        let Needs::Order(instrument, opens) = needs else {
+            return;
+        };
+        if wire::is_done(answer) {
+            self.blocked.remove(instrument);
+            return;
+        }
+        match code.filter(|_| wire::is_refusal(answer)) {
+            Some(-4088) => self.prove(now_ns, "-4088: no order of the account is accepted"),
+            Some(-4087) if *opens => self.prove(now_ns, "-4087: only orders that reduce"),
+            Some(-1121 | -2016 | -4022 | -4140 | -4141) => {
+                self.blocked.insert(instrument.clone(), now_ns);
+            }
+            _ => {}
+        }
+    }
+
+    fn intended(&mut self, now_ns: i64, id: &str, terms: &IntentTerms) {
+        let since = self.blocked.get(&terms.instrument);
+        let blocked = since.is_some_and(|since| now_ns > *since && now_ns < since + BLOCKED_NS);
+        if blocked && !terms.reduce_only && !self.reduces(id, terms) {
+            self.forbidden.insert(id.to_owned());
+        }
+    }
+
+    /// Whether an order takes away from what its strategy holds, and no more than that.
+    fn reduces(&self, id: &str, terms: &IntentTerms) -> bool {
+        let held = self.orders.position(wire::strategy(id), &terms.instrument);
+        let qty = terms.qty.as_deref().map(wire::decimal).unwrap_or_default();
+        let buys = terms.side == "BUY";
+        held != Decimal::ZERO && buys == held.is_sign_negative() && qty <= held.abs()
+    }
+
+    fn sent(&mut self, request: &crate::witness::Request) -> Result<(), String> {
+        let needs = match wire::asked(request) {
+            Asked::Place(orders) => {
+                for placed in &orders {
+                    if self.forbidden.remove(&placed.id) {
+                        return Err(format!(
+                            "{} opens on {}, which the venue said takes no orders",
+                            placed.id, placed.instrument
+                        ));
+                    }
+                }
+                orders.first().map_or(Needs::Nothing, |placed| {
+                    Needs::Order(placed.instrument.clone(), !placed.reduces)
+                })
+            }
+            Asked::Cancel(_) | Asked::Countdown(..) => Needs::Other,
+            _ => Needs::Nothing,
+        };
+        self.asked.insert(request.id, needs);
+        Ok(())
+    }
+}
+
+impl Check for Trading {
+    fn rule(&self) -> &'static str {
+        "the trading status agrees with the evidence"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        if let Some((since, what)) = &self.pending
+            && entry.at_ns > since + NOTICED_NS
+            && !matches!(entry.seen, Seen::Process(_))
+        {
+            let late_ms = (entry.at_ns - since) / 1_000_000;
+            return Err(format!("the run is ready {late_ms} ms after {what}"));
+        }
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.ready = false;
+                self.denied = 0;
+                self.pending = None;
+                self.blocked.clear();
+                self.forbidden.clear();
+                self.asked.clear();
+            }
+            // One that stands still notices nothing.
+            Seen::Process(_) => self.pending = None,
+            Seen::State { to, .. } => {
+                self.ready = to == "ready";
+                if !self.ready {
+                    self.pending = None;
+                }
+            }
+            // A person lets it try at once.
+            Seen::Commanded { .. } => {
+                self.pending = None;
+                self.denied = 0;
+                self.blocked.clear();
+            }
+            Seen::Intended {
+                client_order_id,
+                terms,
+                ..
+            } => self.intended(entry.at_ns, client_order_id, terms),
+            Seen::Sent(request) => self.sent(request)?,
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } => {
+                if let Some(needs) = self.asked.remove(request) {
+                    self.heard(entry.at_ns, &needs, answer);
+                }
+            }
+            Seen::Heard {
+                request,
+                answer: None,
+            } => {
+                self.asked.remove(request);
+            }
+            // The symbol trades again, and a reading may have said so.
+            Seen::Act { .. } => self.blocked.clear(),
+            _ => {}
+        }
+        self.orders.see(entry);
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
