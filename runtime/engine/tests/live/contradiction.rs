@@ -300,7 +300,8 @@ fn an_order_that_is_forgotten_here_is_adopted_where_it_rests() {
     for _ in 0..4_200 {
         let order = account.submit(MM, limit(Side::Buy, 990, 10));
         let id = account.id(MM, order);
-        account.placed(id, refused(-2010));
+        let canceled = report(id, OrderStatus::Canceled, 0);
+        account.placed(id, Outcome::Done(canceled));
         account.notices.clear();
         account.sent.clear();
         account.events.clear();

@@ -265,7 +265,7 @@ fn a_ban_blocks_until_its_end() {
 fn two() -> Account {
     let mut config = config();
     let mut eth = config.instruments[0].clone();
-    eth.symbol = "ETHUSDT".to_owned();
+    "ETHUSDT".clone_into(&mut eth.symbol);
     config.instruments.push(eth);
     for strategy in &mut config.strategies {
         let mut more = strategy.subscriptions[0].clone();

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
 use windvane_engine::market::Level;
 use windvane_engine::{
-    Engine, Instrument, InstrumentId, Intent, MarketEvent, OrderTerms, StrategyId, Time,
+    Engine, Instrument, InstrumentId, Intent, MarketEvent, OrderTerms, Outcome, Reply, StrategyId,
+    Time,
 };
 
 use super::head::Head;
@@ -108,7 +109,10 @@ impl Words {
                 "strategy": self.strategy(*strategy),
                 "intents": intents.iter().map(|one| self.intent(one)).collect::<Vec<_>>(),
             }),
-            RecordedInput::Reply(reply) => json!({"kind": "reply", "reply": value(reply)}),
+            RecordedInput::Reply(reply) => match refused(reply) {
+                Some(how) => json!({"kind": "reply", "refused": how, "reply": value(reply)}),
+                None => json!({"kind": "reply", "reply": value(reply)}),
+            },
             RecordedInput::User(event) => json!({"kind": "user", "user": value(event)}),
             RecordedInput::Timeout => json!({"kind": "timeout"}),
             RecordedInput::Fault { strategy, kind } => json!({
@@ -288,6 +292,24 @@ impl Words {
 
     fn levels(&self, id: InstrumentId, levels: &[Level]) -> Vec<Value> {
         levels.iter().map(|level| self.level(id, level)).collect()
+    }
+}
+
+/// Whether a request that changes something never left the process, or the venue rejected it.
+fn refused(reply: &Reply) -> Option<&'static str> {
+    const fn of<T>(outcome: &Outcome<T>) -> Option<&'static str> {
+        match outcome {
+            Outcome::Refused(refusal) if refusal.is_not_sent() => Some("not_sent"),
+            Outcome::Refused(_) => Some("rejected_by_venue"),
+            _ => None,
+        }
+    }
+    match reply {
+        Reply::Placed { outcome, .. } | Reply::Canceled { outcome, .. } => of(outcome),
+        Reply::CanceledAll { outcome, .. } | Reply::PositionMode { outcome } => of(outcome),
+        Reply::Countdown { outcome, .. } => of(outcome),
+        Reply::Leverage { outcome, .. } => of(outcome),
+        Reply::Queried { .. } | Reply::Read { .. } => None,
     }
 }
 
