@@ -143,8 +143,8 @@ impl Engine {
 
     fn lack_funds(&mut self, surface: Surface, asset: crate::AssetId, code: i32) {
         let block = TradingBlock::Funds(surface, asset);
-        let times = self.trading.short_of.entry((surface, asset)).or_default();
-        *times = times.saturating_add(1);
+        let (times, last) = self.trading.short_of.entry((surface, asset)).or_default();
+        (*times, *last) = (times.saturating_add(1), self.now);
         let agreed = *times >= FUNDS_AGREE || self.trading.blocks.contains_key(&block);
         if agreed || self.available(surface, asset) <= Amount::ZERO {
             self.block(block, code);
@@ -173,7 +173,15 @@ impl Engine {
         }
         let mut disproved = vec![TradingBlock::Key(surface), TradingBlock::Account(surface)];
         if opens(&terms) {
-            self.trading.short_of.remove(&(surface, asset));
+            let is_later = |short: &(u32, Time)| submitted >= short.1;
+            if self
+                .trading
+                .short_of
+                .get(&(surface, asset))
+                .is_some_and(is_later)
+            {
+                self.trading.short_of.remove(&(surface, asset));
+            }
             disproved.extend([
                 TradingBlock::ReduceOnly(surface),
                 TradingBlock::Instrument(terms.instrument),
@@ -186,10 +194,12 @@ impl Engine {
                 self.unblock(block);
             }
         }
-        self.show_right(surface, submitted);
-        if let Some(right) = self.trading.rights.get_mut(&surface) {
+        if let Some(right) = self.trading.rights.get_mut(&surface)
+            && submitted >= right.order_denied
+        {
             right.orders_denied = 0;
         }
+        self.show_right(surface, submitted);
     }
 
     /// An answer to a cancel. Answers whether it was a probe of the trading right.
@@ -241,9 +251,16 @@ impl Engine {
 
     /// A route that needs the trading right refused the key.
     fn deny_right(&mut self, surface: Surface, code: i32, of_order: bool) {
+        let now = self.now;
         let right = self.trading.rights.entry(surface).or_default();
+        if right.denied == 0 {
+            right.denied_since = now;
+        }
         right.denied = right.denied.saturating_add(1);
-        right.orders_denied = right.orders_denied.saturating_add(u32::from(of_order));
+        if of_order {
+            right.orders_denied = right.orders_denied.saturating_add(1);
+            right.order_denied = now;
+        }
         if right.denied >= KEY_AGREES {
             self.block(TradingBlock::Key(surface), code);
             return;
@@ -259,8 +276,13 @@ impl Engine {
 
     /// A route that needs the trading right accepted the key, for a request made at that time.
     fn show_right(&mut self, surface: Surface, asked: Time) {
+        let begun = self.trading.begun;
         let right = self.trading.rights.entry(surface).or_default();
-        right.verified = Some(self.now);
+        let denied = right.denied > 0 && asked < right.denied_since;
+        if asked < begun || denied {
+            return;
+        }
+        right.verified = right.verified.max(Some(asked));
         right.denied = 0;
         right.next = None;
         right.probes = 0;

@@ -141,8 +141,10 @@ pub(super) struct Trading {
     blocks: BTreeMap<TradingBlock, BlockState>,
     refusals: BTreeMap<Party, Refusals>,
     rights: BTreeMap<Surface, Right>,
-    /// Refusals in a row for the balance of an asset.
-    short_of: BTreeMap<(Surface, AssetId), u32>,
+    /// Refusals in a row for the balance of an asset, and the last of them.
+    short_of: BTreeMap<(Surface, AssetId), (u32, Time)>,
+    /// When this process began: older orders are no evidence of its key.
+    begun: Time,
     /// When each strategy in quarantine was put there.
     pub(super) faults: BTreeMap<StrategyId, Time>,
 }
@@ -159,10 +161,13 @@ impl Trading {
 struct Right {
     /// The last answer that shows it.
     verified: Option<Time>,
-    /// Answers in a row that deny it.
+    /// Answers in a row that deny it, and the first of them.
     denied: u32,
+    denied_since: Time,
     /// Orders in a row that were refused for the key, whatever other routes say.
     orders_denied: u32,
+    /// The last of them.
+    order_denied: Time,
     /// A probe that is under way.
     asked: Option<Time>,
     /// When the next probe is due, where the last answer left it open.

@@ -18,6 +18,7 @@ const PROBE_LOST_MS: i64 = 30_000;
 impl Engine {
     /// The symbols that do not trade when a run begins.
     pub(in super::super) fn begin_trading(&mut self) {
+        self.trading.begun = self.now;
         for index in 0..self.instruments.len() {
             self.take_status(InstrumentId(index as u16));
         }
