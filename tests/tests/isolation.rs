@@ -215,6 +215,8 @@ impl Run {
         ] {
             fields.remove(own).unwrap();
         }
+        // Of the others.
+        fields.remove("quarantined");
         // The first run on a recording decodes it.
         let data = fields["data"].as_object_mut().unwrap();
         data.remove("from_cache").unwrap();
