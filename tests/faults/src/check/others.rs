@@ -13,6 +13,13 @@ pub struct Others {
     own: BTreeSet<String>,
 }
 
+impl Others {
+    /// No order has the id of a probe of the trading right, so that its cancel touches nothing.
+    fn may_cancel(&self, id: &str) -> bool {
+        self.own.contains(id) || wire::is_probe(id)
+    }
+}
+
 impl Check for Others {
     fn rule(&self) -> &'static str {
         "nothing of others is touched"
@@ -30,7 +37,15 @@ impl Check for Others {
             _ => return Ok(()),
         };
         match wire::asked(request) {
-            Asked::Place(orders) => self.own.extend(orders.into_iter().map(|order| order.id)),
+            Asked::Place(orders) => {
+                if let Some(order) = orders.iter().find(|order| wire::is_probe(&order.id)) {
+                    return Err(format!(
+                        "{} is placed, and it is the id of a probe",
+                        order.id
+                    ));
+                }
+                self.own.extend(orders.into_iter().map(|order| order.id));
+            }
             Asked::Cancel(ids) => {
                 let by_number = ["orderId", "orderIdList"]
                     .into_iter()
@@ -38,7 +53,7 @@ impl Check for Others {
                 if by_number || ids.is_empty() {
                     return Err(format!("{} without a client order id", request.route));
                 }
-                if let Some(id) = ids.iter().find(|id| !self.own.contains(*id)) {
+                if let Some(id) = ids.iter().find(|id| !self.may_cancel(id)) {
                     return Err(format!("{id} is cancelled, and we never intended it"));
                 }
             }
