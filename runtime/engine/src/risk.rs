@@ -57,7 +57,7 @@ impl LossLimit {
 }
 
 /// Equity against the loss limits: its peak and the start of the UTC day.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossWatch {
     last: Amount,
     peak: Amount,
@@ -113,14 +113,31 @@ impl LossWatch {
         base: Amount,
         limits: &RiskLimits,
     ) -> Option<LossLimit> {
-        // A day starts with what the day before ended with, not with its first change.
+        self.begin_day(now);
+        self.last = equity;
+        self.peak = self.peak.max(equity);
+        self.breach(now, equity, base, limits)
+    }
+
+    /// A day starts with what the day before ended with, not with its first change.
+    fn begin_day(&mut self, now: Time) {
         let day = Some(now.0.div_euclid(DAY_NS));
         if self.day != day {
             self.day = day;
             self.day_start = self.last;
         }
-        self.last = equity;
-        self.peak = self.peak.max(equity);
+    }
+
+    /// The limit that an equity would breach. It is not observed: it may not be the true one, and
+    /// must not become a peak.
+    pub fn breach(
+        &mut self,
+        now: Time,
+        equity: Amount,
+        base: Amount,
+        limits: &RiskLimits,
+    ) -> Option<LossLimit> {
+        self.begin_day(now);
         let (start, peak) = (self.day_start, self.peak);
         if limits
             .max_daily_loss

@@ -64,6 +64,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::PositionSideMixed
         | Planted::OwnTradeAsExternal
         | Planted::AccountBeforeFill
+        | Planted::ClosedPositionBookedTwice
+        | Planted::UnlistedPositionKept
         | Planted::OlderAccountRead
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
         Planted::MissingNotAsked => &[CONVERGES],

@@ -10,6 +10,7 @@ use crate::protocol::PositionUpdate;
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::lag::Age;
 use super::reconcile::{RETRY_MS, Step};
 use super::session::{Doubt, Line};
 
@@ -17,23 +18,37 @@ use super::session::{Doubt, Line};
 const READ_AGAIN_MS: i64 = 250;
 /// Where the source may lag.
 const READ_AGAIN_LAGGING_MS: i64 = 1_000;
+/// Where positions are missing and nothing else changed.
+const READ_AGAIN_SHORT_MS: i64 = 5_000;
 /// So many reads that never agree leave the account unexplained.
 const READS_MAX: u32 = 8;
 /// An entry that differs by less than this part is what the venue rounds.
 const ENTRY_PARTS: i128 = 100_000_000;
 
 impl Engine {
-    pub(super) fn take_account(&mut self, surface: Surface, account: &AccountTruth) {
-        self.compare_modes(surface, account);
-        self.take_locked(surface, account);
+    pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
+        self.compare_modes(surface, read);
+        self.take_locked(surface, read);
+        let account = &self.complete_reading(surface, read);
         let differences = self.differences(surface, account);
         let misses_fill = self.misses_fill(surface);
-        let is_past = !differences.is_empty() && self.is_of_the_past(surface, account);
+        let age = if differences.is_empty() {
+            Age::Present
+        } else {
+            let is_short = self.is_short(surface, read);
+            self.age_of(surface, account, is_short)
+        };
         let Some(line) = self.line_mut(surface) else {
             return;
         };
         let now_events = line.events;
         let quiet = now_events == line.round.events_when_asked;
+        if quiet {
+            self.note_listing(surface, read, age == Age::Past);
+        }
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
         let no_trades = line.no_trades;
         if differences.is_empty() {
             line.past.agreed();
@@ -54,11 +69,16 @@ impl Engine {
             self.end_round(surface);
             return;
         }
-        if is_past && line.clean.is_some() {
+        if age == Age::Short {
+            self.later(surface, READ_AGAIN_SHORT_MS);
+            return;
+        }
+        if age == Age::Past && line.clean.is_some() {
+            self.postpone_statement(surface);
             self.end_round(surface);
             return;
         }
-        if is_past {
+        if age == Age::Past {
             // Nothing was compared since the stream came up: this is no evidence that all is well.
             self.later(surface, READ_AGAIN_LAGGING_MS);
             return;
@@ -176,6 +196,7 @@ impl Engine {
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
         self.note_taken(surface, account);
         let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
+        let gains = self.gains_of_closes(surface, account);
         for balance in &account.balances {
             if self.balance(surface, balance.asset).total != balance.total {
                 if is_transfer {
@@ -185,8 +206,13 @@ impl Engine {
             }
         }
         for position in &account.positions {
-            self.take_position(position, Cause::Reconciliation);
+            let key = (position.instrument, position.position_side);
+            let gain = gains.get(&key).copied().unwrap_or_default();
+            if !self.take_outside_close(position, gain) {
+                self.take_position(position, Cause::Reconciliation);
+            }
         }
+        self.review_unlisted();
         if !account.lags {
             self.take_entries(account);
         }

@@ -71,28 +71,54 @@ impl Engine {
     /// what they got for it. People and the strategy are told.
     pub(super) fn settle_with_external(&mut self, strategy: StrategyId) {
         for (id, position_side, closing, qty) in self.uncovered(strategy) {
-            let external = &mut self.ledgers.external.at_mut(id, position_side).position;
-            // More than what is missing is never uncovered, so that there is something to share.
-            let whole = external.qty.saturating_abs().max(qty);
-            let quote = Amount(external.cost.part(qty, whole).0.abs());
-            let opposite = match closing {
-                Side::Sell => Side::Buy,
-                Side::Buy => Side::Sell,
-            };
-            external.fill(opposite, qty, quote);
-            let own = &mut self.ledgers.strategies[usize::from(strategy.0)];
-            let realized_pnl = own
-                .at_mut(id, position_side)
-                .position
-                .fill(closing, qty, quote);
-            self.notices.push_back(Notice::ClosedOutside {
-                time: self.now,
-                strategy,
-                instrument: id,
-                qty: -closing.sign() * qty,
-                realized_pnl,
-            });
-            self.tell_position(strategy, id, position_side);
+            self.give_up(strategy, (id, position_side), closing, qty);
         }
+    }
+
+    /// Closes a part of a strategy's position that outside orders closed, at what they got for it.
+    /// Answers that amount. People and the strategy are told.
+    pub(super) fn give_up(
+        &mut self,
+        strategy: StrategyId,
+        (id, position_side): (InstrumentId, PositionSide),
+        closing: Side,
+        qty: i64,
+    ) -> Amount {
+        let external = &self.ledgers.external.at(id, position_side).position;
+        // More than what is missing is never given up, so that there is something to share.
+        let whole = external.qty.saturating_abs().max(qty);
+        let quote = Amount(external.cost.part(qty, whole).0.abs());
+        let key = (id, position_side);
+        let realized_pnl = self.move_to_external(strategy, key, closing, qty, quote);
+        self.notices.push_back(Notice::ClosedOutside {
+            time: self.now,
+            strategy,
+            instrument: id,
+            qty: -closing.sign() * qty,
+            realized_pnl,
+        });
+        self.tell_position(strategy, id, position_side);
+        quote
+    }
+
+    /// Books a trade between a strategy and what belongs to none: the account is not changed.
+    pub(super) fn move_to_external(
+        &mut self,
+        strategy: StrategyId,
+        (id, position_side): (InstrumentId, PositionSide),
+        side: Side,
+        qty: i64,
+        quote: Amount,
+    ) -> Amount {
+        let opposite = match side {
+            Side::Sell => Side::Buy,
+            Side::Buy => Side::Sell,
+        };
+        let external = &mut self.ledgers.external.at_mut(id, position_side).position;
+        external.fill(opposite, qty, quote);
+        let own = &mut self.ledgers.strategies[usize::from(strategy.0)];
+        own.at_mut(id, position_side)
+            .position
+            .fill(side, qty, quote)
     }
 }

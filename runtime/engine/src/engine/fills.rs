@@ -9,9 +9,7 @@ use crate::ledger::{self, Grains, NetFill};
 use crate::order::{OrderStatus, PositionSide, Side, Surface};
 use crate::order_state::OrderMove;
 use crate::planted;
-use crate::protocol::{
-    AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, PositionUpdate, UserEvent,
-};
+use crate::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate, UserEvent};
 
 use super::session::Doubt;
 use super::{Engine, codec, narrow};
@@ -31,13 +29,14 @@ impl Engine {
             UserEvent::Order(update) => {
                 self.handle_order_update(update);
                 if usize::from(update.instrument.0) < self.instruments.len() {
-                    self.explain_what_was_told(self.surface_of(update.instrument));
+                    self.explain_statement(self.surface_of(update.instrument));
                 }
             }
             UserEvent::Account(update) => {
                 self.note_user_event(update.surface);
                 self.remember_account(update.surface);
                 self.handle_account_update(update);
+                self.explain_statement(update.surface);
             }
             UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
             UserEvent::PositionMode { hedge } => {
@@ -51,7 +50,7 @@ impl Engine {
             // No rule of ours reads the leverage: the venue's margin rules do.
             UserEvent::Leverage { .. } => {}
         }
-        self.update_state();
+        self.review_listing();
     }
 
     fn handle_order_update(&mut self, update: &OrderUpdate) {
@@ -128,6 +127,7 @@ impl Engine {
         let (instrument, side) = (update.instrument, update.position_side);
         self.release(seq, fill.qty.0);
         self.count_flattening_fill(strategy);
+        self.undo_settlement(strategy, update, fill);
         let realized = self.book_fill(Some(strategy), update, fill);
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(instrument, side);
         let own_position = own.position;
@@ -268,7 +268,11 @@ impl Engine {
             if self.seen_external(update.instrument, fill.trade_id) {
                 return;
             }
+            let side = update.position_side;
+            let before = self.ledgers.account.at(update.instrument, side);
+            let before = before.position.qty;
             realized_pnl = self.book_fill(None, update, fill).account;
+            self.note_outside_fill(update, before);
         }
         self.notices.push_back(Notice::External {
             time: self.now,
@@ -289,51 +293,6 @@ impl Engine {
         }
         seen.push_back(trade_id);
         false
-    }
-
-    fn handle_account_update(&mut self, update: &AccountUpdate) {
-        let mut newest = update.clone();
-        if let Some(line) = self.line_mut(update.surface) {
-            line.newest.filter(&mut newest);
-        }
-        let waits = self.waits_for_fill(&newest);
-        // A change by an order tells of positions: without any, its fill may not be known yet.
-        let has_fill = update.reason != AccountReason::Order || !update.positions.is_empty();
-        let positions_agree = !waits && has_fill && self.positions_agree(&update.positions);
-        for balance in &update.balances {
-            if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
-                self.book_funding(balance);
-            }
-            // What is older is in the newer one, which shifted the limits by all that was untold.
-            if !newest.balances.contains(balance) {
-                continue;
-            }
-            let mut balance = *balance;
-            let known = self.balance(update.surface, balance.asset).total;
-            if update.reason == AccountReason::Other {
-                if update.surface == Surface::Spot {
-                    // The event states no change: all of the difference came in or went out.
-                    balance.change = balance.total - known;
-                }
-                let worth = self.worth(update.surface, balance.asset, balance.change);
-                self.losses.shift(worth);
-            }
-            if positions_agree {
-                self.shift_by_untold(update.surface, &balance);
-            }
-            if waits {
-                // What the change explains is taken; the rest is what its fill will.
-                balance.total = known + balance.change;
-            }
-            self.take_balance(update.surface, &balance, Cause::Event);
-        }
-        for position in newest.positions.iter().filter(|_| !waits) {
-            self.take_position(position, Cause::Event);
-        }
-        let reasons = [AccountReason::FundingFee, AccountReason::Charge];
-        if reasons.contains(&update.reason) {
-            self.watch_losses_after_fill();
-        }
     }
 
     /// The venue's balance wins; where it differs from ours, that is said. A change that explains
@@ -431,7 +390,7 @@ impl Engine {
     /// The event does not name the instrument (spec 2, `ACCOUNT_UPDATE`): of the open positions, it
     /// is the one whose expected payment, quantity times mark times rate, is nearest. When it was
     /// closed in between, the payment is nobody's, in the first instrument of that asset.
-    fn book_funding(&mut self, balance: &BalanceUpdate) {
+    pub(super) fn book_funding(&mut self, balance: &BalanceUpdate) {
         let amount = balance.change;
         self.notices.push_back(Notice::Funding {
             time: self.now,

@@ -19,8 +19,22 @@ const LAG_MS: i64 = 30_000;
 /// Readings that were of the past for so long, with none that agreed, are believed all the same:
 /// a difference may look like the past, and `updateTime` may stand still.
 const PATIENCE_MS: i64 = 300_000;
+/// Readings that lack positions for so long, and show no trace of their close, are believed: a venue
+/// that returns a short list for a moment has recovered by then.
+pub(super) const SHORT_MS: i64 = 60_000;
 /// So many moments are remembered at most; those of a busier account are nearer to each other.
 const MOMENTS: usize = 512;
+
+/// What a reading that differs from the books is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Age {
+    /// It may be right.
+    Present,
+    /// It may be what the account was before.
+    Past,
+    /// It lacks positions, and nothing shows that they were closed.
+    Short,
+}
 
 /// What an account was before each of its last changes.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -46,6 +60,27 @@ impl Past {
     }
 }
 
+impl Past {
+    /// Whether a balance was so within the last moments.
+    pub(super) fn had(&self, now: Time, asset: AssetId, total: Amount) -> bool {
+        let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
+        let mut moments = self.moments.iter().filter(recent);
+        moments.any(|moment| moment.balances.contains(&(asset, total)))
+    }
+
+    /// Whether the account was as stated within the last moments; `same` compares balances.
+    pub(super) fn was(
+        &self,
+        now: Time,
+        statement: &AccountTruth,
+        same: impl Fn(Amount, Amount) -> bool,
+    ) -> bool {
+        let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
+        let mut moments = self.moments.iter().filter(recent);
+        moments.any(|moment| moment.is(statement, &same))
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Moment {
     until: Time,
@@ -63,6 +98,13 @@ pub(super) struct Newest {
 }
 
 impl Newest {
+    /// Whether an event of this time or of a later one stated a balance.
+    pub(super) fn has_newer(&self, asset: AssetId, at: Time) -> bool {
+        self.balances
+            .get(&asset)
+            .is_some_and(|newest| *newest >= at)
+    }
+
     /// Leaves of an event what no newer one told, and remembers when that was.
     pub(super) fn filter(&mut self, update: &mut AccountUpdate) {
         let at = update.event_time;
@@ -82,11 +124,11 @@ fn is_newest<K: Ord>(known: &mut BTreeMap<K, Time>, key: K, at: Time) -> bool {
 
 impl Moment {
     /// Whether a reading says this: of what it does not list, it says nothing.
-    fn is(&self, account: &AccountTruth) -> bool {
+    fn is(&self, account: &AccountTruth, same: impl Fn(Amount, Amount) -> bool) -> bool {
         let balances = account.balances.iter().all(|told| {
             let mut known = self.balances.iter();
             let known = known.find(|(asset, _)| *asset == told.asset);
-            known.map_or(Amount::ZERO, |(_, total)| *total) == told.total
+            same(told.total, known.map_or(Amount::ZERO, |(_, total)| *total))
         });
         let positions = account.positions.iter().all(|told| {
             let mut known = self.positions.iter();
@@ -140,37 +182,40 @@ impl Engine {
         }
     }
 
-    /// Whether a reading that differs is what the account was within the last moments, by its own
-    /// words from before the last fill, or empty.
-    pub(super) fn is_of_the_past(&mut self, surface: Surface, account: &AccountTruth) -> bool {
+    /// The age of a reading that differs: it may be what the account was within the last moments, or
+    /// by its own words from before the last fill. `is_short` says that it lacks positions.
+    pub(super) fn age_of(
+        &mut self,
+        surface: Surface,
+        account: &AccountTruth,
+        is_short: bool,
+    ) -> Age {
         let now = self.now;
-        let empty = self.is_emptied(surface, account);
         let Some(line) = self.line_mut(surface) else {
-            return false;
+            return Age::Present;
         };
         let past = &mut line.past;
         let is_recent = |at: Time| now <= at.plus_ms(LAG_MS);
         let mut moments = past.moments.iter();
-        let was_so = moments.any(|moment| is_recent(moment.until) && moment.is(account));
+        let was_so = moments.any(|moment| {
+            is_recent(moment.until) && moment.is(account, |told, known| told == known)
+        });
         let precedes = |made: Time| account.updated.is_some_and(|updated| updated < made);
         let fill = past.filled;
-        if !empty
-            && !was_so
-            && !fill.is_some_and(|(made, booked)| is_recent(booked) && precedes(made))
-        {
-            past.since = None;
-            return false;
+        let is_old =
+            was_so || fill.is_some_and(|(made, booked)| is_recent(booked) && precedes(made));
+        let (age, patience_ms) = match (is_old, is_short) {
+            (true, _) => (Age::Past, PATIENCE_MS),
+            (false, true) => (Age::Short, SHORT_MS),
+            (false, false) => {
+                past.since = None;
+                return Age::Present;
+            }
+        };
+        if now <= past.since.get_or_insert(now).plus_ms(patience_ms) {
+            age
+        } else {
+            Age::Present
         }
-        now <= past.since.get_or_insert(now).plus_ms(PATIENCE_MS)
-    }
-
-    /// Whether a reading knows of no position at all where there are some, and of no cent that
-    /// closing them cost or brought: an empty list wipes nothing (promise 3).
-    fn is_emptied(&self, surface: Surface, account: &AccountTruth) -> bool {
-        let moment = self.moment(surface);
-        let is_flat = account.positions.iter().all(|told| told.qty.0 == 0);
-        let told = account.balances.iter();
-        let mut known = told.map(|told| (told.total, self.balance(surface, told.asset).total));
-        !moment.positions.is_empty() && is_flat && known.all(|(told, known)| told == known)
     }
 }

@@ -18,6 +18,7 @@ mod lag;
 mod limits;
 mod market;
 mod migrate;
+mod outside;
 mod reconcile;
 mod replies;
 mod safety;
@@ -55,6 +56,7 @@ use crate::timer::{Timer, Timers};
 
 use external::External;
 use market::MarketState;
+use outside::OutsideCloses;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
@@ -172,6 +174,7 @@ pub struct Engine {
     timers: Timers,
     recorder: Recorder,
     trading: Trading,
+    outside: OutsideCloses,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -298,6 +301,7 @@ impl Engine {
             timers: Timers::default(),
             recorder,
             trading: Trading::default(),
+            outside: OutsideCloses::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
         };

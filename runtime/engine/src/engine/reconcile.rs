@@ -329,9 +329,12 @@ impl Engine {
         if !planted!(ForgetToReconcile) {
             self.timers.set(due, Timer::Reconcile { surface });
         }
+        self.explain_statement(surface);
+        self.forget_statement(surface, whole);
         self.tell_round(surface, true);
         if whole.is_some() {
             self.round_is_clean(surface);
+            self.settle_outside_closes(surface);
         }
     }
 

@@ -14,6 +14,7 @@ use crate::protocol::{Fill, OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
 use crate::truth::Subject;
 
+use super::outside::REDUCES_NOTHING;
 use super::{Engine, Latch, narrow};
 
 /// How long to wait before an order of unknown outcome is asked for (again).
@@ -136,6 +137,12 @@ impl Engine {
                 self.ask_later(seq);
             }
             Outcome::Refused(refusal) => {
+                if refusal.code == REDUCES_NOTHING {
+                    self.note_refused_close(seq);
+                }
+                let Some(order) = self.orders.known_mut(seq) else {
+                    return;
+                };
                 if before.after(OrderMove::Reject).is_some() {
                     order.refusal_code = refusal.code;
                     self.note_not_placed(seq, refusal);

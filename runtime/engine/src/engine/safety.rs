@@ -59,9 +59,11 @@ impl Engine {
     /// A halted account is watched, too: its day and its peak go on.
     fn watch_account(&mut self) {
         let Some(equity) = self.equity() else { return };
-        let breach = self
-            .losses
-            .observe(self.now, equity, Amount::ZERO, &self.limits);
+        let (now, base) = (self.now, Amount::ZERO);
+        let breach = match self.best_equity(equity) {
+            Some(best) => self.losses.breach(now, best, base, &self.limits),
+            None => self.losses.observe(now, equity, base, &self.limits),
+        };
         if let Some(limit) = breach
             && !self.halted()
         {
@@ -77,6 +79,9 @@ impl Engine {
     /// A strategy's equity is its profit; a drawdown is measured from the account's start equity
     /// plus the strategy's peak profit.
     fn watch_strategies(&mut self, concerned: impl Fn(&Ledger) -> bool) {
+        if self.strategies_wait() {
+            return;
+        }
         let base = self.start_equity.unwrap_or_default();
         for index in 0..self.strategies.len() {
             let state = &self.strategies[index];

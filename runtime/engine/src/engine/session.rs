@@ -65,6 +65,8 @@ pub enum Doubt {
     Ownership,
     /// The venue accepts no opening orders of the account: see its blocks.
     TradingBlocked(Surface),
+    /// The venue's account does not list a position that is held here.
+    Unlisted(InstrumentId),
 }
 
 impl std::fmt::Display for Doubt {
@@ -93,6 +95,9 @@ impl std::fmt::Display for Doubt {
                     "the {surface} account cannot trade: windvane status names the reason"
                 )
             }
+            Self::Unlisted(instrument) => {
+                write_unlisted(f, &format_args!("instrument {}", instrument.0))
+            }
             Self::Countdown(instrument) => {
                 write_countdown(f, &format_args!("instrument {}", instrument.0))
             }
@@ -104,6 +109,14 @@ fn write_countdown(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -
     write!(
         f,
         "the countdown of {name} is not renewed: the venue may cancel what rests there"
+    )
+}
+
+fn write_unlisted(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
+    write!(
+        f,
+        "the venue's account does not list the position in {name} that is held here: orders that \
+         add exposure wait until it is listed again, or more readings confirm that it was closed"
     )
 }
 
@@ -283,6 +296,13 @@ impl Engine {
                 sentence if sentence.is_empty() => doubt.to_string(),
                 sentence => sentence,
             },
+            Doubt::Unlisted(id) => {
+                let name = self.instrument(*id).map(Instrument::name);
+                let mut text = String::new();
+                // Writing to memory cannot fail.
+                let _ = write_unlisted(&mut text, &name.unwrap_or_default());
+                text
+            }
             doubt => doubt.to_string(),
         };
         doubts.iter().map(told).collect()
@@ -479,7 +499,7 @@ impl Engine {
                 self.emit(Effect::Reconnect { surface });
             }
             self.retry_round(surface);
-            self.look_into_what_was_told(surface);
+            self.look_into_statement(surface);
         }
         self.watch_countdowns();
         self.watch_cover();

@@ -152,6 +152,7 @@ impl Engine {
         }
         heir.inherit_orders(&self, &names);
         heir.inherit_countdowns(&self, &names);
+        heir.inherit_outside_closes(&self, &names);
         Ok(heir)
     }
 
@@ -245,10 +246,10 @@ impl Engine {
 }
 
 /// What old indices are now.
-struct Names {
-    assets: BTreeMap<AssetId, AssetId>,
-    instruments: BTreeMap<InstrumentId, InstrumentId>,
-    strategies: BTreeMap<StrategyId, StrategyId>,
+pub(super) struct Names {
+    pub(super) assets: BTreeMap<AssetId, AssetId>,
+    pub(super) instruments: BTreeMap<InstrumentId, InstrumentId>,
+    pub(super) strategies: BTreeMap<StrategyId, StrategyId>,
 }
 
 impl Names {

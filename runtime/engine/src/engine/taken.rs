@@ -34,12 +34,18 @@ impl Engine {
     }
 
     /// What a fill that the last reading contained must not move; `None` where it is a newer one.
-    pub(super) fn keep_what_was_taken(&self, update: &OrderUpdate, fill: &Fill) -> Option<Kept> {
+    pub(super) fn keep_what_was_taken(
+        &mut self,
+        update: &OrderUpdate,
+        fill: &Fill,
+    ) -> Option<Kept> {
         let (instrument, side) = (update.instrument, update.position_side);
         let surface = self.surface_of(instrument);
-        let taken = self.live.as_ref()?.lines.get(&surface)?.taken?;
+        let taken = self.live.as_ref()?.lines.get(&surface)?.taken;
         let made = update.transaction_time;
-        if made > taken || made == Time::default() {
+        let was_read = self.was_in_reading(update, fill);
+        let is_old = made != Time::default() && taken.is_some_and(|taken| made <= taken);
+        if !was_read && !is_old {
             return None;
         }
         let rules = self.instrument(instrument)?;

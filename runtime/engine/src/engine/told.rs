@@ -1,85 +1,274 @@
-//! What an account event tells before the fill that it is about: it waits for it, and is looked
-//! into where none comes.
+//! Account events of a user stream.
+//!
+//! The venue reports a fill twice: by an order event and by an account event. The documents give no
+//! order for the two, either may be late or lost, and a closed position may be absent from the
+//! account event. So the books change only by what an event explains itself: a fill by its order
+//! event, funding, a transfer or a charge by the change (`bc`) in its account event.
+//!
+//! The balances and positions of an account event are a statement that is compared with the books:
+//! - it agrees with them, apart from rounding: the rounding is corrected;
+//! - it agrees with what they were a moment ago: the event is late;
+//! - it agrees with neither: it is pending until a fill explains it, and after [`FILL_MS`] a round of
+//!   reconciliation reads the account.
+//!
+//! While a statement is pending, the loss limits allow for both versions of the account.
 
 use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause};
+use crate::effect::Cause;
 use crate::ids::Time;
-use crate::order::Surface;
+use crate::order::{PositionSide, Surface};
 use crate::planted;
-use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
 use crate::truth::AccountTruth;
 
 use super::Engine;
 
-/// The fill that an account event is about comes within this, or is looked for.
+/// A statement waits so long for the fill that explains it, before the account is read.
 const FILL_MS: i64 = 1_000;
+/// The next reading after one that was older than the statement.
+const READ_AGAIN_MS: i64 = 5_000;
+/// The losses of strategies wait at most so long for a statement to be explained.
+const STRATEGIES_WAIT_MS: i64 = 10_000;
 
 impl Engine {
-    /// Whether an account event has to wait: the venue tells of a fill twice, by order and by
-    /// account, and says nowhere which comes first. Taken before its fill, it would count twice,
-    /// whatever else the event is about.
-    pub(super) fn waits_for_fill(&mut self, update: &AccountUpdate) -> bool {
-        let (surface, now) = (update.surface, self.now);
-        let comes_or_goes = surface == Surface::Spot && update.reason != AccountReason::Order;
-        let Some(line) = self.line_mut(surface).filter(|_| !comes_or_goes) else {
+    pub(super) fn handle_account_update(&mut self, update: &AccountUpdate) {
+        if self.live.is_none() {
+            self.take_update(update);
+            return;
+        }
+        let surface = update.surface;
+        for balance in &update.balances {
+            self.take_change(update, balance);
+        }
+        let mut newest = update.clone();
+        if let Some(line) = self.line_mut(surface) {
+            line.newest.filter(&mut newest);
+        }
+        self.compare_statement(&newest);
+        if [AccountReason::FundingFee, AccountReason::Charge].contains(&update.reason) {
+            self.watch_losses_after_fill();
+        }
+    }
+
+    /// Takes all of an event at once: the events of a backtest are complete and in order.
+    fn take_update(&mut self, update: &AccountUpdate) {
+        for balance in &update.balances {
+            if update.reason == AccountReason::FundingFee && update.surface == Surface::Futures {
+                self.book_funding(balance);
+            }
+            if update.reason == AccountReason::Other {
+                let change = self.stated_change(update, balance);
+                self.shift_losses(update.surface, balance, change);
+                let balance = BalanceUpdate { change, ..*balance };
+                self.take_balance(update.surface, &balance, Cause::Event);
+            } else {
+                self.take_balance(update.surface, balance, Cause::Event);
+            }
+        }
+        for position in &update.positions {
+            self.take_position(position, Cause::Event);
+        }
+        if [AccountReason::FundingFee, AccountReason::Charge].contains(&update.reason) {
+            self.watch_losses_after_fill();
+        }
+    }
+
+    /// The change of a balance that an event explains itself. A spot event does not state it: all
+    /// that differs came in or went out, unless an own order may have filled.
+    fn stated_change(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Amount {
+        let surface = update.surface;
+        let transferred = surface == Surface::Spot && update.reason == AccountReason::Other;
+        let mut orders = self.orders.iter();
+        if !transferred {
+            return balance.change;
+        }
+        if self.live.is_some() && orders.any(|order| self.surface_of(order.instrument()) == surface)
+        {
+            return Amount::ZERO;
+        }
+        balance.total - self.balance(surface, balance.asset).total
+    }
+
+    /// A transfer moves the base of the loss limits.
+    fn shift_losses(&mut self, surface: Surface, balance: &BalanceUpdate, change: Amount) {
+        let worth = self.worth(surface, balance.asset, change);
+        self.losses.shift(worth);
+    }
+
+    /// Adds the change that an event explains, unless the books contain it already.
+    fn take_change(&mut self, update: &AccountUpdate, balance: &BalanceUpdate) {
+        let surface = update.surface;
+        let change = self.stated_change(update, balance);
+        if change == Amount::ZERO {
+            return;
+        }
+        let was_read = self.was_read(update);
+        let contained = was_read || self.contains_change(update, balance, change);
+        if update.reason == AccountReason::FundingFee
+            && surface == Surface::Futures
+            && (was_read || !contained)
+        {
+            self.book_funding(balance);
+        }
+        if contained {
+            return;
+        }
+        if update.reason == AccountReason::Other {
+            self.shift_losses(surface, balance, change);
+        }
+        let known = self.balance(surface, balance.asset);
+        let changed = BalanceUpdate {
+            total: known.total + change,
+            locked: known.locked,
+            change,
+            ..*balance
+        };
+        self.take_balance(surface, &changed, Cause::Event);
+    }
+
+    /// Whether the reading that was taken last is newer than an event.
+    fn was_read(&self, update: &AccountUpdate) -> bool {
+        let line = self.live.as_ref();
+        let line = line.and_then(|live| live.lines.get(&update.surface));
+        let taken = line.and_then(|line| line.taken);
+        let at = update.event_time;
+        at != Time::default() && taken.is_some_and(|taken| at <= taken)
+    }
+
+    /// Whether the books contain a change already: its event came a second time, or after a reading
+    /// of the account.
+    fn contains_change(
+        &self,
+        update: &AccountUpdate,
+        balance: &BalanceUpdate,
+        change: Amount,
+    ) -> bool {
+        let (surface, asset) = (update.surface, balance.asset);
+        let known = self.balance(surface, asset).total;
+        if balance.total == known + change {
+            return false;
+        }
+        let Some(line) = self.live.as_ref().and_then(|it| it.lines.get(&surface)) else {
             return false;
         };
+        let is_old = line.newest.has_newer(asset, update.event_time);
+        let pending = line
+            .told
+            .iter()
+            .flat_map(|(statement, _)| &statement.balances);
+        let mut pending = pending.filter(|told| told.asset == asset);
+        if pending.any(|told| told.total == known + change) {
+            return false;
+        }
+        balance.total == known || (is_old && line.past.had(self.now, asset, balance.total))
+    }
+
+    /// Compares an event with the books, and remembers it where it does not agree.
+    fn compare_statement(&mut self, update: &AccountUpdate) {
+        let (surface, now) = (update.surface, self.now);
         let explained = |told: &BalanceUpdate| BalanceUpdate {
             change: Amount::ZERO,
             ..*told
         };
-        let mut truth = AccountTruth {
+        let mut statement = AccountTruth {
             balances: update.balances.iter().map(explained).collect(),
             positions: update.positions.clone(),
             ..AccountTruth::default()
         };
+        if planted!(AccountBeforeFill)
+            || (planted!(ClosedPositionBookedTwice) && self.positions_agree(&update.positions))
+        {
+            self.believe(surface, &statement);
+            return;
+        }
+        if surface == Surface::Spot {
+            self.take_locks(&statement.balances);
+        }
+        if !self.agrees(surface, &statement) && self.agreed_lately(surface, &statement) {
+            return;
+        }
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
         let mut since = now;
         if let Some((older, at)) = line.told.take() {
             let lines = |truth: &AccountTruth| truth.balances.len() + truth.positions.len();
-            let told = lines(&truth);
-            truth.complete(older);
-            since = if lines(&truth) > told { at } else { now };
+            let told = lines(&statement);
+            statement.complete(older);
+            since = if lines(&statement) > told { at } else { now };
         }
-        if !self.holds(surface, &truth) && !planted!(AccountBeforeFill) {
-            if let Some(line) = self.line_mut(surface) {
-                line.told = Some((truth, since));
+        if lines_are_empty(&statement) {
+            return;
+        }
+        line.told = Some((statement, since));
+        self.explain_statement(surface);
+    }
+
+    /// Takes a statement as it is: the mistake that is planted.
+    fn believe(&mut self, surface: Surface, statement: &AccountTruth) {
+        let has_fill =
+            !statement.positions.is_empty() && self.positions_agree(&statement.positions);
+        for balance in &statement.balances {
+            if has_fill {
+                self.shift_by_untold(surface, balance);
             }
-            return true;
-        }
-        for balance in truth.balances.iter().skip(update.balances.len()) {
             self.take_balance(surface, balance, Cause::Event);
         }
-        false
+        for position in &statement.positions {
+            self.take_position(position, Cause::Event);
+        }
     }
 
-    /// All fills up to there are booked. On futures positions alone tell: balances may differ in
-    /// what the venue rounds. Spot has balances alone, and rounds nothing.
-    fn holds(&self, surface: Surface, account: &AccountTruth) -> bool {
-        let tells = |one: &Adjustment| match surface {
-            Surface::Futures => matches!(one, Adjustment::Position { .. }),
-            Surface::Spot => matches!(one, Adjustment::Balance { .. }),
+    /// What is locked in spot orders is known from events at once.
+    fn take_locks(&mut self, balances: &[BalanceUpdate]) {
+        for balance in balances {
+            let total = self.balance(Surface::Spot, balance.asset).total;
+            let locked = BalanceUpdate { total, ..*balance };
+            self.take_balance(Surface::Spot, &locked, Cause::Event);
+        }
+    }
+
+    /// Whether the books are as stated: positions exactly, balances apart from rounding.
+    fn agrees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        let balance = |told: &BalanceUpdate| {
+            let known = self.balance(surface, told.asset).total;
+            self.is_same(surface, told.total, known)
         };
-        !self.differences(surface, account).iter().any(tells)
+        self.positions_agree(&statement.positions) && statement.balances.iter().all(balance)
     }
 
-    /// A fill may explain what was told before it, which is then taken.
-    pub(super) fn explain_what_was_told(&mut self, surface: Surface) {
+    /// Whether the books were as stated within the last moments.
+    fn agreed_lately(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        let line = self.live.as_ref().and_then(|it| it.lines.get(&surface));
+        let same = |told, known| self.is_same(surface, told, known);
+        line.is_some_and(|line| line.past.was(self.now, statement, same))
+    }
+
+    /// Futures round profits; spot rounds nothing.
+    fn is_same(&self, surface: Surface, told: Amount, known: Amount) -> bool {
+        told == known || (surface == Surface::Futures && self.is_rounding(surface, told - known))
+    }
+
+    /// A pending statement that the books agree with by now is settled: what is left is rounding.
+    pub(super) fn explain_statement(&mut self, surface: Surface) {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let Some((truth, _)) = line.and_then(|line| line.told.as_ref()) else {
+        let Some((statement, _)) = line.and_then(|line| line.told.as_ref()) else {
             return;
         };
-        if !self.holds(surface, truth) {
+        if !self.agrees(surface, statement) {
             return;
         }
         let told = self.line_mut(surface).and_then(|line| line.told.take());
-        for balance in told.iter().flat_map(|(truth, _)| &truth.balances) {
-            self.shift_by_untold(surface, balance);
-            self.take_balance(surface, balance, Cause::Event);
+        for balance in told.iter().flat_map(|(statement, _)| &statement.balances) {
+            if self.balance(surface, balance.asset).total != balance.total {
+                self.take_balance(surface, balance, Cause::Event);
+            }
         }
+        self.watch_losses_after_fill();
     }
 
-    /// What was told and no fill explained in time is looked into.
-    pub(super) fn look_into_what_was_told(&mut self, surface: Surface) {
+    /// A statement that no fill explained in time starts a reading of the account.
+    pub(super) fn look_into_statement(&mut self, surface: Surface) {
         let now = self.now;
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -87,8 +276,97 @@ impl Engine {
         let idle = line.round.is_idle();
         let overdue = |(_, at): &(AccountTruth, Time)| now > at.plus_ms(FILL_MS);
         if idle && line.stream_up && line.told.as_ref().is_some_and(overdue) {
-            line.told = None;
             self.begin_round(surface);
         }
     }
+
+    /// The reading was older than the statement may be: the next one follows later.
+    pub(super) fn postpone_statement(&mut self, surface: Surface) {
+        let again = self.now.plus_ms(READ_AGAIN_MS - FILL_MS);
+        if let Some(line) = self.line_mut(surface)
+            && let Some((_, since)) = &mut line.told
+        {
+            *since = again;
+        }
+    }
+
+    /// A round that began after the statement came compared the account: what it left as it is needs
+    /// no other explanation.
+    pub(super) fn forget_statement(&mut self, surface: Surface, asked: Option<Time>) {
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let read_since = |(_, at): &(AccountTruth, Time)| asked.is_some_and(|asked| *at <= asked);
+        if line.told.as_ref().is_some_and(read_since) {
+            line.told = None;
+            self.watch_losses_after_fill();
+        }
+    }
+
+    /// The equity that the loss limits use while a statement is pending; `None` while none is.
+    ///
+    /// Either the books or the statement is right, and a position that the statement does not list
+    /// is closed or unchanged. A limit is breached when all of these breach it.
+    pub(super) fn best_equity(&self, books: Amount) -> Option<Amount> {
+        let live = self.live.as_ref()?;
+        let mut best = None;
+        for (surface, line) in &live.lines {
+            if let Some((statement, _)) = &line.told {
+                let more = self.stated_gain(*surface, statement).max(Amount::ZERO);
+                best = Some(best.unwrap_or(books) + more);
+            }
+        }
+        best
+    }
+
+    /// How much more equity a statement allows than the books have.
+    fn stated_gain(&self, surface: Surface, statement: &AccountTruth) -> Amount {
+        let gain = |told: &BalanceUpdate| {
+            let known = self.balance(surface, told.asset).total;
+            self.worth(surface, told.asset, told.total - known)
+        };
+        let mut gain: Amount = statement.balances.iter().map(gain).sum();
+        if surface == Surface::Spot {
+            return gain;
+        }
+        for (id, side, holding) in self.ledgers.account.iter() {
+            let instrument = &self.instruments[usize::from(id.0)];
+            if instrument.surface != surface || Some(instrument.quote) != self.equity_asset() {
+                continue;
+            }
+            let Some(mark) = self.markets[usize::from(id.0)].mark(instrument.price_scale) else {
+                continue;
+            };
+            let known = holding.position.unrealized_pnl(instrument, mark);
+            gain += match stated(statement, id, side) {
+                Some(told) if told.qty.0 == holding.position.qty => Amount::ZERO,
+                Some(told) => {
+                    crate::ledger::value(instrument, told.qty.0, mark) - told.cost - known
+                }
+                None => (-known).max(Amount::ZERO),
+            };
+        }
+        gain
+    }
+
+    /// Whether the losses of strategies wait for a statement to be explained.
+    pub(super) fn strategies_wait(&self) -> bool {
+        let pending = |at: Time| self.now <= at.plus_ms(STRATEGIES_WAIT_MS);
+        let mut lines = self.live.iter().flat_map(|live| live.lines.values());
+        lines.any(|line| line.told.as_ref().is_some_and(|(_, at)| pending(*at)))
+    }
+}
+
+fn lines_are_empty(statement: &AccountTruth) -> bool {
+    statement.balances.is_empty() && statement.positions.is_empty()
+}
+
+/// What a statement says of a position.
+fn stated(
+    statement: &AccountTruth,
+    id: crate::ids::InstrumentId,
+    side: PositionSide,
+) -> Option<&PositionUpdate> {
+    let mut positions = statement.positions.iter();
+    positions.find(|told| (told.instrument, told.position_side) == (id, side))
 }

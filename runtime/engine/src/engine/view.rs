@@ -194,6 +194,11 @@ impl Engine {
         self.start_equity
     }
 
+    /// What the account's loss limits are measured from.
+    pub const fn losses(&self) -> &LossWatch {
+        &self.losses
+    }
+
     /// The account's totals; `None` while a holding has no price yet.
     pub fn totals(&self) -> Option<AccountTotals> {
         let mut totals = AccountTotals {

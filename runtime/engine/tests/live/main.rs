@@ -12,6 +12,8 @@ mod deadman;
 mod ends;
 mod gaps;
 mod lifecycle;
+mod order_of_events;
+mod outside_closes;
 mod readings;
 mod reconciliation;
 mod spot;

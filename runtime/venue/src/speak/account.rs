@@ -1,8 +1,7 @@
 //! What an account is said to hold: open orders, balances, positions, trades.
 //!
-//! Account information has the account's positions, all of them (spec 4, section 4): one that it
-//! does not list is flat. Of balances, and of what the info endpoint lists, no document says as
-//! much: what is not listed stays unsaid. Open orders without `symbol` are those of every symbol (spec 1 and 2,
+//! A list of positions may have every symbol or only open positions; what it does not list stays
+//! unsaid here, and the engine judges it. Open orders without `symbol` are those of every symbol (spec 1 and 2,
 //! Current open orders).
 
 use rust_decimal::Decimal;
@@ -149,7 +148,6 @@ fn account_information(
         };
         truth.positions.extend(speaker.position(&held, notes)?);
     }
-    state_zeros(speaker, &mut truth.positions);
     Ok(truth)
 }
 
@@ -158,27 +156,6 @@ fn newest(times: impl IntoIterator<Item = Option<Whole>>) -> Result<Option<Time>
     let told = times.into_iter().flatten().map(|ms| ms.0).max();
     let told = told.filter(|ms| *ms > 0);
     told.map(|ms| time("updateTime", ms)).transpose()
-}
-
-/// States what a complete list of positions does not: each one of ours that it lacks is flat.
-fn state_zeros(speaker: &Speaker, positions: &mut Vec<PositionUpdate>) {
-    for id in (0..speaker.names.instruments()).map(|index| InstrumentId(index as u16)) {
-        let rules = speaker.names.rules(id);
-        if rules.is_none_or(|rules| rules.surface != Surface::Futures) {
-            continue;
-        }
-        for side in PositionSide::ALL.iter().copied() {
-            let is_it = |one: &PositionUpdate| (one.instrument, one.position_side) == (id, side);
-            if !positions.iter().any(is_it) {
-                positions.push(PositionUpdate {
-                    instrument: id,
-                    position_side: side,
-                    qty: Qty(0),
-                    cost: Amount::ZERO,
-                });
-            }
-        }
-    }
 }
 
 fn info_balance(

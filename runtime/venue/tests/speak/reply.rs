@@ -368,12 +368,6 @@ fn the_futures_account_is_read_with_its_modes() {
     let answer = Heard::Done(body("futures.account"));
     let (account, notes) = account(&speaker(), Surface::Futures, &[answer, HEDGE, SINGLE]);
     assert!(notes.is_empty());
-    let flat = |position_side| PositionUpdate {
-        instrument: FUTURES,
-        position_side,
-        qty: Qty(0),
-        cost: Amount::ZERO,
-    };
     let expected = AccountTruth {
         can_trade: Some(true),
         hedge_mode: Some(true),
@@ -384,16 +378,12 @@ fn the_futures_account_is_read_with_its_modes() {
             locked: amount("28.5"),
             change: Amount::ZERO,
         }],
-        positions: vec![
-            PositionUpdate {
-                instrument: FUTURES,
-                position_side: PositionSide::Both,
-                qty: Qty(1_000),
-                cost: amount("600.001"),
-            },
-            flat(PositionSide::Long),
-            flat(PositionSide::Short),
-        ],
+        positions: vec![PositionUpdate {
+            instrument: FUTURES,
+            position_side: PositionSide::Both,
+            qty: Qty(1_000),
+            cost: amount("600.001"),
+        }],
         lags: false,
         updated: Some(Time::from_millis(1_751_350_000_000)),
     };
@@ -401,20 +391,13 @@ fn the_futures_account_is_read_with_its_modes() {
 }
 
 #[test]
-fn a_position_that_account_information_does_not_list_is_flat() {
+fn a_position_that_account_information_does_not_list_stays_unsaid() {
     let mut text: serde_json::Value = serde_json::from_str(body("futures.account")).unwrap();
     text["positions"] = serde_json::json!([]);
     let text = text.to_string();
     let heard = [Heard::Done(&text), HEDGE, SINGLE];
     let (account, _) = account(&speaker(), Surface::Futures, &heard);
-    let told = account.positions.iter();
-    let told: Vec<_> = told
-        .map(|one| (one.instrument, one.position_side, one.qty))
-        .collect();
-    let flat = PositionSide::ALL
-        .iter()
-        .map(|side| (FUTURES, *side, Qty(0)));
-    assert_eq!(told, flat.collect::<Vec<_>>());
+    assert_eq!(account.positions, []);
 }
 
 #[test]

@@ -1,0 +1,526 @@
+//! Positions that somebody else closed: a person, another program, the venue.
+//!
+//! A reading of the account may not list a position that is held here. From then on the run is
+//! degraded, and the account is read again. One reading settles nothing: a venue may return a short
+//! list for a moment. The position is closed here when
+//! - the trades of the account explain it;
+//! - two readings agree, and a balance changed by about what the close must have brought;
+//! - two readings agree, and the venue refused to close the position because there is none;
+//! - the readings agreed for [`lag::SHORT_MS`](super::lag::SHORT_MS), without such a change.
+//!
+//! What others closed is then taken from the strategies that held it, at the same price, and their
+//! orders that would now open a position are cancelled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::decimal::Amount;
+use crate::effect::{Adjustment, Cause};
+use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
+use crate::ledger::value;
+use crate::order::{OrderTerms, PositionSide, Qty, Side, Surface};
+use crate::orders::Order;
+use crate::planted;
+use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
+use crate::truth::AccountTruth;
+
+use super::Engine;
+use super::session::Doubt;
+use super::snapshot::Names;
+
+/// Reduce-only order rejected (spec 2, Errors).
+pub(super) const REDUCES_NOTHING: i32 = -2022;
+/// A balance fits a close where it changed by the unrealized profit, give or take this part of the
+/// position's value: the price and the fee are not known.
+const FITS_PARTS: i128 = 10;
+
+type Key = (InstrumentId, PositionSide);
+
+/// What is known of closes by others.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct OutsideCloses {
+    /// Held positions that the last reading did not list.
+    unlisted: BTreeSet<Key>,
+    /// Positions that the venue refused to reduce, because it knows of none.
+    refused: BTreeSet<Key>,
+    /// What others closed and no strategy gave up yet: the signed quantity of the closing orders.
+    due: BTreeMap<Key, i64>,
+    /// What the readings that were taken contain: events of it may still come.
+    read: BTreeMap<Key, Taken>,
+    /// What strategies gave up: an own fill that is told later may have been it.
+    settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), Taken>,
+}
+
+/// A closed quantity.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Taken {
+    /// Signed as the closing orders are.
+    qty: i64,
+    quote: Amount,
+    /// The venue's time up to which fills are in it.
+    until: Time,
+}
+
+impl Taken {
+    /// Takes as much of it as a fill explains; 0 where the fill is newer or of the other side.
+    fn take(&mut self, update: &OrderUpdate, qty: i64) -> (i64, Amount) {
+        let made = update.transaction_time;
+        let fits = self.qty.signum() == update.side.sign();
+        if !fits || made > self.until || made == Time::default() {
+            return (0, Amount::ZERO);
+        }
+        let whole = self.qty.saturating_abs();
+        let taken = qty.min(whole);
+        let quote = self.quote.part(taken, whole);
+        self.qty -= update.side.sign() * taken;
+        self.quote = self.quote - quote;
+        (taken, quote)
+    }
+}
+
+/// The side of orders that close a position.
+const fn closing_side(qty: i64) -> Side {
+    if qty > 0 { Side::Sell } else { Side::Buy }
+}
+
+impl Engine {
+    fn held_positions(&self, surface: Surface) -> Vec<(Key, i64)> {
+        let account = self.ledgers.account.iter();
+        let held = account.filter(|(id, _, holding)| {
+            holding.position.qty != 0 && self.surface_of(*id) == surface
+        });
+        held.map(|(id, side, holding)| ((id, side), holding.position.qty))
+            .collect()
+    }
+
+    /// Positions that are held here and that a reading does not list. One that lacks the balance
+    /// too says nothing of them.
+    fn unlisted_in(&self, surface: Surface, account: &AccountTruth) -> Vec<(Key, i64)> {
+        if surface != Surface::Futures || planted!(UnlistedPositionKept) {
+            return Vec::new();
+        }
+        let listed = |key: Key| {
+            let mut positions = account.positions.iter();
+            positions.any(|told| (told.instrument, told.position_side) == key)
+        };
+        let has_balance = |asset: AssetId| {
+            let mut balances = account.balances.iter();
+            balances.any(|told| told.asset == asset)
+        };
+        let mut held = self.held_positions(surface);
+        held.retain(|(key, _)| {
+            !listed(*key) && has_balance(self.instruments[usize::from(key.0.0)].quote)
+        });
+        held
+    }
+
+    /// A reading with the positions that it does not list as flat ones, so that they are compared.
+    pub(super) fn complete_reading(&self, surface: Surface, read: &AccountTruth) -> AccountTruth {
+        let mut account = read.clone();
+        for ((instrument, position_side), _) in self.unlisted_in(surface, read) {
+            account.positions.push(PositionUpdate {
+                instrument,
+                position_side,
+                qty: Qty(0),
+                cost: Amount::ZERO,
+            });
+        }
+        account
+    }
+
+    /// Whether a reading lacks positions and shows no trace of their close: it may be short.
+    pub(super) fn is_short(&self, surface: Surface, read: &AccountTruth) -> bool {
+        let flat = read.positions.iter().all(|told| told.qty.0 == 0);
+        let held = self.held_positions(surface);
+        let mut told = read.balances.iter();
+        let unchanged = told.all(|told| told.total == self.balance(surface, told.asset).total);
+        if !held.is_empty() && flat && unchanged && !self.all_refused(&held) {
+            return true;
+        }
+        let mut unlisted = self.unlisted_in(surface, read);
+        unlisted.retain(|(key, _)| !self.outside.refused.contains(key));
+        let assets: BTreeSet<AssetId> = unlisted
+            .iter()
+            .map(|((id, _), _)| self.instruments[usize::from(id.0)].quote)
+            .collect();
+        assets
+            .into_iter()
+            .any(|asset| !self.fits_closes(surface, read, asset, &unlisted))
+    }
+
+    fn all_refused(&self, held: &[(Key, i64)]) -> bool {
+        let mut keys = held.iter();
+        keys.all(|(key, _)| self.outside.refused.contains(key))
+    }
+
+    /// Whether a balance changed by about what the close of these positions must have brought.
+    fn fits_closes(
+        &self,
+        surface: Surface,
+        read: &AccountTruth,
+        asset: AssetId,
+        closed: &[(Key, i64)],
+    ) -> bool {
+        let gained = self.gained(surface, read, asset);
+        let (mut expected, mut values) = (Amount::ZERO, Amount::ZERO);
+        for ((id, side), qty) in closed {
+            let rules = &self.instruments[usize::from(id.0)];
+            if rules.quote == asset {
+                expected += self.expected_gain(*id, *side, *qty);
+                let mark = self.mark(*id).map(|mark| value(rules, *qty, mark.mark));
+                let cost = self.ledgers.account.at(*id, *side).position.cost;
+                values += mark.unwrap_or(cost).abs();
+            }
+        }
+        gained != Amount::ZERO && (gained - expected).abs().0 * FITS_PARTS <= values.0
+    }
+
+    /// By how much a balance is more than ours in a reading.
+    fn gained(&self, surface: Surface, read: &AccountTruth, asset: AssetId) -> Amount {
+        let known = self.balance(surface, asset).total;
+        let told = read.balances.iter().find(|told| told.asset == asset);
+        told.map_or(Amount::ZERO, |told| told.total - known)
+    }
+
+    /// The profit that closing so much of a position brings at the mark price, 0 without one.
+    fn expected_gain(&self, id: InstrumentId, side: PositionSide, qty: i64) -> Amount {
+        let position = &self.ledgers.account.at(id, side).position;
+        let rules = &self.instruments[usize::from(id.0)];
+        let cost = position.cost.part(qty.abs(), position.qty.abs().max(1));
+        self.mark(id)
+            .map_or(Amount::ZERO, |mark| value(rules, qty, mark.mark) - cost)
+    }
+
+    /// Takes note of what a quiet reading lists; one that is older than the account says nothing.
+    pub(super) fn note_listing(&mut self, surface: Surface, read: &AccountTruth, is_old: bool) {
+        if surface != Surface::Futures || planted!(UnlistedPositionKept) {
+            return;
+        }
+        let listed: BTreeSet<Key> = (read.positions.iter())
+            .filter(|told| told.qty.0 != 0)
+            .map(|told| (told.instrument, told.position_side))
+            .collect();
+        for (key, qty) in self.held_positions(surface) {
+            if listed.contains(&key) {
+                self.outside.unlisted.remove(&key);
+                self.outside.refused.remove(&key);
+            } else if !is_old && !self.is_closed_by_own(key, qty) {
+                self.outside.unlisted.insert(key);
+            }
+        }
+        self.review_unlisted();
+    }
+
+    /// Whether own orders executed what closes a position, and their fills are on the way.
+    fn is_closed_by_own(&self, (id, side): Key, qty: i64) -> bool {
+        let closing = self.orders.iter().filter(|order| {
+            let terms = &order.terms;
+            (terms.instrument, terms.position_side, terms.side) == (id, side, closing_side(qty))
+        });
+        let missing = closing.map(|order| (order.reported_qty - order.executed_qty).max(0));
+        missing.sum::<i64>() >= qty.saturating_abs()
+    }
+
+    /// After an event: what it closed needs no degraded reason.
+    pub(super) fn review_listing(&mut self) {
+        if self.outside.unlisted.is_empty() {
+            self.update_state();
+        } else {
+            self.review_unlisted();
+        }
+    }
+
+    /// Sets and clears the degraded reasons: a position that is flat by now needs none.
+    pub(super) fn review_unlisted(&mut self) {
+        let account = &self.ledgers.account;
+        let is_held = |key: &Key| account.at(key.0, key.1).position.qty != 0;
+        self.outside.unlisted.retain(is_held);
+        self.outside.refused.retain(is_held);
+        let unlisted: BTreeSet<InstrumentId> =
+            self.outside.unlisted.iter().map(|(id, _)| *id).collect();
+        for doubt in self.doubts() {
+            if let Doubt::Unlisted(id) = doubt
+                && !unlisted.contains(&id)
+            {
+                self.set_doubt(doubt, false);
+            }
+        }
+        for id in unlisted {
+            self.set_doubt(Doubt::Unlisted(id), true);
+        }
+        self.update_state();
+    }
+
+    /// The venue refused a closing order because there is nothing to reduce. That is evidence where
+    /// no other own order could have closed the position; the account is read.
+    pub(super) fn note_refused_close(&mut self, seq: OrderSeq) {
+        let Some(terms) = self.orders.known_mut(seq).map(|order| order.terms) else {
+            return;
+        };
+        let key = (terms.instrument, terms.position_side);
+        let qty = self.ledgers.account.at(key.0, key.1).position.qty;
+        if qty == 0 || terms.side != closing_side(qty) {
+            return;
+        }
+        let closes = |terms: &OrderTerms| {
+            (terms.instrument, terms.position_side) == key && terms.side == closing_side(qty)
+        };
+        let may_have_closed = |order: &Order| order.seq != seq && closes(&order.terms);
+        if self.orders.iter().any(may_have_closed) {
+            return;
+        }
+        self.outside.refused.insert(key);
+        self.reconcile_soon(self.surface_of(terms.instrument));
+    }
+
+    /// The profit of each close that a reading shows: the whole change of the balance is theirs.
+    pub(super) fn gains_of_closes(
+        &self,
+        surface: Surface,
+        account: &AccountTruth,
+    ) -> BTreeMap<(InstrumentId, PositionSide), Amount> {
+        let mut gains = BTreeMap::new();
+        let mut firsts = BTreeMap::new();
+        let mut closes = Vec::new();
+        for told in &account.positions {
+            let key = (told.instrument, told.position_side);
+            if let Some(closed) = self.closed_by(told) {
+                closes.push((key, closed));
+                gains.insert(key, self.expected_gain(key.0, key.1, closed));
+                let quote = self.instruments[usize::from(key.0.0)].quote;
+                firsts.entry(quote).or_insert(key);
+            }
+        }
+        for (asset, first) in firsts {
+            if !self.fits_closes(surface, account, asset, &closes) {
+                continue;
+            }
+            let of_asset = |key: &Key| self.instruments[usize::from(key.0.0)].quote == asset;
+            let known = gains.iter().filter(|(key, _)| of_asset(key));
+            let rest =
+                self.gained(surface, account, asset) - known.map(|(_, gain)| *gain).sum::<Amount>();
+            if let Some(gain) = gains.get_mut(&first) {
+                *gain += rest;
+            }
+        }
+        gains
+    }
+
+    /// How much of a position is closed by what a reading says of it: signed like the position.
+    fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
+        let (id, side) = (told.instrument, told.position_side);
+        if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
+            return None;
+        }
+        let from = self.ledgers.account.at(id, side).position.qty;
+        let to = told.qty.0;
+        let smaller = to.saturating_abs() < from.saturating_abs();
+        (smaller && (to == 0 || to.signum() == from.signum())).then_some(from - to)
+    }
+
+    /// Books the close that a reading shows, with its profit. Answers whether it is one.
+    pub(super) fn take_outside_close(&mut self, told: &PositionUpdate, gain: Amount) -> bool {
+        let Some(closed) = self.closed_by(told) else {
+            return false;
+        };
+        let key @ (id, side) = (told.instrument, told.position_side);
+        let closing = closing_side(closed);
+        let qty = closed.saturating_abs();
+        let position = &mut self.ledgers.account.at_mut(id, side).position;
+        let from = position.qty;
+        let cost = position.cost.part(qty, from.saturating_abs());
+        // A long position sells its cost and the profit, a short one buys at its cost less it.
+        let quote = match closing {
+            Side::Sell => cost + gain,
+            Side::Buy => -cost - gain,
+        };
+        let quote = quote.max(Amount::ZERO);
+        position.fill(closing, qty, quote);
+        let external = &mut self.ledgers.external.at_mut(id, side).position;
+        external.fill(closing, qty, quote);
+        let until = self.asked_at_venue(self.surface_of(id));
+        let read = self.outside.read.entry(key).or_default();
+        if read.qty.signum() != closing.sign() {
+            *read = Taken::default();
+        }
+        read.qty += closing.sign() * qty;
+        read.quote += quote;
+        read.until = until;
+        *self.outside.due.entry(key).or_default() += closing.sign() * qty;
+        let adjustment = Adjustment::Position {
+            instrument: id,
+            side,
+            from,
+            to: told.qty.0,
+        };
+        self.tell_adjustment(adjustment, Cause::Reconciliation);
+        true
+    }
+
+    /// A fill of others was booked: what it closed is to be taken from the strategies.
+    pub(super) fn note_outside_fill(&mut self, update: &OrderUpdate, before: i64) {
+        let (id, side) = (update.instrument, update.position_side);
+        let after = self.ledgers.account.at(id, side).position.qty;
+        let is_close = after.saturating_abs() < before.saturating_abs()
+            || (before != 0 && after.signum() == -before.signum());
+        if self.live.is_none() || self.surface_of(id) != Surface::Futures || !is_close {
+            return;
+        }
+        let closed = (before - after)
+            .saturating_abs()
+            .min(before.saturating_abs());
+        *self.outside.due.entry((id, side)).or_default() += update.side.sign() * closed;
+        self.reconcile_soon(Surface::Futures);
+    }
+
+    /// Whether a reading that was taken contains a fill that is told now.
+    pub(super) fn was_in_reading(&mut self, update: &OrderUpdate, fill: &Fill) -> bool {
+        let key = (update.instrument, update.position_side);
+        let Some(read) = self.outside.read.get_mut(&key) else {
+            return false;
+        };
+        let covers = read.qty.saturating_abs() >= fill.qty.0;
+        covers && read.take(update, fill.qty.0).0 > 0
+    }
+
+    /// An own fill that is told late may be what its strategy gave up as closed by others: the
+    /// strategy gets it back, and the fill is booked in its place.
+    pub(super) fn undo_settlement(
+        &mut self,
+        strategy: StrategyId,
+        update: &OrderUpdate,
+        fill: &Fill,
+    ) {
+        let (id, side) = (update.instrument, update.position_side);
+        let Some(settled) = self.outside.settled.get_mut(&(strategy, id, side)) else {
+            return;
+        };
+        let (qty, quote) = settled.take(update, fill.qty.0);
+        if qty > 0 {
+            self.move_to_external(
+                strategy,
+                (id, side),
+                closing_side(update.side.sign()),
+                qty,
+                quote,
+            );
+        }
+    }
+
+    /// Takes what others closed from the strategies that held it, in proportion.
+    pub(super) fn settle_outside_closes(&mut self, surface: Surface) {
+        if surface != Surface::Futures || self.outside.due.is_empty() || self.misses_fill(surface) {
+            return;
+        }
+        for (key, due) in std::mem::take(&mut self.outside.due) {
+            let closing = if due > 0 { Side::Buy } else { Side::Sell };
+            let external = self.ledgers.external.at(key.0, key.1).position.qty;
+            let missing = (closing.sign() * external).max(0).min(due.saturating_abs());
+            self.settle_outside_close(key, closing, missing);
+        }
+        self.watch_losses_after_fill();
+    }
+
+    fn settle_outside_close(&mut self, key: Key, closing: Side, missing: i64) {
+        let held = |engine: &Self, index: usize| {
+            let own = engine.ledgers.strategies[index].at(key.0, key.1);
+            (-closing.sign() * own.position.qty).max(0)
+        };
+        let mut whole: i64 = (0..self.strategies.len())
+            .map(|index| held(self, index))
+            .sum();
+        let mut left = missing.min(whole);
+        let read = self.outside.read.get(&key).copied();
+        let read = read.filter(|read| read.qty.signum() == closing.sign());
+        for index in 0..self.strategies.len() {
+            let own = held(self, index);
+            if own == 0 || left == 0 {
+                continue;
+            }
+            // What rounding leaves goes to the strategies that follow, which hold at least as much.
+            let share = i128::from(left) * i128::from(own) / i128::from(whole.max(1));
+            let last = whole == own;
+            let share = if last {
+                left
+            } else {
+                i64::try_from(share).unwrap_or(left)
+            };
+            let share = share.max(left - (whole - own)).min(own);
+            whole -= own;
+            left -= share;
+            if share == 0 {
+                continue;
+            }
+            let strategy = StrategyId(index as u16);
+            let quote = self.give_up(strategy, key, closing, share);
+            self.cancel_exits(strategy, key, closing);
+            // A fill of others was told by itself: no own fill is mistaken for it.
+            let Some(until) = read.map(|read| read.until) else {
+                continue;
+            };
+            let settled = &mut self.outside.settled;
+            let settled = settled.entry((strategy, key.0, key.1)).or_default();
+            if settled.qty.signum() != closing.sign() {
+                *settled = Taken::default();
+            }
+            settled.qty += closing.sign() * share;
+            settled.quote += quote;
+            settled.until = until;
+        }
+    }
+
+    /// Cancels orders of a strategy that close more than it holds, the newest first.
+    fn cancel_exits(&mut self, strategy: StrategyId, (id, side): Key, closing: Side) {
+        let holding = &self.ledgers.strategies[usize::from(strategy.0)].at(id, side);
+        let held = (-closing.sign() * holding.position.qty).max(0);
+        let exits = self.orders.of(strategy, Some(id));
+        let exits = exits.filter(|order| {
+            let terms = &order.terms;
+            !order.state.is_final() && (terms.position_side, terms.side) == (side, closing)
+        });
+        let mut exits: Vec<_> = exits
+            .map(|order| (order.seq, order.remaining_qty()))
+            .collect();
+        exits.sort_unstable();
+        let mut open: i64 = exits.iter().map(|(_, qty)| *qty).sum();
+        while let Some((seq, qty)) = exits.pop() {
+            if open <= held {
+                return;
+            }
+            open -= qty;
+            self.request_cancel(strategy, seq);
+        }
+    }
+
+    /// When the last question left, by the venue's clock.
+    fn asked_at_venue(&mut self, surface: Surface) -> Time {
+        let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
+        let now = self.now;
+        let asked = self
+            .line_mut(surface)
+            .map_or(now, |line| line.round.asked_at);
+        Time(asked.0.saturating_add(offset_ns))
+    }
+
+    /// Takes over what an engine of another process knew. What was not listed is read again.
+    pub(super) fn inherit_outside_closes(&mut self, from: &Self, names: &Names) {
+        let new = |id: &InstrumentId| names.instruments.get(id).copied();
+        for ((id, side), due) in &from.outside.due {
+            if let Some(id) = new(id) {
+                self.outside.due.insert((id, *side), *due);
+            }
+        }
+        for ((id, side), read) in &from.outside.read {
+            if let Some(id) = new(id) {
+                self.outside.read.insert((id, *side), *read);
+            }
+        }
+        for ((strategy, id, side), settled) in &from.outside.settled {
+            if let (Some(strategy), Some(id)) = (names.strategies.get(strategy), new(id)) {
+                let key = (*strategy, id, *side);
+                self.outside.settled.insert(key, *settled);
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Positions that somebody else closes, and lists of positions that lack one.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
+use windvane_engine::{
+    Amount, Notice, OrderSeq, OrderTerms, PositionSide, Side, Surface, UserEvent,
+};
+
+use super::order_of_events::{Manner, USUAL, World, watches};
+use super::reconciliation::{adjustments, qty};
+use super::support::{BTC, MM, USDT, instrument, limit, market};
+
+const FUTURES: Surface = Surface::Futures;
+
+/// A long position of 10,000 at 100.0 with an exit that rests at 110.0, without account trades.
+fn holding() -> (World, OrderSeq) {
+    holding_at(Manner {
+        routes: false,
+        ..USUAL
+    })
+}
+
+fn holding_at(manner: Manner) -> (World, OrderSeq) {
+    let mut world = World::holding(false, manner, watches);
+    let exit = world.submit(limit(Side::Sell, 1_100, 10_000));
+    world.pass(2_000);
+    world.account.notices.clear();
+    (world, exit)
+}
+
+/// Others close so much of it at a price, with a fee, and no event says so.
+fn close_outside(world: &mut World, qty: i64, price: i64, fee: i128) {
+    let quote = instrument().notional(price, qty);
+    let position = world.venue.positions.get_mut(&PositionSide::Both).unwrap();
+    let realized = position.fill(Side::Sell, qty, quote);
+    *world.venue.balances.get_mut(&USDT).unwrap() += realized - Amount(fee);
+}
+
+fn cut_stream(world: &mut World) {
+    world
+        .account
+        .live(LiveInput::StreamDown { surface: FUTURES });
+    world.pass(3_000);
+    world.account.live(LiveInput::StreamUp { surface: FUTURES });
+    world.serve();
+}
+
+fn own_qty(world: &World) -> i64 {
+    let own = &world.account.engine.ledgers().strategies[usize::from(MM.0)];
+    own.at(BTC, PositionSide::Both).position.qty
+}
+
+fn external_qty(world: &World) -> i64 {
+    let external = &world.account.engine.ledgers().external;
+    external.at(BTC, PositionSide::Both).position.qty
+}
+
+fn is_unlisted(world: &World) -> bool {
+    world
+        .account
+        .engine
+        .doubts()
+        .contains(&Doubt::Unlisted(BTC))
+}
+
+#[test]
+fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
+    let (mut world, exit) = holding();
+    close_outside(&mut world, 10_000, 980, 3_920_000);
+    let base = world.account.engine.losses().clone();
+    cut_stream(&mut world);
+    assert!(is_unlisted(&world), "at once");
+    assert_ne!(world.account.engine.run_state(), RunState::Ready);
+    let doubts = world.account.engine.doubts();
+    let told = world.account.engine.told_doubts(&doubts);
+    assert!(told.iter().any(|text| text.contains("BTCUSDT")), "{told:?}");
+    world.pass(10_000);
+    assert_eq!(
+        (qty(&world.account), own_qty(&world), external_qty(&world)),
+        (0, 0, 0)
+    );
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+    assert!(
+        world.account.engine.order(exit).is_none(),
+        "it would open a short position"
+    );
+    let balance = world.account.engine.balance(FUTURES, USDT).total;
+    assert_eq!(balance, world.venue.balances[&USDT]);
+    let own = &world.account.engine.ledgers().strategies[usize::from(MM.0)];
+    let realized = own.at(BTC, PositionSide::Both).position.realized_pnl;
+    assert_eq!(
+        realized,
+        Amount(-2_000_000_000 - 3_920_000),
+        "what the balance lost"
+    );
+    let mut expected = base;
+    expected.observe(
+        world.account.now,
+        balance,
+        Amount::ZERO,
+        &windvane_engine::risk::RiskLimits::default(),
+    );
+    assert_eq!(
+        *world.account.engine.losses(),
+        expected,
+        "a loss is no transfer"
+    );
+    let told = world.account.notices.iter();
+    let closed = told.filter(|notice| matches!(notice, Notice::ClosedOutside { .. }));
+    assert_eq!(closed.count(), 1);
+}
+
+#[test]
+fn a_short_list_of_positions_for_a_moment_loses_nothing() {
+    for routes in [true, false] {
+        let (mut world, exit) = holding_at(Manner { routes, ..USUAL });
+        world.venue.hides_positions = true;
+        world.pass(31_000);
+        assert!(is_unlisted(&world));
+        assert_eq!(world.account.engine.run_state(), RunState::Degraded);
+        assert_eq!(own_qty(&world), 10_000);
+        world.venue.hides_positions = false;
+        world.pass(10_000);
+        assert!(!is_unlisted(&world));
+        assert_eq!(world.account.engine.run_state(), RunState::Ready);
+        assert_eq!((qty(&world.account), own_qty(&world)), (10_000, 10_000));
+        assert!(world.account.engine.order(exit).is_some());
+        assert_eq!(adjustments(&world.account), []);
+    }
+}
+
+#[test]
+fn readings_that_agree_for_long_settle_a_close_that_cost_nothing() {
+    let (mut world, exit) = holding();
+    close_outside(&mut world, 10_000, 1_000, 0);
+    cut_stream(&mut world);
+    world.pass(40_000);
+    assert!(is_unlisted(&world));
+    assert_eq!(own_qty(&world), 10_000);
+    world.pass(40_000);
+    assert_eq!((qty(&world.account), own_qty(&world)), (0, 0));
+    assert!(world.account.engine.order(exit).is_none());
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_refused_close_and_a_second_reading_settle_it() {
+    let (mut world, _) = holding();
+    close_outside(&mut world, 10_000, 1_000, 0);
+    world.pass(35_000);
+    assert!(is_unlisted(&world));
+    assert_eq!(own_qty(&world), 10_000);
+    world.venue.refuses_closes = true;
+    world
+        .account
+        .handle(windvane_engine::Input::Command(Command::Flatten));
+    world.pass(20_000);
+    assert_eq!((qty(&world.account), own_qty(&world)), (0, 0));
+    assert!(
+        !world.account.engine.is_flattening(MM),
+        "nothing is left to close"
+    );
+}
+
+#[test]
+fn a_refused_close_proves_nothing_while_an_own_closing_order_rests() {
+    let (mut world, _) = holding();
+    world.venue.hides_positions = true;
+    cut_stream(&mut world);
+    world.pass(5_000);
+    world.venue.refuses_closes = true;
+    let terms = OrderTerms {
+        reduce_only: true,
+        ..market(Side::Sell, 10_000)
+    };
+    let refused = world
+        .account
+        .call(MM, |callback, engine| callback.submit(engine, terms));
+    world.pass(20_000);
+    assert_eq!(own_qty(&world), 10_000, "{refused:?}");
+    assert!(is_unlisted(&world));
+}
+
+#[test]
+fn no_order_is_sent_to_find_out() {
+    let (mut world, _) = holding();
+    let orders = world.venue.orders.len();
+    close_outside(&mut world, 10_000, 1_000, 0);
+    cut_stream(&mut world);
+    world.pass(100_000);
+    assert_eq!(world.venue.orders.len(), orders);
+    assert_eq!(own_qty(&world), 0);
+}
+
+#[test]
+fn a_part_that_others_closed_is_taken_from_the_strategy() {
+    let (mut world, exit) = holding();
+    close_outside(&mut world, 4_000, 1_010, 1_000_000);
+    cut_stream(&mut world);
+    world.pass(10_000);
+    assert_eq!((qty(&world.account), own_qty(&world)), (6_000, 6_000));
+    assert!(
+        world.account.engine.order(exit).is_none(),
+        "it closes more than is left"
+    );
+}
+
+#[test]
+fn account_trades_of_others_settle_it() {
+    let (mut world, exit) = holding_at(USUAL);
+    let (id, terms) = {
+        let order = world.venue.orders.last().unwrap();
+        (order.0, order.1)
+    };
+    // Another program's order.
+    let place = world.venue.orders.len();
+    let others = windvane_engine::ClientOrderId::told("web_1");
+    world.venue.orders.push((others, terms, 0, Amount::ZERO));
+    let at = world.account.now;
+    let _ = world
+        .venue
+        .fill((place, PositionSide::Both, Side::Sell, 10_000, 990), at);
+    assert_ne!(id, others);
+    cut_stream(&mut world);
+    world.pass(10_000);
+    assert_eq!(
+        (qty(&world.account), own_qty(&world), external_qty(&world)),
+        (0, 0, 0)
+    );
+    assert!(world.account.engine.order(exit).is_none());
+    assert_eq!(adjustments(&world.account), [], "the trade explains it");
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn an_own_fill_that_is_told_after_the_settlement_counts_once() {
+    for routes in [true, false] {
+        let (mut world, exit) = holding_at(Manner { routes, ..USUAL });
+        let place = world.venue.orders.len() - 1;
+        let at = world.account.now;
+        let event = world
+            .venue
+            .fill((place, PositionSide::Both, Side::Sell, 10_000, 1_100), at)
+            .0;
+        // Every route of orders and trades is behind.
+        world.venue.hides_fills = true;
+        let trades = std::mem::take(&mut world.venue.trades);
+        cut_stream(&mut world);
+        world.account.top(1_099, 1_101);
+        world.pass(20_000);
+        assert_eq!((qty(&world.account), own_qty(&world)), (0, 0), "{routes}");
+        world.venue.trades = trades;
+        world.venue.hides_fills = false;
+        world
+            .account
+            .handle(windvane_engine::Input::User(&UserEvent::Order(event)));
+        world.pass(40_000);
+        let found = (qty(&world.account), own_qty(&world), external_qty(&world));
+        assert_eq!(found, (0, 0, 0), "{routes}");
+        let balance = world.account.engine.balance(FUTURES, USDT).total;
+        assert_eq!(balance, world.venue.balances[&USDT]);
+        assert!(world.account.engine.order(exit).is_none());
+        assert_eq!(world.account.engine.run_state(), RunState::Ready);
+    }
+}
