@@ -38,6 +38,7 @@ const IDS: &str = "ids are never reused";
 const DURABLE: &str = "an order leaves only after its record is durable";
 const MEMORY: &str = "a strategy goes on from what it knew";
 const TRADING: &str = "the trading status agrees with the evidence";
+const LOSSES: &str = "a loss halts in time, and not early";
 const EXPLAINED: &str = "nothing is adjusted that trades explain";
 
 /// The rules that are about what a bug breaks.
@@ -64,11 +65,10 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::PositionSideMixed
         | Planted::OwnTradeAsExternal
         | Planted::AccountBeforeFill
-        | Planted::ClosedPositionBookedTwice
-        | Planted::UnlistedPositionKept
         | Planted::OlderAccountRead
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
-        Planted::MissingNotAsked => &[CONVERGES],
+        Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
+        Planted::MissingNotAsked | Planted::UnlistedPositionKept => &[CONVERGES],
         Planted::ExposureWhileDegraded
         | Planted::StreamDownIgnored
         | Planted::SilenceIgnored

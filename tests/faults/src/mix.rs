@@ -369,6 +369,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         seed,
         strategies,
         limits: account_limits(&mut tight),
+        max_daily_loss: daily_loss(&mut Random::of(seed, "daily loss")),
         instruments,
         countdown_ms,
         renew_ms: countdown_ms / 3,
@@ -383,6 +384,13 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         .to_owned(),
         converge_ns: if v3 { CONVERGE_NONCES_NS } else { CONVERGE_NS },
     }
+}
+
+/// A loss that some lives come to.
+fn daily_loss(random: &mut Random) -> Option<String> {
+    let loss = random.pick(&["0.5", "1", "2", "5"]).copied();
+    let limited = random.chance(150_000);
+    loss.filter(|_| limited).map(str::to_owned)
 }
 
 /// A small number in a fifth of the lives.
@@ -442,6 +450,9 @@ interval_ms = {reconcile}
         reconcile = terms.reconcile_ms,
     );
     limits(&mut text, &terms.limits);
+    if let Some(loss) = &terms.max_daily_loss {
+        let _ = writeln!(text, "max_daily_loss = \"{loss}\"");
+    }
     for strategy in &terms.strategies {
         // Quantities that round lots of both symbols hold.
         let large = sizes.chance(250_000);

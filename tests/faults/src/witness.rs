@@ -6,6 +6,8 @@
 //! the process and of the venue may differ from. Amounts, prices and quantities are decimal text,
 //! as on the wire.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +20,8 @@ pub struct Terms {
     pub strategies: Vec<StrategyTerms>,
     /// Limits of the account as a whole.
     pub limits: LimitTerms,
+    /// The loss of a day that halts the account.
+    pub max_daily_loss: Option<String>,
     /// `surface:SYMBOL` of everything that is traded.
     pub instruments: Vec<String>,
     /// `countdownTime` of the dead man's switch, milliseconds.
@@ -219,6 +223,8 @@ pub enum Seen {
     /// What is latched for the account, as the file beside the journal has it now: `none`, `paused`
     /// or `halted`.
     Latched(String),
+    /// The runtime told people that a loss limit of the account halted it. A sample follows.
+    LossHalt,
     /// The runtime told people that a strategy is in quarantine.
     Quarantined {
         /// Its id.
@@ -426,6 +432,8 @@ pub struct View {
     pub balances: Vec<BalanceView>,
     /// Each strategy's own part.
     pub strategies: Vec<StrategyView>,
+    /// The mark price of each instrument that has one, `surface:SYMBOL`.
+    pub marks: BTreeMap<String, String>,
 }
 
 /// An own order.

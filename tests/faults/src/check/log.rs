@@ -22,6 +22,7 @@ pub fn terms() -> Terms {
             on_fault: "cancel".to_owned(),
         }],
         limits: LimitTerms::default(),
+        max_daily_loss: None,
         instruments,
         countdown_ms: 30_000,
         renew_ms: 10_000,

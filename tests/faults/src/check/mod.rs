@@ -17,6 +17,7 @@ mod ids;
 mod intents;
 mod latches;
 mod ledgers;
+mod losses;
 mod memory;
 mod orders;
 mod others;
@@ -58,6 +59,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(fees::Fees::default()),
         Box::new(state::State::new(terms)),
         Box::new(ledgers::Ledgers::new(terms)),
+        Box::new(losses::Losses::new(terms)),
         Box::new(exposure::Exposure::new(terms)),
         Box::new(rates::Rates::new(terms)),
         Box::new(latches::Latches::new(terms)),

@@ -5,7 +5,7 @@ use windvane_engine::holding::Ledger;
 use windvane_engine::ids::StrategyName;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::{
-    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, StrategyId,
+    Amount, ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, StrategyId,
 };
 
 use super::overheard::Heard;
@@ -105,6 +105,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             strategy: engine.strategy_name(*strategy)?.to_owned(),
             rule: rejection.to_string(),
         }),
+        Notice::Halted { limit: Some(_), .. } => Some(Seen::LossHalt),
         Notice::Quarantined { strategy, .. } => Some(Seen::Quarantined {
             strategy: engine.strategy_name(*strategy)?.to_owned(),
         }),
@@ -173,11 +174,18 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
 pub fn view(engine: &Engine) -> View {
     let ledgers = engine.ledgers();
     let strategies = ledgers.strategies.iter().enumerate();
+    let marks = engine.instruments().iter().enumerate();
+    let marks = marks.filter_map(|(place, instrument)| {
+        let mark = engine.mark(InstrumentId(place as u16))?;
+        let price = Amount(mark.mark.into()).to_decimal().normalize();
+        Some((instrument.name(), price.to_string()))
+    });
     View {
         state: engine.run_state().as_str().to_owned(),
         doubts: engine.doubts().iter().map(ToString::to_string).collect(),
         epoch: engine.epoch(),
         orders: orders(engine),
+        marks: marks.collect(),
         positions: positions(engine, &ledgers.account),
         balances: engine
             .balances()

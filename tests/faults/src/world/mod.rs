@@ -383,6 +383,10 @@ impl World {
                 self.disk.latch = latch;
                 self.see(Seen::Latched(format!("{latch:?}").to_lowercase()));
             }
+            Out::Seen(Seen::LossHalt) => {
+                self.see(Seen::LossHalt);
+                self.sample();
+            }
             Out::Seen(seen) => self.see(seen),
         }
     }
