@@ -8,7 +8,7 @@
 //! - two readings agree, and the venue refused to close the position because there is none;
 //! - the readings agreed for [`lag::SHORT_MS`](super::lag::SHORT_MS), without such a change.
 //!
-//! What others closed is then taken from the strategies that held it, at the same price, and their
+//! The closed quantity is then taken from the strategies that held it, at the same price, and their
 //! orders that would now open a position are cancelled.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,18 +37,18 @@ const FITS_PARTS: i128 = 10;
 
 type Key = (InstrumentId, PositionSide);
 
-/// What is known of closes by others.
+/// The state of closes by others.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct OutsideCloses {
     /// Held positions that the last reading did not list.
     unlisted: BTreeSet<Key>,
     /// Positions that the venue refused to reduce, because it knows of none.
     refused: BTreeSet<Key>,
-    /// What others closed and no strategy gave up yet: the signed quantity of the closing orders.
+    /// Closed quantities that no strategy gave up yet, signed like the closing orders.
     due: BTreeMap<Key, i64>,
-    /// What the readings that were taken contain: events of it may still come.
+    /// Closed quantities in readings that were taken: their events may still come.
     read: BTreeMap<Key, Taken>,
-    /// What strategies gave up: an own fill that is told later may have been it.
+    /// Quantities that strategies gave up: a late own fill may have been the close.
     settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), Taken>,
 }
 
@@ -192,7 +192,7 @@ impl Engine {
             .map_or(Amount::ZERO, |mark| value(rules, qty, mark.mark) - cost)
     }
 
-    /// Takes note of what a quiet reading lists; one that is older than the account says nothing.
+    /// Notes which positions a quiet reading lists; an older reading than the account is ignored.
     pub(super) fn note_listing(&mut self, surface: Surface, read: &AccountTruth, is_old: bool) {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {
             return;
@@ -307,7 +307,7 @@ impl Engine {
         gains
     }
 
-    /// How much of a position is closed by what a reading says of it: signed like the position.
+    /// How much of a position a reading shows as closed, signed like the position.
     fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
         let (id, side) = (told.instrument, told.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
@@ -358,7 +358,7 @@ impl Engine {
         true
     }
 
-    /// A fill of others was booked: what it closed is to be taken from the strategies.
+    /// Notes a booked fill of others: strategies give up the quantity that it closed.
     pub(super) fn note_outside_fill(&mut self, update: &OrderUpdate, before: i64) {
         let (id, side) = (update.instrument, update.position_side);
         let after = self.ledgers.account.at(id, side).position.qty;
@@ -374,7 +374,7 @@ impl Engine {
         self.reconcile_soon(Surface::Futures);
     }
 
-    /// Whether a reading that was taken contains a fill that is told now.
+    /// Whether a reading that was taken contains a fill that is reported now.
     pub(super) fn was_in_reading(&mut self, update: &OrderUpdate, fill: &Fill) -> bool {
         let key = (update.instrument, update.position_side);
         let Some(read) = self.outside.read.get_mut(&key) else {
@@ -384,8 +384,8 @@ impl Engine {
         covers && read.take(update, fill.qty.0).0 > 0
     }
 
-    /// An own fill that is told late may be what its strategy gave up as closed by others: the
-    /// strategy gets it back, and the fill is booked in its place.
+    /// A late own fill may be the close that its strategy gave up: the strategy gets the quantity
+    /// back, and the fill is booked in its place.
     pub(super) fn undo_settlement(
         &mut self,
         strategy: StrategyId,
@@ -408,7 +408,7 @@ impl Engine {
         }
     }
 
-    /// Takes what others closed from the strategies that held it, in proportion.
+    /// Takes the closed quantities from the strategies that held them, in proportion.
     pub(super) fn settle_outside_closes(&mut self, surface: Surface) {
         if surface != Surface::Futures || self.outside.due.is_empty() || self.misses_fill(surface) {
             return;
@@ -438,7 +438,7 @@ impl Engine {
             if own == 0 || left == 0 {
                 continue;
             }
-            // What rounding leaves goes to the strategies that follow, which hold at least as much.
+            // The rest of the rounding goes to the strategies that follow.
             let share = i128::from(left) * i128::from(own) / i128::from(whole.max(1));
             let last = whole == own;
             let share = if last {
@@ -455,7 +455,7 @@ impl Engine {
             let strategy = StrategyId(index as u16);
             let quote = self.give_up(strategy, key, closing, share);
             self.cancel_exits(strategy, key, closing);
-            // A fill of others was told by itself: no own fill is mistaken for it.
+            // Without a reading, an event of others reported the close: it was no own fill.
             let Some(until) = read.map(|read| read.until) else {
                 continue;
             };
@@ -503,7 +503,7 @@ impl Engine {
         Time(asked.0.saturating_add(offset_ns))
     }
 
-    /// Takes over what an engine of another process knew. What was not listed is read again.
+    /// Takes over the knowledge of an earlier process. The account is read again anyway.
     pub(super) fn inherit_outside_closes(&mut self, from: &Self, names: &Names) {
         let new = |id: &InstrumentId| names.instruments.get(id).copied();
         for ((id, side), due) in &from.outside.due {

@@ -219,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// What is locked in spot orders is known from events at once.
+    /// Takes the locked part of spot balances from an event at once.
     fn take_locks(&mut self, balances: &[BalanceUpdate]) {
         for balance in balances {
             let total = self.balance(Surface::Spot, balance.asset).total;
@@ -249,7 +249,7 @@ impl Engine {
         told == known || (surface == Surface::Futures && self.is_rounding(surface, told - known))
     }
 
-    /// A pending statement that the books agree with by now is settled: what is left is rounding.
+    /// A pending statement that the books agree with by now is settled: the remaining difference is rounding.
     pub(super) fn explain_statement(&mut self, surface: Surface) {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some((statement, _)) = line.and_then(|line| line.told.as_ref()) else {
@@ -290,8 +290,8 @@ impl Engine {
         }
     }
 
-    /// A round that began after the statement came compared the account: what it left as it is needs
-    /// no other explanation.
+    /// A round that began after the statement came compared the account:
+    /// the statement needs no other explanation.
     pub(super) fn forget_statement(&mut self, surface: Surface, asked: Option<Time>) {
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -361,7 +361,7 @@ fn lines_are_empty(statement: &AccountTruth) -> bool {
     statement.balances.is_empty() && statement.positions.is_empty()
 }
 
-/// What a statement says of a position.
+/// The line of a statement for a position.
 fn stated(
     statement: &AccountTruth,
     id: crate::ids::InstrumentId,

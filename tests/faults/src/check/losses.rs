@@ -71,7 +71,7 @@ impl Account {
         }
     }
 
-    /// What it is worth at these prices; `None` without the price of a position.
+    /// Its value at these prices; `None` without the price of a position.
     fn equity(&self, marks: &BTreeMap<String, String>) -> Option<Decimal> {
         let mut equity = self.cash;
         for ((instrument, _), (qty, cost)) in &self.positions {
@@ -102,7 +102,7 @@ pub struct Losses {
     base: Option<(i64, Decimal)>,
     /// The last sample showed a loss over the limit, and the data sufficed.
     overdue: bool,
-    /// A halt by the limit was told, and its sample comes next.
+    /// The limit halted, and the sample of that moment comes next.
     halted: bool,
 }
 
