@@ -74,7 +74,7 @@ impl Taken {
         let taken = qty.min(whole);
         let quote = self.quote.part(taken, whole);
         self.qty -= update.side.sign() * taken;
-        self.quote = self.quote - quote;
+        self.quote -= quote;
         (taken, quote)
     }
 }

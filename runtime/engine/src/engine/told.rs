@@ -175,9 +175,9 @@ impl Engine {
             positions: update.positions.clone(),
             ..AccountTruth::default()
         };
-        if planted!(AccountBeforeFill)
-            || (planted!(ClosedPositionBookedTwice) && self.positions_agree(&update.positions))
-        {
+        let agree = self.positions_agree(&update.positions);
+        let taken = planted!(ClosedPositionBookedTwice) && agree;
+        if taken || planted!(AccountBeforeFill) {
             self.believe(surface, &statement);
             return;
         }

@@ -472,7 +472,7 @@ impl World {
         for (ms, _, event) in &events {
             self.pass(ms - now);
             now = *ms;
-            for _ in 0..1 + usize::from(manner.twice) {
+            for _ in 0..=usize::from(manner.twice) {
                 self.account.handle(Input::User(event));
             }
             self.serve();
