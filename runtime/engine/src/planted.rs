@@ -171,6 +171,8 @@ mod choice {
             "two requests of one microsecond have the same nonce"
         KeyExpiryIgnored "key-expiry-ignored"
             "a user stream whose listen key expired is trusted"
+        UnknownOrderUnread "unknown-order-unread"
+            "a query that is answered with -2011 leaves the order unknown for ever"
     }
 
     impl std::str::FromStr for Planted {

@@ -68,7 +68,9 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::OlderAccountRead
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
-        Planted::MissingNotAsked | Planted::UnlistedPositionKept => &[CONVERGES],
+        Planted::MissingNotAsked | Planted::UnlistedPositionKept | Planted::UnknownOrderUnread => {
+            &[CONVERGES]
+        }
         Planted::ExposureWhileDegraded
         | Planted::StreamDownIgnored
         | Planted::SilenceIgnored

@@ -27,10 +27,16 @@ const TRADE_READS_MAX: u32 = 5;
 /// An order of this age that was cancelled, or expired, without a fill is not found any more
 /// (spec 1 and 2, Query order).
 const FORGOTTEN_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
-/// `NO_SUCH_ORDER` (spec 1, Errors).
-const NO_SUCH_ORDER: i32 = -2013;
+/// Codes of a query for an order that is not found: `NO_SUCH_ORDER`, and -2011, which says
+/// "unknown order". The documents do not name the code of this answer (spec 1 and 2, Errors).
+const NOT_FOUND: [i32; 2] = [-2013, -2011];
 /// `INVALID_TIMESTAMP` (spec 1, Errors).
 const INVALID_TIMESTAMP: i32 = -1021;
+
+/// Whether the code of a refused query says that the order is not found.
+fn is_absence(code: i32) -> bool {
+    NOT_FOUND.contains(&code) && !(planted!(UnknownOrderUnread) && code != NOT_FOUND[0])
+}
 
 impl Engine {
     pub(super) fn handle_reply(&mut self, reply: &Reply) {
@@ -215,7 +221,7 @@ impl Engine {
                 Outcome::Refused(refusal) => refusal.code,
                 _ => 0,
             };
-            order.questions.answered(code == NO_SUCH_ORDER);
+            order.questions.answered(is_absence(code));
         }
         match outcome {
             Outcome::Done(report) => {
@@ -224,7 +230,7 @@ impl Engine {
                 self.take_report(seq, report);
                 self.cancel_what_must_not_rest(seq);
             }
-            Outcome::Refused(refusal) if refusal.code == NO_SUCH_ORDER && self.live.is_some() => {
+            Outcome::Refused(refusal) if is_absence(refusal.code) && self.live.is_some() => {
                 self.take_absence(seq);
             }
             // Absence alone settles nothing (promise 2).

@@ -37,11 +37,21 @@ fn a_lost_order_keeps_its_exposure_and_is_never_sent_again() {
 
 #[test]
 fn absence_settles_nothing_while_the_request_may_still_arrive() {
+    settles_late_by_the_answer(-2013);
+}
+
+/// The documents do not name the code for a query of an order that is not found.
+#[test]
+fn unknown_order_as_the_answer_to_a_query_is_absence_too() {
+    settles_late_by_the_answer(-2011);
+}
+
+fn settles_late_by_the_answer(code: i32) {
     let mut account = lost();
     for _ in 0..5 {
         account.pass(999);
         for _ in 0..account.take_queries() {
-            queried(&mut account, refused(-2013));
+            queried(&mut account, refused(code));
         }
     }
     let order = windvane_engine::OrderSeq(1);
@@ -51,7 +61,7 @@ fn absence_settles_nothing_while_the_request_may_still_arrive() {
     );
     account.pass(1_500);
     assert_eq!(account.take_queries(), 1);
-    queried(&mut account, refused(-2013));
+    queried(&mut account, refused(code));
     assert!(account.engine.order(order).is_none(), "it never arrived");
     assert!(account.notices.iter().any(|notice| matches!(
         notice,

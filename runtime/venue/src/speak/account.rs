@@ -124,7 +124,7 @@ fn account_information(
     let positions = account.positions.iter().map(|listed| listed.update_time);
     let times = assets.chain(positions).chain([account.update_time]);
     let mut truth = AccountTruth {
-        can_trade: Some(account.can_trade.0),
+        can_trade: account.can_trade.map(|flag| flag.0),
         updated: newest(times)?,
         ..AccountTruth::default()
     };

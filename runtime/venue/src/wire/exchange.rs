@@ -1,6 +1,8 @@
 //! Exchange information of both surfaces as a record (spec 1, Symbol rules; spec 2, Exchange
 //! information). What the filters demand of an order is in [`crate::exchange_info`].
 
+use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::value::RawValue;
 use windvane_engine::{OrderType, TimeInForce};
 
 use super::fields::record;
@@ -93,7 +95,7 @@ record! {
         settle_plan?: Whole = "settlePlan",
         /// Futures: threshold of `priceProtect`.
         trigger_protect?: Exact = "triggerProtect",
-        #[serde(default)]
+        #[serde(default, deserialize_with = "filters")]
         filters: Vec<SymbolFilter> = "filters",
         /// Spot.
         order_types?: Vec<Word<OrderType>> = "orderTypes",
@@ -157,5 +159,57 @@ record! {
         bid_multiplier_down?: Exact = "bidMultiplierDown",
         /// `PERCENT_PRICE_BY_SIDE`.
         ask_multiplier_down?: Exact = "askMultiplierDown",
+    }
+}
+
+/// The types of filters whose fields are read.
+const FILTER_TYPES: [&str; 8] = [
+    "PRICE_FILTER",
+    "LOT_SIZE",
+    "MARKET_LOT_SIZE",
+    "MAX_NUM_ORDERS",
+    "MAX_NUM_ALGO_ORDERS",
+    "MIN_NOTIONAL",
+    "MAX_NOTIONAL",
+    "NOTIONAL",
+];
+
+/// Filters. Of a filter whose type no document names only the type is read: its other fields may
+/// have the names of known fields and mean something else.
+fn filters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SymbolFilter>, D::Error> {
+    #[derive(serde::Deserialize, serde::Serialize)]
+    struct TypeAlone {
+        #[serde(rename = "filterType")]
+        filter_type: String,
+    }
+    let rows = Vec::<Box<RawValue>>::deserialize(deserializer)?;
+    let read = |row: Box<RawValue>| {
+        let own: TypeAlone = serde_json::from_str(row.get())?;
+        let is_known = own.filter_type.starts_with("PERCENT_PRICE")
+            || FILTER_TYPES.contains(&own.filter_type.as_str());
+        if is_known {
+            return serde_json::from_str(row.get());
+        }
+        serde_json::to_string(&own).and_then(|text| serde_json::from_str(&text))
+    };
+    let rows = rows.into_iter().map(read);
+    rows.collect::<Result<_, serde_json::Error>>()
+        .map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_of_an_unknown_type_costs_no_symbol() {
+        let text = r#"{"symbol":"BTCUSDT","status":"TRADING","baseAsset":"BTC","quoteAsset":"USDT",
+            "filters":[{"filterType":"POSITION_RISK_CONTROL","limit":"none"},
+            {"filterType":"MAX_NUM_ORDERS","limit":200}]}"#;
+        let symbol: Symbol = serde_json::from_str(text).unwrap();
+        let limits: Vec<_> = symbol.filters.iter().map(|filter| filter.limit).collect();
+        assert_eq!(limits, [None, Some(Whole(200))]);
+        let wrong = text.replace(":200", ":\"x\"");
+        assert!(serde_json::from_str::<Symbol>(&wrong).is_err());
     }
 }

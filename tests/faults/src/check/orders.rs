@@ -8,8 +8,8 @@ use rust_decimal::Decimal;
 use super::wire::{self, Asked, Placed, Report};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Seen, Terms};
 
-/// `NO_SUCH_ORDER` (spec 1, Errors).
-const NO_SUCH_ORDER: i64 = -2013;
+/// Codes of a query for an order that is not found: the documents name none.
+const NOT_FOUND: [i64; 2] = [-2013, -2011];
 
 /// An own order.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +137,9 @@ impl Orders {
                     self.refuse(&placed.id);
                 }
             }
-            Asked::Query(id) if wire::code(answer) == Some(NO_SUCH_ORDER) => {
+            Asked::Query(id)
+                if wire::code(answer).is_some_and(|code| NOT_FOUND.contains(&code)) =>
+            {
                 self.absent(&id, now_ns);
             }
             _ => {}

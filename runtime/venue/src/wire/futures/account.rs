@@ -72,7 +72,8 @@ record! {
     /// Account information (spec 4, section 4).
     Account {
         fee_tier?: Whole = "feeTier",
-        can_trade: Flag = "canTrade",
+        /// Not in document 2: some services leave it out.
+        can_trade?: Flag = "canTrade",
         can_deposit?: Flag = "canDeposit",
         can_withdraw?: Flag = "canWithdraw",
         /// Milliseconds.
