@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod auth;
+mod choices;
 mod control;
 mod figures;
 mod http;
@@ -29,6 +30,7 @@ mod stream;
 mod user_events;
 mod wallet;
 
+pub use choices::{ChoiceError, Choices, OpenPoint};
 pub use http::Port;
 pub use limits::LimitSettings;
 pub use machine::{Answered, Asked, Frame, Machine, Response, StreamId};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use windvane_engine::Surface;
 use windvane_venue::Brand;
 
+use crate::choices::Choices;
 use crate::limits::LimitSettings;
 use crate::market::Source;
 use crate::stream::StreamLimits;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub source: Source,
     /// How far a v3 nonce may lie from the venue's clock, in milliseconds (spec 4, section 1).
     pub nonce_window_ms: i64,
+    /// What it does where the documents leave something open.
+    pub choices: Choices,
     /// Rate limits.
     pub limits: LimitSettings,
     /// How long a connection may be idle, or on its way with the head of a request.
@@ -67,6 +70,7 @@ impl Default for Settings {
             port: 0,
             source: Source::default(),
             nonce_window_ms: 10_000,
+            choices: Choices::default(),
             limits: LimitSettings::default(),
             head_within: Duration::from_secs(75),
             body_within: Duration::from_secs(10),

@@ -50,6 +50,7 @@ codes! {
     InvalidBatch = -1130, "Data sent for parameter 'batchOrders' is not valid.";
     InvalidCallbackRate = -1130, "Data sent for parameter 'callbackRate' is not valid.";
     Duplicate = -2010, "Duplicate order sent.";
+    PostOnly = -2010, "New order rejected: it would trade at once.";
     CancelRejected = -2011, "Unknown order sent.";
     NoSuchOrder = -2013, "Order does not exist.";
     BalanceNotSufficient = -2018, "Balance is insufficient.";

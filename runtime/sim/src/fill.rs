@@ -2,10 +2,10 @@
 //! stream says of it.
 //!
 //! Fees are rate times notional, half to even at 8 decimals, in the quote asset on both surfaces.
-//! Trade ids rise by one per instrument, from 1. `ACCOUNT_UPDATE` follows its
-//! `ORDER_TRADE_UPDATE`, and lists the position that changed even when it is closed now, as such
-//! services do.
+//! Trade ids rise by one per instrument, from 1. The account's change follows the order's,
+//! and has the position even when it is closed now: a server decides what it sends of that.
 
+use windvane_engine::decimal::div_half_even;
 use windvane_engine::protocol::{Fill, OrderUpdate};
 use windvane_engine::{
     Amount, AssetId, ExecutionType, InstrumentId, OrderStatus, Price, Qty, Side, Surface, TradeId,
@@ -37,18 +37,30 @@ impl Venue {
             market.trade_id += 1;
             TradeId(market.trade_id)
         };
-        let fee_asset = market.instrument.quote;
+        let (base, quote) = (market.instrument.base, market.instrument.quote);
+        let buys = order.terms.side == Side::Buy;
+        let spot = order.surface == Surface::Spot;
         let fee = match market.fractions.liquidation_fee {
             Some(rate) if order.is_liquidation() => rate.of(quote_qty),
             _ => self.rates.fee(maker, quote_qty) + order.surcharge.of(quote_qty),
         };
+        let (fee_asset, fee) = if !spot {
+            self.charged(quote, fee)
+        } else if buys && self.open_terms.spot_fee_is_received && price > 0 {
+            (base, self.in_base(key, qty, quote_qty, fee))
+        } else {
+            (quote, fee)
+        };
         self.reserve(key);
         let realized_pnl = match self.orders.at(key).surface {
             Surface::Spot => {
-                self.settle_spot(key, qty, quote_qty, fee);
+                self.settle_spot(key, qty, quote_qty, (fee_asset, fee));
                 None
             }
-            Surface::Futures => Some(self.settle_futures(key, qty, quote_qty, fee, price)),
+            Surface::Futures => {
+                let charged = (fee_asset, fee);
+                Some(self.settle_futures(key, qty, quote_qty, charged, price))
+            }
         };
         let execution = if self.orders.at(key).is_liquidation() {
             ExecutionType::Calculated
@@ -72,17 +84,33 @@ impl Venue {
         }
     }
 
-    fn settle_spot(&mut self, key: OrderKey, qty: i64, quote_qty: Amount, fee: Amount) {
+    /// A commission as the same share of what was bought, half to even.
+    fn in_base(&self, key: OrderKey, qty: i64, quote_qty: Amount, fee: Amount) -> Amount {
+        let bought = self.base_amount(self.orders.at(key).terms.instrument, qty);
+        if quote_qty.0 == 0 {
+            return Amount::ZERO;
+        }
+        Amount(div_half_even(bought.0 * fee.0, quote_qty.0))
+    }
+
+    fn settle_spot(
+        &mut self,
+        key: OrderKey,
+        qty: i64,
+        quote_qty: Amount,
+        (fee_asset, fee): (AssetId, Amount),
+    ) {
         let order = self.orders.at(key);
         let (instrument, side) = (order.terms.instrument, order.terms.side);
         let (base, quote) = self.pair(instrument);
         let qty = self.base_amount(instrument, qty);
         let (bought, paid) = match side {
-            Side::Buy => (qty, quote_qty + fee),
-            Side::Sell => (-qty, fee - quote_qty),
+            Side::Buy => (qty, quote_qty),
+            Side::Sell => (-qty, -quote_qty),
         };
         self.account.spot_mut(base).free += bought;
         self.account.spot_mut(quote).free -= paid;
+        self.account.spot_mut(fee_asset).free -= fee;
     }
 
     fn settle_futures(
@@ -90,7 +118,7 @@ impl Venue {
         key: OrderKey,
         qty: i64,
         quote_qty: Amount,
-        fee: Amount,
+        (fee_asset, fee): (AssetId, Amount),
         price: i64,
     ) -> Amount {
         let terms = &self.orders.at(key).terms;
@@ -109,7 +137,8 @@ impl Venue {
         if held != 0 && position.qty.signum() != held.signum() {
             self.closed = Some(market.id);
         }
-        *self.account.wallet_mut(market.instrument.quote) += realized - fee;
+        *self.account.wallet_mut(market.instrument.quote) += realized;
+        *self.account.wallet_mut(fee_asset) -= fee;
         self.margin.dirty = Some(market.instrument.quote);
         realized
     }
@@ -225,7 +254,10 @@ impl Venue {
             }
             Surface::Futures => {
                 let held = [(instrument, position_side)];
-                self.tell_change(surface, Cause::Order, &[(quote, none)], &held);
+                let mut changed = vec![(quote, none)];
+                let fees = self.open_terms.futures_fee_asset;
+                changed.extend(fees.map(|asset| (asset, none)));
+                self.tell_change(surface, Cause::Order, &changed, &held);
             }
         }
     }

@@ -108,6 +108,22 @@ impl Venue {
         Ok(())
     }
 
+    /// Sends a margin call now: of the crossed positions of the symbol's margin asset, or in
+    /// isolated margin of the positions of the symbol.
+    ///
+    /// # Errors
+    /// -2024 without a position, -1020 on spot.
+    pub fn call_margin(&mut self, now: Time, instrument: InstrumentId) -> Result<(), Refusal> {
+        self.advance(now);
+        let market = self.futures_mut(instrument).map_err(Code::refusal)?;
+        if !market.has_position() {
+            return Err(Code::PositionNotSufficient.refusal());
+        }
+        let (asset, isolated) = (market.instrument.quote, market.isolated);
+        self.tell_margin_call(asset, isolated.then_some(instrument));
+        Ok(())
+    }
+
     /// Auto-deleverages at most `qty` of a position at the mark price; answers how much it was.
     ///
     /// # Errors

@@ -18,7 +18,7 @@
 
 use windvane_engine::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
 
-use crate::order::{OrderKey, Stage};
+use crate::order::{Order, OrderKey, Stage};
 use crate::queue::Resting;
 use crate::stream::Met;
 use crate::venue::Venue;
@@ -43,7 +43,7 @@ impl Venue {
             _ => false,
         };
         if blocked {
-            return self.end(key, OrderStatus::Expired);
+            return self.end(key, self.rest_ends());
         }
         self.take(key);
         if self.orders.at(key).stage == Stage::Finished {
@@ -55,7 +55,7 @@ impl Venue {
         );
         match limit {
             Some(price) if rests && self.executable(key) > 0 => self.rest(key, price),
-            _ => self.end(key, OrderStatus::Expired),
+            _ => self.end(key, self.rest_ends()),
         }
     }
 
@@ -80,6 +80,27 @@ impl Venue {
         let terms = &self.orders.at(key).terms;
         let best = self.at(terms.instrument).book.best(terms.side.opposite());
         best.is_some_and(|level| reaches(terms.side, self.worst_price(key), level.price))
+    }
+
+    /// Whether the best opposite price meets the limit of an order that is not in the book yet.
+    pub(crate) fn order_would_cross(&self, order: &Order) -> bool {
+        let terms = &order.terms;
+        let best = self.at(terms.instrument).book.best(terms.side.opposite());
+        let met = |price| {
+            order
+                .limit()
+                .is_some_and(|limit| reaches(terms.side, limit, price))
+        };
+        best.is_some_and(|level| met(level.price))
+    }
+
+    /// How an order ends of which the rest cannot be filled at once.
+    const fn rest_ends(&self) -> OrderStatus {
+        if self.open_terms.rest_is_canceled {
+            OrderStatus::Canceled
+        } else {
+            OrderStatus::Expired
+        }
     }
 
     /// Quantity that it could take at once; counting stops at `enough`.
@@ -148,6 +169,9 @@ impl Venue {
     /// Ends the orders in the book that could only close and have nothing left to close.
     #[cold]
     pub(crate) fn expire_closing(&mut self, instrument: InstrumentId) {
+        if self.open_terms.closing_orders_stay {
+            return;
+        }
         let resting = self.at(instrument).own.iter().flatten();
         let spent = |key: &OrderKey| self.orders.at(*key).closing && self.executable(*key) == 0;
         let keys: Vec<_> = resting.map(|own| own.key).filter(spent).collect();
@@ -356,7 +380,8 @@ impl Venue {
             self.fill(own.key, price, qty, maker, met);
         }
         let finished = self.orders.at(own.key).stage == Stage::Finished;
-        let spent = !finished && self.executable(own.key) == 0;
+        let stays = self.open_terms.closing_orders_stay;
+        let spent = !finished && !stays && self.executable(own.key) == 0;
         if finished || spent {
             let market = self.at_mut(instrument);
             market.own[side as usize].remove(n);

@@ -137,6 +137,12 @@ impl Venue {
             return Ok(order);
         }
         self.check_funds(&order)?;
+        if self.open_terms.post_only_is_refused
+            && order.time_in_force == TimeInForce::Gtx
+            && self.order_would_cross(&order)
+        {
+            return Err(Code::PostOnly);
+        }
         if let Some(quote) = terms.quote_qty {
             order.qty = self.qty_for(terms, quote);
         }
@@ -168,7 +174,11 @@ impl Venue {
         let order = self.orders.at(key);
         match surface {
             Surface::Spot if order.status != OrderStatus::Filled => Err(Code::Duplicate),
-            Surface::Futures if order.stage != Stage::Finished => Err(Code::DuplicateId),
+            Surface::Futures
+                if order.stage != Stage::Finished || self.open_terms.ended_ids_stay_taken =>
+            {
+                Err(Code::DuplicateId)
+            }
             _ => Ok(()),
         }
     }

@@ -28,6 +28,7 @@ use crate::code::Code;
 use crate::config::{QueueModel, Rate, Rates, VenueConfig, VenueConfigError};
 use crate::margin::Watch;
 use crate::market::Market;
+use crate::open_terms::OpenTerms;
 use crate::order::Orders;
 use crate::read::Trades;
 use crate::stream::StreamEvent;
@@ -62,6 +63,9 @@ pub struct Venue {
     pub(crate) order_id: i64,
     pub(crate) trades: Trades,
     pub(crate) out: VecDeque<VenueMessage>,
+    /// What the documents leave open.
+    #[serde(skip)]
+    pub(crate) open_terms: OpenTerms,
     /// User events in full, where they are asked for.
     #[serde(skip)]
     pub(crate) stream: Option<VecDeque<StreamEvent>>,
@@ -113,6 +117,7 @@ impl Venue {
             closed: None,
             order_id: 0,
             out: VecDeque::new(),
+            open_terms: OpenTerms::default(),
             stream: None,
         })
     }

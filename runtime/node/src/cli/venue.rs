@@ -108,6 +108,7 @@ impl Venue {
             seed: self.seed,
             port: self.port,
             source,
+            choices: config.sim.choices,
             ..Settings::default()
         })
     }

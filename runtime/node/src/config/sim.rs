@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use windvane_engine::decimal::Decimal;
 use windvane_engine::order::Surface;
+use windvane_server::Choices;
 
 use super::live::choice;
 use super::value::{fee, millis_as_ns, not_negative, rate};
@@ -92,6 +93,8 @@ pub struct Sim {
     pub fees: Fees,
     /// Seed of everything that is drawn.
     pub seed: u64,
+    /// What `windvane venue` does where the documents leave something open.
+    pub choices: Choices,
 }
 
 /// Fees as fractions of the notional; negative is a rebate.
@@ -163,6 +166,8 @@ struct SimTable {
     queue: Queue,
     fees: Fees,
     seed: u64,
+    #[serde(deserialize_with = "choices")]
+    choices: Choices,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -204,6 +209,7 @@ impl Default for SimTable {
             queue: Queue::default(),
             fees: Fees::default(),
             seed: 1,
+            choices: Choices::default(),
         }
     }
 }
@@ -229,6 +235,7 @@ impl From<SimTable> for Sim {
             queue: table.queue,
             fees: table.fees,
             seed: table.seed,
+            choices: table.choices,
         }
     }
 }
@@ -242,6 +249,7 @@ impl Default for Sim {
             queue,
             fees,
             seed,
+            choices,
             ..
         } = SimTable::default();
         let LatencyTable { feed, order } = LatencyTable::default();
@@ -256,8 +264,18 @@ impl Default for Sim {
             queue,
             fees,
             seed,
+            choices,
         }
     }
+}
+
+/// `[sim.choices]`: names and values of `docs/open-points.md`.
+fn choices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Choices, D::Error> {
+    let chosen = BTreeMap::<String, String>::deserialize(deserializer)?;
+    let chosen = chosen
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    Choices::new(chosen).map_err(D::Error::custom)
 }
 
 fn balances<'de, D: Deserializer<'de>>(

@@ -203,7 +203,7 @@ impl Faults {
     ) -> Vec<UserFrame> {
         let surface = wide(frame.surface);
         let event = event_name(&frame.text).to_owned();
-        let mut copies = vec![now];
+        let mut copies = vec![after(now, frame.delay_ms)];
         let mut swap = None;
         // The next event of a key is what another waits for: it passes, even where all are hits.
         let awaited = self.swapped.contains_key(&frame.listen_key);

@@ -14,6 +14,8 @@ mod plan;
 mod switch;
 mod truth;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use windvane_engine::Time;
 use windvane_sim::StreamEvent;
@@ -23,12 +25,23 @@ pub(crate) use counters::Counters;
 pub(crate) use faults::{Faults, Gaps};
 pub(crate) use plan::{Ending, Plan};
 
+use crate::choices::{AnswerTiming, OpenPoint};
 use crate::http::dispatch::Received;
 use crate::http::{Answer, Body, Refusal, Sent};
 use crate::state::{AccountId, State};
 use crate::stream::{Topic, UserFrame};
 use faults::{SWITCHES_MAX, Seen};
 use switch::{Fault, Switch, Target};
+
+/// Routes whose answers may leave after their events, and how much later.
+const LATE_ROUTES: &[&str] = &[
+    "new_order",
+    "batch_orders",
+    "cancel_order",
+    "cancel_all_orders",
+    "cancel_batch_orders",
+];
+const LATE_MS: u64 = 300;
 
 /// The user events of both surfaces.
 const EVENTS: &[&str] = &[
@@ -44,7 +57,8 @@ const EVENTS: &[&str] = &[
 /// What is done with a request that has just been read. WebSocket handshakes are requests of the
 /// route `stream`.
 pub(crate) fn plan(state: &mut State, received: &Received<'_>, now: Time) -> Plan {
-    if !state.faults.concern_requests() {
+    let answers_late = state.choices.of::<AnswerTiming>() == AnswerTiming::After;
+    if !state.faults.concern_requests() && !answers_late {
         return Plan::as_is();
     }
     let (surface, route) = match state.router.find(received) {
@@ -56,7 +70,12 @@ pub(crate) fn plan(state: &mut State, received: &Received<'_>, now: Time) -> Pla
         route,
         account: claimed(state, received).map(|id| id.0),
     };
-    state.faults.plan(&seen, now)
+    let mut plan = state.faults.plan(&seen, now);
+    let own = route.split_once('.').map_or("", |(_, own)| own);
+    if answers_late && LATE_ROUTES.contains(&own) {
+        plan.after_ms = plan.after_ms.saturating_add(LATE_MS);
+    }
+    plan
 }
 
 /// The account that a request claims to come from, before anything is verified.
@@ -101,7 +120,7 @@ pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) 
 
 /// Brings a user event to the streams: now, later, twice or never.
 pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
-    if state.faults.is_quiet() {
+    if state.faults.is_quiet() && frame.delay_ms == 0 {
         return state.hub.tell_user(frame);
     }
     let owner = state.accounts.iter().position(|account| {
@@ -142,6 +161,8 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
             Ok(json!({}))
         }
         ("DELETE", _) if path.starts_with("/faults/") => clear(state, path),
+        ("GET", "/choices") => Ok(choices(state)),
+        ("POST", "/choices") => choose(state, received.body),
         ("POST", "/act") => act::act(state, received.body, now).map_err(Refusal::from),
         (method, path) => {
             let msg = format!("{method} {path} is nothing here; CONTROL.md lists what is.");
@@ -149,6 +170,35 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
         }
     };
     Sent::new(done.map(|value| Body(value.to_string())))
+}
+
+/// Every open point, its values and the value that is chosen.
+fn choices(state: &State) -> Value {
+    let entry = |(point, value): (&OpenPoint, &str)| {
+        json!({
+            "name": point.name,
+            "section": point.section,
+            "about": point.about,
+            "values": point.values,
+            "value": value,
+        })
+    };
+    state.choices.all().map(entry).collect()
+}
+
+/// Chooses values of open points: all that the body names, or none.
+fn choose(state: &mut State, body: &[u8]) -> Result<Value, Refusal> {
+    let unfit = |msg: String| Refusal::new(-1130, msg);
+    let chosen: BTreeMap<String, String> = serde_json::from_slice(body)
+        .map_err(|error| unfit(format!("the body must be an object of texts: {error}")))?;
+    let mut choices = state.choices.clone();
+    for (name, value) in &chosen {
+        let set = choices.set(name, value);
+        set.map_err(|error| unfit(error.to_string()))?;
+    }
+    state.choices = choices;
+    state.apply_choices();
+    Ok(json!({}))
 }
 
 fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {

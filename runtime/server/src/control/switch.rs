@@ -199,7 +199,7 @@ pub(crate) fn names(pattern: &str, name: &str) -> bool {
     }
 }
 
-pub(super) const SURFACES: &[(&str, Surface)] = &[
+pub(in crate::control) const SURFACES: &[(&str, Surface)] = &[
     ("spot", Surface::Spot),
     ("futures", Surface::Futures),
     ("chain", Surface::Chain),

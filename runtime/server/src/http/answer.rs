@@ -28,6 +28,8 @@ pub(crate) struct Refusal {
     pub(crate) msg: String,
     /// `Retry-After` in seconds.
     pub(crate) retry_after_s: Option<u64>,
+    /// The body is a page of a server in front of the venue, not an error of the venue.
+    pub(crate) is_page: bool,
 }
 
 impl Refusal {
@@ -38,6 +40,7 @@ impl Refusal {
             code,
             msg: msg.into(),
             retry_after_s: None,
+            is_page: false,
         }
     }
 
@@ -55,6 +58,9 @@ impl Refusal {
 
     /// `{code, msg}`.
     pub(crate) fn body(&self) -> String {
+        if self.is_page {
+            return "404 page not found\n".to_owned();
+        }
         error_body(self.code, &self.msg)
     }
 }

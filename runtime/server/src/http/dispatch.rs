@@ -11,7 +11,8 @@ use windvane_engine::Time;
 use windvane_venue::route::{Counted, Listing, Route, Surface};
 
 use super::answer::Sent;
-use super::{Answer, Params, Port, Refusal, check};
+use super::{Answer, Params, Port, Refusal, check, chosen};
+use crate::choices::RefusedCount;
 use crate::state::{AccountId, State};
 use crate::{auth, control, limits, market_routes, orders, wallet};
 
@@ -82,9 +83,14 @@ impl Call<'_> {
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
     state.advance(now);
     let mut headers = Vec::new();
+    let route = state.router.find(received).ok().map(|found| found.route);
     let answer = route_and_handle(state, received, now, &mut headers);
     control::answered(state, &answer);
+    let surface = route.map_or(received.port.surface(), |route| route.surface);
+    let answer = chosen::answer(state, route.map_or("", |route| route.name), answer);
+    chosen::headers(state, surface, answer.is_err(), &mut headers);
     let mut sent = Sent::new(answer);
+    chosen::retry_after(state, &mut sent, now);
     sent.headers.append(&mut headers);
     sent
 }
@@ -127,11 +133,13 @@ fn route_and_handle(
         now_ms: state.clock_ms(now),
         account,
     };
+    chosen::check_served(state, route.name)?;
     let answer = handle(state, &call);
     if account.is_some() {
         state.tell_users();
     }
-    if answer.is_ok() {
+    let counted = state.choices.of::<RefusedCount>() == RefusedCount::Sent;
+    if answer.is_ok() || counted {
         headers.extend(counts);
     }
     answer

@@ -3,6 +3,7 @@
 
 mod answer;
 mod check;
+mod chosen;
 pub(crate) mod dispatch;
 mod exchange;
 mod params;

@@ -18,11 +18,12 @@ use std::net::IpAddr;
 use windvane_engine::Time;
 use windvane_venue::route::{Counted, Route, Surface};
 
+use crate::choices::{InfoWeight, OrderLimitRetry, SpotWeight};
 use crate::http::dispatch::Received;
 use crate::http::{Params, Refusal};
 use crate::settings::Settings;
 use crate::state::{AccountId, State};
-pub(crate) use window::{OrderCounts, Window};
+pub(crate) use window::{Begin, OrderCounts, Window};
 
 /// On every response (spec 1, Limits, rule 2).
 const USED_WEIGHT: &str = "x-mbx-used-weight-1m";
@@ -106,6 +107,8 @@ struct Ban {
 #[derive(Debug)]
 pub(crate) struct Limits {
     settings: LimitSettings,
+    /// When intervals of weights and orders begin.
+    pub(crate) begin: Begin,
     weights: BTreeMap<(IpAddr, Surface), Window>,
     /// Answers 429 in the running minute.
     refused: BTreeMap<IpAddr, Window>,
@@ -118,6 +121,7 @@ impl Limits {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             settings: settings.limits,
+            begin: Begin::default(),
             weights: BTreeMap::new(),
             refused: BTreeMap::new(),
             routes: BTreeMap::new(),
@@ -183,19 +187,19 @@ impl Limits {
             .map_or(u32::MAX, |rule| rule.limit);
         self.forget_idle(now_ms);
         let window = self.weights.entry((ip, surface)).or_default();
-        let used = window.add(weight, MINUTE_MS, now_ms);
+        let used = window.add(weight, MINUTE_MS, now_ms, self.begin);
         (used, used <= limit)
     }
 
     /// One more answer 429 for an address: patience ends in a ban.
-    fn refuse(&mut self, ip: IpAddr, now_ms: i64) -> Refusal {
+    fn refuse(&mut self, ip: IpAddr, left_ms: u64, now_ms: i64) -> Refusal {
         let answers = self
             .refused
             .entry(ip)
             .or_default()
-            .add(1, MINUTE_MS, now_ms);
+            .add(1, MINUTE_MS, now_ms, Begin::Clock);
         if answers <= self.settings.patience {
-            let seconds = Window::left_ms(MINUTE_MS, now_ms).div_ceil(1_000);
+            let seconds = left_ms.div_ceil(1_000);
             let msg = "Too many requests; please use the websocket for live updates.";
             return too_many(429, msg.to_owned(), Some(seconds));
         }
@@ -213,7 +217,7 @@ impl Limits {
     /// A refusal by a limit of a route or of orders, which counts like any other answer 429: past
     /// the patience it is the ban instead (spec 1, Limits, rule 6).
     fn refuse_as(&mut self, refusal: Refusal, ip: IpAddr, now: Time) -> Refusal {
-        let counted = self.refuse(ip, now.millis());
+        let counted = self.refuse(ip, 0, now.millis());
         if counted.status == 418 {
             counted
         } else {
@@ -251,6 +255,17 @@ fn too_many(status: u16, msg: String, retry_after_s: Option<u64>) -> Refusal {
     }
 }
 
+/// The surface whose weight counter a request counts against.
+fn counter(state: &State, surface: Surface) -> Surface {
+    let info = state.choices.of::<InfoWeight>() == InfoWeight::Futures;
+    let spot = state.choices.of::<SpotWeight>() == SpotWeight::Futures;
+    match surface {
+        Surface::Rpc if info => Surface::Futures,
+        Surface::Spot if spot => Surface::Futures,
+        own => own,
+    }
+}
+
 /// Adds a request's weight to what its IP has used, tells the sum in a header, and refuses what
 /// is over the limit (429, 418).
 pub(crate) fn charge(
@@ -262,14 +277,30 @@ pub(crate) fn charge(
     headers: &mut Vec<(&'static str, String)>,
 ) -> Result<(), Refusal> {
     let now_ms = now.millis();
+    let surface = counter(state, surface);
     let limits = &mut state.limits;
     let (used, within) = limits.use_weight(received.ip, surface, weight, now_ms);
     headers.push((USED_WEIGHT, used.to_string()));
     if within {
         Ok(())
     } else {
-        Err(limits.refuse(received.ip, now_ms))
+        let window = limits.weights.get(&(received.ip, surface)).copied();
+        let left_ms = window.unwrap_or_default().left_ms(MINUTE_MS, now_ms);
+        Err(limits.refuse(received.ip, left_ms, now_ms))
     }
+}
+
+/// Adds what another program uses from the same address; the sum.
+pub(crate) fn use_by_others(
+    state: &mut State,
+    surface: Surface,
+    ip: IpAddr,
+    weight: u32,
+    now: Time,
+) -> u32 {
+    let surface = counter(state, surface);
+    let (used, _) = state.limits.use_weight(ip, surface, weight, now.millis());
+    used
 }
 
 /// Tells in the header what an address has used, and adds nothing.
@@ -280,6 +311,7 @@ pub(crate) fn tell_used(
     now: Time,
     headers: &mut Vec<(&'static str, String)>,
 ) {
+    let surface = counter(state, surface);
     let (used, _) = state.limits.use_weight(ip, surface, 0, now.millis());
     headers.push((USED_WEIGHT, used.to_string()));
 }
@@ -304,10 +336,10 @@ pub(crate) fn count_route(
     };
     let now_ms = now.millis();
     let window = state.limits.routes.entry((ip, route.name)).or_default();
-    if window.add(1, MINUTE_MS, now_ms) <= limit {
+    if window.add(1, MINUTE_MS, now_ms, Begin::Clock) <= limit {
         return Ok(());
     }
-    let seconds = Window::left_ms(MINUTE_MS, now_ms).div_ceil(1_000);
+    let seconds = window.left_ms(MINUTE_MS, now_ms).div_ceil(1_000);
     let msg = format!("Too many requests; current limit is {limit} requests per 1 MINUTE.");
     let refusal = too_many(429, msg, Some(seconds));
     Err(state.limits.refuse_as(refusal, ip, now))
@@ -324,16 +356,20 @@ pub(crate) fn count_orders(
     now: Time,
 ) -> Result<Vec<(&'static str, String)>, Refusal> {
     let rules = state.limits.rules(surface);
+    let begin = state.limits.begin;
     let counts = &mut state.account_mut(id).order_counts;
     let mut headers = Vec::new();
     for rule in rules.iter().filter(|rule| rule.rate_limit_type == "ORDERS") {
-        let used = counts.add(surface, rule.length_ms, orders, now.millis());
+        let (used, left_ms) = counts.add(surface, rule.length_ms, orders, now.millis(), begin);
         if used > rule.limit {
             let msg = format!(
                 "Too many new orders; current limit is {} orders per {} {}.",
                 rule.limit, rule.interval_num, rule.interval
             );
-            let refusal = Refusal::new(-1015, msg).with_status(429);
+            let mut refusal = Refusal::new(-1015, msg).with_status(429);
+            if state.choices.of::<OrderLimitRetry>() == OrderLimitRetry::Sent {
+                refusal.retry_after_s = Some(left_ms.div_ceil(1_000));
+            }
             return Err(state.limits.refuse_as(refusal, ip, now));
         }
         let name = match rule.suffix {
@@ -376,12 +412,12 @@ mod tests {
     #[test]
     fn sending_on_after_429_ends_in_bans_that_grow() {
         let mut limits = limits();
-        let refusal = limits.refuse(IP, 1_000);
+        let refusal = limits.refuse(IP, 59_000, 1_000);
         assert_eq!((refusal.status, refusal.retry_after_s), (429, Some(59)));
         let mut now_ms = 1_000;
         for length_s in [120, 480, 1_920, 7_680, 30_720, 122_880, 259_200, 259_200] {
             let last = (0..20)
-                .map(|_| limits.refuse(IP, now_ms))
+                .map(|_| limits.refuse(IP, 1_000, now_ms))
                 .find(|r| r.status == 418);
             assert_eq!(last.unwrap().retry_after_s, Some(length_s));
             assert!(limits.check_ban(IP, Time::from_millis(now_ms)).is_err());

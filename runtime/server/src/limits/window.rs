@@ -2,20 +2,33 @@
 
 use windvane_venue::route::Surface;
 
+/// When intervals begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// At whole multiples of their length on the clock.
+    #[default]
+    Clock,
+    /// With the first request after the last interval.
+    FirstRequest,
+}
+
 /// What was used in the running interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Number of the interval since the epoch.
-    interval: i64,
+    begins_ms: i64,
     used: u32,
 }
 
 impl Window {
     /// Adds to the interval that `now_ms` lies in; the sum.
-    pub(crate) fn add(&mut self, amount: u32, length_ms: i64, now_ms: i64) -> u32 {
-        let interval = now_ms.div_euclid(length_ms);
-        if interval != self.interval {
-            *self = Self { interval, used: 0 };
+    pub(crate) fn add(&mut self, amount: u32, length_ms: i64, now_ms: i64, begin: Begin) -> u32 {
+        let begins_ms = match begin {
+            Begin::Clock => now_ms - now_ms.rem_euclid(length_ms),
+            Begin::FirstRequest if self.is_fresh(length_ms, now_ms) => self.begins_ms,
+            Begin::FirstRequest => now_ms,
+        };
+        if begins_ms != self.begins_ms {
+            *self = Self { begins_ms, used: 0 };
         }
         self.used = self.used.saturating_add(amount);
         self.used
@@ -23,12 +36,17 @@ impl Window {
 
     /// Whether its interval is still running.
     pub(crate) const fn is_fresh(&self, length_ms: i64, now_ms: i64) -> bool {
-        self.interval == now_ms.div_euclid(length_ms)
+        self.begins_ms <= now_ms && now_ms < self.begins_ms.saturating_add(length_ms)
     }
 
-    /// Milliseconds until the interval ends.
-    pub(crate) const fn left_ms(length_ms: i64, now_ms: i64) -> u64 {
-        (length_ms - now_ms.rem_euclid(length_ms)).cast_unsigned()
+    /// Milliseconds until the running interval ends.
+    pub(crate) const fn left_ms(&self, length_ms: i64, now_ms: i64) -> u64 {
+        let left_ms = self.begins_ms.saturating_add(length_ms) - now_ms;
+        if left_ms > 0 {
+            left_ms.cast_unsigned()
+        } else {
+            0
+        }
     }
 }
 
@@ -37,14 +55,15 @@ impl Window {
 pub(crate) struct OrderCounts(Vec<(Surface, i64, Window)>);
 
 impl OrderCounts {
-    /// Adds orders to the interval of this length; the sum.
+    /// Adds orders to the interval of this length; the sum, and the milliseconds until it ends.
     pub(crate) fn add(
         &mut self,
         surface: Surface,
         length_ms: i64,
         orders: u32,
         now_ms: i64,
-    ) -> u32 {
+        begin: Begin,
+    ) -> (u32, u64) {
         let known = self
             .0
             .iter()
@@ -53,6 +72,8 @@ impl OrderCounts {
             self.0.push((surface, length_ms, Window::default()));
             self.0.len() - 1
         });
-        self.0[at].2.add(orders, length_ms, now_ms)
+        let window = &mut self.0[at].2;
+        let used = window.add(orders, length_ms, now_ms, begin);
+        (used, window.left_ms(length_ms, now_ms))
     }
 }

@@ -1,13 +1,15 @@
 //! Balances and account information.
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, AssetId, Surface};
+use windvane_engine::{Amount, AssetId, PositionSide, Surface};
 use windvane_sim::{FuturesBalance, PositionView};
 
 use super::{instrument, surface};
-use crate::figures::{amount, fine_price, qty};
+use crate::choices::figures::entry_price;
+use crate::choices::{AccountAssets, AccountLag, AccountPositions, OneWaySides, PositionLag};
+use crate::figures::{amount, qty};
 use crate::http::{Answer, Body, Call};
-use crate::state::{AccountId, MAKER_FEE, State, TAKER_FEE};
+use crate::state::{AccountId, MAKER_FEE, Moment, State, TAKER_FEE};
 
 /// Account information (spec 1; spec 4, GET account).
 pub(super) fn account(state: &mut State, call: &Call<'_>) -> Answer {
@@ -20,10 +22,12 @@ pub(super) fn account(state: &mut State, call: &Call<'_>) -> Answer {
 }
 
 fn spot(state: &State, id: AccountId) -> Value {
-    let venue = &state.account(id).venue;
-    let balances: Vec<_> = venue
-        .assets()
-        .map(|asset| venue.spot_balance(asset))
+    let moment = state.moment(id, state.behind::<AccountLag>());
+    let held = state.choices.of::<AccountAssets>() == AccountAssets::Held;
+    let balances: Vec<_> = moment
+        .spot
+        .iter()
+        .filter(|balance| !held || balance.free + balance.locked != Amount::ZERO)
         .map(|balance| {
             json!({
                 "asset": state.assets.name(balance.asset),
@@ -51,7 +55,8 @@ pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
         .take(8)
         .collect();
     let history = &state.account(id).history;
-    let list: Vec<_> = futures_balances(state, id)
+    let moment = state.moment(id, state.behind::<PositionLag>());
+    let list: Vec<_> = futures_balances(state, &moment)
         .iter()
         .map(|balance| {
             json!({
@@ -71,19 +76,20 @@ pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
 }
 
 /// The assets of the futures account: those that margin is held in, and what else it has.
-fn futures_balances(state: &State, id: AccountId) -> Vec<FuturesBalance> {
-    let venue = &state.account(id).venue;
+fn futures_balances(state: &State, moment: &Moment) -> Vec<FuturesBalance> {
+    let held = state.choices.of::<AccountAssets>() == AccountAssets::Held;
     let margins = |asset: AssetId| {
         let mut futures = state.board.of(Surface::Futures);
         futures.any(|symbol| symbol.instrument.quote == asset)
     };
-    let all = venue.assets().map(|asset| venue.futures_balance(asset));
-    all.filter(|balance| margins(balance.asset) || balance.wallet != Amount::ZERO)
+    let all = moment.futures.iter().copied();
+    all.filter(|balance| (margins(balance.asset) && !held) || balance.wallet != Amount::ZERO)
         .collect()
 }
 
 fn futures(state: &State, id: AccountId) -> Value {
-    let balances = futures_balances(state, id);
+    let moment = state.moment(id, state.behind::<AccountLag>());
+    let balances = futures_balances(state, &moment);
     let total =
         |part: fn(&FuturesBalance) -> Amount| amount(balances.iter().map(part).sum::<Amount>());
     let history = &state.account(id).history;
@@ -97,8 +103,9 @@ fn futures(state: &State, id: AccountId) -> Value {
             )
         })
         .collect();
-    let views = state.account(id).venue.position_views();
-    let positions: Vec<_> = views.map(|view| position(state, &view)).collect();
+    let held = state.choices.of::<AccountPositions>() == AccountPositions::Held;
+    let views = listed(state, id, moment.positions, held);
+    let positions: Vec<_> = views.iter().map(|view| position(state, view)).collect();
     json!({
         "feeTier": 0,
         "canTrade": true,
@@ -119,6 +126,31 @@ fn futures(state: &State, id: AccountId) -> Value {
         "assets": assets,
         "positions": positions,
     })
+}
+
+/// The rows of a list of positions: all or those that are held, and in one-way mode the rows of
+/// LONG and SHORT too where that is chosen.
+pub(super) fn listed(
+    state: &State,
+    id: AccountId,
+    views: Vec<PositionView>,
+    held: bool,
+) -> Vec<PositionView> {
+    let sides = state.choices.of::<OneWaySides>() == OneWaySides::Three;
+    let three = sides && !state.account(id).venue.hedge_mode();
+    let mut listed = Vec::with_capacity(views.len());
+    for view in views {
+        if !held || view.qty.0 != 0 {
+            listed.push(view);
+        }
+        if three && !held {
+            for position_side in [PositionSide::Long, PositionSide::Short] {
+                let rows = &state.account(id).venue;
+                listed.extend(rows.position_view(view.instrument, position_side));
+            }
+        }
+    }
+    listed
 }
 
 fn asset(state: &State, balance: &FuturesBalance, changed_ms: i64) -> Value {
@@ -151,7 +183,7 @@ fn position(state: &State, view: &PositionView) -> Value {
         "openOrderInitialMargin": amount(view.open_order_margin),
         "leverage": view.leverage.to_string(),
         "isolated": view.isolated,
-        "entryPrice": fine_price(view.entry_price),
+        "entryPrice": entry_price(&state.choices, rules, view.entry_price),
         "maxNotional": super::position::notional_max(view),
         "positionSide": view.position_side.as_str(),
         "positionAmt": qty(rules, view.qty.0),

@@ -7,6 +7,7 @@ use windvane_sim::OrderView;
 
 use super::record::{self, Place};
 use super::{ask, instrument, refused, settled, surface, terms, unanswered};
+use crate::choices::CancelUnknown;
 use crate::http::{Answer, Body, Call, Params, Refusal, invalid, missing};
 use crate::state::{AccountId, State};
 
@@ -133,8 +134,14 @@ fn cancel(
     instrument: InstrumentId,
     named: &Named,
 ) -> Result<OrderView, Refusal> {
-    let unknown = || Refusal::new(-2011, "Unknown order sent.");
-    let order = named.find(state, id, instrument).ok_or_else(unknown)?;
+    let unknown = match state.choices.of::<CancelUnknown>() {
+        CancelUnknown::Rejected => Refusal::new(-2011, "Unknown order sent."),
+        CancelUnknown::NoSuch => Refusal::new(-2013, "Order does not exist."),
+    };
+    let order = named.find(state, id, instrument);
+    let order = order
+        .filter(|order| !order.status.is_final())
+        .ok_or(unknown)?;
     let venue = &mut state.account_mut(id).venue;
     venue
         .cancel_order(call.now, order.order_id)

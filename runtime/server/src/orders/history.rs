@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use windvane_engine::{Amount, Surface};
 
 use super::{Span, cut, instrument, limit, maybe_instrument, surface};
+use crate::choices::TradesLag;
+use crate::choices::figures::{fee, profit};
 use crate::figures::{amount, price, qty};
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::state::{Income, State, TradeRecord};
@@ -30,8 +32,10 @@ pub(super) fn user_trades(state: &mut State, call: &Call<'_>) -> Answer {
         ));
     }
     let span = Span::of(call)?;
+    let until = state.behind::<TradesLag>();
     let wanted = |trade: &&TradeRecord| {
-        trade.surface == surface(call)
+        until.is_none_or(|until| trade.time <= until)
+            && trade.surface == surface(call)
             && instrument.is_none_or(|wanted| trade.instrument == wanted)
             && order.is_none_or(|wanted| trade.order_id.0 == wanted)
             && match from_id {
@@ -70,7 +74,7 @@ fn record(state: &State, trade: &TradeRecord) -> Value {
         "price": price(rules, fill.price.0),
         "qty": qty(rules, fill.qty.0),
         "quoteQty": amount(fill.quote_qty),
-        "commission": amount(fill.fee),
+        "commission": fee(&state.choices, fill.fee),
         "commissionAsset": state.assets.name(fill.fee_asset),
         "time": trade.time.millis(),
         "maker": fill.maker,
@@ -83,7 +87,8 @@ fn record(state: &State, trade: &TradeRecord) -> Value {
         }
         Surface::Futures => {
             record["positionSide"] = json!(trade.position_side.as_str());
-            record["realizedPnl"] = json!(amount(fill.realized_pnl.unwrap_or_default()));
+            let realized = fill.realized_pnl.unwrap_or_default();
+            record["realizedPnl"] = json!(profit(&state.choices, realized));
         }
     }
     record

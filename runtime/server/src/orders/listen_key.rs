@@ -4,6 +4,7 @@ use serde_json::json;
 use windvane_engine::Surface;
 
 use super::surface;
+use crate::choices::ListenKeyPost;
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::state::{State, drawn};
 
@@ -12,6 +13,7 @@ pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let (seed, now_ms) = (state.settings.seed, call.now.millis());
     let side = surface(call);
+    let renews = state.choices.of::<ListenKeyPost>() == ListenKeyPost::New;
     let name = |n: u64| {
         hex::encode(drawn(
             seed,
@@ -19,7 +21,12 @@ pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
             &format!("listen key {side} {n} {now_ms}"),
         ))
     };
-    let key = state.account_mut(id).listen_keys.create(side, now_ms, name);
+    let keys = &mut state.account_mut(id).listen_keys;
+    if renews {
+        // The connections of the old key stay, and hear nothing more.
+        keys.close(side);
+    }
+    let key = keys.create(side, now_ms, name);
     Ok(Body::json(&json!({ "listenKey": key.key })))
 }
 

@@ -12,12 +12,15 @@ use super::record::{self, Place};
 use super::reject;
 use super::terms::Reading;
 use super::{ask_with_surcharge, instrument, settled, surface, unanswered};
+use crate::choices::{AckAnswer, BatchOrder, DuplicateCode, ForeignIds, RejectForm};
 use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
 use crate::state::{AccountId, State};
 use crate::wallet::{self, Attribution};
 
 /// Orders of one batch (spec 2, Place multiple orders).
 const BATCH_MAX: usize = 5;
+/// A client order id that is taken (spec 4, section 4).
+const DUPLICATE_ID: i32 = -4116;
 
 /// Place order (spec 1), New order and Place order with builder code (spec 2).
 pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
@@ -29,11 +32,16 @@ pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
         Ok(order) => order,
         Err(refusal) => {
             reject::tell(state, id, &new, &refusal);
+            let as_status = state.choices.of::<RejectForm>() == RejectForm::Status;
+            if as_status && surface(call) == Surface::Futures && reject::by_engine(&refusal) {
+                let order = reject::event(state, id, &new).order;
+                return Ok(Body::json(&record::order(state, &order, Place::Changed)));
+            }
             return Err(refusal);
         }
     };
     let place = match surface(call) {
-        Surface::Futures if acknowledged(call.params) => Place::Acknowledged,
+        Surface::Futures if acknowledged(state, call.params) => Place::Acknowledged,
         _ => Place::Changed,
     };
     let record = if builder.is_some() {
@@ -55,6 +63,11 @@ pub(super) fn batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
         return Err(Refusal::new(-1130, msg));
     }
     let mut answers = Vec::with_capacity(entries.len());
+    let reversed = state.choices.of::<BatchOrder>() == BatchOrder::Reversed;
+    let mut entries = entries;
+    if reversed {
+        entries.reverse();
+    }
     for entry in entries {
         answers.push(
             match entry.and_then(|params| in_batch(state, call, id, &params)) {
@@ -62,6 +75,9 @@ pub(super) fn batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
                 Err(refusal) => json!({ "code": refusal.code, "msg": refusal.msg }),
             },
         );
+    }
+    if reversed {
+        answers.reverse();
     }
     Ok(Body::json(&answers))
 }
@@ -89,7 +105,7 @@ fn in_batch(
     let new = read(state, call, id, params)?;
     let builder = attribution(state, call, id, params)?;
     let order = place(state, call, id, &Request::PlaceBatch(vec![new]), builder)?;
-    if !acknowledged(params) {
+    if !acknowledged(state, params) {
         return Ok(record::order(state, &order, Place::Batch));
     }
     let mut record = record::order(state, &order, Place::Acknowledged);
@@ -125,7 +141,11 @@ fn generated_id(state: &mut State) -> Result<ClientOrderId, Refusal> {
         0,
         &format!("id {}", state.generated_ids),
     );
-    let text: String = hex::encode(drawn).chars().take(22).collect();
+    let text: String = match state.choices.of::<ForeignIds>() {
+        ForeignIds::Hex => hex::encode(drawn).chars().take(22).collect(),
+        ForeignIds::Long => format!("A.b:C/d_E-{:0>26}", state.generated_ids),
+        ForeignIds::Short => (state.generated_ids % 10).to_string(),
+    };
     ClientOrderId::new(&text).map_err(|_| unanswered())
 }
 
@@ -142,7 +162,7 @@ fn place(
     let Some(Reply::Placed { outcome, .. }) = replies.into_iter().next() else {
         return Err(unanswered());
     };
-    let report = settled(outcome)?;
+    let report = settled(outcome).map_err(|refusal| duplicate(state, refusal))?;
     if let Some(builder) = builder {
         wallet::attribute(state, id, report.order_id, builder);
     }
@@ -150,11 +170,23 @@ fn place(
     order.ok_or_else(unanswered)
 }
 
+/// The refusal of a client order id that is taken, under the code that is chosen for it.
+fn duplicate(state: &State, mut refusal: Refusal) -> Refusal {
+    if refusal.code == DUPLICATE_ID {
+        refusal.code = match state.choices.of::<DuplicateCode>() {
+            DuplicateCode::Futures => DUPLICATE_ID,
+            DuplicateCode::Rejected => -2010,
+            DuplicateCode::Length => -4015,
+        };
+    }
+    refusal
+}
+
 /// ACK is the default of futures (spec 2, New order).
-fn acknowledged(params: &Params) -> bool {
-    params
-        .get("newOrderRespType")
-        .is_none_or(|text| text == "ACK")
+fn acknowledged(state: &State, params: &Params) -> bool {
+    let as_it_is = state.choices.of::<AckAnswer>() == AckAnswer::Current;
+    let kind = params.get("newOrderRespType");
+    !as_it_is && kind.is_none_or(|text| text == "ACK")
 }
 
 /// The builder whose code the order carries, whom the user must have approved (spec 2, Place order

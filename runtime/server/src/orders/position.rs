@@ -5,7 +5,10 @@ use windvane_engine::protocol::{Reply, Request};
 use windvane_engine::{Amount, PositionSide};
 use windvane_sim::PositionView;
 
+use super::account::listed;
 use super::{ask, instrument, maybe_instrument, refused, settled, unanswered};
+use crate::choices::figures::entry_price;
+use crate::choices::{PositionLag, RiskPositions};
 use crate::figures::{amount, fine_price, qty};
 use crate::http::{Answer, Body, Call, Refusal, invalid, missing};
 use crate::orders::configuration::done;
@@ -16,7 +19,9 @@ const NO_CAP: &str = "9223372036854775807";
 
 /// GET positionRisk: every symbol, held or not.
 pub(super) fn position_risk(state: &mut State, call: &Call<'_>) -> Answer {
-    let list: Vec<_> = views(state, call)?
+    let held = state.choices.of::<RiskPositions>() == RiskPositions::Held;
+    let views = listed(state, call.account()?, views(state, call)?, held);
+    let list: Vec<_> = views
         .iter()
         .map(|view| {
             let rules = state.rules(view.instrument);
@@ -24,7 +29,7 @@ pub(super) fn position_risk(state: &mut State, call: &Call<'_>) -> Answer {
                 "symbol": rules.symbol,
                 "positionSide": view.position_side.as_str(),
                 "positionAmt": qty(rules, view.qty.0),
-                "entryPrice": fine_price(view.entry_price),
+                "entryPrice": entry_price(&state.choices, rules, view.entry_price),
                 "markPrice": fine_price(view.mark_price),
                 "unRealizedProfit": amount(view.unrealized),
                 "liquidationPrice": fine_price(view.liquidation_price),
@@ -68,8 +73,10 @@ pub(super) fn touched_ms(view: &PositionView) -> i64 {
 fn views(state: &State, call: &Call<'_>) -> Result<Vec<PositionView>, Refusal> {
     let id = call.account()?;
     let wanted = maybe_instrument(state, call)?;
-    let all = state.account(id).venue.position_views();
-    Ok(all
+    let moment = state.moment(id, state.behind::<PositionLag>());
+    Ok(moment
+        .positions
+        .into_iter()
         .filter(|view| wanted.is_none_or(|wanted| view.instrument == wanted))
         .collect())
 }

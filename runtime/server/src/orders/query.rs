@@ -6,14 +6,18 @@ use windvane_sim::OrderView;
 use super::cancel::Named;
 use super::record::{self, Place};
 use super::{Span, WEEK_MS, cut, instrument, limit, maybe_instrument, surface};
+use crate::choices::{EndedListed, OpenOrdersLag, QueryLag, QueryUnknown};
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::state::{AccountId, State};
+
+/// How long a list of open orders has orders that have ended, where it does.
+const ENDED_LISTED_MS: i64 = 2_000;
 
 /// Query order: not found once it has ended without a fill and is older than 7 days.
 pub(super) fn query_order(state: &mut State, call: &Call<'_>) -> Answer {
     let order = find(state, call)?;
     if forgotten(&order, call) {
-        return Err(no_such_order());
+        return Err(no_such_order(state));
     }
     Ok(Body::json(&record::order(state, &order, Place::Listed)))
 }
@@ -22,7 +26,7 @@ pub(super) fn query_order(state: &mut State, call: &Call<'_>) -> Answer {
 pub(super) fn open_order(state: &mut State, call: &Call<'_>) -> Answer {
     let order = find(state, call)?;
     if order.status.is_final() {
-        return Err(no_such_order());
+        return Err(no_such_order(state));
     }
     Ok(Body::json(&record::order(state, &order, Place::Listed)))
 }
@@ -31,9 +35,20 @@ pub(super) fn open_order(state: &mut State, call: &Call<'_>) -> Answer {
 pub(super) fn open_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;
-    let open = state.account(id).venue.open(instrument);
-    let own = open.iter().filter(|order| order.surface == surface(call));
-    let list: Vec<_> = own
+    let mut open = state.open_orders(id, surface(call), state.behind::<OpenOrdersLag>());
+    if state.choices.of::<EndedListed>() == EndedListed::Yes {
+        let since_ms = call.now.millis() - ENDED_LISTED_MS;
+        open.extend(matching(state, id, |order| {
+            order.surface == surface(call)
+                && order.status.is_final()
+                && order.updated.millis() > since_ms
+        }));
+    }
+    let of_symbol =
+        |order: &&OrderView| instrument.is_none_or(|wanted| order.terms.instrument == wanted);
+    let list: Vec<_> = open
+        .iter()
+        .filter(of_symbol)
         .map(|order| record::order(state, order, Place::Listed))
         .collect();
     Ok(Body::json(&list))
@@ -101,7 +116,12 @@ fn find(state: &State, call: &Call<'_>) -> Result<OrderView, Refusal> {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
     let named = Named::of(call.params)?;
-    named.find(state, id, instrument).ok_or_else(no_such_order)
+    let unknown = || no_such_order(state);
+    let order = named.find(state, id, instrument).ok_or_else(unknown)?;
+    match (state.behind::<QueryLag>(), &state.account(id).past) {
+        (Some(at), Some(past)) => past.order(at, order).ok_or_else(unknown),
+        _ => Ok(order),
+    }
 }
 
 fn forgotten(order: &OrderView, call: &Call<'_>) -> bool {
@@ -110,6 +130,9 @@ fn forgotten(order: &OrderView, call: &Call<'_>) -> bool {
     ended && order.executed == Qty(0) && old
 }
 
-fn no_such_order() -> Refusal {
-    Refusal::new(-2013, "Order does not exist.")
+fn no_such_order(state: &State) -> Refusal {
+    match state.choices.of::<QueryUnknown>() {
+        QueryUnknown::NoSuch => Refusal::new(-2013, "Order does not exist."),
+        QueryUnknown::Unknown => Refusal::new(-2011, "Unknown order sent."),
+    }
 }

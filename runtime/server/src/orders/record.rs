@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use windvane_engine::{OrderType, Surface, WorkingType};
 use windvane_sim::OrderView;
 
-use crate::figures::{amount, fine_price, percent, price, qty};
+use crate::choices::figures::average_price;
+use crate::figures::{amount, percent, price, qty};
 use crate::state::State;
 
 /// Which answer an order stands in.
@@ -38,7 +39,7 @@ fn spot(state: &State, order: &OrderView, place: Place) -> Value {
         "orderId": order.order_id.0,
         "clientOrderId": order.client_order_id.as_str(),
         "price": price(rules, limit_price(order)),
-        "avgPrice": fine_price(order.average_price),
+        "avgPrice": average_price(&state.choices, rules, order.average_price),
         "origQty": qty(rules, order.qty.0),
         "executedQty": qty(rules, order.executed.0),
         "cumQuote": amount(order.cum_quote),
@@ -67,7 +68,7 @@ fn futures(state: &State, order: &OrderView, place: Place) -> Value {
         "cumQuote": amount(order.cum_quote),
         "executedQty": qty(rules, order.executed.0),
         "orderId": order.order_id.0,
-        "avgPrice": fine_price(order.average_price),
+        "avgPrice": average_price(&state.choices, rules, order.average_price),
         "origQty": qty(rules, order.qty.0),
         "price": price(rules, limit_price(order)),
         "reduceOnly": terms.reduce_only,

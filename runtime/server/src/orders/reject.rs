@@ -20,18 +20,23 @@ use crate::user_events;
 /// A client order id that is taken.
 const DUPLICATE: i32 = -2010;
 
+/// Whether a refusal is one of the matching engine.
+pub(super) fn by_engine(refusal: &Refusal) -> bool {
+    (-2099..=-2000).contains(&refusal.code) && refusal.code != DUPLICATE
+}
+
 /// Tells of a spot order that its refusal says the engine did not accept.
 pub(super) fn tell(state: &mut State, id: AccountId, new: &NewOrder, refusal: &Refusal) {
-    let by_engine = (-2099..=-2000).contains(&refusal.code) && refusal.code != DUPLICATE;
-    if by_engine && state.rules(new.terms.instrument).surface == Surface::Spot {
+    if by_engine(refusal) && state.rules(new.terms.instrument).surface == Surface::Spot {
         let event = event(state, id, new);
-        user_events::tell(state, id, &StreamEvent::Order(Box::new(event)));
+        user_events::tell(state, id, StreamEvent::Order(Box::new(event)));
     }
 }
 
 /// The order under an id of its own, as it came and went at once.
-fn event(state: &mut State, id: AccountId, new: &NewOrder) -> OrderEvent {
+pub(super) fn event(state: &mut State, id: AccountId, new: &NewOrder) -> OrderEvent {
     let now = state.now;
+    let surface = state.rules(new.terms.instrument).surface;
     let venue = &mut state.account_mut(id).venue;
     let order_id = VenueOrderId(venue.newest_order_id().0 + 1);
     venue.order_ids_after(order_id);
@@ -64,7 +69,7 @@ fn event(state: &mut State, id: AccountId, new: &NewOrder) -> OrderEvent {
     let order = OrderView {
         client_order_id,
         order_id,
-        surface: Surface::Spot,
+        surface,
         terms,
         order_type: terms.order_type,
         time_in_force,

@@ -13,10 +13,11 @@ use super::history::History;
 use super::keys::Made;
 use super::listen_key::ListenKeys;
 use super::nonces::Nonces;
+use super::past::Past;
 use crate::limits::OrderCounts;
 
 /// Order ids of the account at place n begin after n times this, so that no id is given twice.
-const ORDER_IDS: i64 = 1_000_000_000_000;
+pub(super) const ORDER_IDS: i64 = 1_000_000_000_000;
 /// Finished orders that an account remembers on each surface: so many that have traded.
 const TRADED_MAX: usize = 20_000;
 /// And so many others: a minute of nothing but orders, at the limit of spot.
@@ -83,6 +84,8 @@ pub(crate) struct Account {
     pub(crate) order_counts: OrderCounts,
     pub(crate) history: History,
     pub(crate) venue: Venue,
+    /// The last seconds, where a route is behind the stream.
+    pub(crate) past: Option<Past>,
     /// User events that the market has heard of and the user has not.
     pub(crate) untold: VecDeque<StreamEvent>,
 }
@@ -118,6 +121,7 @@ impl Account {
             order_counts: OrderCounts::default(),
             history: History::default(),
             venue: venue.with_stream(),
+            past: None,
             untold: VecDeque::new(),
         })
     }

@@ -5,6 +5,9 @@ use windvane_engine::Surface;
 /// How long a key lives after it was made or renewed.
 pub(crate) const LIFE_MS: i64 = 60 * 60 * 1_000;
 
+/// How long a short key lives.
+const SHORT_LIFE_MS: i64 = 10 * 60 * 1_000;
+
 /// A key that streams user events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenKey {
@@ -16,6 +19,8 @@ pub(crate) struct ListenKey {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListenKeys {
     keys: [Option<ListenKey>; 2],
+    /// A key ends ten minutes after it was made, in spite of renewals.
+    pub(crate) are_short: bool,
     /// How many were made: part of the next.
     made: u64,
 }
@@ -33,23 +38,32 @@ impl ListenKeys {
         now_ms: i64,
         name: impl FnOnce(u64) -> String,
     ) -> &ListenKey {
+        let short = self.are_short;
         let slot = &mut self.keys[surface as usize];
         let made = &mut self.made;
         let key = slot.get_or_insert_with(|| {
             *made += 1;
             ListenKey {
                 key: name(*made),
-                expires_ms: 0,
+                expires_ms: now_ms + SHORT_LIFE_MS,
             }
         });
-        key.expires_ms = now_ms + LIFE_MS;
+        if !short {
+            key.expires_ms = now_ms + LIFE_MS;
+        }
         key
     }
 
     /// Sets the end of a valid key; false where there is none.
     pub(crate) fn extend(&mut self, surface: Surface, now_ms: i64) -> bool {
+        let short = self.are_short;
         let key = self.keys[surface as usize].as_mut();
-        key.map(|key| key.expires_ms = now_ms + LIFE_MS).is_some()
+        key.map(|key| {
+            if !short {
+                key.expires_ms = now_ms + LIFE_MS;
+            }
+        })
+        .is_some()
     }
 
     /// Ends the key of a surface.

@@ -9,9 +9,10 @@ mod history;
 mod keys;
 mod listen_key;
 mod nonces;
+mod past;
 
-use windvane_engine::{Instrument, InstrumentId, Surface, Time};
-use windvane_sim::VenueConfigError;
+use windvane_engine::{AssetId, Instrument, InstrumentId, Surface, Time, VenueOrderId};
+use windvane_sim::{OpenTerms, OrderView, VenueConfigError};
 use windvane_venue::Assets;
 
 #[cfg(test)]
@@ -21,15 +22,24 @@ pub(crate) use history::{Income, MarginChange, TradeRecord};
 pub use keys::AccountKeys;
 pub(crate) use keys::drawn;
 pub(crate) use nonces::NonceError;
+pub(crate) use past::{Moment, Past};
 
+use crate::choices::{
+    self, AfterReconnect, Choices, ClockOffset, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd,
+    ListenKeyLife, OrderIds, Point, PostOnlyCross, SpotFeeAsset, WeightWindow,
+};
 use crate::control::{Counters, Faults};
 use crate::http::Router;
-use crate::limits::Limits;
+use crate::limits::{Begin, Limits};
 use crate::market::Board;
+use crate::market::Random;
 use crate::settings::Settings;
 use crate::stream::Hub;
 use crate::user_events;
 use crate::wallet::Wallets;
+
+/// Large order ids begin after this: above 2^53.
+const LARGE_ID: i64 = 1 << 60;
 
 /// An account of the venue: its place in [`State::accounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +54,10 @@ pub(crate) struct State {
     pub(crate) now: Time,
     pub(crate) assets: Assets,
     pub(crate) accounts: Vec<Account>,
+    /// What it does where the documents leave something open.
+    pub(crate) choices: Choices,
+    /// Chance that choices need.
+    pub(crate) chance: Random,
     pub(crate) limits: Limits,
     pub(crate) board: Board,
     pub(crate) hub: Hub,
@@ -74,11 +88,13 @@ impl State {
             accounts.push(account);
             shown.push(made.shown);
         }
-        let state = Self {
+        let mut state = Self {
             router: Router::new(&settings.brand),
             now,
             assets,
             accounts,
+            choices: std::mem::take(&mut settings.choices),
+            chance: Random::new(settings.seed),
             limits: Limits::new(&settings),
             board,
             hub: Hub::default(),
@@ -88,6 +104,7 @@ impl State {
             generated_ids: 0,
             settings,
         };
+        state.apply_choices();
         Ok((state, shown))
     }
 
@@ -126,8 +143,19 @@ impl State {
             for place in 0..self.accounts.len() {
                 let id = AccountId(place as u16);
                 // Telling may cause more: what a builder is paid.
-                while let Some(event) = self.account_mut(id).untold.pop_front() {
-                    user_events::tell(self, id, &event);
+                while !self.account(id).untold.is_empty() {
+                    let events = Vec::from(std::mem::take(&mut self.account_mut(id).untold));
+                    for event in &events {
+                        user_events::note(self, id, event);
+                    }
+                    let now = self.now;
+                    let account = self.account_mut(id);
+                    if let Some(past) = &mut account.past {
+                        past.keep(&account.venue, now);
+                    }
+                    for arranged in choices::arrange(&self.choices, events) {
+                        user_events::send_event(self, id, &arranged);
+                    }
                 }
             }
         }
@@ -160,6 +188,88 @@ impl State {
         &mut self.accounts[usize::from(id.0)]
     }
 
+    /// Brings what was chosen to the parts of the venue that keep it.
+    pub(crate) fn apply_choices(&mut self) {
+        let terms = self.open_terms();
+        let lags = self.choices.any_lag();
+        let now = self.now;
+        for account in &mut self.accounts {
+            account.venue.set_open_terms(terms);
+            if !lags {
+                account.past = None;
+            } else if account.past.is_none() {
+                account.past = Some(Past::new(&account.venue, now));
+            }
+        }
+        if self.choices.of::<OrderIds>() == OrderIds::Large {
+            for (place, account) in (0_i64..).zip(&mut self.accounts) {
+                let first = LARGE_ID + place * account::ORDER_IDS;
+                account.venue.order_ids_after(VenueOrderId(first));
+            }
+        }
+        let short = self.choices.of::<ListenKeyLife>() == ListenKeyLife::Short;
+        for account in &mut self.accounts {
+            account.listen_keys.are_short = short;
+        }
+        self.limits.begin = match self.choices.of::<WeightWindow>() {
+            WeightWindow::Clock => Begin::Clock,
+            WeightWindow::First => Begin::FirstRequest,
+        };
+        let again = self.choices.of::<AfterReconnect>() == AfterReconnect::Again;
+        self.hub.repeat_events(again);
+    }
+
+    /// What is chosen of the matching engine.
+    fn open_terms(&self) -> OpenTerms {
+        let choices = &self.choices;
+        OpenTerms {
+            rest_is_canceled: choices.of::<IocEnd>() == IocEnd::Canceled,
+            post_only_is_refused: choices.of::<PostOnlyCross>() == PostOnlyCross::Refused,
+            closing_orders_stay: choices.of::<ClosingLeft>() == ClosingLeft::Rests,
+            ended_ids_stay_taken: choices.of::<EndedIdReuse>() == EndedIdReuse::Refused,
+            spot_fee_is_received: choices.of::<SpotFeeAsset>() == SpotFeeAsset::Received,
+            futures_fee_asset: match choices.of::<FeeAsset>() {
+                FeeAsset::Quote => None,
+                FeeAsset::Other => self.fee_asset(),
+            },
+        }
+    }
+
+    /// The asset that commissions are taken in, other than that of the margin.
+    fn fee_asset(&self) -> Option<AssetId> {
+        let first = self.board.of(Surface::Futures).next()?;
+        Some(first.instrument.base)
+    }
+
+    /// The time that a route shows which is behind the stream; `None` where it shows what is.
+    pub(crate) fn behind<P: Point>(&self) -> Option<Time> {
+        let lag_ms = self.choices.lag_ms::<P>();
+        (lag_ms > 0).then(|| self.now.plus_ms(-lag_ms))
+    }
+
+    /// The account as it was at a time, or as it is.
+    pub(crate) fn moment(&self, id: AccountId, at: Option<Time>) -> Moment {
+        let account = self.account(id);
+        let then = at.and_then(|at| account.past.as_ref()?.moment(at).cloned());
+        then.unwrap_or_else(|| Moment::of(&account.venue, self.now))
+    }
+
+    /// The open orders of a surface as they were at a time, or as they are.
+    pub(crate) fn open_orders(
+        &self,
+        id: AccountId,
+        surface: Surface,
+        at: Option<Time>,
+    ) -> Vec<OrderView> {
+        let account = self.account(id);
+        let open = account.venue.open(None);
+        if let (Some(at), Some(past)) = (at, &account.past) {
+            return past.open(at, surface, open);
+        }
+        let own = open.into_iter().filter(|order| order.surface == surface);
+        own.collect()
+    }
+
     /// The instrument with this symbol.
     pub(crate) fn instrument(&self, surface: Surface, symbol: &str) -> Option<InstrumentId> {
         self.board.find(surface, symbol).map(|symbol| symbol.id)
@@ -174,6 +284,11 @@ impl State {
     /// The venue's clock as its answers show it and its time rule reads it: the time of the call
     /// and the skew that a fault switch sets. Orders, timers and funding live in unskewed time.
     pub(crate) fn clock_ms(&self, now: Time) -> i64 {
-        now.millis() + self.faults.skew_ms
+        let offset_ms = match self.choices.of::<ClockOffset>() {
+            ClockOffset::Exact => 0,
+            ClockOffset::Ahead => 3_000,
+            ClockOffset::Behind => -3_000,
+        };
+        now.millis() + offset_ms + self.faults.skew_ms
     }
 }

@@ -1,7 +1,7 @@
 //! Who hears what: connections, their listen keys and topics. No IO: frames go into the bounded
 //! queue of each connection. A frame is written once, however many hear it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,6 +19,8 @@ pub(crate) struct UserFrame {
     pub(crate) surface: Surface,
     pub(crate) listen_key: String,
     pub(crate) text: Utf8Bytes,
+    /// It leaves so much later.
+    pub(crate) delay_ms: u64,
 }
 
 /// One WebSocket connection.
@@ -91,13 +93,23 @@ struct Channel {
 pub(crate) struct Hub {
     connections: BTreeMap<ConnectionId, Connection>,
     channels: BTreeMap<Topic, Channel>,
+    /// The last events of each listen key, where new connections get them again.
+    recent: Option<BTreeMap<String, VecDeque<Utf8Bytes>>>,
     /// Fault switches that lose public frames.
     pub(crate) gaps: Gaps,
     /// How many there were.
     opened: u64,
 }
 
+/// Events that a new connection gets again.
+const AGAIN: usize = 8;
+
 impl Hub {
+    /// Whether new connections get the last events of their listen key again.
+    pub(crate) fn repeat_events(&mut self, again: bool) {
+        self.recent = again.then(|| self.recent.take().unwrap_or_default());
+    }
+
     /// Takes in a connection.
     pub(crate) fn open(&mut self, surface: Surface, wrapped: bool, queue: usize) -> Seat {
         self.opened += 1;
@@ -178,6 +190,10 @@ impl Hub {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.listen_keys.insert(listen_key.to_owned());
         }
+        let recent = self.recent.as_ref().and_then(|all| all.get(listen_key));
+        for text in recent.cloned().unwrap_or_default() {
+            self.tell_one(id, listen_key, &text);
+        }
     }
 
     /// Gives an order to one connection. One whose queue is full reads too slowly and is let go.
@@ -196,15 +212,26 @@ impl Hub {
 
     /// Sends a user event to every connection of its listen key.
     pub(crate) fn tell_user(&mut self, frame: &UserFrame) {
-        for id in self.listeners(frame.surface, &frame.listen_key) {
-            let wrapped = self.connections.get(&id).is_some_and(|c| c.wrapped);
-            let text = if wrapped {
-                wrap(&frame.listen_key, &frame.text)
-            } else {
-                frame.text.clone()
-            };
-            self.order(id, Order::Text(text));
+        if let Some(recent) = &mut self.recent {
+            let recent = recent.entry(frame.listen_key.clone()).or_default();
+            recent.push_back(frame.text.clone());
+            if recent.len() > AGAIN {
+                recent.pop_front();
+            }
         }
+        for id in self.listeners(frame.surface, &frame.listen_key) {
+            self.tell_one(id, &frame.listen_key, &frame.text);
+        }
+    }
+
+    fn tell_one(&mut self, id: ConnectionId, listen_key: &str, text: &Utf8Bytes) {
+        let wrapped = self.connections.get(&id).is_some_and(|c| c.wrapped);
+        let text = if wrapped {
+            wrap(listen_key, text)
+        } else {
+            text.clone()
+        };
+        self.order(id, Order::Text(text));
     }
 
     /// Ends every connection of a listen key that was closed or has expired.
@@ -355,6 +382,7 @@ mod tests {
             surface: Surface::Spot,
             listen_key: "key".to_owned(),
             text: "{}".into(),
+            delay_ms: 0,
         });
         assert_eq!(texts(&mut own), ["{}"]);
         assert_eq!(texts(&mut wrapped), [r#"{"stream":"key","data":{}}"#]);

@@ -1,12 +1,17 @@
 //! `ORDER_TRADE_UPDATE`, `ACCOUNT_UPDATE` and `MARGIN_CALL` (spec 2, Events).
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, OrderType, Time, WorkingType};
-use windvane_sim::{Cause, FuturesBalance, OrderEvent, PositionView};
+use windvane_engine::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};
+use windvane_sim::{FuturesBalance, OrderEvent, PositionView};
 
 use super::average;
+use crate::choices::figures::{entry_price, fee, profit};
+use crate::choices::{
+    EventBalances, EventPositions, FeeInEvent, FlatPosition, LiquidationExecution,
+    LiquidationStatus, is_forced,
+};
 use crate::figures::{amount, fine_price, percent, price, qty};
-use crate::state::State;
+use crate::state::{AccountId, State};
 
 pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
     let (update, order) = (&event.update, &event.order);
@@ -23,10 +28,10 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
         "f": update.time_in_force.as_str(),
         "q": qty(rules, order.qty.0),
         "p": price(rules, update.price.0),
-        "ap": average(order),
+        "ap": average(state, order),
         "sp": price(rules, update.stop_price.0),
-        "x": update.execution.as_str(),
-        "X": update.status.as_str(),
+        "x": execution(state, event),
+        "X": status(state, event),
         "i": update.order_id.0,
         "l": last(fill.map(|f| qty(rules, f.qty.0))),
         "z": qty(rules, update.executed_qty.0),
@@ -40,11 +45,12 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
         "wt": working.as_str(),
         "ot": terms.order_type.as_str(),
         "ps": update.position_side.as_str(),
-        "rp": last(fill.and_then(|f| f.realized_pnl).map(amount)),
+        "rp": last(fill.and_then(|f| f.realized_pnl).map(|rp| profit(&state.choices, rp))),
     });
-    if let Some(fill) = fill.filter(|fill| fill.fee != Amount::ZERO) {
+    let charged = state.choices.of::<FeeInEvent>() == FeeInEvent::Sent;
+    if let Some(fill) = fill.filter(|fill| charged && fill.fee != Amount::ZERO) {
         record["N"] = json!(state.assets.name(fill.fee_asset));
-        record["n"] = json!(amount(fill.fee));
+        record["n"] = json!(fee(&state.choices, fill.fee));
     }
     if terms.order_type.is_conditional() {
         record["cp"] = json!(terms.close_position);
@@ -62,13 +68,71 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
     })
 }
 
+/// `x`.
+fn execution(state: &State, event: &OrderEvent) -> &'static str {
+    let execution = event.update.execution;
+    let as_trade = state.choices.of::<LiquidationExecution>() == LiquidationExecution::Trade;
+    if execution == ExecutionType::Calculated && as_trade {
+        return ExecutionType::Trade.as_str();
+    }
+    execution.as_str()
+}
+
+/// `X`.
+fn status(state: &State, event: &OrderEvent) -> &'static str {
+    let special = state.choices.of::<LiquidationStatus>() == LiquidationStatus::Special;
+    if special && is_forced(event) && event.update.fill.is_some() {
+        let adl = event.update.client_order_id.as_str().starts_with("adl");
+        let status = if adl {
+            OrderStatus::NewAdl
+        } else {
+            OrderStatus::NewInsurance
+        };
+        return status.as_str();
+    }
+    event.update.status.as_str()
+}
+
+/// The balances that an account event lists.
+fn listed_balances(
+    state: &State,
+    id: AccountId,
+    changed: &[(FuturesBalance, Amount)],
+) -> Vec<(FuturesBalance, Amount)> {
+    let mut listed = changed.to_vec();
+    if state.choices.of::<EventBalances>() == EventBalances::All {
+        let venue = &state.account(id).venue;
+        let all = venue.assets().map(|asset| venue.futures_balance(asset));
+        let others =
+            all.filter(|balance| changed.iter().all(|(own, _)| own.asset != balance.asset));
+        listed.extend(others.map(|balance| (balance, Amount::ZERO)));
+    }
+    listed
+}
+
+/// The positions that an account event lists.
+fn listed_positions(state: &State, id: AccountId, touched: &[PositionView]) -> Vec<PositionView> {
+    let mut listed = touched.to_vec();
+    if state.choices.of::<EventPositions>() == EventPositions::All && !touched.is_empty() {
+        let key = |view: &PositionView| (view.instrument, view.position_side);
+        let views = state.account(id).venue.position_views();
+        let others = views.filter(|view| touched.iter().all(|own| key(own) != key(view)));
+        listed.extend(others.filter(|view| view.qty.0 != 0));
+    }
+    if state.choices.of::<FlatPosition>() == FlatPosition::Absent {
+        listed.retain(|view| view.qty.0 != 0 || view.isolated_wallet != Amount::ZERO);
+    }
+    listed
+}
+
 pub(super) fn account(
     state: &State,
-    (cause, time, now_ms): (Cause, Time, i64),
+    id: AccountId,
+    (reason, time, now_ms): (&str, Time, i64),
     balances: &[(FuturesBalance, Amount)],
     positions: &[PositionView],
 ) -> Value {
-    let balances: Vec<_> = balances
+    let balances: Vec<_> = listed_balances(state, id, balances)
         .iter()
         .map(|(balance, change)| {
             json!({
@@ -79,14 +143,14 @@ pub(super) fn account(
             })
         })
         .collect();
-    let positions: Vec<_> = positions
+    let positions: Vec<_> = listed_positions(state, id, positions)
         .iter()
         .map(|position| {
             let rules = state.rules(position.instrument);
             json!({
                 "s": rules.symbol,
                 "pa": qty(rules, position.qty.0),
-                "ep": fine_price(position.entry_price),
+                "ep": entry_price(&state.choices, rules, position.entry_price),
                 "cr": amount(position.realized),
                 "up": amount(position.unrealized),
                 "mt": if position.isolated { "isolated" } else { "cross" },
@@ -99,7 +163,7 @@ pub(super) fn account(
         "e": "ACCOUNT_UPDATE",
         "E": now_ms,
         "T": time.millis(),
-        "a": { "m": cause.as_str(), "B": balances, "P": positions },
+        "a": { "m": reason, "B": balances, "P": positions },
     })
 }
 

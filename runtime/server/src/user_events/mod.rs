@@ -8,27 +8,65 @@ use serde_json::{Value, json};
 use windvane_engine::{Amount, Surface};
 use windvane_sim::{Cause, StreamEvent};
 
+use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};
 use crate::state::{AccountId, Income, State};
 use crate::stream::{self, UserFrame};
-use crate::{control, figures, wallet};
+use crate::{control, wallet};
+
+/// How much later an event leaves than its transaction, where the two times are apart.
+const APART_MS: i64 = 7;
+/// Events that arrive in any order are late by less than this.
+const SHUFFLE_MS: i64 = 200;
 
 /// Keeps an event, and sends it where the account has a valid listen key.
-pub(crate) fn tell(state: &mut State, id: AccountId, event: &StreamEvent) {
+pub(crate) fn tell(state: &mut State, id: AccountId, event: StreamEvent) {
+    note(state, id, &event);
+    for arranged in choices::arrange(&state.choices, vec![event]) {
+        send_event(state, id, &arranged);
+    }
+}
+
+/// Keeps an event in the account's history, whether it is sent or not.
+pub(crate) fn note(state: &mut State, id: AccountId, event: &StreamEvent) {
     keep(state, id, event);
     control::noted(state, id, event);
     stream::liquidated(state, event);
+    if let Some(past) = &mut state.account_mut(id).past {
+        past.note(event);
+    }
+}
+
+/// Sends an event where the account has a valid listen key.
+pub(crate) fn send_event(state: &mut State, id: AccountId, arranged: &Arranged) {
+    let event = &arranged.event;
     let surface = surface_of(event);
     let Some(key) = state.account(id).listen_keys.valid(surface) else {
         return;
     };
     let listen_key = key.key.clone();
-    let record = record(state, event, state.clock_ms(state.now));
-    send(state, surface, listen_key, &record);
+    let apart_ms = match state.choices.of::<EventTimes>() {
+        EventTimes::Equal => 0,
+        EventTimes::Apart => APART_MS,
+    };
+    let now_ms = state.clock_ms(state.now) + apart_ms;
+    let record = record(state, id, arranged, now_ms);
+    send(state, surface, listen_key.clone(), &record);
+    let account = matches!(
+        event,
+        StreamEvent::Futures { .. } | StreamEvent::Spot { .. }
+    );
+    if account && state.choices.of::<UnknownEvents>() == UnknownEvents::Some {
+        let unknown = json!({
+            "e": "STRATEGY_UPDATE", "E": now_ms, "T": now_ms,
+            "su": { "si": 1, "st": "GRID", "ss": "WORKING", "s": "BTCUSDT", "c": 0 },
+        });
+        send(state, surface, listen_key, &unknown);
+    }
 }
 
 /// An event in the venue's own form.
-fn record(state: &State, event: &StreamEvent, now_ms: i64) -> Value {
-    match event {
+fn record(state: &State, id: AccountId, arranged: &Arranged, now_ms: i64) -> Value {
+    match &arranged.event {
         StreamEvent::Order(order) if order.order.surface == Surface::Spot => {
             spot::order(state, order, now_ms)
         }
@@ -37,13 +75,16 @@ fn record(state: &State, event: &StreamEvent, now_ms: i64) -> Value {
             cause,
             balances,
             time,
-        } => spot::account(state, *cause, balances, *time, now_ms),
+        } => spot::account(state, id, *cause, balances, *time, now_ms),
         StreamEvent::Futures {
             cause,
             balances,
             positions,
             time,
-        } => futures::account(state, (*cause, *time, now_ms), balances, positions),
+        } => {
+            let reason = arranged.reason.unwrap_or(cause.as_str());
+            futures::account(state, id, (reason, *time, now_ms), balances, positions)
+        }
         StreamEvent::MarginCall {
             cross_wallet,
             positions,
@@ -84,12 +125,28 @@ pub(crate) fn tell_expired(state: &mut State, surface: Surface, listen_key: Stri
 }
 
 fn send(state: &mut State, surface: Surface, listen_key: String, record: &Value) {
+    let text = choices::shape(&state.choices, Subject::Event, record.to_string());
     let frame = UserFrame {
         surface,
         listen_key,
-        text: record.to_string().into(),
+        text: text.into(),
+        delay_ms: delay_ms(state),
     };
     control::user_event(state, &frame);
+}
+
+/// How much later than its moment an event leaves.
+fn delay_ms(state: &mut State) -> u64 {
+    let behind = state.choices.lag_ms::<StreamDelay>();
+    let apart = match state.choices.of::<EventTimes>() {
+        EventTimes::Equal => 0,
+        EventTimes::Apart => APART_MS,
+    };
+    let shuffled = match state.choices.of::<Arrival>() {
+        Arrival::InOrder => 0,
+        Arrival::Shuffled => state.chance.below(SHUFFLE_MS),
+    };
+    (behind + apart + shuffled).unsigned_abs()
 }
 
 fn surface_of(event: &StreamEvent) -> Surface {
@@ -158,8 +215,9 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
 }
 
 /// Average price of an order, `ap`.
-fn average(order: &windvane_sim::OrderView) -> String {
-    figures::fine_price(order.average_price)
+fn average(state: &State, order: &windvane_sim::OrderView) -> String {
+    let rules = state.rules(order.terms.instrument);
+    choices::figures::average_price(&state.choices, rules, order.average_price)
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use windvane_engine::Time;
 use windvane_sim::{Cause, OrderEvent, SpotBalance};
 
 use super::average;
+use crate::choices::EventBalances;
+use crate::choices::figures::fee;
 use crate::figures::{amount, price, qty};
-use crate::state::State;
+use crate::state::{AccountId, State};
 
 pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
     let (update, order) = (&event.update, &event.order);
@@ -23,7 +25,7 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
         "f": update.time_in_force.as_str(),
         "q": qty(rules, order.qty.0),
         "p": price(rules, update.price.0),
-        "ap": average(order),
+        "ap": average(state, order),
         "P": price(rules, update.stop_price.0),
         "x": update.execution.as_str(),
         "X": update.status.as_str(),
@@ -31,7 +33,7 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
         "l": last(fill.map(|f| qty(rules, f.qty.0))),
         "z": qty(rules, update.executed_qty.0),
         "L": last(fill.map(|f| price(rules, f.price.0))),
-        "n": last(fill.map(|f| amount(f.fee))),
+        "n": last(fill.map(|f| fee(&state.choices, f.fee))),
         "N": fill.map(|f| state.assets.name(f.fee_asset)),
         "T": update.transaction_time.millis(),
         "t": fill.map_or(-1, |f| f.trade_id.0),
@@ -46,11 +48,19 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
 
 pub(super) fn account(
     state: &State,
+    id: AccountId,
     cause: Cause,
     balances: &[SpotBalance],
     time: Time,
     now_ms: i64,
 ) -> Value {
+    let mut balances = balances.to_vec();
+    if state.choices.of::<EventBalances>() == EventBalances::All {
+        let venue = &state.account(id).venue;
+        let listed: Vec<_> = balances.iter().map(|balance| balance.asset).collect();
+        let others = venue.assets().filter(|asset| !listed.contains(asset));
+        balances.extend(others.map(|asset| venue.spot_balance(asset)));
+    }
     let balances: Vec<_> = balances
         .iter()
         .map(|balance| {

@@ -12,6 +12,7 @@ use windvane_venue::speak::{FuturesAccount, Names, Speaker};
 use windvane_venue::user_stream::decode;
 
 use super::*;
+use crate::choices::Choices;
 use crate::market::Source;
 use crate::settings::Settings;
 use crate::state;
@@ -116,6 +117,8 @@ impl Pair {
     fn new() -> Self {
         let settings = Settings {
             source: Source::Seeded { per_second: 1 },
+            // As the twin says it.
+            choices: Choices::new([("flat-position", "listed")]).unwrap(),
             ..Settings::default()
         };
         let (state, _) = State::new(settings, START).unwrap();
@@ -299,8 +302,13 @@ impl Pair {
         let mut read = Vec::new();
         let now_ms = self.now.millis();
         while let Some(event) = self.state.account_mut(ACCOUNT).venue.poll_stream() {
-            let text = record(&self.state, &event, now_ms).to_string();
-            let event = decode(surface_of(&event), &text).unwrap();
+            let surface = surface_of(&event);
+            let sent = Arranged {
+                event,
+                reason: None,
+            };
+            let text = record(&self.state, ACCOUNT, &sent, now_ms).to_string();
+            let event = decode(surface, &text).unwrap();
             let said = self.speaker.user_event(&event).unwrap();
             assert!(said.notes.is_empty(), "{text}: {:?}", said.notes);
             read.extend(said.said);

@@ -15,6 +15,8 @@ use windvane_engine::{Amount, InstrumentId, PositionSide, Side, Surface};
 use windvane_sim::{OrderView, PositionView};
 
 use super::values::{account_of, evm_address, text};
+use crate::choices::figures::entry_price;
+use crate::choices::{InfoLag, InfoPositions};
 use crate::figures;
 use crate::http::{Body, Call};
 use crate::state::{AccountId, State};
@@ -186,17 +188,23 @@ fn balance(state: &mut State, params: &Positional<'_>) -> Result<Value, RpcError
     let (account, privacy) = visible(state, address);
     let (mut assets, mut positions) = (Vec::new(), Vec::new());
     if let Some(id) = account {
-        let venue = &state.account(id).venue;
-        for balance in venue.balances(Surface::Futures) {
+        let moment = state.moment(id, state.behind::<InfoLag>());
+        let wallets = moment
+            .futures
+            .iter()
+            .filter(|balance| balance.wallet.0 != 0);
+        for balance in wallets {
             assets.push(json!({
                 "asset": state.assets.name(balance.asset),
-                "walletBalance": super::builders::number(balance.total.to_decimal()),
+                "walletBalance": super::builders::number(balance.wallet.to_decimal()),
             }));
         }
-        let held = venue
-            .position_views()
-            .filter(|position| position.qty.0 != 0);
-        positions.extend(held.map(|held| position(state, id, &held)));
+        let all = state.choices.of::<InfoPositions>() == InfoPositions::All;
+        let listed = moment
+            .positions
+            .iter()
+            .filter(|view| all || view.qty.0 != 0);
+        positions.extend(listed.map(|held| position(state, id, held)));
     }
     Ok(json!({
         "address": shown,
@@ -214,7 +222,7 @@ fn position(state: &State, id: AccountId, held: &PositionView) -> Value {
         "symbol": rules.symbol,
         "collateral": state.assets.name(rules.quote),
         "positionAmount": figures::qty(rules, held.qty.0),
-        "entryPrice": figures::fine_price(held.entry_price),
+        "entryPrice": entry_price(&state.choices, rules, held.entry_price),
         "unrealizedProfit": text(held.unrealized),
         "notionalValue": text(held.notional),
         "markPrice": figures::fine_price(held.mark_price),
@@ -252,12 +260,12 @@ fn open_orders(state: &mut State, params: &Positional<'_>) -> Result<Value, RpcE
     let (shown, address) = params.address()?;
     let symbol = params.symbol()?;
     let (account, privacy) = visible(state, address);
-    let orders = account.map_or_else(Vec::new, |id| state.account(id).venue.open(None));
+    let at = state.behind::<InfoLag>();
+    let shown_orders = |id| state.open_orders(id, Surface::Futures, at);
+    let orders = account.map_or_else(Vec::new, shown_orders);
     let wanted = |order: &&OrderView| {
         let rules = state.rules(order.terms.instrument);
-        order.surface == Surface::Futures
-            && order.created.millis() >= GENESIS_MS
-            && symbol.is_none_or(|symbol| rules.symbol == symbol)
+        order.created.millis() >= GENESIS_MS && symbol.is_none_or(|symbol| rules.symbol == symbol)
     };
     let records: Vec<_> = orders
         .iter()
@@ -286,7 +294,9 @@ fn user_fills(state: &mut State, params: &Positional<'_>, now_ms: i64) -> Result
     let account = account.filter(|_| from >= GENESIS_MS);
     let mut fills = Vec::new();
     if let Some(id) = account {
+        let until = state.behind::<InfoLag>();
         let trades = state.account(id).history.trades.iter().rev();
+        let trades = trades.filter(|trade| until.is_none_or(|until| trade.time <= until));
         let in_span = trades.filter(|trade| (from..=to).contains(&trade.time.millis()));
         for trade in in_span.filter(|trade| trade.surface == Surface::Futures) {
             let rules = state.rules(trade.instrument);

@@ -14,6 +14,7 @@ use super::{
     unfit,
 };
 use crate::control::fields::{Fields, required};
+use crate::limits;
 use crate::state::{AccountId, State};
 use crate::user_events;
 use crate::wallet::{self, Direction};
@@ -210,6 +211,18 @@ fn ip_of(fields: &mut Fields) -> Result<IpAddr, ActError> {
     let text = fields.text("ip")?.unwrap_or_else(|| "127.0.0.1".to_owned());
     let parsed = text.parse();
     parsed.map_err(|_| unfit("ip", &text, "must be an address"))
+}
+
+/// Another program uses weight of a surface's counter from the same address.
+pub(super) fn weight(state: &mut State, mut fields: Fields, now: Time) -> Done {
+    let ip = ip_of(&mut fields)?;
+    let surface = fields.word("surface", super::super::switch::SURFACES)?;
+    let weight = required("weight", fields.whole("weight"))?;
+    fields.finish()?;
+    let surface = surface.unwrap_or(windvane_venue::route::Surface::Futures);
+    let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+    let used = limits::use_by_others(state, surface, ip, weight, now);
+    Ok(json!({ "used": used }))
 }
 
 /// Bans an address (418) as the limits would, for `for_ms`.

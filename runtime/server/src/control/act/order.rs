@@ -86,6 +86,61 @@ fn terms(
     Ok(terms)
 }
 
+/// A person closes all that the account holds of a symbol, by market orders.
+pub(super) fn close(state: &mut State, mut fields: Fields, now: Time) -> Done {
+    let account = account_of(state, &mut fields)?;
+    let instrument = instrument_of(state, &mut fields)?;
+    fields.finish()?;
+    let views = state.account(account).venue.position_views();
+    let of_symbol = views.filter(|view| view.instrument == instrument && view.qty.0 != 0);
+    let held: Vec<_> = of_symbol.collect();
+    if held.is_empty() {
+        return Err(unfit("symbol", "close", "the account holds nothing of it"));
+    }
+    for view in &held {
+        let side = if view.qty.0 > 0 {
+            Side::Sell
+        } else {
+            Side::Buy
+        };
+        let mut terms = OrderTerms::new(instrument, side, OrderType::Market);
+        terms.position_side = view.position_side;
+        terms.qty = Some(Qty(view.qty.0.abs()));
+        terms.reduce_only = view.position_side == PositionSide::Both;
+        let name = format!("web_{}", state.faults.number());
+        let client_order_id = ClientOrderId::new(&name)
+            .map_err(|_| unfit("client_order_id", &name, "must be a client order id"))?;
+        let order = NewOrder {
+            client_order_id,
+            terms,
+        };
+        let venue = &mut state.account_mut(account).venue;
+        venue.request(now, &Request::Place(order));
+        while let Some(message) = venue.poll() {
+            if let VenueMessage::Reply(Reply::Placed {
+                outcome: Outcome::Refused(refusal),
+                ..
+            }) = message
+            {
+                return Err(refusal.into());
+            }
+        }
+    }
+    Ok(json!({ "orders": held.len() }))
+}
+
+/// A margin call of what the account holds.
+pub(super) fn call_margin(state: &mut State, mut fields: Fields, now: Time) -> Done {
+    let account = account_of(state, &mut fields)?;
+    let instrument = instrument_of(state, &mut fields)?;
+    fields.finish()?;
+    state
+        .account_mut(account)
+        .venue
+        .call_margin(now, instrument)?;
+    Ok(json!({}))
+}
+
 /// The order that is named by `order_id`, or by `symbol` and `client_order_id`.
 fn named(state: &State, fields: &mut Fields, account: AccountId) -> Result<OrderView, ActError> {
     let venue = &state.account(account).venue;

@@ -1,0 +1,51 @@
+//! The points inside the matching engine that the documents leave open.
+
+use windvane_engine::{Amount, AssetId};
+
+use crate::config::Rate;
+use crate::venue::Venue;
+
+/// The price of one unit of commission in the other asset.
+const OTHER_ASSET_RATE: Rate = Rate(2_000);
+/// The first balance of the other asset.
+const OTHER_ASSET_START: Amount = Amount(windvane_engine::decimal::AMOUNT_ONE);
+
+/// The choices; each default is the strict reading of the documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenTerms {
+    /// An order of which the rest cannot be filled at once ends CANCELED instead of EXPIRED.
+    pub rest_is_canceled: bool,
+    /// A post-only order that would trade at once is refused instead of accepted and expired.
+    pub post_only_is_refused: bool,
+    /// Resting orders that can only close stay when the position is flat.
+    pub closing_orders_stay: bool,
+    /// The client order id of a futures order that has ended stays taken.
+    pub ended_ids_stay_taken: bool,
+    /// The commission of a spot buy is taken of the asset that was bought.
+    pub spot_fee_is_received: bool,
+    /// Futures commissions are taken in this asset instead of the margin asset.
+    pub futures_fee_asset: Option<AssetId>,
+}
+
+impl Venue {
+    /// Chooses what the documents leave open. An account whose commissions are taken in another
+    /// asset has some of it from then on.
+    pub fn set_open_terms(&mut self, terms: OpenTerms) {
+        if let Some(asset) = terms.futures_fee_asset {
+            self.account.admit(asset);
+            let wallet = self.account.wallet_mut(asset);
+            if *wallet == Amount::ZERO {
+                *wallet = OTHER_ASSET_START;
+            }
+        }
+        self.open_terms = terms;
+    }
+
+    /// A futures commission, and the asset that it is taken in.
+    pub(crate) fn charged(&self, quote: AssetId, fee: Amount) -> (AssetId, Amount) {
+        match self.open_terms.futures_fee_asset {
+            Some(asset) => (asset, OTHER_ASSET_RATE.of(fee)),
+            None => (quote, fee),
+        }
+    }
+}
