@@ -12,6 +12,7 @@
 //! process  one process of the runtime: boot, requests, streams, engine; dropped by a kill
 //! client   the client's glue: the real budget, signature and judgement
 //! disk     the journal, in memory
+//! open_points  what the venue does where the documents leave something open
 //! log      what is seen, on its way to the checkers
 //! tally    what was done and what went wrong, counted
 //! ```
@@ -27,6 +28,7 @@ pub mod life;
 pub mod log;
 pub mod mix;
 pub mod modules;
+pub mod open_points;
 pub mod process;
 pub mod queue;
 pub mod random;

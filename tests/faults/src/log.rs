@@ -92,6 +92,11 @@ impl Log {
         self.tally.count(kind);
     }
 
+    /// Counts what the venue does at an open point.
+    pub fn count_choice(&mut self, point: &'static str, value: &'static str) {
+        *self.tally.choices.entry((point, value)).or_default() += 1;
+    }
+
     /// What was done and what went wrong so far.
     pub const fn tally(&self) -> &Tally {
         &self.tally

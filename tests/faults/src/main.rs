@@ -16,6 +16,7 @@ use clap::Parser;
 use faults::life::{self, Options, Result as Life};
 use faults::mix::{Choice, Kind};
 use faults::modules::Modules;
+use faults::open_points::Points;
 use faults::tally::Tally;
 
 /// Lives of the runtime under faults, in virtual time.
@@ -45,6 +46,13 @@ struct Arguments {
     /// No faults at all.
     #[arg(long)]
     calm: bool,
+    /// Values of open points (docs/open-points.md) that every seed has, such as
+    /// flat-position=listed; the others are drawn.
+    #[arg(long, value_delimiter = ',')]
+    choices: Vec<String>,
+    /// No open point is drawn: the venue keeps to the strict reading of the documents.
+    #[arg(long)]
+    strict: bool,
     /// Goes on after a broken rule.
     #[arg(long)]
     keep_going: bool,
@@ -160,6 +168,7 @@ fn choice(arguments: &Arguments) -> Result<Choice, String> {
         only: kinds(&arguments.only)?,
         without: kinds(&arguments.without)?,
         none: arguments.calm,
+        points: Points::new(&arguments.choices, arguments.strict)?,
     })
 }
 
@@ -237,6 +246,12 @@ fn report(life: &Life, arguments: &Arguments) {
         if !kinds.is_empty() {
             command = format!("{command} --{flag} {}", kinds.join(","));
         }
+    }
+    if !arguments.choices.is_empty() {
+        command = format!("{command} --choices {}", arguments.choices.join(","));
+    }
+    if arguments.strict {
+        command.push_str(" --strict");
     }
     if let Some(bug) = &arguments.bug {
         command = format!(

@@ -5,6 +5,9 @@
 
 use std::fmt::Write as _;
 
+use windvane_server::Choices;
+
+use crate::open_points::{self, Points};
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
@@ -62,6 +65,9 @@ pub enum Kind {
     Disk,
     /// Others act on the account: orders, fills, funding, transfers, ADL, liquidation.
     Others,
+    /// People and programs beside the runtime: a person closes or cancels by hand or changes the
+    /// leverage, another program uses the address's weight, the venue calls for margin.
+    Actors,
     /// Listen keys expire early.
     Keys,
     /// The operator pauses, halts and resumes.
@@ -83,7 +89,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 27] = [
+    pub const ALL: [(Self, &'static str); 28] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -104,6 +110,7 @@ impl Kind {
         (Self::Skew, "skew"),
         (Self::Disk, "disk"),
         (Self::Others, "others"),
+        (Self::Actors, "actors"),
         (Self::Keys, "keys"),
         (Self::Operator, "operator"),
         (Self::Untold, "untold"),
@@ -135,6 +142,8 @@ pub struct Choice {
     pub without: Vec<Kind>,
     /// None.
     pub none: bool,
+    /// How the open points of the documents are chosen.
+    pub points: Points,
 }
 
 impl Choice {
@@ -200,6 +209,8 @@ pub struct Faults {
     pub disk_s: u32,
     /// Period of acts of others.
     pub others_s: u32,
+    /// Period of acts of people and programs beside the runtime.
+    pub actors_s: u32,
     /// Period of expiring listen keys.
     pub keys_s: u32,
     /// Period of commands of the operator.
@@ -227,6 +238,8 @@ pub struct Mix {
     pub faults: Faults,
     /// When all is over, the operator has everything closed.
     pub flattens: bool,
+    /// What the venue does where the documents leave something open.
+    pub choices: Choices,
 }
 
 impl Mix {
@@ -248,6 +261,10 @@ impl Mix {
         if choice.takes(Kind::Barred, barred.chance(500_000)) {
             faults.barred_s = barred.between(120, 1_800).unsigned_abs() as u32;
         }
+        let mut actors = Random::of(seed, "actors");
+        let act = choice.takes(Kind::Actors, actors.chance(400_000));
+        let period_s = 30 + actors.below(600) as u32;
+        faults.actors_s = if act { period_s } else { 0 };
         faults.fit(faults_ms);
         if untold {
             faults.untold = true;
@@ -260,6 +277,7 @@ impl Mix {
             per_second,
             faults,
             flattens: kinds.chance(300_000),
+            choices: open_points::draw(seed, &choice.points),
         }
     }
 }
@@ -279,6 +297,7 @@ impl Faults {
             &mut self.skew_s,
             &mut self.disk_s,
             &mut self.others_s,
+            &mut self.actors_s,
             &mut self.keys_s,
             &mut self.operator_s,
             &mut self.reload_s,
@@ -573,6 +592,7 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         skew_s: period(on(Kind::Skew), 300, 1_800),
         disk_s: period(on(Kind::Disk), 60, 900),
         others_s: period(on(Kind::Others), 20, 600),
+        actors_s: 0,
         keys_s: period(on(Kind::Keys), 200, 1_800),
         operator_s: period(on(Kind::Operator), 300, 1_800),
         reload_s: period(later(Kind::Reload), 120, 1_800),

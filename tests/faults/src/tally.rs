@@ -22,6 +22,8 @@ pub struct Tally {
     /// Faults, by their kind (`src/mix.rs` names them); kills that damaged the journal also by the
     /// damage.
     pub faults: BTreeMap<&'static str, u64>,
+    /// Lives in which the venue had a value other than the default, by point and value.
+    pub choices: BTreeMap<(&'static str, &'static str), u64>,
 }
 
 impl Tally {
@@ -48,6 +50,9 @@ impl Tally {
         for (kind, count) in &other.faults {
             *self.faults.entry(kind).or_default() += count;
         }
+        for (choice, count) in &other.choices {
+            *self.choices.entry(*choice).or_default() += count;
+        }
     }
 }
 
@@ -58,12 +63,20 @@ impl std::fmt::Display for Tally {
             fills,
             refused,
             faults,
+            choices,
         } = self;
         write!(f, "{orders} orders, {fills} fills, {refused} refused here")?;
         if faults.is_empty() {
-            return write!(f, "; no faults");
+            write!(f, "; no faults")?;
+        } else {
+            let each = faults.iter().map(|(kind, count)| format!("{kind} {count}"));
+            write!(f, "; faults: {}", each.collect::<Vec<_>>().join(", "))?;
         }
-        let each = faults.iter().map(|(kind, count)| format!("{kind} {count}"));
-        write!(f, "; faults: {}", each.collect::<Vec<_>>().join(", "))
+        if choices.is_empty() {
+            return Ok(());
+        }
+        let each = choices.iter();
+        let each = each.map(|((point, value), count)| format!("{point}={value} {count}"));
+        write!(f, "; open points: {}", each.collect::<Vec<_>>().join(", "))
     }
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 use windvane_engine::Time;
 use windvane_server::{
-    AccountKeys, Asked, Frame, Machine, Port, Response, Settings, Source, StreamId,
+    AccountKeys, Asked, Choices, Frame, Machine, Port, Response, Settings, Source, StreamId,
 };
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
@@ -32,10 +32,11 @@ impl Venue {
     ///
     /// # Errors
     /// The server's words.
-    pub fn new(seed: u64, per_second: u32, now_ns: i64) -> Result<Self, String> {
+    pub fn new(seed: u64, per_second: u32, choices: Choices, now_ns: i64) -> Result<Self, String> {
         let settings = Settings {
             seed,
             source: Source::Seeded { per_second },
+            choices,
             ..Settings::default()
         };
         let made = Machine::new(settings, Time(now_ns));
@@ -146,6 +147,15 @@ impl Venue {
             self.machine
                 .control(method, target, body.as_bytes(), Time(now_ns)),
         )
+    }
+
+    /// Whether user events are waiting at the venue.
+    pub fn holds_events(&mut self, now_ns: i64) -> bool {
+        let answer = self.control("GET", "/faults", "", now_ns);
+        let held = answer
+            .json()
+            .and_then(|faults| faults["held_events"].as_u64());
+        held != Some(0)
     }
 
     /// The truth of our account; brief, without what is over.

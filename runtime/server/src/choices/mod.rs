@@ -47,7 +47,7 @@ macro_rules! open_points {
         $(
             #[doc = $about]
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub(crate) enum $point { $(#[doc = $word] $value),+ }
+            pub(crate) enum $point { $($value),+ }
 
             impl super::Point for $point {
                 const PLACE: usize = Place::$point as usize;

@@ -316,7 +316,6 @@ open_points! {
         "The answer to setting a countdown." {
         Number = "number",
         Text = "text",
-        SymbolOnly = "symbol-only",
     }
     ForeignIds "client-order-ids-of-others", "2, New order",
         "The form of client order ids that the client did not choose." {

@@ -91,8 +91,8 @@ fn body(choices: &Choices, route: &str, text: String) -> String {
             CancelAllAnswer::Empty => return String::new(),
             CancelAllAnswer::Number => |_, value| value["code"] = json!(200),
         },
-        "countdown_cancel_all" if choices.of::<CountdownAnswer>() != CountdownAnswer::Number => {
-            countdown
+        "countdown_cancel_all" if choices.of::<CountdownAnswer>() == CountdownAnswer::Text => {
+            |_, value| value["countdownTime"] = json!(value["countdownTime"].to_string())
         }
         "depth" if choices.of::<DepthTimes>() == DepthTimes::Absent => |_, value| {
             if let Some(fields) = value.as_object_mut() {
@@ -107,14 +107,6 @@ fn body(choices: &Choices, route: &str, text: String) -> String {
     };
     change(choices, &mut value);
     value.to_string()
-}
-
-fn countdown(choices: &Choices, value: &mut Value) {
-    if choices.of::<CountdownAnswer>() == CountdownAnswer::Text {
-        value["countdownTime"] = json!(value["countdownTime"].to_string());
-    } else if let Some(fields) = value.as_object_mut() {
-        fields.remove("countdownTime");
-    }
 }
 
 fn differs(choices: &Choices) -> bool {
@@ -175,11 +167,10 @@ pub(super) fn headers(
 /// `Retry-After` in its chosen form.
 pub(super) fn retry_after(state: &State, sent: &mut Sent, now: Time) {
     match state.choices.of::<RetryForm>() {
-        RetryForm::Seconds => {}
         RetryForm::Absent if sent.status == 418 => {
             sent.headers.retain(|(name, _)| *name != "retry-after");
         }
-        RetryForm::Absent => {}
+        RetryForm::Seconds | RetryForm::Absent => {}
         RetryForm::Date => {
             for (name, value) in &mut sent.headers {
                 if *name == "retry-after"

@@ -203,7 +203,7 @@ impl Check for Exposure {
             }
             Seen::Act { act, done: true } => {
                 let word = act.get("act").and_then(serde_json::Value::as_str);
-                self.mixed |= matches!(word, Some("place" | "adl" | "liquidate"));
+                self.mixed |= matches!(word, Some("place" | "close" | "adl" | "liquidate"));
             }
             Seen::Sent(request) if !self.lost => {
                 if let Asked::Place(orders) = wire::asked(request) {

@@ -34,6 +34,8 @@ pub enum Incident {
     Disk,
     /// Others act.
     Others,
+    /// People and programs beside the runtime act.
+    Actors,
     /// Listen keys expire.
     Keys,
     /// The operator commands.
@@ -49,7 +51,7 @@ pub enum Incident {
 }
 
 impl Incident {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -60,6 +62,7 @@ impl Incident {
         Self::Skew,
         Self::Disk,
         Self::Others,
+        Self::Actors,
         Self::Keys,
         Self::Operator,
         Self::Reload,
@@ -88,6 +91,7 @@ impl World {
             Incident::Skew => faults.skew_s,
             Incident::Disk => faults.disk_s,
             Incident::Others => faults.others_s,
+            Incident::Actors => faults.actors_s,
             Incident::Keys => faults.keys_s,
             Incident::Operator => faults.operator_s,
             Incident::Reload => faults.reload_s,
@@ -95,7 +99,12 @@ impl World {
             Incident::GoOn(_) | Incident::Unbarred => 0,
         };
         if mean_s > 0 {
-            let at_ns = self.now_ns + self.chance.wait_ns(mean_s);
+            // Actors have a sequence of their own: the rest of a seed stays as it is.
+            let chance = match incident {
+                Incident::Actors => &mut self.actors,
+                _ => &mut self.chance,
+            };
+            let at_ns = self.now_ns + chance.wait_ns(mean_s);
             self.queue.put(at_ns, Event::Incident(incident));
         }
     }
@@ -124,6 +133,7 @@ impl World {
             }
             Incident::Disk => self.disk_trouble(),
             Incident::Others => self.others(),
+            Incident::Actors => self.actors(),
             Incident::Keys => {
                 let silent = self.chance.chance(500_000);
                 self.count(Kind::Keys);
@@ -360,6 +370,47 @@ impl World {
         };
         self.count(Kind::Others);
         self.act(&act);
+    }
+
+    /// People and programs beside the runtime.
+    fn actors(&mut self) {
+        let names: Vec<_> = self
+            .setup
+            .names
+            .iter()
+            .map(|name| name.symbol.clone())
+            .collect();
+        let symbol = self.actors.pick(&names).cloned();
+        let symbol = symbol.unwrap_or_else(|| "BTCUSDT".to_owned());
+        let act = match self.actors.below(8) {
+            0 | 1 => json!({"act": "close", "symbol": symbol}),
+            2 => return self.someone_cancels(),
+            3 => {
+                let weight = self.actors.between(100, 1_400);
+                json!({"act": "weight", "weight": weight})
+            }
+            4 => {
+                let leverage = self.actors.between(5, 20);
+                json!({"act": "leverage", "symbol": symbol, "leverage": leverage})
+            }
+            5 => json!({"act": "margin_call", "symbol": symbol}),
+            6 => json!({"act": "adl", "symbol": symbol}),
+            _ => json!({"act": "withdraw", "asset": "USDT", "amount": "12.5"}),
+        };
+        self.count(Kind::Actors);
+        self.act(&act);
+    }
+
+    /// A person cancels one of the open orders.
+    fn someone_cancels(&mut self) {
+        let truth = self.venue.truth(true, self.now_ns);
+        let orders = truth["accounts"][0]["orders"].as_array().cloned();
+        let orders = orders.unwrap_or_default();
+        let Some(order) = self.actors.pick(&orders).cloned() else {
+            return;
+        };
+        self.count(Kind::Actors);
+        self.act(&json!({"act": "cancel", "order_id": order["order_id"]}));
     }
 
     /// One of the open orders is filled, in part, or ended by the venue.

@@ -113,6 +113,7 @@ pub struct World {
     wall_offset_ns: i64,
     net: Random,
     chance: Random,
+    actors: Random,
     links: BTreeMap<LinkName, Link>,
     /// Until when a channel is held back, and how much later it is released.
     stalls: [(i64, i64); 3],
@@ -159,6 +160,7 @@ impl World {
             wall_offset_ns: 0,
             net: Random::of(seed, "net"),
             chance: Random::of(seed, "incidents"),
+            actors: Random::of(seed, "acts"),
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
@@ -185,9 +187,18 @@ impl World {
         world
             .queue
             .put(BORN_NS + options.faults_ms * MS, Event::FaultsEnd);
+        world.tell_choices();
         world.plan_incidents();
         world.leave_untold();
         world
+    }
+
+    /// What the venue does where the documents leave something open.
+    fn tell_choices(&mut self) {
+        for (point, value) in self.mix.choices.changed() {
+            self.log.count_choice(point, value);
+            self.see(Seen::Fault(format!("open point: {point} = {value}")));
+        }
     }
 
     /// Lives to the end: at rest, or a broken rule.

@@ -85,7 +85,7 @@ impl World {
     }
 
     /// No outcome is unknown, and neither a request nor an event of a user stream is on its way.
-    fn nothing_is_under_way(&self, view: &View) -> Result<(), String> {
+    fn nothing_is_under_way(&mut self, view: &View) -> Result<(), String> {
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {
             // Its countdown ran out: the answer to the question for it is awaited.
             return Err(format!("{} is unknown", order.client_order_id));
@@ -101,7 +101,7 @@ impl World {
             matches!(event, Event::Frame(_, Some(_), _) | Event::Arrive(_))
                 || matches!(event, Event::Deliver(_, In::Answer(..)))
         });
-        if coming {
+        if coming || self.venue.holds_events(self.now_ns) {
             return Err("something is on its way".to_owned());
         }
         Ok(())
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// Whether the runtime says that nothing is open any more, and does nothing either.
-    fn is_flat(&self) -> Result<(), String> {
+    fn is_flat(&mut self) -> Result<(), String> {
         let view = self
             .process
             .as_ref()
