@@ -341,14 +341,16 @@ fn the_status_of_a_symbol_blocks_and_opens_it() {
 
 fn balance(account: &mut Account, total: i64) {
     let event_time = account.now;
+    let total = Amount(i128::from(total) * 100_000_000);
+    let change = total - account.engine.balance(FUTURES, USDT).total;
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Other,
         balances: vec![BalanceUpdate {
             asset: USDT,
-            total: Amount(i128::from(total) * 100_000_000),
+            total,
             locked: Amount::ZERO,
-            change: Amount::ZERO,
+            change,
         }],
         positions: Vec::new(),
         event_time,
