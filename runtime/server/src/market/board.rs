@@ -132,6 +132,13 @@ impl Board {
         self.assets.name(id)
     }
 
+    /// The next trade of every symbol has this id, unless it gave a later one already.
+    pub(crate) fn continue_trades_at(&mut self, id: i64) {
+        for symbol in &mut self.symbols {
+            symbol.trades.continue_at(id);
+        }
+    }
+
     /// All symbols; the place in the list is the id.
     pub(crate) fn symbols(&self) -> &[Symbol] {
         &self.symbols

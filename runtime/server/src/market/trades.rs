@@ -71,6 +71,11 @@ impl Trades {
         self.next_id
     }
 
+    /// The next trade has this id, unless a later one was given already.
+    pub fn continue_at(&mut self, id: i64) {
+        self.next_id = self.next_id.max(id);
+    }
+
     /// Gives an id to a trade that is not public.
     pub const fn skip(&mut self) -> i64 {
         self.next_id += 1;

@@ -3,9 +3,11 @@
 use rust_decimal::Decimal;
 use serde_json::json;
 use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::{Instrument, MarketEvent, Time};
+use windvane_engine::{Instrument, MarketEvent, Time, VenueOrderId};
 
-use super::{ActError, Done, amount_of, instrument_of, mantissa_of, price_of, qty_of, unfit};
+use super::{
+    ActError, Done, account_of, amount_of, instrument_of, mantissa_of, price_of, qty_of, unfit,
+};
 use crate::control::fields::{Fields, required};
 use crate::state::State;
 
@@ -108,6 +110,22 @@ fn change_bounds(rules: &mut Instrument, fields: &mut Fields) -> Result<(), ActE
         }
     }
     Ok(())
+}
+
+/// Goes on with these ids, so that a new venue can stand for one that exists longer.
+pub(super) fn ids(state: &mut State, mut fields: Fields) -> Done {
+    let account = account_of(state, &mut fields)?;
+    let order = fields.signed("order_id")?;
+    let trade = fields.signed("trade_id")?;
+    fields.finish()?;
+    if let Some(id) = order {
+        let venue = &mut state.account_mut(account).venue;
+        venue.order_ids_after(VenueOrderId(id.saturating_sub(1)));
+    }
+    if let Some(id) = trade {
+        state.board.continue_trades_at(id);
+    }
+    Ok(json!({}))
 }
 
 /// A trade between others, now: it fills, triggers and prints as any trade of the market.

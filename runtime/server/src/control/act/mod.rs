@@ -80,6 +80,7 @@ const NAMES: &[&str] = &[
     "pardon",
     "rules",
     "trade",
+    "ids",
     "disconnect",
     "pause",
     "freeze",
@@ -115,7 +116,7 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
         "pardon" => account::pardon(state, fields),
         "rules" => market::rules(state, fields),
         "trade" => market::trade(state, fields, now),
-
+        "ids" => market::ids(state, fields),
         "disconnect" | "pause" | "freeze" | "garbage" => connection::act(state, &name, fields),
         _ => Err(ActError::Field(FieldError::Malformed {
             field: "act",
