@@ -102,6 +102,13 @@ impl Launch {
         self
     }
 
+    /// An argument of the command line, such as `--take-over`.
+    #[must_use]
+    pub fn argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
     /// Modules that are built already, in the order of the configuration's strategies.
     #[must_use]
     pub fn modules(mut self, strategies: &[&str]) -> Self {

@@ -9,6 +9,7 @@ pub mod binary;
 pub mod checker;
 pub mod csv;
 pub mod fixed;
+pub mod fixture;
 pub mod guest;
 pub mod instance;
 pub mod launch;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Amount;
 use crate::engine::{BlockState, Doubt, Refusals, RunState, TradingBlock};
 use crate::event::Event;
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
+use crate::ids::{AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::input::FaultKind;
 use crate::order::{OrderTerms, PositionSide, Surface};
 use crate::orders::Order;
@@ -259,6 +259,15 @@ pub enum Notice {
         update: OrderUpdate,
         /// Profit that it realized in the account's position, before fees.
         realized_pnl: Amount,
+    },
+    /// A watch for another instance on the account began or ended.
+    InstanceWatch {
+        /// When.
+        time: Time,
+        /// The order that began it.
+        id: ClientOrderId,
+        /// When it ends; `None` where it ended and the orders are adopted.
+        until: Option<Time>,
     },
 }
 

@@ -9,6 +9,10 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
+/// Version of the decisions that the engine makes. Raise it with every change after which the same
+/// inputs can lead to other effects: a replay of an older journal then says why it differs.
+pub const ENGINE_RULES: u32 = 2;
+
 pub mod planted;
 
 pub mod book;

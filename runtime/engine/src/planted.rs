@@ -173,6 +173,8 @@ mod choice {
             "a user stream whose listen key expired is trusted"
         UnknownOrderUnread "unknown-order-unread"
             "a query that is answered with -2011 leaves the order unknown for ever"
+        SecondInstanceAdopted "second-instance-adopted"
+            "orders of another instance that is alive are adopted or cancelled"
     }
 
     impl std::str::FromStr for Planted {

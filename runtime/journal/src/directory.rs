@@ -50,6 +50,12 @@ pub enum LockError {
     },
 }
 
+/// The epoch that a data folder reserved last, whoever uses it; `None` where none was, or where its
+/// file cannot be read.
+pub fn last_epoch(data_dir: &Path) -> Option<u64> {
+    epoch::last(&data_dir.join("epoch")).ok().flatten()
+}
+
 impl Directory {
     /// Makes the directory if need be and takes its lock.
     ///
@@ -106,6 +112,11 @@ impl Directory {
 
     pub(crate) fn mark(&self) -> PathBuf {
         mark(&self.path)
+    }
+
+    /// The epoch that was reserved last; `None` where none was, or where its file cannot be read.
+    pub fn last_epoch(&self) -> Option<u64> {
+        last_epoch(&self.path)
     }
 
     /// Reserves an epoch for client order ids: max(last + 1, `now_seconds`), durable before it

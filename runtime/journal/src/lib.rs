@@ -34,7 +34,7 @@ mod verify;
 mod watch;
 
 pub use ban::Ban;
-pub use directory::{Directory, LockError};
+pub use directory::{Directory, LockError, last_epoch};
 pub use epoch::EpochError;
 pub use export::{Export, ExportError, Exported, export, segment, segments};
 pub use failure::Failure;

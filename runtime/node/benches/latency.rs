@@ -189,7 +189,7 @@ fn measured(role: &str) {
     let reread =
         std::sync::Arc::new(|_: Option<&std::path::Path>| Err("nobody reloads a bench".to_owned()));
     runtime
-        .block_on(live::run(&config, market, watchdog, reread))
+        .block_on(live::run(&config, market, watchdog, reread, false))
         .expect("it ran");
 }
 

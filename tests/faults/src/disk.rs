@@ -197,6 +197,11 @@ impl Disk {
         }
     }
 
+    /// The epoch that was reserved last.
+    pub fn last_epoch(&self) -> Option<u64> {
+        (self.epoch > 0).then_some(self.epoch)
+    }
+
     /// Reserves an epoch, durably.
     pub fn reserve_epoch(&mut self, unix_s: u64) -> u64 {
         self.epoch = (self.epoch + 1).max(unix_s);

@@ -79,7 +79,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::PlaceBeforeArmed | Planted::LapsedStillCovers | Planted::LetGoResting => &[ARMED],
         Planted::ForgetToRenew => &[OVERDUE, RENEWALS],
         Planted::RenewUnhealthy => &[RENEWALS],
-        Planted::CancelOthers => &[OTHERS],
+        Planted::CancelOthers | Planted::SecondInstanceAdopted => &[OTHERS],
         // Orders that live are nobody's after a restart.
         Planted::ForgetInFlight => &[EXPOSURE, FILLS_ONCE, ARMED, CONVERGES],
         // An id of an earlier process is one that nobody intended in this one.

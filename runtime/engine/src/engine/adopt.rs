@@ -11,10 +11,8 @@ use crate::protocol::{OrderReport, OrderUpdate, Request};
 use crate::timer::Timer;
 use crate::truth::OpenOrder;
 
+use super::instances::OLDEST_S;
 use super::{Doubt, Engine};
-
-/// An epoch is the second of a start, and no order of ours is older than ten years.
-const EPOCHS_S: u64 = 10 * 366 * 24 * 60 * 60;
 
 impl Engine {
     /// The strategy whose name an id carries.
@@ -31,7 +29,7 @@ impl Engine {
     /// one and given out so long ago that it is forgotten. An id of many years ago, or of another
     /// order's number, is of somebody who writes ids like ours.
     pub(super) fn may_be_own(&mut self, id: &ClientOrderId) -> bool {
-        let oldest = self.epoch.saturating_sub(EPOCHS_S);
+        let oldest = self.epoch.saturating_sub(OLDEST_S);
         match id.parse_own() {
             Some((_, epoch, seq)) if epoch == self.epoch => {
                 let forgotten = seq < self.next_order && self.orders.known_mut(seq).is_none();
@@ -46,7 +44,11 @@ impl Engine {
     /// whether it is ours.
     pub(super) fn adopt_open_order(&mut self, open: &OpenOrder) -> bool {
         let id = open.report.client_order_id;
-        if !self.may_be_own(&id) && !planted!(CancelOthers) {
+        let surface = self.surface_of(open.report.instrument);
+        if self.is_of_another(surface, &id) {
+            return false;
+        }
+        if !self.may_be_own(&id) && !self.was_adopted(surface, &id) && !planted!(CancelOthers) {
             return false;
         }
         match self.strategy_of(&id) {
@@ -77,7 +79,13 @@ impl Engine {
     /// An event of an own order that we do not know: it is taken over as it stands.
     pub(super) fn adopt_update(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
-        if self.live.is_none() || update.status.is_final() || !self.may_be_own(&id) {
+        self.hear_of_instance(update);
+        let surface = self.surface_of(update.instrument);
+        if self.is_of_another(surface, &id) {
+            return None;
+        }
+        let ours = self.may_be_own(&id) || self.was_adopted(surface, &id);
+        if self.live.is_none() || update.status.is_final() || !ours {
             return None;
         }
         let found = &self.external_trades[usize::from(update.instrument.0)];

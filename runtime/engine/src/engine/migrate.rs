@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use super::instances::Instances;
 use super::outside::OutsideCloses;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::trading::Trading;
@@ -26,5 +27,10 @@ pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
 /// The fields that version 9 appended, as an engine of version 8 would have had them.
 fn added_in_9() -> Vec<u8> {
     // Writing to memory cannot fail, and every length in our types is known.
-    postcard::to_stdvec(&(Trading::default(), OutsideCloses::default())).unwrap_or_default()
+    let fields = (
+        Trading::default(),
+        OutsideCloses::default(),
+        Instances::unlisted(),
+    );
+    postcard::to_stdvec(&fields).unwrap_or_default()
 }

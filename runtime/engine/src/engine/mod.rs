@@ -14,6 +14,7 @@ mod deadman;
 mod ends;
 mod external;
 mod fills;
+mod instances;
 mod lag;
 mod limits;
 mod market;
@@ -55,6 +56,8 @@ use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
 use external::External;
+use instances::Instances;
+pub use instances::{FolderIds, InstanceWatch};
 use market::MarketState;
 use outside::OutsideCloses;
 pub use session::Doubt;
@@ -175,6 +178,7 @@ pub struct Engine {
     recorder: Recorder,
     trading: Trading,
     outside: OutsideCloses,
+    instances: Instances,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -302,6 +306,7 @@ impl Engine {
             recorder,
             trading: Trading::default(),
             outside: OutsideCloses::default(),
+            instances: Instances::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
         };

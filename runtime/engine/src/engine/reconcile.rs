@@ -249,6 +249,7 @@ impl Engine {
     /// Settles own orders by the list of those that rest: listed ones by what it says, missing
     /// ones by asking for each.
     fn take_open_orders(&mut self, surface: Surface, open: &[OpenOrder]) {
+        self.look_for_instances(surface, open);
         let mut external = Vec::new();
         for order in open {
             if !self.take_open_order(order) {

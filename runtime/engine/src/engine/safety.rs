@@ -166,6 +166,7 @@ impl Engine {
         self.set_doubt(Doubt::MarginCall, false);
         self.set_doubt(Doubt::Ownership, false);
         self.forget_blocks();
+        self.accept_instance();
         self.latch_at(Latch::None);
     }
 

@@ -67,6 +67,8 @@ pub enum Doubt {
     TradingBlocked(Surface),
     /// The venue's account does not list a position that is held here.
     Unlisted(InstrumentId),
+    /// Another instance places orders on the account.
+    AnotherInstance,
 }
 
 impl std::fmt::Display for Doubt {
@@ -98,6 +100,7 @@ impl std::fmt::Display for Doubt {
             Self::Unlisted(instrument) => {
                 write_unlisted(f, &format_args!("instrument {}", instrument.0))
             }
+            Self::AnotherInstance => write_another_instance(f, ""),
             Self::Countdown(instrument) => {
                 write_countdown(f, &format_args!("instrument {}", instrument.0))
             }
@@ -117,6 +120,14 @@ fn write_unlisted(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) ->
         f,
         "the venue's account does not list the position in {name} that is held here: orders that \
          add exposure wait until it is listed again, or more readings confirm that it was closed"
+    )
+}
+
+fn write_another_instance(f: &mut impl std::fmt::Write, order: &str) -> std::fmt::Result {
+    write!(
+        f,
+        "another instance trades on this account: this data folder never placed its order {order}. \
+         No position is opened. Stop one of the two instances, then windvane resume"
     )
 }
 
@@ -301,6 +312,13 @@ impl Engine {
                 let mut text = String::new();
                 // Writing to memory cannot fail.
                 let _ = write_unlisted(&mut text, &name.unwrap_or_default());
+                text
+            }
+            Doubt::AnotherInstance => {
+                let order = self.order_of_another();
+                let mut text = String::new();
+                let _ =
+                    write_another_instance(&mut text, order.as_ref().map_or("", |id| id.as_str()));
                 text
             }
             doubt => doubt.to_string(),
@@ -501,6 +519,7 @@ impl Engine {
             self.retry_round(surface);
             self.look_into_statement(surface);
         }
+        self.end_instance_watch();
         self.watch_countdowns();
         self.watch_cover();
         self.watch_trading();
@@ -593,6 +612,7 @@ impl Engine {
     fn leave_syncing(&mut self) -> bool {
         let Some(live) = &self.live else { return false };
         let synced = live.stage == Stage::Syncing
+            && !self.is_watching_instances()
             && live.lines.values().all(|line| line.clean.is_some())
             && !live
                 .doubts

@@ -21,8 +21,8 @@ use super::migrate::{OLDEST, migrate};
 use super::session::Doubt;
 
 const MAGIC: &[u8; 8] = b"windvane";
-/// Version of what an engine holds; raised with every change of it.
-/// `migrate` reads the earlier ones.
+/// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the
+/// earlier versions.
 pub(super) const SNAPSHOT_VERSION: u32 = 9;
 
 /// Why bytes are no engine.
@@ -118,6 +118,7 @@ impl Engine {
             heir.epoch = self.epoch;
         }
         heir.next_order = self.next_order;
+        heir.instances = self.instances.succeed(self.epoch, self.next_order);
         heir.unheard_of = Some((self.epoch, self.next_order));
         heir.start_equity = self.start_equity;
         heir.losses = self.losses.clone();

@@ -126,7 +126,7 @@ fn a_halt_of_one_strategy_cancels_its_orders_and_holds_across_a_kill() {
 fn a_halt_whose_journal_was_lost_cancels_what_it_finds() {
     let mut account = ready();
     account.steer(MM, Command::Halt);
-    let id = ClientOrderId::new("mm.3.5").unwrap();
+    let id = ClientOrderId::new("mm.5.5").unwrap();
     let subject = Subject::OpenOrders {
         surface: Surface::Futures,
     };

@@ -28,11 +28,13 @@ pub(crate) fn live_config() -> LiveConfig {
     }
 }
 
-/// A live run that has not begun.
+/// A live run that has not begun. The process before had epoch 5.
 pub(crate) fn booting(live: LiveConfig) -> Account {
     let mut config = config();
     config.live = Some(live);
-    Account::new(config)
+    let mut account = Account::new(config);
+    account.engine.continue_folder(5);
+    account
 }
 
 /// A live run that is ready.

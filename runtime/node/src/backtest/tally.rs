@@ -233,6 +233,7 @@ impl Tally {
             | Notice::Denied { .. }
             | Notice::Adopted { .. }
             | Notice::Dust { .. }
+            | Notice::InstanceWatch { .. }
             | Notice::Stray { .. } => {}
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
                 let strategy = engine.strategy_name(*strategy).unwrap_or_default();

@@ -5,11 +5,13 @@ use std::str::FromStr;
 
 use clap::Args;
 use serde_json::{Value, json};
+use windvane_engine::ENGINE_RULES;
 
 use super::journal::has_journal;
 use super::{Failure, print_line};
 use crate::build;
-use crate::live::rerun::{self, Newcomer, Rerun, Role};
+use crate::live::replay::Difference;
+use crate::live::rerun::{self, Newcomer, OtherRules, Rerun, Role};
 use crate::live::trial::Tried;
 use crate::live::whatif::{By, Change};
 use crate::results::utc::utc_text;
@@ -74,6 +76,7 @@ impl Replay {
         } else {
             say_equal(&played)?;
             say_roles(&played)?;
+            say_other_rules(&played)?;
         }
         judge(&played)
     }
@@ -158,8 +161,41 @@ fn say_equal(played: &Rerun) -> Result<(), Failure> {
     ))
 }
 
+/// The differences that other engine rules led to.
+fn say_other_rules(played: &Rerun) -> Result<(), Failure> {
+    let Some(other) = &played.other_rules else {
+        return Ok(());
+    };
+    for (segment, difference) in &other.differences {
+        print_line(&format!("segment {segment:08x}, {difference}"))?;
+    }
+    let more = other.count - other.differences.len() as u64;
+    if more > 0 {
+        print_line(&format!("and {more} more differences"))?;
+    }
+    Ok(())
+}
+
+/// What a verification of a journal with other engine rules comes to.
+fn judge_other_rules(other: &OtherRules) -> Failure {
+    let rules: Vec<_> = other.rules.iter().map(u32::to_string).collect();
+    let programs: Vec<_> = other.programs.iter().map(String::as_str).collect();
+    Failure::Differs(format!(
+        "the journal was written under engine rules {}, and this program has engine rules \
+         {ENGINE_RULES}: it decides otherwise, so that it cannot verify the journal. {} blocks \
+         differ. A start with this program goes on from the journal all the same. To verify it, use \
+         the program that wrote it (version {})",
+        rules.join(", "),
+        other.count,
+        programs.join(", ")
+    ))
+}
+
 /// What a verification comes to: the first difference, else what could not be compared.
 fn judge(played: &Rerun) -> Result<(), Failure> {
+    if let Some(other) = &played.other_rules {
+        return Err(judge_other_rules(other));
+    }
     if let Some((segment, difference)) = &played.difference {
         return Err(Failure::Differs(format!(
             "segment {segment:08x}, {difference}"
@@ -218,6 +254,16 @@ fn tried_lines(tried: &Tried) -> Vec<String> {
     lines
 }
 
+fn difference_json((segment, difference): &(u32, Difference)) -> Value {
+    json!({
+        "segment": segment,
+        "block": difference.block,
+        "record": difference.record,
+        "recorded": difference.recorded,
+        "made": difference.made,
+    })
+}
+
 fn played_json(played: &Rerun) -> Value {
     let role = |role: &Role| {
         json!({
@@ -240,13 +286,16 @@ fn played_json(played: &Rerun) -> Value {
         "module_answers": played.answers,
         "modules": played.roles.iter().map(role).collect::<Vec<_>>(),
         "notes": played.notes,
-        "difference": played.difference.as_ref().map(|(segment, difference)| json!({
-            "segment": segment,
-            "block": difference.block,
-            "record": difference.record,
-            "recorded": difference.recorded,
-            "made": difference.made,
-        })),
+        "difference": played.difference.as_ref().map(difference_json),
+        "engine_rules": json!({
+            "program": ENGINE_RULES,
+            "other": played.other_rules.as_ref().map(|other| json!({
+                "rules": other.rules,
+                "programs": other.programs,
+                "count": other.count,
+                "differences": other.differences.iter().map(difference_json).collect::<Vec<_>>(),
+            })),
+        }),
     })
 }
 

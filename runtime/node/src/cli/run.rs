@@ -18,6 +18,10 @@ use crate::watchdog;
 pub(super) struct Run {
     #[command(flatten)]
     place: Place,
+    /// Adopt the orders of another instance at once; without it, a start that sees another
+    /// instance place an order ends with exit code 2
+    #[arg(long, conflicts_with = "data")]
+    take_over: bool,
     /// Recording that is the market of a paper run, instead of a venue; may be given again
     #[arg(long, value_name = "FILE")]
     data: Vec<PathBuf>,
@@ -75,7 +79,7 @@ impl Run {
                 | Failure::Differs(text) => text,
             })
         });
-        let ended = super::block_on(live::run(&config, market, begin, reread))?;
+        let ended = super::block_on(live::run(&config, market, begin, reread, self.take_over))?;
         let summary = ended.map_err(|error| {
             if error.is_usage() {
                 Failure::usage(error)

@@ -31,7 +31,7 @@ use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
 use super::outside::{Outside, Showing};
 use super::pulse::{self, Module, Pulse};
-use super::recover::{self, Left};
+use super::recover::{self, Before, Left};
 use super::reload::Reread;
 use super::remains::Remains;
 use super::stage::{self, Stage};
@@ -52,6 +52,7 @@ pub async fn begin(
     counter: Counter,
     watchdog: watchdog::Begin,
     reread: Reread,
+    take_over: bool,
 ) -> Result<Running, LiveError> {
     let guests = blocking({
         let config = config.clone();
@@ -87,6 +88,7 @@ pub async fn begin(
         directory,
         watchdog,
         reread,
+        take_over,
     };
     counter.say("the journal is restored");
     prepared.go(guests, ready, left, counter)
@@ -111,6 +113,7 @@ struct Prepared<'a> {
     directory: Arc<Directory>,
     watchdog: watchdog::Begin,
     reread: Reread,
+    take_over: bool,
 }
 
 impl Prepared<'_> {
@@ -147,6 +150,10 @@ impl Prepared<'_> {
             None => Clock::of_the_wall(),
         };
         let seconds = clock.now().millis().div_euclid(1_000).max(1);
+        let before = Before {
+            epoch: self.directory.last_epoch(),
+            take_over: self.take_over,
+        };
         let epoch = self.directory.reserve_epoch(seconds.unsigned_abs())?;
         let speaker = start::speaker(
             config,
@@ -161,7 +168,7 @@ impl Prepared<'_> {
         let account = stage::account(config, paper, ways.clone(), &speaker, &mailbox)?;
         let remains = left.remains(config);
         let foreign = self.foreign(&left);
-        let (engine, states, first) = inherit(left, engine, &account, (&modules, made))?;
+        let (engine, states, first) = inherit(left, (engine, before), &account, (&modules, made))?;
         clock.pass(engine.now());
         let results = self.stage.results(config, clock.now())?;
         let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
@@ -395,12 +402,12 @@ type States = Vec<Option<Vec<u8>>>;
 /// last, and the segment that begins with both.
 fn inherit(
     mut left: Left,
-    config: EngineConfig,
+    (config, before): (EngineConfig, Before),
     account: &Account,
     (modules, made): (&[Module], Vec<Made>),
 ) -> Result<(Engine, States, FirstSegment), LiveError> {
     let head = left.head.take();
-    let mut engine = left.succeed(config)?;
+    let mut engine = left.succeed(config, &before)?;
     let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
     let states: Vec<_> = modules.iter().map(state_of).collect();
     let snapshot = engine.snapshot();

@@ -1,11 +1,15 @@
 //! What a segment of the journal begins with: everything that a run goes on from.
 
 use serde::{Deserialize, Serialize};
+use windvane_engine::ENGINE_RULES;
 
 use crate::strategies::Made;
 
+/// The engine rules of heads that do not name them.
+const FIRST_RULES: u32 = 1;
+
 /// The head of a segment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Version of the program that wrote it.
     pub version: String,
@@ -15,7 +19,12 @@ pub struct Head {
     pub strategies: Vec<SavedStrategy>,
     /// The simulated account of a paper run.
     pub paper: Option<Vec<u8>>,
+    /// The [`ENGINE_RULES`] of the program that wrote the segment.
+    pub engine_rules: u32,
 }
+
+/// The fields of heads of engine rules 1, in their order. New fields follow them.
+type First = (String, Vec<u8>, Vec<SavedStrategy>, Option<Vec<u8>>);
 
 /// A strategy as it was saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,17 +43,84 @@ impl Head {
     /// As bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         // Writing to memory cannot fail, and every length in the type is known.
-        postcard::to_stdvec(self).unwrap_or_default()
+        let fields = (
+            &self.version,
+            &self.engine,
+            &self.strategies,
+            &self.paper,
+            self.engine_rules,
+        );
+        postcard::to_stdvec(&fields).unwrap_or_default()
     }
 
     /// From bytes; `None` if they are no head.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
+        let (first, added): (First, _) = postcard::take_from_bytes(bytes).ok()?;
+        let (version, engine, strategies, paper) = first;
+        let engine_rules = match added {
+            [] => FIRST_RULES,
+            added => postcard::from_bytes(added).ok()?,
+        };
+        Some(Self {
+            version,
+            engine,
+            strategies,
+            paper,
+            engine_rules,
+        })
+    }
+
+    /// Whether this program decides as the program that wrote the segment did.
+    pub const fn has_our_rules(&self) -> bool {
+        self.engine_rules == ENGINE_RULES
     }
 
     /// The saved state of the strategy with this id.
     pub fn state_of(&self, name: &str) -> Option<Vec<u8>> {
         let saved = self.strategies.iter().find(|saved| saved.name == name)?;
         saved.state.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> Head {
+        Head {
+            version: "0.1.0".to_owned(),
+            engine: vec![1, 2, 3],
+            strategies: vec![SavedStrategy {
+                name: "maker".to_owned(),
+                sha256: [7; 32],
+                state: Some(vec![9]),
+                made: Made::default(),
+            }],
+            paper: Some(vec![4]),
+            engine_rules: ENGINE_RULES,
+        }
+    }
+
+    #[test]
+    fn a_head_is_read_back() {
+        assert_eq!(Head::from_bytes(&head().to_bytes()), Some(head()));
+        assert!(head().has_our_rules());
+        assert_eq!(Head::from_bytes(b"no head"), None);
+    }
+
+    #[test]
+    fn a_head_without_engine_rules_has_the_first_ones() {
+        let Head {
+            version,
+            engine,
+            strategies,
+            paper,
+            ..
+        } = head();
+        let old: First = (version, engine, strategies, paper);
+        let read = Head::from_bytes(&postcard::to_stdvec(&old).unwrap()).unwrap();
+        assert_eq!(read.engine_rules, FIRST_RULES);
+        assert!(!read.has_our_rules());
+        assert_eq!(read.strategies, head().strategies);
     }
 }

@@ -168,6 +168,16 @@ pub enum LiveError {
     /// The engine's thread broke.
     #[error("the engine's thread broke, which is a bug; orders are left to the dead man's switch")]
     Broken,
+    /// Another instance trades on the account.
+    #[error(
+        "another instance trades on this account: it placed order {order}, which this data folder \
+         never gave out. This instance placed no order and ends. Stop the other one and start again, \
+         or start with --take-over if its orders belong to this one"
+    )]
+    AnotherInstance {
+        /// The order that it placed.
+        order: String,
+    },
     /// It did not end in order.
     #[error("stopped in a hurry: orders are left to the dead man's switch")]
     Hurried,
@@ -231,6 +241,7 @@ impl LiveError {
             | Self::Paper(_)
             | Self::Latency
             | Self::NoAccount
+            | Self::AnotherInstance { .. }
             | Self::Recover(recover::RecoverError::Mode { .. })
             | Self::Overbooked(_) => true,
             Self::Recordings(error) => error.is_usage(),
@@ -245,6 +256,7 @@ impl LiveError {
 
 /// Runs until it is asked to end, or until its recordings end: those have a summary. `watchdog`
 /// says how the watchdog process of spot orders is started, `reread` reads the configuration again.
+/// With `take_over` the orders of another instance are adopted without a watch.
 ///
 /// # Errors
 /// It did not come about, or did not end in order.
@@ -253,6 +265,7 @@ pub async fn run(
     market: Market,
     watchdog: watchdog::Begin,
     reread: Reread,
+    take_over: bool,
 ) -> Result<Option<Summary>, LiveError> {
     if config.strategies.is_empty() {
         return Err(LiveError::NoStrategy);
@@ -264,7 +277,9 @@ pub async fn run(
     let (desk, counter) = Desk::open(config).await?;
     notifier.ready();
     let began = tokio::select! {
-        began = begin::begin(config, market, directory, counter, watchdog, reread) => Some(began?),
+        began = begin::begin(config, market, directory, counter, watchdog, reread, take_over) => {
+            Some(began?)
+        }
         () = signals.next() => None,
         () = desk.keep_alive() => None,
     };
@@ -345,6 +360,9 @@ impl Running {
         match finish.ended {
             Ended::Stopped => Ok(finish.results.transpose()?.flatten()),
             Ended::Hurried => Err(LiveError::Hurried),
+            Ended::AnotherInstance(order) => Err(LiveError::AnotherInstance {
+                order: order.as_str().to_owned(),
+            }),
         }
     }
 }

@@ -24,6 +24,7 @@ use super::stops::Stops;
 use super::unsettled::Unsettled;
 use super::{retention, show, streams, tell};
 use crate::config::{Config, Leave, Mode};
+use crate::results::utc::utc_text;
 use crate::watchdog::Keeper;
 
 /// People are shown a new state this often at most.
@@ -297,6 +298,15 @@ impl Outside {
             }
             RunState::Degraded => engine.told_doubts(&engine.doubts()).join("; "),
             RunState::Syncing => {
+                if let Some(watch) = engine.instance_watch() {
+                    return format!(
+                        "order {} is of another instance, or of a data folder that was wiped. \
+                         Nothing is sent until {}, while new orders of another instance are looked \
+                         for; without one, its orders are adopted",
+                        watch.id,
+                        utc_text(watch.until)
+                    );
+                }
                 let compared = "the account is compared with the venue";
                 let unsettled = self.unsettled.reason(engine);
                 unsettled.map_or_else(|| compared.to_owned(), |why| format!("{compared}: {why}"))

@@ -10,7 +10,10 @@ use windvane_admin::view::JournalLag;
 use windvane_driver::{Action, Driver};
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Block;
-use windvane_engine::{Input, InstrumentId, Notice, Request, StrategyId, Surface, Time, UserEvent};
+use windvane_engine::{
+    ClientOrderId, ENGINE_RULES, Input, InstrumentId, Notice, Request, StrategyId, Surface, Time,
+    UserEvent,
+};
 use windvane_journal::{AppendError, Event as JournalEvent, Journal, RollError};
 use windvane_venue::market_stream;
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
@@ -96,6 +99,8 @@ pub enum Ended {
     Stopped,
     /// It was asked to, and `on_stop` was not done in its time, or it was asked twice.
     Hurried,
+    /// Another instance trades on the account, as this order shows: `on_stop` is not applied.
+    AnotherInstance(ClientOrderId),
 }
 
 /// What the thread remembers between turns.
@@ -210,7 +215,7 @@ impl Pulse {
         let what = "on_stop = \"flatten\" did not close a position";
         let what_to_do = "close it by hand at the venue, or start again and flatten";
         tell::remains(&remains, what, what_to_do);
-        if ended == Ended::Stopped {
+        if ended != Ended::Hurried {
             self.outside.let_watchdog_go();
             self.save_last(&mut state);
         }
@@ -663,6 +668,9 @@ impl Pulse {
             }
             self.begin_stop(state);
         }
+        if let Some(order) = self.driver.engine().other_instance() {
+            return Some(Ended::AnotherInstance(order));
+        }
         let since = state.stopping?;
         if self.driver.engine().has_stopped() {
             return Some(Ended::Stopped);
@@ -692,5 +700,6 @@ pub fn head(
             })
             .collect(),
         paper: account.to_bytes(),
+        engine_rules: ENGINE_RULES,
     }
 }

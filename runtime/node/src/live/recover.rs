@@ -2,11 +2,11 @@
 //! inputs that came after it. What the engine then wanted done was done, or is found out. On paper
 //! the same gives the simulated account.
 
-use windvane_engine::Engine;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::{SnapshotError, SuccessionError};
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::rules::InstrumentError;
+use windvane_engine::{ENGINE_RULES, Engine};
 use windvane_journal::Recovered;
 
 use super::head::Head;
@@ -57,7 +57,10 @@ pub struct Left {
 #[derive(Debug, thiserror::Error)]
 pub enum Flaw {
     /// Its head holds no engine of this program.
-    #[error("the snapshot is not used, the venue is the authority: {0}")]
+    #[error(
+        "the journal's snapshot cannot be used: {0}. The account's positions belong to no strategy \
+         until `windvane resume`; to keep them, stop, and start the program that wrote the journal"
+    )]
     Snapshot(SnapshotError),
     /// Its head is not where its blocks begin.
     #[error("the snapshot is of another place: the venue is the authority")]
@@ -65,6 +68,15 @@ pub enum Flaw {
     /// What happened is a fact all the same; what this program would have done differs.
     #[error("the replay of the journal differs from it: {0}")]
     Differs(Difference),
+}
+
+/// What a start knows of other processes, beside the journal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Before {
+    /// The epoch of the process before, which the data folder reserved.
+    pub epoch: Option<u64>,
+    /// The operator has this instance take over from another one.
+    pub take_over: bool,
 }
 
 /// What a journal gives back, whoever keeps it.
@@ -119,8 +131,7 @@ pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left 
         None => (None, None),
     };
     if let (Some(flaw), Some(head)) = (&flaw, &head) {
-        let version = &head.version;
-        tracing::error!(version, "{flaw}");
+        tell_flaw(flaw, head);
     }
     let engine = engine.filter(|_| is_authority);
     Left {
@@ -130,6 +141,20 @@ pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left 
         head,
         next,
         flaw,
+    }
+}
+
+/// A program with other engine rules wrote the journal, where it differs: that is no defect.
+fn tell_flaw(flaw: &Flaw, head: &Head) {
+    let (version, rules) = (&head.version, head.engine_rules);
+    match flaw {
+        Flaw::Differs(difference) if !head.has_our_rules() => tracing::warn!(
+            version,
+            "the journal was written under engine rules {rules}, and this program has engine rules \
+             {ENGINE_RULES}: it would have decided otherwise at {difference}; orders, fills and \
+             positions of the journal are taken as they are"
+        ),
+        flaw => tracing::error!(version, "{flaw}"),
     }
 }
 
@@ -162,13 +187,21 @@ impl Left {
     ///
     /// # Errors
     /// The present configuration or the venue's rules cannot be used.
-    pub fn succeed(self, config: EngineConfig) -> Result<Engine, RecoverError> {
-        if let Some(engine) = self.engine {
-            return Ok(engine.succeed(config, self.next)?);
+    pub fn succeed(self, config: EngineConfig, before: &Before) -> Result<Engine, RecoverError> {
+        let mut engine = if let Some(engine) = self.engine {
+            engine.succeed(config, self.next)?
+        } else {
+            let mut engine = Engine::continuing(config, self.next)?;
+            if self.is_lost {
+                engine.doubt_ownership();
+            }
+            engine
+        };
+        if let Some(epoch) = before.epoch {
+            engine.continue_folder(epoch);
         }
-        let mut engine = Engine::continuing(config, self.next)?;
-        if self.is_lost {
-            engine.doubt_ownership();
+        if before.take_over {
+            engine.take_over();
         }
         Ok(engine)
     }
@@ -240,6 +273,7 @@ mod tests {
             engine: engine.snapshot(),
             strategies: ["a", "b", "c"].map(strategy).to_vec(),
             paper: None,
+            engine_rules: ENGINE_RULES,
         };
         let base = engine.chain();
         for (place, state) in [

@@ -38,16 +38,22 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Nothing read yet; `paper` is the simulated account of a paper run.
+    /// Nothing read yet; `paper` is the simulated account of a paper run. Where a program with other
+    /// engine rules wrote the segment, blocks are compared one by one, not as a chain.
     ///
     /// # Errors
-    /// The simulated account is none.
-    pub fn new(segment: u32, blocks: Blocks, paper: Option<&[u8]>) -> Result<Self, ReplayError> {
+    /// The simulated account cannot be read.
+    pub fn new(
+        segment: u32,
+        blocks: Blocks,
+        paper: Option<&[u8]>,
+        same_rules: bool,
+    ) -> Result<Self, ReplayError> {
         let read = |bytes| Paper::from_bytes(bytes).ok_or(ReplayError::Paper { segment });
         Ok(Self {
             blocks,
             ready: VecDeque::new(),
-            pairs: Pairs::default(),
+            pairs: Pairs::compared(same_rules),
             paper: paper.map(read).transpose()?,
             last_block: None,
             counts: (0, 0),

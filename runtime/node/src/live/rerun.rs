@@ -69,6 +69,8 @@ pub struct Rerun {
     pub answers: u64,
     /// Where it came out otherwise first: segment and place.
     pub difference: Option<(u32, Difference)>,
+    /// What other engine rules led to.
+    pub other_rules: Option<OtherRules>,
     /// What of the journal is missing or damaged, so that it was not played.
     pub problems: Vec<Problem>,
     /// Who played.
@@ -85,7 +87,36 @@ impl Rerun {
     /// Whether all that the journal should hold was played and came out as it was recorded.
     pub fn is_equal(&self) -> bool {
         let altered = self.roles.iter().any(|role| role.altered);
-        self.difference.is_none() && self.problems.is_empty() && !altered
+        self.difference.is_none()
+            && self.other_rules.is_none()
+            && self.problems.is_empty()
+            && !altered
+    }
+}
+
+/// Segments of a program with other engine rules: such a program decides otherwise, so that its
+/// journal cannot be verified by this one.
+#[derive(Debug, Default)]
+pub struct OtherRules {
+    /// The engine rules of those segments.
+    pub rules: BTreeSet<u32>,
+    /// The programs that wrote them.
+    pub programs: BTreeSet<String>,
+    /// The first differences, with their segments.
+    pub differences: Vec<(u32, Difference)>,
+    /// The number of all differences.
+    pub count: u64,
+}
+
+impl OtherRules {
+    /// So many differences are listed.
+    const LISTED: usize = 20;
+
+    fn add(&mut self, segment: u32, difference: Difference) {
+        self.count += 1;
+        if self.differences.len() < Self::LISTED {
+            self.differences.push((segment, difference));
+        }
     }
 }
 
@@ -183,6 +214,9 @@ struct Scene<'a, 'b> {
     /// What a reload within the segment made instances of.
     reloaded: Option<Vec<SavedStrategy>>,
     difference: Option<Difference>,
+    segment: u32,
+    /// All differences, where the segment has other engine rules.
+    other_rules: Option<OtherRules>,
 }
 
 impl Stage<'_> {
@@ -196,21 +230,38 @@ impl Stage<'_> {
         let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
         let words = Words::new(segment, &stored.head).ok_or(ReplayError::Head { segment })?;
         let base = engine.chain();
+        let other_rules = if head.has_our_rules() {
+            None
+        } else {
+            let mut other = self.result.other_rules.take().unwrap_or_default();
+            other.rules.insert(head.engine_rules);
+            other.programs.insert(head.version.clone());
+            Some(other)
+        };
         let mut scene = Scene {
             stage: self,
             engine: Some(Box::new(engine)),
-            reading: Reading::new(segment, stored.blocks, head.paper.as_deref())?,
+            reading: Reading::new(
+                segment,
+                stored.blocks,
+                head.paper.as_deref(),
+                head.has_our_rules(),
+            )?,
             words,
             head,
             reloaded: None,
             difference: None,
+            segment,
+            other_rules,
         };
         scene.open(base);
         scene.play();
         let (difference, ended) = (scene.difference.take(), scene.engine().chain());
         let trial = scene.trial();
         let read = scene.reading.counts();
+        let other_rules = scene.other_rules.take();
         self.ended = Some(ended);
+        self.result.other_rules = other_rules.or(self.result.other_rules.take());
         self.result.trial = trial.or(self.result.trial.take());
         self.result.segments += 1;
         self.result.blocks += read.0;
@@ -436,10 +487,18 @@ impl Scene<'_, '_> {
         self.stop();
     }
 
-    /// Compares blocks, and says whether the first difference was found.
+    /// Compares blocks, and says whether the replay ends at a difference. With other engine rules
+    /// it goes on and collects all of them.
     fn stop(&mut self) -> bool {
         if let Some(engine) = &mut self.engine {
             self.reading.compare(engine);
+        }
+        if let Some(other) = &mut self.other_rules {
+            let found = [self.difference.take(), self.reading.difference.take()];
+            for difference in found.into_iter().flatten() {
+                other.add(self.segment, difference);
+            }
+            return false;
         }
         if self.difference.is_none() {
             self.difference = self.reading.difference.take();

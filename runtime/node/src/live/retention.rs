@@ -86,6 +86,7 @@ mod tests {
     use std::time::Duration;
 
     use sha2::{Digest, Sha256};
+    use windvane_engine::ENGINE_RULES;
     use windvane_journal::{Options, open};
 
     use super::super::head::SavedStrategy;
@@ -106,6 +107,7 @@ mod tests {
                 made: Made::default(),
             }],
             paper: None,
+            engine_rules: ENGINE_RULES,
         };
         let (ready, recovered) = open(Arc::clone(directory)).unwrap();
         let listener = Arc::new(|_| {});

@@ -9,11 +9,11 @@ use windvane_engine::order::NewOrder;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
 use windvane_engine::{
-    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Request, StrategyId,
+    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Request, StrategyId, Time,
 };
 
 use super::remains::Remains;
-use crate::results::utc::seconds_text;
+use crate::results::utc::{seconds_text, utc_text};
 
 /// The request, if it is about orders of ours.
 pub fn of_orders(request: &Request) -> Option<&Request> {
@@ -75,6 +75,25 @@ fn cancelled(ids: &[ClientOrderId]) {
 /// The strategy that an own id names.
 fn owner(id: &ClientOrderId) -> &str {
     id.as_str().split('.').next().unwrap_or_default()
+}
+
+fn instance_watch(id: &ClientOrderId, until: Option<Time>) {
+    let id = id.as_str();
+    if let Some(until) = until {
+        let until = utc_text(until);
+        tracing::warn!(
+            id,
+            until,
+            "an order that this data folder never gave out rests: another instance trades on this \
+             account, or the data folder was wiped; nothing is sent until the watch for new orders \
+             ends"
+        );
+    } else {
+        tracing::warn!(
+            id,
+            "no other instance placed an order during the watch: its orders are adopted"
+        );
+    }
 }
 
 /// Tells of one notice.
@@ -218,6 +237,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 "an order of a strategy that is not configured: cancelled"
             );
         }
+        Notice::InstanceWatch { id, until, .. } => instance_watch(id, *until),
         Notice::ClosedOutside {
             strategy,
             instrument,

@@ -117,8 +117,8 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::OrderSeq;
     use windvane_engine::config::EngineConfig;
+    use windvane_engine::{ENGINE_RULES, OrderSeq};
 
     use super::*;
     use crate::live::head::Head;
@@ -131,6 +131,7 @@ mod tests {
             engine: engine.snapshot(),
             strategies: Vec::new(),
             paper: None,
+            engine_rules: ENGINE_RULES,
         };
         let words = Words::new(0, &head.to_bytes()).unwrap();
         let cancel = |order| Intent::Cancel {

@@ -80,6 +80,13 @@ pub async fn watch(settings: Settings, plan: Plan, data_dir: &Path) -> Result<()
             tracing::info!("the run ends in order: nothing is cancelled");
             return Ok(());
         }
+        Ok(Heard::Nobody) if post.deadline.is_none() => {
+            tracing::warn!(
+                "the run died before it took over spot orders: none is cancelled, for they may be \
+                 of another instance"
+            );
+            return Ok(());
+        }
         Ok(Heard::Nobody) => tracing::error!("the run is dead: its spot orders are cancelled"),
         Ok(Heard::Silence) => tracing::error!(
             countdown_ms = post.plan.countdown_ms,

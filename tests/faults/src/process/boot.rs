@@ -249,7 +249,11 @@ impl Process {
             return Err(format!("journal {}: {flaw}", given.verdict));
         }
         let head = left.head.take();
-        let engine = left.succeed(engine);
+        let before = recover::Before {
+            epoch: given.epoch_before,
+            take_over: false,
+        };
+        let engine = left.succeed(engine, &before);
         let mut engine = engine.map_err(|error| format!("the engine cannot go on: {error}"))?;
         let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
         let states: Vec<_> = modules.iter().map(state_of).collect();

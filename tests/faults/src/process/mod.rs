@@ -144,6 +144,8 @@ pub struct Given {
     pub remembered: Remembered<Vec<Block>>,
     /// The journal's verdict, in a word.
     pub verdict: &'static str,
+    /// The epoch of the process before.
+    pub epoch_before: Option<u64>,
     /// The epoch that was reserved.
     pub epoch: u64,
     /// The latch file.

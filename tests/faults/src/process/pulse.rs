@@ -12,8 +12,8 @@ use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
 use windvane_engine::{
-    Amount, AssetId, Engine, Input, InstrumentId, MarketEvent, Notice, Request, StrategyId,
-    Surface, Time, UserEvent,
+    Amount, AssetId, ENGINE_RULES, Engine, Input, InstrumentId, MarketEvent, Notice, Request,
+    StrategyId, Surface, Time, UserEvent,
 };
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
 use windvane_venue::{BookLevels, Frame, market_stream, user_stream};
@@ -444,5 +444,6 @@ pub fn head(engine: Vec<u8>, states: Vec<Option<Vec<u8>>>, modules: &[Module]) -
             })
             .collect(),
         paper: None,
+        engine_rules: ENGINE_RULES,
     }
 }

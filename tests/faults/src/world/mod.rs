@@ -283,6 +283,7 @@ impl World {
         let given = Given {
             remembered: self.disk.recover(),
             verdict: self.disk.verdict(),
+            epoch_before: self.disk.last_epoch(),
             epoch: self.disk.reserve_epoch(unix_s),
             latch: self.disk.latch,
         };

@@ -2,6 +2,7 @@
 //! which modes the account is, what rests on it, and which routes of its state there are.
 
 use windvane_client::{Client, NotDone, Refusal};
+use windvane_engine::engine::FolderIds;
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
@@ -87,7 +88,7 @@ pub(super) async fn look(
     config: &Config,
     surface: Surface,
     client: &Client,
-    speaker: &Speaker,
+    (speaker, ids): (&Speaker, &FolderIds),
     report: &mut Report,
 ) {
     if config.venue.market_data == MarketData::Documented
@@ -121,7 +122,7 @@ pub(super) async fn look(
         _ => not_read(surface, &answered, report),
     }
     trading_right(surface, client, speaker, report).await;
-    orders(config, surface, client, speaker, report).await;
+    orders(config, surface, client, (speaker, ids), report).await;
     trades(surface, client, speaker, report).await;
 }
 
@@ -332,7 +333,7 @@ async fn orders(
     config: &Config,
     surface: Surface,
     client: &Client,
-    speaker: &Speaker,
+    (speaker, ids): (&Speaker, &FolderIds),
     report: &mut Report,
 ) {
     let answered = ask(client, speaker, Subject::OpenOrders { surface }).await;
@@ -351,6 +352,7 @@ async fn orders(
             report.warn("orders", note.to_string(), mend);
         }
     }
+    instances(config, surface, open, ids, report);
     let own = open.iter().filter(is_own).count();
     let foreign = open.len() - own;
     let found = format!("{surface}: {own} own orders rest, {foreign} of others");
@@ -363,6 +365,35 @@ async fn orders(
              with ours when the run dies; use an account of its own",
         ),
     }
+}
+
+/// Orders that only another instance, or a folder that was wiped, can have placed.
+fn instances(
+    config: &Config,
+    surface: Surface,
+    open: &[OpenOrder],
+    ids: &FolderIds,
+    report: &mut Report,
+) {
+    let id = |order: &OpenOrder| order.report.client_order_id;
+    let others = open.iter().map(id);
+    let others: Vec<_> = others.filter(|id| ids.is_of_another(surface, id)).collect();
+    let Some(first) = others.first() else {
+        return;
+    };
+    let found = format!(
+        "{surface}: {} orders rest that this data folder never gave out, such as {first}: another \
+         instance trades on this account, or the data folder was wiped",
+        others.len()
+    );
+    let watch_ms = config.reconcile.interval_ms.saturating_mul(2);
+    let mend = format!(
+        "stop the other instance. If there is none, start `windvane run`: it places nothing for {} \
+         s, ends with exit code 2 if a new order of another instance appears, and adopts these \
+         orders otherwise",
+        watch_ms.div_ceil(1_000)
+    );
+    report.no_go("instances", found, &mend);
 }
 
 /// Whether fills that were missed can be read.

@@ -4,9 +4,11 @@
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use windvane_driver::Driver;
-use windvane_engine::{Engine, Notice, Surface};
+use windvane_engine::engine::FolderIds;
+use windvane_engine::{Engine, Notice, Surface, Time};
 use windvane_journal::{Directory, Latch, LockError, StoredSegment};
 
 use super::super::awake::{Awake, DEVICE};
@@ -368,4 +370,16 @@ fn last_head(data_dir: &Path) -> Option<Head> {
 fn last_segment(data_dir: &Path) -> Option<StoredSegment> {
     let numbers = windvane_journal::segments(data_dir).ok()?;
     windvane_journal::segment(data_dir, *numbers.last()?).ok()
+}
+
+/// The order ids that this data folder gave out or adopted.
+pub(super) fn folder_ids(data_dir: &Path) -> FolderIds {
+    let head = last_head(data_dir);
+    let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let ms = since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    });
+    let epoch = windvane_journal::last_epoch(data_dir);
+    FolderIds::new(engine.as_ref(), epoch, Time::from_millis(ms))
 }

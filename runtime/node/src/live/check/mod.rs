@@ -239,8 +239,9 @@ async fn look_outside(
         let account = start::futures_account(config, client, &names).await;
         let account = account.unwrap_or(FuturesAccount::Routes);
         let speaker = start::speaker(config, account, &market.instruments, &market.assets);
+        let ids = local::folder_ids(&config.run.data_dir);
         for surface in &reached {
-            account::look(config, *surface, client, &speaker, report).await;
+            account::look(config, *surface, client, (&speaker, &ids), report).await;
         }
     }
     streams::listen(config, &reached, trading, client, report).await;

@@ -1,0 +1,377 @@
+//! Two instances on one account. A client order id of our form that no process of
+//! this data folder gave out comes from another instance, or from a data folder that was wiped.
+//!
+//! At a start such ids begin a watch of two reconcile intervals. An id that is placed within it shows
+//! that another instance is alive: this one ends. Fills, expiries and cancels show nothing, for they
+//! happen to the orders of a dead instance too. Without a new id the orders are adopted. While this
+//! instance runs, such an id degrades it until a person resumes it.
+//!
+//! Numbers of an instance only rise. So of each epoch the highest number tells old ids from new ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Notice;
+use crate::ids::{ClientOrderId, OrderSeq, Time};
+use crate::order::{ExecutionType, OrderStatus, Surface};
+use crate::planted;
+use crate::protocol::OrderUpdate;
+use crate::truth::OpenOrder;
+
+use super::{Doubt, Engine};
+
+/// So many epochs are remembered; earlier ones count as ours.
+const EPOCHS_MAX: usize = 4_096;
+/// No order of ours is older than ten years: an epoch is the second of a start.
+pub(super) const OLDEST_S: u64 = 10 * 366 * 24 * 60 * 60;
+/// The clock of another instance is not further ahead of ours.
+const AHEAD_S: u64 = 24 * 60 * 60;
+/// A list of open orders may be behind the stream by so much.
+const LIST_LAG_MS: i64 = 10_000;
+
+/// Highest numbers of order ids.
+type Numbers = BTreeMap<(Surface, u64), OrderSeq>;
+
+/// The order ids of this data folder, and those of other instances on the account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Instances {
+    /// The first number that an earlier process of this data folder did not give out, by epoch.
+    given_out: BTreeMap<u64, OrderSeq>,
+    /// Ids of epochs up to this one count as given out: it is not known which were.
+    assumed: Option<u64>,
+    /// Ids of others that were adopted, with all before them.
+    adopted: Numbers,
+    /// Ids that this folder did not give out and that were not adopted.
+    seen: Numbers,
+    /// The operator has this instance take over at once.
+    take_over: bool,
+    /// Surfaces whose open orders were read since the start.
+    listed: BTreeSet<Surface>,
+    watch: Option<Watch>,
+    /// An order of another instance that is alive.
+    other: Option<ClientOrderId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Watch {
+    id: ClientOrderId,
+    since: Time,
+    until: Time,
+    /// The readings that end it were asked for.
+    ends: bool,
+}
+
+/// A watch for another instance on the account, during which nothing is traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstanceWatch {
+    /// The order that began it.
+    pub id: ClientOrderId,
+    /// When it ends unless another order is placed.
+    pub until: Time,
+}
+
+/// How an id was seen.
+enum Sighting {
+    /// In the first list of open orders of this process.
+    First,
+    /// In a later list.
+    Listed { status: OrderStatus, updated: Time },
+    /// The venue accepted the order at this time.
+    Accepted(Time),
+    /// Something else happened to the order.
+    Changed,
+}
+
+impl Instances {
+    /// Of an engine that kept no list: every id of our form counts as given out.
+    pub(super) fn unlisted() -> Self {
+        Self {
+            assumed: Some(u64::MAX),
+            ..Self::default()
+        }
+    }
+
+    /// The list for the next process. This one gave out the ids below `next` of `epoch`.
+    pub(super) fn succeed(&self, epoch: u64, next: OrderSeq) -> Self {
+        let mut heir = Self {
+            given_out: self.given_out.clone(),
+            assumed: self.assumed.map(|up_to| up_to.min(epoch.saturating_sub(1))),
+            adopted: self.adopted.clone(),
+            ..Self::default()
+        };
+        heir.give_out(epoch, next);
+        heir
+    }
+
+    fn give_out(&mut self, epoch: u64, next: OrderSeq) {
+        let known = self.given_out.entry(epoch).or_default();
+        *known = (*known).max(next);
+        while self.given_out.len() > EPOCHS_MAX {
+            let oldest = self.given_out.pop_first().map(|(epoch, _)| epoch);
+            self.assumed = self.assumed.max(oldest);
+            let assumed = self.assumed;
+            self.adopted.retain(|(_, epoch), _| Some(*epoch) > assumed);
+        }
+    }
+
+    /// Epoch and number of an id of our form that this folder did not give out and that was not
+    /// adopted.
+    fn unknown(
+        &self,
+        surface: Surface,
+        id: &ClientOrderId,
+        (own, now): (u64, Time),
+    ) -> Option<(u64, OrderSeq)> {
+        let (_, epoch, number) = id.parse_own()?;
+        let oldest = own.saturating_sub(OLDEST_S);
+        let newest = own.max(second_of(now)).saturating_add(AHEAD_S);
+        if !(oldest..=newest).contains(&epoch) {
+            return None;
+        }
+        let ours = self.given_out.get(&epoch).is_some_and(|end| number < *end)
+            || self.assumed.is_some_and(|up_to| epoch <= up_to);
+        let adopted = self.adopted.get(&(surface, epoch));
+        let known = ours || adopted.is_some_and(|last| number <= *last);
+        (!known).then_some((epoch, number))
+    }
+}
+
+/// The second that a start at this time has for its epoch.
+fn second_of(now: Time) -> u64 {
+    u64::try_from(now.millis() / 1_000).unwrap_or_default()
+}
+
+/// The order ids that a data folder gave out or adopted, for a look before a start.
+#[derive(Clone, Debug)]
+pub struct FolderIds {
+    instances: Instances,
+    now: Time,
+}
+
+impl FolderIds {
+    /// Of a folder with this engine in its journal and this epoch reserved last.
+    pub fn new(engine: Option<&Engine>, epoch: Option<u64>, now: Time) -> Self {
+        let heir = |engine: &Engine| engine.instances.succeed(engine.epoch, engine.next_order);
+        let mut instances = engine.map(heir).unwrap_or_default();
+        if let Some(epoch) = epoch {
+            instances.give_out(epoch, OrderSeq(u64::MAX));
+        }
+        Self { instances, now }
+    }
+
+    /// Whether an order with this id makes a start watch for another instance.
+    pub fn is_of_another(&self, surface: Surface, id: &ClientOrderId) -> bool {
+        let own = (second_of(self.now), self.now);
+        self.instances.unknown(surface, id, own).is_some()
+    }
+}
+
+impl Engine {
+    /// Orders of the process that had this epoch are ours, whatever is left of its journal: the data
+    /// folder reserved the epoch. Before any input.
+    pub fn continue_folder(&mut self, epoch: u64) {
+        self.instances.give_out(epoch, OrderSeq(u64::MAX));
+    }
+
+    /// Orders of another instance are adopted at once, by the operator's word. Before any input.
+    pub fn take_over(&mut self) {
+        self.instances.take_over = true;
+    }
+
+    /// The watch for another instance that is under way.
+    pub fn instance_watch(&self) -> Option<InstanceWatch> {
+        let watch = self.instances.watch.as_ref()?;
+        Some(InstanceWatch {
+            id: watch.id,
+            until: watch.until,
+        })
+    }
+
+    /// An order of another instance that is alive: this one must end, and change nothing.
+    pub fn other_instance(&self) -> Option<ClientOrderId> {
+        let watched = self.instances.watch.is_some();
+        self.instances.other.filter(|_| watched)
+    }
+
+    /// The order for which the run is degraded.
+    pub(super) fn order_of_another(&self) -> Option<ClientOrderId> {
+        self.instances.other
+    }
+
+    /// Whether orders of another instance keep the run from trading.
+    pub(super) fn is_watching_instances(&self) -> bool {
+        self.instances.watch.is_some()
+    }
+
+    /// Epoch and number of an id of our form that no process of this folder gave out, and that was
+    /// not adopted.
+    fn number_of_another(&self, surface: Surface, id: &ClientOrderId) -> Option<(u64, OrderSeq)> {
+        if self.live.is_none() || planted!(SecondInstanceAdopted) {
+            return None;
+        }
+        let (_, epoch, number) = id.parse_own()?;
+        if epoch == self.epoch && number < self.next_order {
+            return None;
+        }
+        self.instances.unknown(surface, id, (self.epoch, self.now))
+    }
+
+    /// Whether another instance placed an order.
+    pub(super) fn is_of_another(&self, surface: Surface, id: &ClientOrderId) -> bool {
+        self.number_of_another(surface, id).is_some()
+    }
+
+    /// Looks for orders of another instance in a list of open orders, before they are adopted.
+    pub(super) fn look_for_instances(&mut self, surface: Surface, open: &[OpenOrder]) {
+        let first = self.instances.listed.insert(surface);
+        for order in open {
+            let sighting = if first {
+                Sighting::First
+            } else {
+                Sighting::Listed {
+                    status: order.report.status,
+                    updated: order.report.update_time,
+                }
+            };
+            self.sight(surface, &order.report.client_order_id, &sighting);
+        }
+        let asked = self.orders_asked(surface);
+        let over = |watch: &mut Watch| asked.is_some_and(|asked| asked >= watch.until);
+        if self.instances.other.is_none()
+            && let Some(watch) = self.instances.watch.take_if(over)
+        {
+            self.adopt_seen();
+            self.tell_instance_watch(watch.id, None);
+        }
+    }
+
+    /// Looks for another instance in an event of an order that we do not know.
+    pub(super) fn hear_of_instance(&mut self, update: &OrderUpdate) {
+        let sighting = match update.execution {
+            ExecutionType::New => Sighting::Accepted(update.transaction_time),
+            _ => Sighting::Changed,
+        };
+        let surface = self.surface_of(update.instrument);
+        self.sight(surface, &update.client_order_id, &sighting);
+    }
+
+    fn sight(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
+        let Some((epoch, number)) = self.number_of_another(surface, id) else {
+            return;
+        };
+        let known = self.instances.seen.get(&(surface, epoch));
+        let higher = known.is_none_or(|known| number > *known);
+        if higher {
+            self.instances.seen.insert((surface, epoch), number);
+        }
+        if self.knows_account() {
+            self.instances.other = Some(*id);
+            self.set_doubt(Doubt::AnotherInstance, true);
+            self.update_state();
+        } else if self.instances.take_over {
+            self.adopt_seen();
+        } else if self.instances.watch.is_none() {
+            self.begin_instance_watch(*id);
+        } else if higher && self.shows_life(surface, sighting) {
+            self.instances.other = Some(*id);
+        }
+    }
+
+    fn adopt_seen(&mut self) {
+        for ((surface, epoch), number) in std::mem::take(&mut self.instances.seen) {
+            let known = self.instances.adopted.entry((surface, epoch)).or_default();
+            *known = (*known).max(number);
+            if epoch == self.epoch {
+                // Its ids are not given out a second time.
+                self.next_order = self.next_order.max(OrderSeq(number.0 + 1));
+            }
+        }
+    }
+
+    /// Whether an order of another instance was adopted.
+    pub(super) fn was_adopted(&self, surface: Surface, id: &ClientOrderId) -> bool {
+        id.parse_own().is_some_and(|(_, epoch, number)| {
+            let adopted = self.instances.adopted.get(&(surface, epoch));
+            adopted.is_some_and(|last| number <= *last)
+        })
+    }
+
+    fn begin_instance_watch(&mut self, id: ClientOrderId) {
+        let Some(live) = &self.live else { return };
+        self.instances.watch = Some(Watch {
+            id,
+            since: self.now,
+            until: self.now.plus_ms(2 * live.config.reconcile_ms),
+            ends: false,
+        });
+        let until = self.instance_watch().map(|watch| watch.until);
+        self.tell_instance_watch(id, until);
+    }
+
+    fn tell_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>) {
+        self.notices.push_back(Notice::InstanceWatch {
+            time: self.now,
+            id,
+            until,
+        });
+    }
+
+    /// Whether an order was placed since the watch began.
+    fn shows_life(&self, surface: Surface, sighting: &Sighting) -> bool {
+        let Some(watch) = &self.instances.watch else {
+            return false;
+        };
+        let offset = self.clock_offset_ns(surface).unwrap_or_default();
+        // By the venue's clock, which has milliseconds.
+        let since = watch.since.plus_ns(offset).millis();
+        match *sighting {
+            Sighting::First | Sighting::Changed => false,
+            Sighting::Accepted(at) => at == Time::default() || at.millis() >= since,
+            Sighting::Listed { updated, .. }
+                if updated > Time::default() && updated.millis() < since =>
+            {
+                false
+            }
+            Sighting::Listed { status, updated } => {
+                let dated = status == OrderStatus::New && updated > Time::default();
+                dated || self.now > watch.since.plus_ms(LIST_LAG_MS)
+            }
+        }
+    }
+
+    /// At the end of a watch the open orders are read again: nothing new among them ends it.
+    pub(super) fn end_instance_watch(&mut self) {
+        let now = self.now;
+        let Some(watch) = &mut self.instances.watch else {
+            return;
+        };
+        if watch.ends || now < watch.until || self.instances.other.is_some() {
+            return;
+        }
+        watch.ends = true;
+        let surfaces = self.live.iter().flat_map(|live| live.lines.keys());
+        for surface in surfaces.copied().collect::<Vec<_>>() {
+            let Some(line) = self.line_mut(surface) else {
+                continue;
+            };
+            line.clean = None;
+            if line.stream_up {
+                self.begin_round(surface);
+            }
+        }
+    }
+
+    /// The operator resumes: orders of another instance that were seen are adopted.
+    pub(super) fn accept_instance(&mut self) {
+        if self.instances.watch.is_some() || self.instances.other.is_none() {
+            return;
+        }
+        self.instances.other = None;
+        self.adopt_seen();
+        self.set_doubt(Doubt::AnotherInstance, false);
+        for surface in Surface::ALL {
+            self.reconcile_soon(*surface);
+        }
+    }
+}

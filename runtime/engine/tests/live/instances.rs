@@ -1,0 +1,294 @@
+//! Two instances on one account: a watch at the start, and a degraded run.
+
+use windvane_engine::engine::{Doubt, FolderIds, RunState};
+use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
+use windvane_engine::truth::OpenOrder;
+use windvane_engine::{
+    ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Request, Side, Surface, Time,
+    VenueOrderId,
+};
+
+use super::reconciliation::round;
+use super::succession::{killed, next_config};
+use super::support::{Account, MM, fill, limit, report, update};
+use super::world::{booting, live_config, ready};
+
+const FUTURES: Surface = Surface::Futures;
+/// Two reconcile intervals, in seconds.
+const WATCH_S: u32 = 60;
+
+/// An order that rests since before any test.
+fn old(text: &str) -> OpenOrder {
+    let id = ClientOrderId::new(text).unwrap();
+    let mut open = OpenOrder {
+        report: report(id, OrderStatus::New, 0),
+        terms: limit(Side::Buy, 990, 10),
+    };
+    let number = id.parse_own().map_or(99, |(.., number)| number.0);
+    open.report.order_id = VenueOrderId(number as i64);
+    open.report.update_time = Time::from_millis(1_000);
+    open
+}
+
+/// The same, placed now.
+fn young(text: &str, account: &Account) -> OpenOrder {
+    let mut open = old(text);
+    open.report.update_time = account.now;
+    open
+}
+
+/// A start with these orders at rest.
+fn start(open: &[OpenOrder]) -> Account {
+    let mut account = booting(live_config());
+    account.begin();
+    round(&mut account, open, &[], |_| {});
+    account
+}
+
+/// Lets time pass with these orders at rest.
+fn pass(account: &mut Account, seconds: u32, open: &[OpenOrder]) {
+    for _ in 0..seconds {
+        account.pass(998);
+        account.alive();
+        account.clock();
+        round(account, open, &[], |_| {});
+        account.confirm_countdowns();
+    }
+}
+
+fn accepted(account: &mut Account, text: &str) {
+    let id = ClientOrderId::new(text).unwrap();
+    let mut event = update(id, Side::Buy, OrderStatus::New, 0);
+    event.execution = ExecutionType::New;
+    event.transaction_time = account.now;
+    account.update(event);
+}
+
+/// Cancels of orders of another instance.
+fn cancels(account: &Account) -> usize {
+    let of_other = |id: &str| id.starts_with("gone") || id.contains(".6.") || id.contains(".8.");
+    let is_cancel = |request: &&Request| match request {
+        Request::Cancel {
+            client_order_id, ..
+        } => of_other(client_order_id.as_str()),
+        _ => false,
+    };
+    account.sent.iter().filter(is_cancel).count()
+}
+
+fn changes(account: &Account) -> usize {
+    let reads = |request: &&Request| matches!(request, Request::Read(_) | Request::Query { .. });
+    account.sent.len() - account.sent.iter().filter(reads).count()
+}
+
+#[test]
+fn orders_that_the_journal_never_gave_out_are_watched_before_anything_is_sent() {
+    let open = [old("mm.6.3"), old("gone.6.4")];
+    let mut account = start(&open);
+    let watch = account.engine.instance_watch().unwrap();
+    assert_eq!(watch.id, open[0].report.client_order_id);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    pass(&mut account, WATCH_S - 2, &open);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    assert_eq!(changes(&account), 0, "{:?}", account.sent);
+    assert!(account.engine.orders().is_empty());
+    assert_eq!(
+        account.engine.external_orders().count(),
+        2,
+        "people see them"
+    );
+}
+
+#[test]
+fn a_wiped_folder_adopts_after_the_watch_and_cancels_what_is_not_configured() {
+    let open = [old("mm.6.3"), old("gone.6.4"), old("web-1")];
+    let mut account = start(&open);
+    pass(&mut account, WATCH_S + 3, &open);
+    assert_eq!(account.engine.instance_watch(), None);
+    assert_eq!(account.engine.other_instance(), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(account.engine.orders().iter().count(), 1);
+    assert!(cancels(&account) >= 1);
+    let others = account.engine.external_orders();
+    let others: Vec<_> = others
+        .map(|order| order.report.client_order_id.to_string())
+        .collect();
+    assert_eq!(others, ["web-1"]);
+    let told = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
+    assert_eq!(account.notices.iter().filter(told).count(), 2);
+}
+
+#[test]
+fn an_order_that_is_accepted_during_the_watch_shows_another_instance() {
+    let open = [old("mm.6.3")];
+    let mut account = start(&open);
+    pass(&mut account, 5, &open);
+    assert_eq!(account.engine.other_instance(), None);
+    accepted(&mut account, "mm.6.4");
+    let order = account.engine.other_instance().unwrap();
+    assert_eq!(order.as_str(), "mm.6.4");
+    pass(&mut account, WATCH_S + 5, &open);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    assert_eq!(changes(&account), 0, "{:?}", account.sent);
+}
+
+#[test]
+fn an_order_that_only_a_list_shows_is_judged_by_its_time() {
+    let first = old("mm.6.3");
+    for (status, alive) in [
+        (OrderStatus::New, true),
+        (OrderStatus::PartiallyFilled, false),
+    ] {
+        let mut account = start(&[first]);
+        pass(&mut account, 2, &[first]);
+        let mut next = young("mm.6.4", &account);
+        next.report.status = status;
+        // The next reading, which the list may lag behind, is 30 s later.
+        account.live(LiveInput::StreamUp { surface: FUTURES });
+        round(&mut account, &[first, next], &[], |_| {});
+        assert_eq!(
+            account.engine.other_instance().is_some(),
+            alive,
+            "{status:?}"
+        );
+        let mut account = start(&[first]);
+        pass(&mut account, 35, &[first, old("mm.6.4")]);
+        assert_eq!(account.engine.other_instance(), None, "the list was behind");
+    }
+}
+
+#[test]
+fn fills_expiries_and_cancels_show_nothing() {
+    let open = [old("mm.6.3")];
+    let mut account = start(&open);
+    let id = |text| ClientOrderId::new(text).unwrap();
+    account.update(fill(
+        id("mm.6.7"),
+        Side::Buy,
+        4,
+        1,
+        1,
+        OrderStatus::PartiallyFilled,
+    ));
+    account.update(fill(id("mm.6.8"), Side::Buy, 5, 1, 1, OrderStatus::Filled));
+    for (text, status, execution) in [
+        ("mm.6.9", OrderStatus::Canceled, ExecutionType::Canceled),
+        ("mm.6.10", OrderStatus::Expired, ExecutionType::Expired),
+    ] {
+        let mut event = update(id(text), Side::Buy, status, 0);
+        event.execution = execution;
+        event.transaction_time = account.now;
+        account.update(event);
+    }
+    pass(&mut account, WATCH_S + 3, &[]);
+    assert_eq!(account.engine.other_instance(), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn the_operator_has_the_orders_taken_over_at_once() {
+    let mut account = booting(live_config());
+    account.engine.take_over();
+    account.begin();
+    round(&mut account, &[old("mm.6.3"), old("gone.6.4")], &[], |_| {});
+    account.confirm_countdowns();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(account.engine.orders().iter().count(), 1);
+    assert_eq!(cancels(&account), 1);
+    accepted(&mut account, "mm.6.5");
+    assert_eq!(
+        account.engine.doubts(),
+        [Doubt::AnotherInstance],
+        "it is alive"
+    );
+}
+
+#[test]
+fn a_running_instance_that_sees_another_one_degrades_at_once() {
+    for listed in [false, true] {
+        let mut account = ready();
+        if listed {
+            account.wait(31);
+            round(&mut account, &[old("mm.8.1"), old("gone.8.2")], &[], |_| {});
+        } else {
+            accepted(&mut account, "mm.8.1");
+        }
+        assert_eq!(account.engine.run_state(), RunState::Degraded);
+        let doubts = account.engine.doubts();
+        assert_eq!(doubts, [Doubt::AnotherInstance]);
+        let told = account.engine.told_doubts(&doubts).join(" ");
+        assert!(told.contains(".8."), "{told}");
+        assert_eq!(
+            (cancels(&account), account.engine.orders().iter().count()),
+            (0, 0)
+        );
+        account.seconds(120);
+        assert_eq!(
+            account.engine.run_state(),
+            RunState::Degraded,
+            "until a person resumes"
+        );
+        account.handle(Input::Command(Command::Resume));
+        account.seconds(1);
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        accepted(&mut account, "mm.8.3");
+        assert_eq!(account.engine.run_state(), RunState::Degraded);
+    }
+}
+
+#[test]
+fn orders_of_the_journal_and_of_adoption_are_known_to_the_next_process() {
+    let mut account = ready();
+    let order = account.rest();
+    let resting = account.open_order(order);
+    let mut config = next_config();
+    config.epoch = 20;
+    let mut account = killed(account, config);
+    account.begin();
+    // An order of the process with epoch 5 was found late, and one is of a process that this
+    // folder never had.
+    round(&mut account, &[resting, old("mm.5.9")], &[], |_| {});
+    assert_eq!(account.engine.instance_watch(), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let mut config = next_config();
+    config.epoch = 21;
+    let mut account = killed(account, config);
+    account.begin();
+    round(&mut account, &[resting, old("mm.9.1")], &[], |_| {});
+    assert!(account.engine.instance_watch().is_some());
+    assert_eq!(
+        account.engine.orders().iter().count(),
+        2,
+        "ours are settled all the same"
+    );
+}
+
+#[test]
+fn a_look_before_the_start_sees_what_the_start_will_see() {
+    let account = ready();
+    let id = |text| ClientOrderId::new(text).unwrap();
+    let of_another = |ids: &FolderIds, text| ids.is_of_another(FUTURES, &id(text));
+    let now = account.now;
+    let wiped = FolderIds::new(None, None, now);
+    assert!(of_another(&wiped, "mm.ry6kcg.1") && !of_another(&wiped, "web-1"));
+    let ids = FolderIds::new(Some(&account.engine), Some(7), now);
+    assert!(
+        !of_another(&ids, "mm.7.99"),
+        "the folder reserved its epoch"
+    );
+}
+
+#[test]
+fn orders_of_the_same_second_are_adopted_and_their_numbers_not_given_out_again() {
+    let open = [old("mm.7.30"), old("gone.7.31")];
+    let mut account = start(&open);
+    assert!(account.engine.instance_watch().is_some());
+    pass(&mut account, WATCH_S + 3, &open);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(account.engine.orders().iter().count(), 1);
+    assert!(cancels(&account) >= 1);
+    account.sent.clear();
+    let next = account.submit(MM, limit(Side::Buy, 980, 5));
+    assert!(next.0 > 31, "{next:?}");
+}

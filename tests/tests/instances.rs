@@ -1,0 +1,214 @@
+//! Two instances of the real binary on one account, each with a data folder of its own; and a data
+//! folder that was wiped.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windvane_tests::binary;
+use windvane_tests::fixture::rows;
+use windvane_tests::instance::Instance;
+use windvane_tests::launch::Launch;
+use windvane_tests::venue::Venue;
+
+/// The longest that a state may take to come about; strategies are built within it, once.
+const PATIENCE: Duration = Duration::from_mins(4);
+/// The watch takes two of these.
+const RECONCILE: &str = "reconcile.interval_ms=5000";
+
+fn launch(venue: &Venue, folder: &str) -> Launch {
+    Launch::new(venue, &venue.folder().join(folder))
+        .modules(&["market_maker", "ema_cross"])
+        .set(RECONCILE)
+}
+
+fn state(is: &'static str) -> impl Fn(&Value) -> bool {
+    move |status| status["state"] == is
+}
+
+fn until(instance: &mut Instance, is: &'static str) -> Value {
+    let admin = instance.admin();
+    instance
+        .until_shown(&admin, "/api/status", PATIENCE, &state(is))
+        .0
+}
+
+/// An order of the account that the instance did not send, of a second that is not long ago.
+fn place(venue: &Venue, id: &str) {
+    venue.control(
+        "/act",
+        &json!({
+            "act": "place", "symbol": "BTCUSDT", "side": "BUY", "price": "50000",
+            "quantity": "0.01", "client_order_id": id,
+        }),
+    );
+}
+
+fn status_of(venue: &Venue, id: &str) -> String {
+    let account = venue.account();
+    let mut orders = rows(&account["orders"]);
+    let order = orders.find(|order| order["client_order_id"] == id).unwrap();
+    order["status"].as_str().unwrap().to_owned()
+}
+
+/// An id of a strategy, with the epoch of a start of this second.
+fn own_form(strategy: &str) -> String {
+    let mut second = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let mut digits = Vec::new();
+    while second > 0 {
+        digits.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(second % 36) as usize]);
+        second /= 36;
+    }
+    let epoch: String = digits
+        .iter()
+        .rev()
+        .map(|digit| char::from(*digit))
+        .collect();
+    format!("{strategy}.{epoch}.900")
+}
+
+fn check(venue: &Venue, data: &Path) -> (Option<i32>, String) {
+    let setting = format!("run.data_dir={}", data.display());
+    let file = venue.file();
+    let output = binary::run([
+        "check",
+        "--config",
+        "configs/live-sim.toml",
+        "--venue",
+        file.to_str().unwrap(),
+        "--set",
+        &setting,
+    ]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), said)
+}
+
+#[test]
+fn a_second_instance_ends_with_exit_code_2_and_the_first_trades_on() {
+    let venue = Venue::start(&["--seed", "61", "--weight", "24000"]);
+    let mut first = launch(&venue, "first").start();
+    until(&mut first, "ready");
+    let admin = first.admin();
+    let quotes = |orders: &Value| rows(orders).any(|order| order["strategy"] == "maker");
+    first.until_shown(&admin, "/api/orders", PATIENCE, &quotes);
+
+    let (code, said) = check(&venue, &venue.folder().join("second"));
+    assert_eq!(code, Some(1), "{said}");
+    let instances = said.lines().find(|line| line.contains("instances"));
+    assert!(
+        instances.is_some_and(|line| line.starts_with("NO-GO")),
+        "{said}"
+    );
+    let (_, said) = check(&venue, &venue.folder().join("first"));
+    assert!(!said.contains("never gave out"), "its own folder: {said}");
+
+    let mut second = launch(&venue, "second").start();
+    let admin = second.admin();
+    let watches = |status: &Value| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "syncing" && reason.contains("another instance")
+    };
+    second.until_shown(&admin, "/api/status", PATIENCE, &watches);
+    // A fill has the first one place its next order.
+    let orders = first.admin().must_show("/api/orders");
+    let order = rows(&orders).find(|order| order["strategy"] == "maker");
+    let id = &order.unwrap()["client_order_id"];
+    let fill = json!({"act": "fill", "symbol": "BTCUSDT", "client_order_id": id});
+    venue.control("/act", &fill);
+    let log = venue.folder().join("second.log");
+    let ended = second.end_within(PATIENCE);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(ended.code(), Some(2), "{log}");
+    assert!(
+        log.contains("another instance trades on this account"),
+        "{log}"
+    );
+    until(&mut first, "ready");
+    assert!(!first.log().contains("another instance"), "{}", first.log());
+
+    // The service manager does not start it again.
+    let unit = std::fs::read_to_string(binary::root().join("configs/windvane.service")).unwrap();
+    assert!(
+        unit.lines()
+            .any(|line| line == "RestartPreventExitStatus=2")
+    );
+    assert_eq!(first.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_wiped_folder_adopts_its_orders_after_the_watch() {
+    let venue = Venue::start(&["--seed", "62", "--weight", "24000"]);
+    let launch = launch(&venue, "data");
+    let mut instance = launch.start();
+    until(&mut instance, "ready");
+    let admin = instance.admin();
+    let quotes = |orders: &Value| rows(orders).any(|order| order["strategy"] == "maker");
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &quotes);
+    instance.kill();
+    std::fs::remove_dir_all(launch.data()).unwrap();
+    // One of a strategy that is not configured, too.
+    let gone = own_form("gone");
+    place(&venue, &gone);
+
+    let mut instance = launch.start();
+    let admin = instance.admin();
+    let watches = |status: &Value| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "syncing" && reason.contains("was wiped")
+    };
+    instance.until_shown(&admin, "/api/status", PATIENCE, &watches);
+    assert_eq!(
+        status_of(&venue, &gone),
+        "NEW",
+        "nothing is sent during the watch"
+    );
+    until(&mut instance, "ready");
+    let log = instance.log();
+    assert!(log.contains("its orders are adopted"), "{log}");
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &|_| {
+        status_of(&venue, &gone) == "CANCELED"
+    });
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &quotes);
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_running_instance_that_sees_another_one_degrades_until_it_is_resumed() {
+    let venue = Venue::start(&["--seed", "63", "--weight", "24000"]);
+    let mut instance = launch(&venue, "data").argument("--take-over").start();
+    until(&mut instance, "ready");
+    let other = own_form("other");
+    place(&venue, &other);
+    let status = until(&mut instance, "degraded");
+    let doubts = status["doubts"].to_string();
+    assert!(
+        doubts.contains("another instance") && doubts.contains(&other),
+        "{doubts}"
+    );
+    assert_eq!(status_of(&venue, &other), "NEW", "it is left alone");
+    instance.admin().command("/api/resume");
+    until(&mut instance, "ready");
+    let admin = instance.admin();
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &|_| {
+        status_of(&venue, &other) == "CANCELED"
+    });
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn the_operator_has_orders_of_another_instance_taken_over_without_a_watch() {
+    let venue = Venue::start(&["--seed", "64", "--weight", "24000"]);
+    let left = own_form("gone");
+    place(&venue, &left);
+    let mut instance = launch(&venue, "data").argument("--take-over").start();
+    until(&mut instance, "ready");
+    let log = instance.log();
+    assert!(!log.contains("another instance"), "{log}");
+    assert_eq!(status_of(&venue, &left), "CANCELED");
+    assert_eq!(instance.terminate().code(), Some(0));
+}

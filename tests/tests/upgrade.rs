@@ -1,0 +1,167 @@
+//! Data folders of earlier versions: the present binary opens them, recovers positions, orders and
+//! latches, and trades on.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use windvane_tests::agreement;
+use windvane_tests::binary;
+use windvane_tests::fixture::{self, Fixture, rows};
+use windvane_tests::instance::Instance;
+use windvane_tests::launch::Launch;
+use windvane_tests::venue::Venue;
+
+const MODULES: [&str; 3] = ["market_maker", "ema_cross", "grid"];
+/// The longest that a state may take to come about; strategies are built within it, once.
+const PATIENCE: Duration = Duration::from_mins(4);
+/// Words of a log that say that a journal was not used.
+const LOST: [&str; 4] = [
+    "cannot be used",
+    "is not believed",
+    "the journal was lost",
+    "cannot be read",
+];
+
+/// Quantities of the strategies' positions, by strategy and instrument.
+fn positions(own: &Value) -> BTreeMap<(String, String), String> {
+    let word = |row: &Value, field: &str| row[field].as_str().unwrap().to_owned();
+    let owned = rows(&own["positions"]).filter(|row| !row["strategy"].is_null());
+    let held = owned.map(|row| {
+        let key = (word(row, "strategy"), word(row, "instrument"));
+        (key, word(row, "qty"))
+    });
+    held.collect()
+}
+
+/// Client order ids with their strategies.
+fn owners(own: &Value) -> BTreeMap<String, Value> {
+    let orders = rows(&own["orders"]).map(|row| {
+        let id = row["client_order_id"].as_str().unwrap();
+        (id.to_owned(), row["strategy"].clone())
+    });
+    orders.collect()
+}
+
+/// Nothing of the journal was lost, and the epoch is a later one.
+fn recovered(instance: &mut Instance, left: &Value) -> Value {
+    let admin = instance.admin();
+    let paused = |status: &Value| status["state"] == "paused";
+    let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &paused);
+    let log = instance.log();
+    for words in LOST {
+        assert!(!log.contains(words), "{words}\n{log}");
+    }
+    let epoch = |status: &Value| status["epoch"].as_u64().unwrap();
+    assert!(epoch(&status) > epoch(&left["status"]), "{status}");
+    status
+}
+
+/// After `resume` a new order is placed, under the new epoch.
+fn trades_on(instance: &mut Instance, epoch: &Value) {
+    let epoch = base36(epoch.as_u64().unwrap());
+    instance.admin().command("/api/resume");
+    let admin = instance.admin();
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &|orders| {
+        rows(orders).any(|order| {
+            let id = order["client_order_id"].as_str().unwrap_or_default();
+            id.split('.').nth(1) == Some(epoch.as_str()) && order["status"] == "NEW"
+        })
+    });
+}
+
+fn base36(mut value: u64) -> String {
+    let mut digits = Vec::new();
+    while value > 0 {
+        digits.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(value % 36) as usize]);
+        value /= 36;
+    }
+    digits
+        .iter()
+        .rev()
+        .map(|digit| char::from(*digit))
+        .collect()
+}
+
+/// The journal holds segments of the old program, which the present one does not verify.
+fn names_the_rules(data: &Path) {
+    let output = binary::run(["replay", data.to_str().unwrap(), "--verify", "--json"]);
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rules = &said["engine_rules"];
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if rules["other"].is_null() {
+        assert_eq!(output.status.code(), Some(0), "{said:#}\n{stderr}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(4), "{said:#}\n{stderr}");
+    assert_eq!(said["equal"], json!(false));
+    let program = rules["program"].to_string();
+    let journal = rules["other"]["rules"][0].to_string();
+    for (side, version) in [("program has", program), ("written under", journal)] {
+        let words = format!("{side} engine rules {version}");
+        assert!(stderr.contains(&words), "{words}: {stderr}");
+    }
+}
+
+fn live(fixture: &Fixture) {
+    let left = &fixture.manifest["live"];
+    let venue = fixture.venue();
+    let data = venue.folder().join("data");
+    fixture.unpack("live", &data);
+    let mut instance = Launch::new(&venue, &data)
+        .config(&fixture.config("live"))
+        .modules(&MODULES)
+        .start();
+    let status = recovered(&mut instance, left);
+    let own = agreement::own(&instance.admin());
+    assert_eq!(positions(&own), positions(&left["own"]), "{own:#}");
+    let before = owners(&left["own"]);
+    for (id, strategy) in owners(&own) {
+        assert_eq!(before.get(&id), Some(&strategy), "{id}\n{}", instance.log());
+    }
+    assert!(!owners(&own).is_empty(), "orders rest\n{}", instance.log());
+    trades_on(&mut instance, &status["epoch"]);
+    instance.admin().command("/api/halt");
+    let agreed = agreement::wait(&instance.admin(), &venue, PATIENCE);
+    agreed.unwrap_or_else(|differing| panic!("{differing:#?}\n{}", instance.log()));
+    assert_eq!(instance.terminate().code(), Some(0));
+    names_the_rules(&data);
+}
+
+fn paper(fixture: &Fixture) {
+    let left = &fixture.manifest["paper"];
+    let venue = Venue::start(&["--seed", fixture::SEED]);
+    let data = venue.folder().join("paper");
+    fixture.unpack("paper", &data);
+    let mut instance = Launch::paper(&venue, &data)
+        .config(&fixture.config("paper"))
+        .modules(&MODULES)
+        .start();
+    let status = recovered(&mut instance, left);
+    let own = agreement::own(&instance.admin());
+    assert_eq!(positions(&own), positions(&left["own"]), "{own:#}");
+    trades_on(&mut instance, &status["epoch"]);
+    assert_eq!(instance.terminate().code(), Some(0));
+    names_the_rules(&data);
+}
+
+#[test]
+fn live_folders_of_earlier_versions_are_recovered_and_traded_on() {
+    let fixtures = fixture::all();
+    assert!(!fixtures.is_empty());
+    for fixture in &fixtures {
+        println!("{}", fixture.name());
+        live(fixture);
+    }
+}
+
+#[test]
+fn paper_folders_of_earlier_versions_are_recovered_and_traded_on() {
+    for fixture in &fixture::all() {
+        println!("{}", fixture.name());
+        paper(fixture);
+    }
+}
