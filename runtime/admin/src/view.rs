@@ -102,6 +102,12 @@ pub struct Status {
     /// Orders that were not placed, twice or more in a row.
     #[serde(default)]
     pub refusals: Vec<Refusals>,
+    /// Positions that the venue closed itself since the last `resume`, the oldest first.
+    #[serde(default)]
+    pub forced_closes: Vec<ForcedClose>,
+    /// The terms of every instrument.
+    #[serde(default)]
+    pub terms: Vec<Terms>,
     /// Strategies by state.
     pub strategies: StrategyCounts,
     /// Own orders that may be live at the venue, those of unknown outcome included.
@@ -167,6 +173,69 @@ pub struct Refusals {
     pub since_ms: i64,
     /// No opening order is sent before, Unix milliseconds; `null` where one may be.
     pub pause_until_ms: Option<i64>,
+}
+
+/// Rules, leverage and margin type of an instrument as they are now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Instrument.
+    pub instrument: String,
+    /// `TRADING`, or another word of the venue: then it takes no order.
+    pub status: String,
+    /// `tickSize`.
+    pub tick: String,
+    /// `stepSize`.
+    pub step: String,
+    /// Least value of an order; 0 for none.
+    pub min_notional: String,
+    /// Leverage; `null` while it was not told.
+    pub leverage: Option<u32>,
+    /// `isolated` or `crossed`; `null` while it was not told.
+    pub margin_type: Option<String>,
+    /// When somebody changed leverage or margin type last, Unix milliseconds.
+    pub margin_changed_ms: Option<i64>,
+    /// Why the venue's new rules cannot be used; nothing opens then.
+    pub unusable: Option<String>,
+}
+
+/// A liquidation or an ADL, or one part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForcedClose {
+    /// When the run learned of it, Unix milliseconds.
+    pub time_ms: i64,
+    /// `liquidation` or `ADL`.
+    pub reason: String,
+    /// Instrument.
+    pub instrument: String,
+    /// Side of the closing order: `SELL` closes a long position.
+    pub side: String,
+    /// Quantity that was closed; 0 where only the order, or a payment of the insurance fund, was told.
+    pub qty: String,
+    /// Price of the close; `null` where nothing was closed yet.
+    pub price: Option<String>,
+    /// Profit or loss before fees, negative when lost.
+    pub realized_pnl: String,
+    /// Fee of the close.
+    pub fee: String,
+    /// Strategies whose positions were closed, each with its quantity.
+    pub strategies: Vec<ForcedShare>,
+    /// What of the quantity belonged to no strategy.
+    pub unowned: String,
+    /// The account's position after it.
+    pub left: String,
+}
+
+/// What a forced close took from one strategy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForcedShare {
+    /// The strategy.
+    pub strategy: String,
+    /// Quantity that was closed.
+    pub qty: String,
+    /// Profit or loss before fees.
+    pub realized_pnl: String,
+    /// The strategy's position after it.
+    pub left: String,
 }
 
 /// How many strategies are in which state.

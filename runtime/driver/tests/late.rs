@@ -92,6 +92,8 @@ impl Run {
                 let truth = match subject {
                     Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
                     Subject::Account { .. } => Truth::Account(AccountTruth::default()),
+                    Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
+                    Subject::Rules { .. } => Truth::Rules(Vec::new()),
                     Subject::Trades { .. } => Truth::Trades {
                         trades: Vec::new(),
                         more: false,

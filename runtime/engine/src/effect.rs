@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Amount;
 use crate::engine::{BlockState, Doubt, Refusals, RunState, TradingBlock};
 use crate::event::Event;
+use crate::forced::ForcedCloseReport;
 use crate::ids::{AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::input::FaultKind;
+use crate::instrument::Instrument;
 use crate::order::{OrderTerms, PositionSide, Surface};
 use crate::orders::Order;
-use crate::protocol::{Fill, OrderReport, OrderUpdate, Request};
+use crate::protocol::{Fill, MarginTerms, OrderReport, OrderUpdate, Request};
 use crate::risk::LossLimit;
 use crate::rules::Rejection;
 
@@ -268,6 +270,41 @@ pub enum Notice {
         id: ClientOrderId,
         /// When it ends; `None` where it ended and the orders are adopted.
         until: Option<Time>,
+    },
+    /// The venue closed a position itself: liquidation or ADL.
+    ForcedClose {
+        /// When the engine learned of it.
+        time: Time,
+        /// What is known of it.
+        report: Box<ForcedCloseReport>,
+    },
+    /// The venue changed the rules of an instrument; they hold from now on.
+    RulesChanged {
+        /// When the engine learned of it.
+        time: Time,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Its rules before.
+        before: Box<Instrument>,
+    },
+    /// The venue changed the rules of an instrument, and this run cannot count in them: nothing
+    /// opens there.
+    RulesUnusable {
+        /// When the engine learned of it.
+        time: Time,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Why.
+        why: String,
+    },
+    /// The leverage or the margin type of a symbol was changed by others.
+    MarginChanged {
+        /// When the engine learned of it.
+        time: Time,
+        /// Before.
+        before: MarginTerms,
+        /// After.
+        after: MarginTerms,
     },
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Reconfiguration;
 use crate::event::Intent;
+use crate::forced::OnLiquidation;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::instrument::SymbolStatus;
 use crate::live::LiveInput;
@@ -77,6 +78,8 @@ pub enum Input<'a> {
         /// The new status.
         status: &'a SymbolStatus,
     },
+    /// What follows a liquidation or an ADL from now on.
+    OnLiquidation(OnLiquidation),
 }
 
 /// How a strategy failed.

@@ -23,6 +23,7 @@ pub mod decimal;
 pub mod effect;
 pub mod engine;
 pub mod event;
+pub mod forced;
 pub mod holding;
 pub mod ids;
 pub mod input;

@@ -175,6 +175,10 @@ mod choice {
             "a query that is answered with -2011 leaves the order unknown for ever"
         SecondInstanceAdopted "second-instance-adopted"
             "orders of another instance that is alive are adopted or cancelled"
+        LiquidationIgnored "liquidation-ignored"
+            "a liquidation or an ADL leaves the strategies' positions as they were"
+        RulesNeverReread "rules-never-reread"
+            "the rules of instruments are read at the start alone"
     }
 
     impl std::str::FromStr for Planted {

@@ -145,6 +145,8 @@ pub enum Reply {
         /// Outcome.
         outcome: Outcome<Truth>,
     },
+    /// What the answer to a read of the account says of leverage and margin types.
+    Margins(Vec<MarginTerms>),
 }
 
 /// An order object of an answer: the venue's state of one order.
@@ -194,6 +196,24 @@ pub enum UserEvent {
         /// Multi-assets margin.
         multi_assets: bool,
     },
+    /// `ACCOUNT_UPDATE` with `MARGIN_TYPE_CHANGE`: the margin type of a symbol.
+    MarginType {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Isolated margin; crossed otherwise.
+        isolated: bool,
+    },
+}
+
+/// Leverage and margin type of a symbol, as far as they are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarginTerms {
+    /// The instrument; futures only.
+    pub instrument: InstrumentId,
+    /// `leverage`.
+    pub leverage: Option<u32>,
+    /// Isolated margin; crossed otherwise.
+    pub isolated: Option<bool>,
 }
 
 /// One order update of a user data stream.
@@ -320,9 +340,11 @@ pub enum AccountReason {
     /// Deposits, withdrawals and transfers, which are neither profit nor loss; on spot whatever
     /// came or went outside of orders.
     Other = 2,
-    /// What the venue charges or pays (`INSURANCE_CLEAR`, `ADJUSTMENT`, options), and every reason
+    /// What the venue charges or pays (`ADJUSTMENT`, options), and every reason
     /// that is not known: a profit or a loss.
     Charge = 3,
+    /// `INSURANCE_CLEAR`: what the insurance fund paid after a liquidation, a profit or a loss.
+    InsuranceClear = 4,
 }
 
 /// Balances and positions after a change. What is not listed has not changed: an empty list

@@ -43,6 +43,11 @@ pub enum Timer {
     },
     /// The watchdog process is due for a sign of health; live only.
     Beat,
+    /// The rules of a surface's instruments are due to be read again; live only.
+    Rules {
+        /// Surface.
+        surface: Surface,
+    },
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.

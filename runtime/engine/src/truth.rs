@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{InstrumentId, Time, TradeId, VenueOrderId};
+use crate::instrument::Instrument;
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
 use crate::protocol::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
 
@@ -31,6 +32,16 @@ pub enum Subject {
         /// The first id of interest; `None` asks for the latest page.
         from: Option<TradeId>,
     },
+    /// Orders by which the venue closed positions itself (spec 4, section 4, `forceOrders`).
+    ForcedOrders {
+        /// The instrument; futures only.
+        instrument: InstrumentId,
+    },
+    /// Exchange information: the rules of every instrument (spec 1 and 2).
+    Rules {
+        /// Surface.
+        surface: Surface,
+    },
 }
 
 /// What is answered.
@@ -47,6 +58,19 @@ pub enum Truth {
         /// The page was full: there may be more after its last id.
         more: bool,
     },
+    /// The last orders by which the venue closed positions itself.
+    ForcedOrders(Vec<OpenOrder>),
+    /// The rules of the instruments that are listed.
+    Rules(Vec<ListedRules>),
+}
+
+/// An instrument's rules as they are now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedRules {
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// The rules at the scales of this run, or why they do not fit these.
+    pub rules: Result<Instrument, String>,
 }
 
 /// An order that rests at the venue, ours or not.

@@ -171,7 +171,7 @@ fn an_order_is_cancelled_once_however_often_it_is_asked_for() {
 }
 
 #[test]
-fn a_liquidation_is_external_and_books_against_the_account() {
+fn a_liquidation_is_booked_once_and_taken_from_the_strategy() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -182,10 +182,7 @@ fn a_liquidation_is_external_and_books_against_the_account() {
     }
     assert_eq!(position(&account), 0);
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
-    assert_eq!(
-        own.position.qty, 10,
-        "what the strategy holds is its own to see"
-    );
+    assert_eq!(own.position.qty, 0);
     assert_eq!(
         account
             .engine
@@ -194,7 +191,7 @@ fn a_liquidation_is_external_and_books_against_the_account() {
             .at(BTC, PositionSide::Both)
             .position
             .qty,
-        -10
+        0
     );
 }
 

@@ -4,12 +4,13 @@
 use serde_json::json;
 use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
 use windvane_engine::decimal::rescale;
+use windvane_engine::forced::OnLiquidation;
 use windvane_engine::risk::RiskLimits;
 use windvane_engine::{Amount, AssetId, Decimal, Instrument, InstrumentId, Surface};
 use windvane_sim::{QueueModel, VenueConfig};
 use windvane_venue::Assets;
 
-use crate::config::{Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy, Stream};
+use crate::config::{self, Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy, Stream};
 
 /// The instruments that any strategy names, in the order in which they are named first.
 pub fn instrument_names(config: &Config) -> Vec<InstrumentName> {
@@ -140,6 +141,15 @@ pub const fn on_fault(leave: Leave) -> OnFault {
         Leave::Cancel => OnFault::Cancel,
         Leave::Keep => OnFault::Keep,
         Leave::Flatten => OnFault::Flatten,
+    }
+}
+
+/// What follows a liquidation or an ADL.
+pub const fn on_liquidation(risk: &Risk) -> OnLiquidation {
+    match risk.on_liquidation {
+        config::OnLiquidation::Halt => OnLiquidation::Halt,
+        config::OnLiquidation::Pause => OnLiquidation::Pause,
+        config::OnLiquidation::Continue => OnLiquidation::Continue,
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::protocol::{Fill, OrderUpdate, Outcome, Reply};
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_engine::truth::{AccountTrade, AccountTruth, ListedRules, OpenOrder, Subject, Truth};
 use windvane_engine::{InstrumentId, Surface, TradeId};
 
 use crate::code::Code;
@@ -82,8 +82,35 @@ impl Venue {
                 Some(truth) => Outcome::Done(truth),
                 None => refused(Code::BadSymbol),
             },
+            Subject::Rules { surface } => Outcome::Done(self.rules(surface)),
+            Subject::ForcedOrders { instrument } => Outcome::Done(self.forced_orders(instrument)),
         };
         self.reply(Reply::Read { subject, outcome });
+    }
+
+    fn rules(&self, surface: Surface) -> Truth {
+        let markets = self.markets.iter();
+        let listed = markets.filter(|market| market.instrument.surface == surface);
+        let listed = listed.map(|market| ListedRules {
+            instrument: market.id,
+            rules: Ok(market.instrument.clone()),
+        });
+        Truth::Rules(listed.collect())
+    }
+
+    /// Orders by which the venue closed positions, the oldest first.
+    fn forced_orders(&self, instrument: InstrumentId) -> Truth {
+        let orders = self.orders.all().map(|(_, order)| order);
+        let orders =
+            orders.filter(|order| order.terms.instrument == instrument && order.is_liquidation());
+        let mut forced: Vec<_> = orders
+            .map(|order| OpenOrder {
+                report: order.report(),
+                terms: order.terms,
+            })
+            .collect();
+        forced.sort_unstable_by_key(|order| order.report.order_id);
+        Truth::ForcedOrders(forced)
     }
 
     fn every_open_order(&self, surface: Surface) -> Truth {

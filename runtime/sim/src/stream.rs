@@ -68,7 +68,8 @@ impl Cause {
         match self {
             Self::Order => AccountReason::Order,
             Self::FundingFee => AccountReason::FundingFee,
-            Self::Adjustment | Self::InsuranceClear => AccountReason::Charge,
+            Self::Adjustment => AccountReason::Charge,
+            Self::InsuranceClear => AccountReason::InsuranceClear,
             _ => AccountReason::Other,
         }
     }
@@ -225,6 +226,15 @@ impl Venue {
                 ..self.balance(surface, *asset)
             };
             let held = positions.iter().map(|(i, side)| self.position(*i, *side));
+            let changed = positions
+                .iter()
+                .filter(|_| cause == Cause::MarginTypeChange);
+            let changed: Vec<_> = changed
+                .map(|(instrument, _)| UserEvent::MarginType {
+                    instrument: *instrument,
+                    isolated: self.at(*instrument).isolated,
+                })
+                .collect();
             let update = AccountUpdate {
                 surface,
                 reason: cause.reason(),
@@ -232,6 +242,9 @@ impl Venue {
                 positions: held.collect(),
                 event_time: time,
             };
+            for event in changed {
+                self.tell(event);
+            }
             return self.tell(UserEvent::Account(update));
         }
         let event = match surface {

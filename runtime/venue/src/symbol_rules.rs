@@ -121,6 +121,21 @@ pub enum RulesError {
         /// The scale.
         scale: u8,
     },
+    /// More decimals than a run that is under way counts in.
+    #[error(
+        "{symbol}: {what} {value} has more than {scale} decimal places, in which this run counts: \
+         restart it to trade by the new rules"
+    )]
+    Finer {
+        /// Symbol.
+        symbol: String,
+        /// Which rule.
+        what: &'static str,
+        /// Its value.
+        value: Decimal,
+        /// The scale.
+        scale: u8,
+    },
     /// A negative rule.
     #[error("{symbol}: {what} {value} must not be negative")]
     Negative {
@@ -209,6 +224,39 @@ impl SymbolRules {
             trigger_protect: self.trigger_protect,
             market_take_bound: self.market_take_bound,
             liquidation_fee: self.liquidation_fee,
+        })
+    }
+
+    /// The same instrument under these rules, at the scales and with the assets that are known of it.
+    ///
+    /// # Errors
+    /// A rule needs more decimals than these scales have, or is none.
+    pub fn at_scales_of(&self, known: &Instrument) -> Result<Instrument, RulesError> {
+        let (price_scale, qty_scale) = (known.price_scale, known.qty_scale);
+        let price = self.price.map(|rule| ("tickSize", rule.tick, price_scale));
+        let lots = [self.lot_size, self.market_lot_size].into_iter().flatten();
+        let steps = lots.map(|rule| ("stepSize", rule.step, qty_scale));
+        for (what, value, scale) in price.into_iter().chain(steps) {
+            if value.normalize().scale() > u32::from(scale) {
+                return Err(RulesError::Finer {
+                    symbol: self.symbol.clone(),
+                    what,
+                    value,
+                    scale,
+                });
+            }
+        }
+        Ok(Instrument {
+            status: self.status.clone(),
+            price_precision: self.price_precision,
+            qty_precision: self.qty_precision,
+            filters: self.filters(price_scale, qty_scale)?,
+            order_types: self.order_types.clone(),
+            times_in_force: self.times_in_force.clone(),
+            trigger_protect: self.trigger_protect,
+            market_take_bound: self.market_take_bound,
+            liquidation_fee: self.liquidation_fee,
+            ..known.clone()
         })
     }
 

@@ -79,8 +79,12 @@ impl Ctx {
     }
 
     /// Submits an order. The answer is immediate; it reaches the venue once the callback returned.
+    ///
+    /// Where the venue changed tick or step since the strategy began, prices and quantity are put on
+    /// the present grid: no worse for the strategy, and no more than it asked for.
     #[inline]
     pub fn submit(&self, order: Order) -> Result<OrderId, Rejection> {
+        let order = self.on_present_grid(order);
         let answer = orders::submit(
             order.instrument.0,
             order.flags,
@@ -96,6 +100,44 @@ impl Ctx {
         } else {
             Err(Rejection::from_answer(answer))
         }
+    }
+
+    #[inline]
+    fn on_present_grid(&self, mut order: Order) -> Order {
+        let Some(known) = self.instrument(order.instrument) else {
+            return order;
+        };
+        let rule = |field: u32, known: i64| match market::rule(order.instrument.0, field) {
+            NONE => known,
+            present => present,
+        };
+        let present = Instrument {
+            tick: rule(2, known.tick).max(1),
+            min_price: rule(3, known.min_price),
+            max_price: rule(4, known.max_price),
+            step: rule(5, known.step).max(1),
+            min_qty: rule(6, known.min_qty),
+            max_qty: rule(7, known.max_qty),
+            name: String::new(),
+            ..*known
+        };
+        if present.has_grid_of(known) {
+            return order;
+        }
+        let side = order.side();
+        for price in [&mut order.price, &mut order.stop_price] {
+            if *price > 0
+                && let Some(moved) = present.passive_price(side, Price(*price))
+            {
+                *price = moved.0;
+            }
+        }
+        if order.qty > 0
+            && let Some(moved) = present.floor_qty(Qty(order.qty))
+        {
+            order.qty = moved.0;
+        }
+        order
     }
 
     /// Asks to cancel an own order; the outcome comes as an order update. The order may still

@@ -99,6 +99,16 @@ impl Instrument {
         parse_scaled(text, self.qty_scale).map(Qty)
     }
 
+    /// Whether prices and quantities lie on the same grid within the same bounds.
+    pub(crate) const fn has_grid_of(&self, other: &Self) -> bool {
+        self.tick == other.tick
+            && self.min_price == other.min_price
+            && self.max_price == other.max_price
+            && self.step == other.step
+            && self.min_qty == other.min_qty
+            && self.max_qty == other.max_qty
+    }
+
     /// The highest allowed price that is not over `price`.
     #[inline]
     pub fn floor_price(&self, price: Price) -> Option<Price> {

@@ -24,6 +24,7 @@ const RULES: &[(u16, &str)] = &[
     (13, "INSTRUMENT_BLOCKED"),
     (14, "FUNDS_BLOCKED"),
     (15, "REFUSAL_PAUSE"),
+    (16, "RULES_UNUSABLE"),
     (20, "SYMBOL_TEST"),
     (21, "SYMBOL_STATUS"),
     (22, "ORDER_TYPE"),

@@ -41,6 +41,9 @@ const TRADING: &str = "the trading status agrees with the evidence";
 const LOSSES: &str = "a loss halts in time, and not early";
 const EXPLAINED: &str = "nothing is adjusted that trades explain";
 
+const RULES: &str = "the rules of an instrument are the venue's present ones";
+const FORCED: &str = "strategies hold what a liquidation left them";
+
 /// The rules that are about what a bug breaks.
 pub const fn rules(bug: Planted) -> &'static [&'static str] {
     match bug {
@@ -90,6 +93,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::BanIgnored => &[BANS],
         Planted::BlockedStillReady => &[TRADING],
         Planted::BlockStopsHeartbeats => &[OVERDUE, RENEWALS],
+        Planted::LiquidationIgnored => &[FORCED],
+        Planted::RulesNeverReread => &[RULES],
     }
 }
 

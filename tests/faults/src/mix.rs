@@ -395,6 +395,11 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         reconcile_ms: 10_000 + 5_000 * random.below(3),
         recv_window_ms: 5_000,
         v3,
+        on_liquidation: Random::of(seed, "liquidation")
+            .pick(&["halt", "pause", "continue"])
+            .copied()
+            .unwrap_or("halt")
+            .to_owned(),
         on_start: if random.chance(300_000) {
             "cancel"
         } else {
@@ -460,8 +465,10 @@ interval_ms = {renew}
 interval_ms = {reconcile}
 
 [risk]
+on_liquidation = "{on_liquidation}"
 "#,
         on_start = terms.on_start,
+        on_liquidation = terms.on_liquidation,
         api = if terms.v3 { "v3" } else { "v1" },
         recv_window = terms.recv_window_ms,
         countdown = terms.countdown_ms,

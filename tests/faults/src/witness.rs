@@ -36,6 +36,8 @@ pub struct Terms {
     pub v3: bool,
     /// What happens to own open orders at a start: `adopt` or `cancel`.
     pub on_start: String,
+    /// What follows a liquidation or an ADL: `halt`, `pause` or `continue`.
+    pub on_liquidation: String,
     /// After the faults have ended, everything converges within this, nanoseconds.
     pub converge_ns: i64,
 }
@@ -297,6 +299,15 @@ pub enum Seen {
         /// What it held of it, negative where it was short.
         qty: String,
     },
+    /// The runtime told people that the venue closed a position itself.
+    ForcedClose {
+        /// Its life of the process.
+        process: u32,
+        /// `surface:SYMBOL`.
+        instrument: String,
+        /// Quantity; 0 before the order trades.
+        qty: String,
+    },
     /// The process.
     Process(ProcessSeen),
     /// The state of the run changed.
@@ -434,6 +445,8 @@ pub struct View {
     pub strategies: Vec<StrategyView>,
     /// The mark price of each instrument that has one, `surface:SYMBOL`.
     pub marks: BTreeMap<String, String>,
+    /// `tickSize` of each `surface:SYMBOL`, by the rules that are used.
+    pub ticks: std::collections::BTreeMap<String, String>,
 }
 
 /// An own order.

@@ -68,6 +68,12 @@ table! {
         "Fills that the user stream missed and REST told of.";
     EXTERNAL: Counters<1>, counter, "windvane_external_total", "events", ["surface"],
         "Orders and fills of others on the account, liquidation included.";
+    FORCED_CLOSES: Counters<2>, counter, "windvane_forced_closes_total", "closes",
+        ["instrument", "reason"],
+        "Closes of the account's positions by the venue itself, each part of one counted: \
+         liquidation, ADL.";
+    RULE_CHANGES: Counters<1>, counter, "windvane_rule_changes_total", "changes", ["instrument"],
+        "Changes of an instrument's rules (status, filters) that the venue made during the run.";
     REALIZED_PNL: Gauges<1>, gauge, "windvane_realized_pnl", "quote asset", ["strategy"],
         "Realized profit before fees.";
     UNREALIZED_PNL: Gauges<1>, gauge, "windvane_unrealized_pnl", "quote asset", ["strategy"],

@@ -13,7 +13,8 @@ pub use cursor::DecodeError;
 pub use read::{Decode, decode};
 pub use recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
 pub use write::{
-    record_adjustment, record_config, record_effect, record_input, record_market, record_state,
+    record_adjustment, record_config, record_effect, record_forced_close, record_input,
+    record_market, record_state,
 };
 
 /// Kinds of records. Inputs are below 64, effects from 64, notices from 96.
@@ -40,10 +41,12 @@ pub mod kind {
     pub const RENEW: u8 = 16;
     pub const RECONFIGURE: u8 = 17;
     pub const SAVED: u8 = 18;
+    pub const ON_LIQUIDATION: u8 = 19;
     pub const DELIVER: u8 = 64;
     pub const SEND: u8 = 65;
     pub const RECONNECT: u8 = 66;
     pub const BEAT: u8 = 67;
     pub const STATE: u8 = 96;
     pub const ADJUSTED: u8 = 97;
+    pub const FORCED_CLOSE: u8 = 98;
 }

@@ -1,6 +1,7 @@
 //! Bytes to inputs and effects: the mirror of the writers, field by field.
 
 use crate::event::{EventKind, Intent};
+use crate::forced::OnLiquidation;
 use crate::ids::{AssetId, InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
 use crate::input::{Command, FaultKind};
 use crate::instrument::SymbolStatus;
@@ -70,6 +71,9 @@ fn record(cursor: &mut Cursor<'_>) -> Read<Record> {
             let (adjustment, cause) = cursor.rare("adjustment")?;
             RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause })
         }
+        kind::FORCED_CLOSE => {
+            RecordBody::Notice(RecordedNotice::ForcedClose(cursor.rare("forced close")?))
+        }
         kind::RECONNECT => RecordBody::Effect(RecordedEffect::Reconnect {
             surface: cursor.code("surface", Surface::from_code)?,
         }),
@@ -136,6 +140,9 @@ fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
                 other => SymbolStatus::Other(other.to_owned()),
             },
         },
+        kind::ON_LIQUIDATION => RecordedInput::OnLiquidation(cursor.code("reaction", |code| {
+            OnLiquidation::ALL.get(usize::from(code)).copied()
+        })?),
         _ => return Ok(None),
     }))
 }
@@ -207,6 +214,7 @@ const fn account_reason(code: u8) -> Option<AccountReason> {
         1 => AccountReason::FundingFee,
         2 => AccountReason::Other,
         3 => AccountReason::Charge,
+        4 => AccountReason::InsuranceClear,
         _ => return None,
     })
 }
@@ -402,6 +410,7 @@ fn reply(cursor: &mut Cursor<'_>) -> Read<Reply> {
             subject: cursor.rare("subject")?,
             outcome: outcome(cursor, |cursor| cursor.rare("truth"))?,
         },
+        8 => Reply::Margins(cursor.rare("margins")?),
         tag => return Err(bad_tag("reply", cursor, tag)),
     })
 }
@@ -420,6 +429,10 @@ fn user_event(cursor: &mut Cursor<'_>) -> Read<UserEvent> {
         },
         5 => UserEvent::AssetMode {
             multi_assets: cursor.bool("multi assets")?,
+        },
+        6 => UserEvent::MarginType {
+            instrument: cursor.instrument()?,
+            isolated: cursor.bool("isolated")?,
         },
         tag => return Err(bad_tag("user event", cursor, tag)),
     })

@@ -4,6 +4,7 @@ use crate::config::Reconfiguration;
 use crate::effect::{Adjustment, Cause};
 use crate::engine::{Doubt, RunState};
 use crate::event::{EventKind, Intent};
+use crate::forced::{ForcedCloseReport, OnLiquidation};
 use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::input::{Command, FaultKind, Input};
 use crate::instrument::SymbolStatus;
@@ -111,6 +112,8 @@ pub enum RecordedInput {
         /// The new status.
         status: SymbolStatus,
     },
+    /// What follows a liquidation or an ADL from then on.
+    OnLiquidation(OnLiquidation),
 }
 
 impl RecordedInput {
@@ -170,6 +173,7 @@ impl RecordedInput {
                 instrument: *instrument,
                 status,
             },
+            Self::OnLiquidation(reaction) => Input::OnLiquidation(*reaction),
         }
     }
 }
@@ -222,4 +226,6 @@ pub enum RecordedNotice {
         /// Why.
         cause: Cause,
     },
+    /// The venue closed a position itself.
+    ForcedClose(ForcedCloseReport),
 }

@@ -7,6 +7,7 @@ use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause, Effect};
 use crate::engine::{Doubt, RunState};
 use crate::event::Intent;
+use crate::forced::ForcedCloseReport;
 use crate::ids::{ClientOrderId, StrategyId, Time};
 use crate::input::Input;
 use crate::market::{Level, MarketEvent};
@@ -133,6 +134,10 @@ pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
             };
             put_text(out, word);
         }
+        Input::OnLiquidation(reaction) => {
+            let out = recorder.begin(kind::ON_LIQUIDATION, now.0);
+            put(out, &[*reaction as u8]);
+        }
     }
 }
 
@@ -181,6 +186,11 @@ pub fn record_adjustment(
     cause: Cause,
 ) {
     put_rare(recorder.begin(kind::ADJUSTED, now.0), &(adjustment, cause));
+}
+
+/// Records a liquidation or an ADL.
+pub fn record_forced_close(recorder: &mut Recorder, now: Time, report: &ForcedCloseReport) {
+    put_rare(recorder.begin(kind::FORCED_CLOSE, now.0), report);
 }
 
 /// Records what the engine is made of, so that a fingerprint covers it: every rule and limit, in
@@ -462,6 +472,10 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
             put_rare(out, subject);
             put_outcome(out, outcome, put_rare);
         }
+        Reply::Margins(told) => {
+            put(out, &[8]);
+            put_rare(out, told);
+        }
     }
 }
 
@@ -497,6 +511,14 @@ fn put_user_event(out: &mut Vec<u8>, event: &UserEvent) {
         }
         UserEvent::PositionMode { hedge } => put(out, &[4, u8::from(*hedge)]),
         UserEvent::AssetMode { multi_assets } => put(out, &[5, u8::from(*multi_assets)]),
+        UserEvent::MarginType {
+            instrument,
+            isolated,
+        } => {
+            put(out, &[6]);
+            put(out, &instrument.0.to_le_bytes());
+            put(out, &[u8::from(*isolated)]);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ledger::{self, Grains, NetFill};
 use crate::order::{OrderStatus, PositionSide, Side, Surface};
 use crate::order_state::OrderMove;
 use crate::planted;
-use crate::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate, UserEvent};
+use crate::protocol::{BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpdate, UserEvent};
 
 use super::session::Doubt;
 use super::{Engine, codec, narrow};
@@ -47,8 +47,28 @@ impl Engine {
                 let differs = live.is_some_and(|live| live.config.multi_assets != *multi_assets);
                 self.set_doubt(Doubt::AssetMode, differs);
             }
-            // No rule of ours reads the leverage: the venue's margin rules do.
-            UserEvent::Leverage { .. } => {}
+            UserEvent::Leverage {
+                instrument,
+                leverage,
+            } => {
+                let terms = MarginTerms {
+                    instrument: *instrument,
+                    leverage: Some(*leverage),
+                    isolated: None,
+                };
+                self.note_margin(&terms, true);
+            }
+            UserEvent::MarginType {
+                instrument,
+                isolated,
+            } => {
+                let terms = MarginTerms {
+                    instrument: *instrument,
+                    leverage: None,
+                    isolated: Some(*isolated),
+                };
+                self.note_margin(&terms, true);
+            }
         }
         self.review_listing();
     }
@@ -264,21 +284,31 @@ impl Engine {
     pub(super) fn take_external(&mut self, update: &OrderUpdate) {
         let mut realized_pnl = Amount::ZERO;
         self.note_external(update);
-        if let Some(fill) = &update.fill {
-            if self.seen_external(update.instrument, fill.trade_id) {
-                return;
-            }
-            let side = update.position_side;
-            let before = self.ledgers.account.at(update.instrument, side);
-            let before = before.position.qty;
+        let forced = self.forced_by(update);
+        let fill = self.new_outside_fill(update, forced.is_some());
+        let mut moved = 0;
+        if let Some(fill) = &fill {
+            let (id, side) = (update.instrument, update.position_side);
+            let before = self.ledgers.account.at(id, side).position.qty;
             realized_pnl = self.book_fill(None, update, fill).account;
-            self.note_outside_fill(update, before);
+            let after = self.ledgers.account.at(id, side).position.qty;
+            moved = (before - after).saturating_abs();
+            self.remember_outside_fill(update, fill);
+            if forced.is_none() {
+                self.note_outside_fill(update, before);
+            }
         }
-        self.notices.push_back(Notice::External {
-            time: self.now,
-            update: *update,
-            realized_pnl,
-        });
+        if fill.is_some() || update.fill.is_none() {
+            self.notices.push_back(Notice::External {
+                time: self.now,
+                update: *update,
+                realized_pnl,
+            });
+        }
+        // A fill that is known already may be the first word that its order is a forced close.
+        if let Some(kind) = forced {
+            self.take_forced_close(kind, update, fill.as_ref(), (moved, realized_pnl));
+        }
     }
 
     /// Whether an external fill was booked before; the last trade ids of each instrument are kept.

@@ -91,6 +91,10 @@ impl Engine {
             RunState::Paused => return Err(Rule::Paused.plain()),
         }
         self.check_trading(strategy, terms, reduces, callback)?;
+        let closes = reduces || terms.reduce_only || terms.close_position;
+        if !closes && self.unusable_rules(terms.instrument).is_some() {
+            return Err(Rule::RulesUnusable.plain());
+        }
         let order = Sized { terms, worst_qty };
         let open = self.orders.len() as u32;
         let account = Party {

@@ -7,7 +7,10 @@
 
 use std::borrow::Cow;
 
+use super::forced::ForcedCloses;
 use super::instances::Instances;
+use super::listing::Listing;
+use super::margin::Margins;
 use super::outside::OutsideCloses;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::trading::Trading;
@@ -31,6 +34,9 @@ fn added_in_9() -> Vec<u8> {
         Trading::default(),
         OutsideCloses::default(),
         Instances::unlisted(),
+        ForcedCloses::default(),
+        Listing::default(),
+        Margins::default(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -14,9 +14,12 @@ mod deadman;
 mod ends;
 mod external;
 mod fills;
+mod forced;
 mod instances;
 mod lag;
 mod limits;
+mod listing;
+mod margin;
 mod market;
 mod migrate;
 mod outside;
@@ -56,8 +59,11 @@ use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
 use external::External;
+use forced::ForcedCloses;
 use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
+use listing::Listing;
+use margin::Margins;
 use market::MarketState;
 use outside::OutsideCloses;
 pub use session::Doubt;
@@ -179,6 +185,9 @@ pub struct Engine {
     trading: Trading,
     outside: OutsideCloses,
     instances: Instances,
+    forced: ForcedCloses,
+    listing: Listing,
+    margins: Margins,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -307,6 +316,9 @@ impl Engine {
             trading: Trading::default(),
             outside: OutsideCloses::default(),
             instances: Instances::default(),
+            forced: ForcedCloses::default(),
+            listing: Listing::default(),
+            margins: Margins::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
         };
@@ -348,6 +360,7 @@ impl Engine {
                 strategy, handled, ..
             } => self.note_saved(strategy, handled),
             Input::Reconfigure(next) => self.reconfigure(next),
+            Input::OnLiquidation(reaction) => self.set_on_liquidation(reaction),
             Input::Live(input) => self.handle_live(input),
             Input::SymbolStatus { instrument, status } => {
                 let index = usize::from(instrument.0);
@@ -457,6 +470,7 @@ impl Engine {
                 Timer::Reconcile { surface } => self.reconcile(surface),
                 Timer::Renew { instrument } => self.renew(instrument),
                 Timer::Beat => self.beat_due(),
+                Timer::Rules { surface } => self.read_rules(surface),
             }
         }
     }

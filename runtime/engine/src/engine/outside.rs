@@ -374,6 +374,28 @@ impl Engine {
         self.reconcile_soon(Surface::Futures);
     }
 
+    /// Instruments with closed quantities that no strategy gave up yet.
+    pub(super) fn instruments_with_due_closes(&self) -> BTreeSet<InstrumentId> {
+        self.outside.due.keys().map(|(id, _)| *id).collect()
+    }
+
+    /// Takes out of the closed quantities that are still due as much as a forced close explains, which
+    /// is settled at its own price. Answers the quantity.
+    pub(super) fn take_due_close(
+        &mut self,
+        id: InstrumentId,
+        side: PositionSide,
+        closing: Side,
+        qty: i64,
+    ) -> i64 {
+        let Some(due) = self.outside.due.get_mut(&(id, side)) else {
+            return 0;
+        };
+        let taken = (closing.sign() * *due).max(0).min(qty.max(0));
+        *due -= closing.sign() * taken;
+        taken
+    }
+
     /// Whether a reading that was taken contains a fill that is reported now.
     pub(super) fn was_in_reading(&mut self, update: &OrderUpdate, fill: &Fill) -> bool {
         let key = (update.instrument, update.position_side);

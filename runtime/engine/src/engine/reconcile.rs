@@ -26,7 +26,7 @@ pub(super) const RETRY_MS: (i64, i64) = (500, 8_000);
 /// A question without an answer for so long is asked again.
 const ANSWER_MS: i64 = 30_000;
 /// Refusals that say nothing of the route (spec 1, Errors): the server, the time, the keys.
-const OF_ANY_ROUTE: [i32; 10] = [
+pub(super) const OF_ANY_ROUTE: [i32; 10] = [
     -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
 ];
 
@@ -172,6 +172,15 @@ impl Engine {
                 Some(instrument) => instrument.surface,
                 None => return,
             },
+            // It is of no round.
+            Subject::ForcedOrders { instrument } => {
+                self.take_forced_orders(*instrument, outcome);
+                return;
+            }
+            Subject::Rules { surface } => {
+                self.take_listing(*surface, outcome);
+                return;
+            }
         };
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -333,8 +342,9 @@ impl Engine {
         self.explain_statement(surface);
         self.forget_statement(surface, whole);
         self.tell_round(surface, true);
-        if whole.is_some() {
+        if let Some(asked) = whole {
             self.round_is_clean(surface);
+            self.examine_outside_closes(surface, asked);
             self.settle_outside_closes(surface);
         }
     }

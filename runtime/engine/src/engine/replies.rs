@@ -64,6 +64,11 @@ impl Engine {
                 self.note_countdown(*instrument, outcome);
                 self.handle_countdown(*instrument, outcome);
             }
+            Reply::Margins(told) => {
+                for terms in told {
+                    self.note_margin(terms, false);
+                }
+            }
             // The engine cancels by id and leaves mode and leverage alone.
             Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }
@@ -99,15 +104,20 @@ impl Engine {
                 outcome,
             } => (code(outcome)?, *instrument),
             Reply::Read { subject, outcome } => match subject {
-                Subject::OpenOrders { surface } | Subject::Account { surface } => {
+                Subject::OpenOrders { surface }
+                | Subject::Account { surface }
+                | Subject::Rules { surface } => {
                     let is_time = code(outcome)? == INVALID_TIMESTAMP;
                     return is_time.then_some(*surface);
                 }
-                Subject::Trades { instrument, .. } => (code(outcome)?, *instrument),
+                Subject::Trades { instrument, .. } | Subject::ForcedOrders { instrument } => {
+                    (code(outcome)?, *instrument)
+                }
             },
-            Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {
-                return None;
-            }
+            Reply::CanceledAll { .. }
+            | Reply::PositionMode { .. }
+            | Reply::Leverage { .. }
+            | Reply::Margins(_) => return None,
         };
         (code == INVALID_TIMESTAMP).then(|| self.surface_of(instrument))
     }
@@ -143,6 +153,7 @@ impl Engine {
                 self.ask_later(seq);
             }
             Outcome::Refused(refusal) => {
+                let instrument = order.instrument();
                 if refusal.code == REDUCES_NOTHING {
                     self.note_refused_close(seq);
                 }
@@ -154,6 +165,7 @@ impl Engine {
                     self.note_not_placed(seq, refusal);
                 }
                 self.move_order(seq, OrderMove::Reject, before, false);
+                self.note_refusal(instrument, refusal.code);
             }
             Outcome::Unknown => {
                 order.lost = order.lost.or(Some(now));

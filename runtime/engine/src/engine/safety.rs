@@ -163,6 +163,7 @@ impl Engine {
                 self.end_flattening(StrategyId(index as u16));
             }
         }
+        self.accept_forced_closes();
         self.set_doubt(Doubt::MarginCall, false);
         self.set_doubt(Doubt::Ownership, false);
         self.forget_blocks();
@@ -170,14 +171,14 @@ impl Engine {
         self.latch_at(Latch::None);
     }
 
-    fn halt(&mut self) {
+    pub(super) fn halt(&mut self) {
         self.latch_at(Latch::Halted);
         for index in 0..self.strategies.len() {
             self.cancel_own(StrategyId(index as u16));
         }
     }
 
-    fn latch_at(&mut self, latch: Latch) {
+    pub(super) fn latch_at(&mut self, latch: Latch) {
         self.latch = latch;
         self.update_state();
     }

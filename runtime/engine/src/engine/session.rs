@@ -361,6 +361,7 @@ impl Engine {
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
                 self.begin_watchdog();
                 self.begin_trading();
+                self.begin_listing();
                 for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
                     self.tell_state(strategy);
                     self.tell_positions(strategy);
@@ -520,6 +521,7 @@ impl Engine {
             self.look_into_statement(surface);
         }
         self.end_instance_watch();
+        self.ask_again_for_forced_orders();
         self.watch_countdowns();
         self.watch_cover();
         self.watch_trading();

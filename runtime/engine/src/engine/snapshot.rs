@@ -154,6 +154,9 @@ impl Engine {
         heir.inherit_orders(&self, &names);
         heir.inherit_countdowns(&self, &names);
         heir.inherit_outside_closes(&self, &names);
+        heir.inherit_forced_closes(&self, &names);
+        heir.inherit_listing(&self, &names);
+        heir.inherit_margins(&self, &names);
         Ok(heir)
     }
 

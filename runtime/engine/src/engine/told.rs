@@ -45,9 +45,7 @@ impl Engine {
             line.newest.filter(&mut newest);
         }
         self.compare_statement(&newest);
-        if [AccountReason::FundingFee, AccountReason::Charge].contains(&update.reason) {
-            self.watch_losses_after_fill();
-        }
+        self.watch_after(update);
     }
 
     /// Takes all of an event at once: the events of a backtest are complete and in order.
@@ -68,8 +66,21 @@ impl Engine {
         for position in &update.positions {
             self.take_position(position, Cause::Event);
         }
-        if [AccountReason::FundingFee, AccountReason::Charge].contains(&update.reason) {
+        self.watch_after(update);
+    }
+
+    /// Looks at the loss limits after a payment, and at the payments of the insurance fund.
+    fn watch_after(&mut self, update: &AccountUpdate) {
+        let payments = [
+            AccountReason::FundingFee,
+            AccountReason::Charge,
+            AccountReason::InsuranceClear,
+        ];
+        if payments.contains(&update.reason) {
             self.watch_losses_after_fill();
+        }
+        if update.reason == AccountReason::InsuranceClear {
+            self.take_insurance_clear(update);
         }
     }
 

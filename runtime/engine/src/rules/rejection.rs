@@ -100,6 +100,8 @@ rules! {
         "The venue says that the balance is too small: nothing that adds exposure is sent.";
     RefusalPause = 15, "REFUSAL_PAUSE", 0, "state" Plain,
         "Orders like it were refused again and again: the next one may be sent after a pause.";
+    RulesUnusable = 16, "RULES_UNUSABLE", 0, "instrument" Plain,
+        "The venue's new rules need more decimals than this run counts in: only closing passes.";
 
     SymbolTest = 20, "SYMBOL_TEST", -1121, "symbol" Plain,
         "Symbols whose name starts with TEST must not be traded (spec 1, General conventions).";

@@ -7,6 +7,7 @@ use proptest::sample::select;
 use windvane_engine::codec::{RecordedEffect, RecordedInput};
 use windvane_engine::config::{OnFault, Reconfiguration, StrategyTerms};
 use windvane_engine::event::EventKind;
+use windvane_engine::forced::OnLiquidation;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::live::{LiveInput, OnStop};
@@ -213,6 +214,8 @@ fn subject() -> impl Strategy<Value = Subject> {
         select(Surface::ALL).prop_map(|surface| Subject::OpenOrders { surface }),
         select(Surface::ALL).prop_map(|surface| Subject::Account { surface }),
         (instrument(), from).prop_map(|(instrument, from)| Subject::Trades { instrument, from }),
+        instrument().prop_map(|instrument| Subject::ForcedOrders { instrument }),
+        select(Surface::ALL).prop_map(|surface| Subject::Rules { surface }),
     ]
 }
 
@@ -461,6 +464,7 @@ pub(crate) fn input() -> impl Strategy<Value = RecordedInput> {
         live_input().prop_map(RecordedInput::Live),
         (instrument(), status())
             .prop_map(|(instrument, status)| RecordedInput::SymbolStatus { instrument, status }),
+        select(OnLiquidation::ALL.to_vec()).prop_map(RecordedInput::OnLiquidation),
     ]
 }
 

@@ -119,6 +119,9 @@ fn check_one_reading(bytes: &[u8]) -> Result<(), TestCaseError> {
             codec::RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause }) => {
                 codec::record_adjustment(recorder, record.time, adjustment, *cause);
             }
+            codec::RecordBody::Notice(RecordedNotice::ForcedClose(report)) => {
+                codec::record_forced_close(recorder, record.time, report);
+            }
         });
         if again.is_empty() {
             return Ok(());

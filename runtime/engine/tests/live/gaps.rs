@@ -27,6 +27,9 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+            Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Outcome::Done(super::world::nothing(subject))
+            }
             Subject::Trades { .. } => Outcome::Refused(Refusal {
                 code: 404,
                 msg: String::new(),
@@ -83,6 +86,9 @@ fn round_with_lost_fill(
                     open.report.cum_quote = instrument().notional(990, 4);
                 }
                 Outcome::Done(Truth::OpenOrders(vec![open]))
+            }
+            Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Outcome::Done(super::world::nothing(subject))
             }
             Subject::Trades { .. } => Outcome::Refused(Refusal {
                 code: 404,
@@ -181,6 +187,9 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
         while let Some(subject) = account.take_question() {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                    super::world::nothing(subject)
+                }
                 Subject::Trades { from, .. } => {
                     asked_from = asked_from.max(from);
                     let told = from.is_none_or(|from| from.0 <= 6);
@@ -233,6 +242,9 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
                 Subject::OpenOrders { .. } => {
                     Outcome::Done(Truth::OpenOrders(std::mem::take(&mut open)))
                 }
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                    Outcome::Done(super::world::nothing(subject))
+                }
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
                     code: -1130,
                     msg: String::new(),
@@ -278,6 +290,9 @@ fn differing_while_lost(behind: usize) -> Account {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                    Outcome::Done(super::world::nothing(subject))
+                }
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
                     code: -1130,
                     msg: String::new(),

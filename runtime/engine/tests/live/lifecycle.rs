@@ -170,6 +170,9 @@ fn after_a_lost_journal(held: i64) -> Account {
                     own.positions = vec![position(held)];
                     Truth::Account(own)
                 }
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                    super::world::nothing(subject)
+                }
                 Subject::Trades { .. } => no_trades(),
             };
             account.tell(subject, truth);

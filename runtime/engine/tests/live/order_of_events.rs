@@ -259,6 +259,9 @@ impl Venue {
                 Outcome::Done(Truth::OpenOrders(open.collect()))
             }
             Subject::Account { .. } => Outcome::Done(Truth::Account(self.account())),
+            Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Outcome::Done(super::world::nothing(subject))
+            }
             Subject::Trades { from, .. } if self.manner.routes => {
                 let from = from.unwrap_or(TradeId(0));
                 let trades = self

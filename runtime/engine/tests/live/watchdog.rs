@@ -33,6 +33,9 @@ impl Account {
                     can_trade: Some(true),
                     ..AccountTruth::default()
                 }),
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                    super::world::nothing(subject)
+                }
                 Subject::Trades { .. } => no_trades(),
             };
             self.tell(subject, truth);

@@ -92,6 +92,7 @@ impl Account {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
                 Subject::Account { .. } => Truth::Account(self.own_account()),
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } => nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
             self.tell(subject, truth);
@@ -233,6 +234,17 @@ pub(crate) fn position(qty: i64) -> PositionUpdate {
         position_side: PositionSide::Both,
         qty: Qty(qty),
         cost: Amount::ZERO,
+    }
+}
+
+/// The truth of a venue where nothing is to be told.
+pub(crate) fn nothing(subject: Subject) -> Truth {
+    match subject {
+        Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+        Subject::Account { .. } => Truth::Account(AccountTruth::default()),
+        Subject::Trades { .. } => no_trades(),
+        Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
+        Subject::Rules { .. } => Truth::Rules(Vec::new()),
     }
 }
 

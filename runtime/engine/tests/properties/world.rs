@@ -335,7 +335,7 @@ impl World {
     ) {
         self.next_trade += 1;
         // Another hand, and an order of an earlier epoch of ours.
-        let id = ClientOrderId::new(if known { "mm.6.1" } else { "autoclose-1" }).unwrap();
+        let id = ClientOrderId::new(if known { "mm.6.1" } else { "web-1" }).unwrap();
         let mut update = support::fill(id, side, self.next_trade, qty, qty, OrderStatus::Filled);
         update.instrument = instrument;
         if let Some(fill) = &mut update.fill {

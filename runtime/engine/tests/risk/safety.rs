@@ -181,7 +181,7 @@ fn the_operators_flatten_halts_and_closes_every_own_position() {
 
 /// An outside order (a liquidation) fills at 100.0.
 fn outside(account: &mut Account, side: Side, trade: i64, qty: i64) {
-    let id = ClientOrderId::new("autoclose-1").unwrap();
+    let id = ClientOrderId::new("web-1").unwrap();
     account.update(super::fill(id, side, trade, qty, qty, OrderStatus::Filled));
 }
 

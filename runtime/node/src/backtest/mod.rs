@@ -13,7 +13,7 @@ pub(crate) mod tally;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use windvane_engine::{Engine, StrategyId, Time};
+use windvane_engine::{Engine, Input, StrategyId, Time};
 use windvane_sim::{Latency, LatencyModel, Venue};
 use windvane_venue::Assets;
 
@@ -87,7 +87,7 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
     }
     let first = recordings.iter().map(|r| r.survey().first_recv_ns).min();
     let epoch = first.unwrap_or(0).div_euclid(1_000_000_000).max(1) as u64;
-    let engine = Engine::new(assembly::engine_config(
+    let mut engine = Engine::new(assembly::engine_config(
         config,
         &names,
         market.instruments.clone(),
@@ -96,6 +96,10 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
         epoch,
     ))?;
 
+    let reaction = assembly::on_liquidation(&config.risk);
+    if engine.on_liquidation() != reaction {
+        engine.handle(Time::default(), Input::OnLiquidation(reaction));
+    }
     let tally = tally(config, &names, options.out.as_deref())?;
     let guests = HostedGuests::new(guests);
     let mut feed = load::open_feed(config, &recordings, &names, &market.instruments)?;

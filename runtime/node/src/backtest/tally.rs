@@ -234,7 +234,12 @@ impl Tally {
             | Notice::Adopted { .. }
             | Notice::Dust { .. }
             | Notice::InstanceWatch { .. }
-            | Notice::Stray { .. } => {}
+            | Notice::Stray { .. }
+            // Its fills are told as those of an order of others.
+            | Notice::ForcedClose { .. }
+            | Notice::RulesChanged { .. }
+            | Notice::RulesUnusable { .. }
+            | Notice::MarginChanged { .. } => {}
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
                 let strategy = engine.strategy_name(*strategy).unwrap_or_default();
                 tracing::warn!(time_ns = time.0, strategy, instrument = instrument.0, qty, "closed by outside orders");

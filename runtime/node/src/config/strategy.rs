@@ -9,7 +9,7 @@ use windvane_engine::decimal::Decimal;
 use windvane_engine::ids::StrategyName;
 use windvane_engine::order::Surface;
 
-use super::live::Leave;
+use super::live::{Leave, choice};
 use super::value::{fraction_option, positive_option};
 
 /// One strategy.
@@ -240,6 +240,21 @@ pub struct Risk {
     /// Largest fall of equity from its peak, a fraction.
     #[serde(deserialize_with = "fraction_option")]
     pub max_drawdown: Option<Decimal>,
+    /// What follows a liquidation or an ADL. For the account alone: it is no limit of a strategy.
+    pub on_liquidation: OnLiquidation,
+}
+
+choice! {
+    /// What the runtime does after the venue closed a position of the account itself.
+    OnLiquidation {
+        /// Cancel own orders, send none until `resume`.
+        #[default]
+        Halt,
+        /// Add no exposure until `resume`.
+        Pause,
+        /// Go on trading.
+        Continue,
+    }
 }
 
 /// `limits` of a strategy: what its module may use, and the keys of `[risk]` for it alone.
@@ -320,6 +335,7 @@ impl Limits {
             price_collar: self.price_collar,
             max_daily_loss: self.max_daily_loss,
             max_drawdown: self.max_drawdown,
+            ..Risk::default()
         }
     }
 }

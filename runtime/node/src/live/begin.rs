@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use windvane_driver::Driver;
 use windvane_engine::config::EngineConfig;
+use windvane_engine::forced::OnLiquidation;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface, Time};
@@ -190,6 +191,7 @@ impl Prepared<'_> {
         run.strategies(&states, &modules)?;
         run.latch(&latches, true);
         run.trust(&start::surfaces(&self.names), self.stage.client().is_some());
+        run.react(assembly::on_liquidation(&config.risk));
         let account = run.account;
         let own = ways.as_ref().map(|(own, _)| own);
         let reconnects = self
@@ -362,6 +364,13 @@ impl Begun<'_> {
             if have_begun || matches!(input, Input::Fault { .. }) {
                 self.driver.handle(self.now, input);
             }
+        }
+    }
+
+    /// What follows a liquidation, where the configuration has changed it.
+    fn react(&mut self, reaction: OnLiquidation) {
+        if self.driver.engine().on_liquidation() != reaction {
+            self.driver.handle(self.now, Input::OnLiquidation(reaction));
         }
     }
 

@@ -321,6 +321,7 @@ pub fn log(note: &Note, place: &str) {
         }
         Note::Elsewhere { .. }
         | Note::Foreign { .. }
+        | Note::Unlisted { .. }
         | Note::Unreadable { .. }
         | Note::Unanswered { .. }
         | Note::Part { .. } => {

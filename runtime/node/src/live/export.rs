@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
+use windvane_engine::forced::ForcedCloseReport;
 use windvane_engine::market::Level;
 use windvane_engine::{
     Engine, Instrument, InstrumentId, Intent, MarketEvent, OrderTerms, Outcome, Reply, StrategyId,
@@ -77,7 +78,7 @@ impl Words {
             RecordBody::Config(text) => ("config", json!({ "text": text })),
             RecordBody::Input(input) => ("input", self.input(input)),
             RecordBody::Effect(effect) => ("effect", self.effect(effect)),
-            RecordBody::Notice(notice) => ("notice", notice_json(notice)),
+            RecordBody::Notice(notice) => ("notice", self.notice(notice)),
         };
         json!({
             "segment": self.segment,
@@ -150,6 +151,9 @@ impl Words {
                 "instrument": self.name(*instrument),
                 "status": value(status),
             }),
+            RecordedInput::OnLiquidation(reaction) => {
+                json!({"kind": "on_liquidation", "reaction": reaction.as_str()})
+            }
         }
     }
 
@@ -221,6 +225,53 @@ impl Words {
             }
             RecordedEffect::Beat { number } => json!({"kind": "beat", "number": number}),
         }
+    }
+
+    fn notice(&self, notice: &RecordedNotice) -> Value {
+        match notice {
+            RecordedNotice::State { from, to, doubts } => json!({
+                "kind": "state",
+                "from": from.as_str(),
+                "to": to.as_str(),
+                "doubts": doubts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            }),
+            RecordedNotice::Adjusted { adjustment, cause } => json!({
+                "kind": "adjusted",
+                "adjustment": value(adjustment),
+                "cause": cause.as_str(),
+            }),
+            RecordedNotice::ForcedClose(report) => self.forced_close(report),
+        }
+    }
+
+    fn forced_close(&self, report: &ForcedCloseReport) -> Value {
+        let id = report.instrument;
+        let shares = report.shares.iter().map(|share| {
+            json!({
+                "strategy": self.strategy(share.strategy),
+                "qty": self.qty(id, share.qty),
+                "realized_pnl": share.realized_pnl.to_decimal(),
+                "left": self.qty(id, share.left),
+            })
+        });
+        json!({
+            "kind": "forced_close",
+            "reason": report.kind.as_str(),
+            "instrument": self.name(id),
+            "side": report.side.as_str(),
+            "position_side": report.position_side.as_str(),
+            "order_id": report.order_id.0,
+            "client_order_id": report.client_order_id.map(|id| id.to_string()),
+            "qty": self.qty(id, report.qty),
+            "value": report.quote.to_decimal(),
+            "realized_pnl": report.realized_pnl.to_decimal(),
+            "fee": report.fee.to_decimal(),
+            "strategies": shares.collect::<Vec<_>>(),
+            "unowned": self.qty(id, report.unowned),
+            "left": self.qty(id, report.left),
+            "on_liquidation": report.reaction.as_str(),
+            "latched": report.latched,
+        })
     }
 
     /// What a strategy wants.
@@ -309,23 +360,7 @@ fn refused(reply: &Reply) -> Option<&'static str> {
         Reply::CanceledAll { outcome, .. } | Reply::PositionMode { outcome } => of(outcome),
         Reply::Countdown { outcome, .. } => of(outcome),
         Reply::Leverage { outcome, .. } => of(outcome),
-        Reply::Queried { .. } | Reply::Read { .. } => None,
-    }
-}
-
-fn notice_json(notice: &RecordedNotice) -> Value {
-    match notice {
-        RecordedNotice::State { from, to, doubts } => json!({
-            "kind": "state",
-            "from": from.as_str(),
-            "to": to.as_str(),
-            "doubts": doubts.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        }),
-        RecordedNotice::Adjusted { adjustment, cause } => json!({
-            "kind": "adjusted",
-            "adjustment": value(adjustment),
-            "cause": cause.as_str(),
-        }),
+        Reply::Queried { .. } | Reply::Read { .. } | Reply::Margins(_) => None,
     }
 }
 

@@ -104,6 +104,12 @@ impl Held {
         self.account.1 = cause;
     }
 
+    /// The same where it may be latched already: the reason is written down again.
+    pub fn amend_cause(&mut self, cause: String) {
+        self.account.1 = cause;
+        self.untold = true;
+    }
+
     /// The account begins paused for this reason; a stricter latch stays, and says it too.
     pub fn pause(&mut self, reason: String) {
         let (latch, cause) = &mut self.account;

@@ -22,7 +22,7 @@ use super::pulse::Module;
 use super::reload::Reread;
 use super::stops::Stops;
 use super::unsettled::Unsettled;
-use super::{retention, show, streams, tell};
+use super::{forced, retention, show, streams, tell, terms};
 use crate::config::{Config, Leave, Mode};
 use crate::results::utc::utc_text;
 use crate::watchdog::Keeper;
@@ -163,6 +163,13 @@ impl Outside {
                 None => OPERATOR.to_owned(),
             });
         }
+        if let Notice::ForcedClose { report, .. } = notice {
+            // A later part of the same close has the figures.
+            let goes_on = self.latches.cause().starts_with(report.kind.as_str());
+            if report.latched || (goes_on && report.qty > 0) {
+                self.latches.amend_cause(forced::cause(engine, report));
+            }
+        }
         if let Notice::State { time, to, .. } = notice {
             self.showing.since_ms = time.millis();
             if *to == RunState::Ready && !std::mem::replace(&mut self.showing.ready, true) {
@@ -272,6 +279,8 @@ impl Outside {
             doubts: engine.told_doubts(&engine.doubts()),
             trading: show::trading(engine),
             refusals: show::refusals(engine),
+            forced_closes: forced::rows(engine),
+            terms: terms::rows(engine),
             strategies: show::counts(&strategies),
             open_orders: own.count() as u64,
             journal,

@@ -20,6 +20,8 @@ use crate::watchdog;
 
 /// A listen key is kept alive this often at the most (spec 1 and 2: it lives 60 minutes).
 const KEY_EVERY_MS: u64 = 20 * 60_000;
+/// The rules of instruments are read this often while a symbol does not trade, and hourly otherwise.
+const RULES_EVERY_MS: u64 = 15_000;
 /// Reads of the account in a round: a difference counts after the second.
 const ACCOUNT_READS: u32 = 2;
 
@@ -147,6 +149,8 @@ impl Wants {
         uses.push(self.row("clock", "time", Lane::Heartbeat, readings));
         let mut per_symbol = 0;
         if self.mode == Mode::Live {
+            let rules = times(interval_ms, RULES_EVERY_MS);
+            uses.push(self.row("instrument rules", "exchange_info", Lane::Reconcile, rules));
             per_symbol = self.account(interval_ms, &mut uses);
         }
         let books = self.topics.iter().filter(|topic| is_book(topic)).count() as u64;
@@ -451,9 +455,9 @@ mod tests {
         let mut many = wants(40, 10_000, 15_000);
         many.topics.clear();
         let refused = plan(&many).check().unwrap_err();
-        // 40 * (60 + 5), 4 * (40 + 10), 60, 3 clock, 1 key, 960 reserved.
-        assert_eq!(refused.sum, 40 * 65 + 200 + 60 + 4 + 960);
-        assert_eq!(refused.symbols_max, (2_400 - 1_224) / 65);
+        // 40 * (60 + 5), 4 * (40 + 10), 60, 3 clock, 1 key, 4 rules, 960 reserved.
+        assert_eq!(refused.sum, 40 * 65 + 200 + 60 + 8 + 960);
+        assert_eq!(refused.symbols_max, (2_400 - 1_228) / 65);
         let said = refused.to_string();
         assert!(
             said.contains("heartbeats 2400") && said.contains("at most 18 symbols"),

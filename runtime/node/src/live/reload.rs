@@ -200,6 +200,10 @@ impl Pulse {
         }
         let next = reconfiguration(&config, self);
         self.handle(Input::Reconfigure(&next), state);
+        let reaction = assembly::on_liquidation(&config.risk);
+        if reaction != self.driver.engine().on_liquidation() {
+            self.handle(Input::OnLiquidation(reaction), state);
+        }
         let pending = self.begin_changed(changed, state);
         self.outside.config = Arc::new(config);
         // The next segment begins with the new modules and what they know now.

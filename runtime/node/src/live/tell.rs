@@ -12,7 +12,9 @@ use windvane_engine::{
     ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Request, StrategyId, Time,
 };
 
+use super::forced;
 use super::remains::Remains;
+use super::terms;
 use crate::results::utc::{seconds_text, utc_text};
 
 /// The request, if it is about orders of ours.
@@ -254,6 +256,16 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 realized_pnl = %realized_pnl.to_decimal(),
                 "outside orders closed it already: no close is sent"
             );
+        }
+        Notice::ForcedClose { report, .. } => forced::tell(engine, report),
+        Notice::RulesChanged {
+            instrument, before, ..
+        } => terms::changed(engine, *instrument, before),
+        Notice::RulesUnusable {
+            instrument, why, ..
+        } => terms::unusable(engine, *instrument, why),
+        Notice::MarginChanged { before, after, .. } => {
+            terms::margin_changed(engine, before, after);
         }
         Notice::External { update, .. } => {
             let surface = engine.instrument(update.instrument);

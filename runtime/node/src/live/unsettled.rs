@@ -39,6 +39,8 @@ impl Unsettled {
                         Some(instrument) => (instrument.surface, "account trades"),
                         None => return,
                     },
+                    // It keeps no run from being ready.
+                    Subject::ForcedOrders { .. } | Subject::Rules { .. } => return,
                 };
                 match trouble(outcome) {
                     Some(words) => {

@@ -5,8 +5,8 @@
 //! Current open orders).
 
 use rust_decimal::Decimal;
-use windvane_engine::protocol::{BalanceUpdate, Fill, PositionUpdate};
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Truth};
+use windvane_engine::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface,
     Time, TradeId, VenueOrderId,
@@ -63,6 +63,21 @@ pub(super) fn open_orders(
         }
     }
     Ok(open)
+}
+
+/// The last orders by which the venue closed positions of a symbol itself.
+pub(super) fn forced_orders(
+    speaker: &Speaker,
+    id: InstrumentId,
+    body: &str,
+) -> Result<Vec<OpenOrder>, HearError> {
+    let rules = speaker.heard_rules(id)?;
+    let orders: Vec<futures::Order> = record(body)?;
+    let orders = orders.iter().map(|listed| {
+        speaker.is_symbol(id, &listed.symbol)?;
+        order::open_order(id, rules, listed)
+    });
+    orders.collect()
 }
 
 /// Spot account information: `total` is free plus locked.
@@ -149,6 +164,48 @@ fn account_information(
         truth.positions.extend(speaker.position(&held, notes)?);
     }
     Ok(truth)
+}
+
+/// Leverage and margin type of configured symbols, where the answer to a read of the futures account
+/// tells them.
+pub(super) fn margins(speaker: &Speaker, subject: Subject, body: &str) -> Vec<MarginTerms> {
+    let surface = Surface::Futures;
+    if subject != (Subject::Account { surface }) {
+        return Vec::new();
+    }
+    let terms = |symbol: &str, leverage: Option<Whole>, isolated: Option<Flag>| {
+        let instrument = speaker.names.instrument(Surface::Futures, symbol)?;
+        let leverage = leverage.and_then(|whole| u32::try_from(whole.0).ok());
+        let isolated = isolated.map(|flag| flag.0);
+        let told = leverage.is_some() || isolated.is_some();
+        told.then_some(MarginTerms {
+            instrument,
+            leverage: leverage.filter(|leverage| *leverage > 0),
+            isolated,
+        })
+    };
+    let mut all: Vec<MarginTerms> = match speaker.futures_account {
+        FuturesAccount::Routes => {
+            let account = record::<futures::Account>(body);
+            let listed = account.map(|account| account.positions).unwrap_or_default();
+            let listed = listed.iter();
+            listed
+                .filter_map(|one| terms(&one.symbol, one.leverage, one.isolated))
+                .collect()
+        }
+        FuturesAccount::Info { .. } => {
+            let answer = record::<Envelope<info::Balance>>(body).ok();
+            let balance = answer.and_then(|answer| answer.into_result().ok());
+            let groups = balance.map(|balance| balance.positions).unwrap_or_default();
+            let listed = groups.iter().flat_map(|group| &group.positions);
+            listed
+                .filter_map(|one| terms(&one.symbol, Some(one.leverage), Some(one.isolated)))
+                .collect()
+        }
+    };
+    // In hedge mode a symbol is listed for each side.
+    all.dedup_by_key(|terms| terms.instrument);
+    all
 }
 
 /// The newest of the times that are told; 0 is none.

@@ -193,6 +193,15 @@ impl Speaker {
                 let assets_mode = self.call(&futures::GetMultiAssetsMode::new())?;
                 Ok(vec![account, position_mode, assets_mode])
             }
+            Subject::Rules { surface } => Ok(vec![match surface {
+                Surface::Spot => self.call(&spot::GetExchangeInfo::new())?,
+                Surface::Futures => self.call(&futures::GetExchangeInfo::new())?,
+            }]),
+            Subject::ForcedOrders { instrument } => {
+                let rules = self.futures(instrument, "forceOrders")?;
+                let call = futures::ForceOrders::new().symbol(rules.symbol.as_str());
+                Ok(vec![self.call(&call)?])
+            }
             Subject::Trades { instrument, from } => {
                 let rules = self.rules(instrument)?;
                 let symbol = rules.symbol.as_str();

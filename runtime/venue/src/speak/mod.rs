@@ -17,6 +17,7 @@ mod market;
 mod names;
 mod order;
 mod reply;
+mod rules;
 mod user;
 
 use rust_decimal::Decimal;
@@ -138,6 +139,14 @@ pub enum Note {
         route: &'static str,
         /// What it would have told.
         what: &'static str,
+    },
+    /// A configured symbol is not in exchange information.
+    #[error("{surface}:{symbol} is not listed any more: its known rules stay in use")]
+    Unlisted {
+        /// Surface.
+        surface: Surface,
+        /// Symbol.
+        symbol: String,
     },
     /// An event that the engine has no use for.
     #[error("user event {0:?} is not for the engine")]

@@ -5,7 +5,7 @@ use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, NewOrder, Request, Surface};
 
 use super::batch::{self, Calls, code};
-use super::{HearError, Note, Said, Speaker, account, order};
+use super::{HearError, Note, Said, Speaker, account, order, rules};
 use crate::error::code::{INVALID_TIMESTAMP, TOO_MANY_REQUESTS};
 use crate::route::Of;
 use crate::wire::{self, futures, spot};
@@ -312,6 +312,14 @@ impl Hearing<'_> {
             Subject::Account {
                 surface: Surface::Futures,
             } => self.futures_account(heard),
+            Subject::Rules { surface } => self.outcome("exchange_info", first, |body, notes| {
+                rules::listed(speaker, surface, body, notes).map(Truth::Rules)
+            }),
+            Subject::ForcedOrders { instrument } => {
+                self.outcome("force_orders", first, |body, _| {
+                    account::forced_orders(speaker, instrument, body).map(Truth::ForcedOrders)
+                })
+            }
         };
         // Only a venue that does not tell it at all refuses: everything else is asked again.
         let passing = match first {
@@ -322,7 +330,14 @@ impl Hearing<'_> {
             _ => false,
         };
         let outcome = if passing { Outcome::Unknown } else { outcome };
+        let is_read = matches!(outcome, Outcome::Done(Truth::Account(_)));
         self.say(Reply::Read { subject, outcome });
+        if let (true, Some(Heard::Done(body))) = (is_read, first) {
+            let margins = account::margins(speaker, subject, body);
+            if !margins.is_empty() {
+                self.say(Reply::Margins(margins));
+            }
+        }
     }
 
     /// The account and its two modes. A mode that is not answered is not said.

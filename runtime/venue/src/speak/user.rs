@@ -7,8 +7,8 @@ use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, UserEvent,
 };
 use windvane_engine::{
-    Amount, ClientOrderId, Instrument, InstrumentId, OrderType, PositionSide, Price, Qty, Surface,
-    TradeId, VenueOrderId,
+    Amount, ClientOrderId, ExecutionType, Instrument, InstrumentId, OrderStatus, OrderType,
+    PositionSide, Price, Qty, Surface, TradeId, VenueOrderId,
 };
 
 use super::account::{Held, spot_balance};
@@ -16,7 +16,7 @@ use super::figures::{amount, nearest, product, quantity, time};
 use super::order::{time_in_force, type_of};
 use super::{HearError, Note, Said, Speaker, known};
 use crate::user_stream::{
-    AccountConfigUpdate, AccountUpdate as FuturesAccount, ExecutionReport, ForcedClose,
+    AccountConfigUpdate, AccountUpdate as FuturesAccount, ExecutionReport, ForcedClose, MarginType,
     OrderUpdate as FuturesOrder, OutboundAccountPosition, UpdateReason, UserStreamEvent,
 };
 use crate::wire::{Exact, Whole, Word};
@@ -96,12 +96,22 @@ impl Speaker {
             return Ok(None);
         }
         let trade_id = order.trade_id.filter(|id| id.0 > 0);
-        let trade_id = trade_id.ok_or(HearError::Missing("t, the trade id of a fill,"))?;
+        let trade_id = match trade_id {
+            Some(id) => id,
+            // No trade of the market: its order's total tells it apart.
+            None if is_forced(order) => Whole(0),
+            None => return Err(HearError::Missing("t, the trade id of a fill,")),
+        };
         let asset = order.commission_asset.as_deref();
         let (fee, fee_asset) = self.fee(rules, order.commission, asset, notes)?;
+        let average = order.avg_price.filter(|_| is_forced(order));
+        let last_price = match order.last_price {
+            price if price.0.is_zero() => average.unwrap_or(price),
+            price => price,
+        };
         let quote_qty = match told.quote_qty.filter(|quote| !quote.0.is_zero()) {
             Some(quote) => amount("Y", quote.0)?,
-            None => product("L", order.last_price.0, order.last_qty.0)?,
+            None => product("L", last_price.0, order.last_qty.0)?,
         };
         let realized_pnl = match told.surface {
             Surface::Spot => None,
@@ -109,7 +119,7 @@ impl Speaker {
         };
         Ok(Some(Fill {
             trade_id: TradeId(trade_id.0),
-            price: price("L", order.last_price, rules)?,
+            price: price("L", last_price, rules)?,
             qty: Qty(quantity("l", order.last_qty.0, rules.qty_scale)?),
             quote_qty,
             fee,
@@ -178,9 +188,26 @@ impl Speaker {
             };
             positions.extend(self.position(&held, &mut said.notes)?);
         }
+        if change.reason == Word::Known(UpdateReason::MarginTypeChange) {
+            for told in &change.positions {
+                let instrument = self.names.instrument(Surface::Futures, &told.symbol);
+                let isolated = match told.margin_type {
+                    Some(Word::Known(told)) => Some(told == MarginType::Isolated),
+                    _ => None,
+                };
+                if let (Some(instrument), Some(isolated)) = (instrument, isolated) {
+                    let changed = UserEvent::MarginType {
+                        instrument,
+                        isolated,
+                    };
+                    said.said.push(changed);
+                }
+            }
+        }
         let reason = match change.reason {
             Word::Known(UpdateReason::Order) => AccountReason::Order,
             Word::Known(UpdateReason::FundingFee) => AccountReason::FundingFee,
+            Word::Known(UpdateReason::InsuranceClear) => AccountReason::InsuranceClear,
             Word::Known(reason) if moves_money(reason) => AccountReason::Other,
             _ => AccountReason::Charge,
         };
@@ -272,6 +299,16 @@ fn update(
         event_time: time("E", told.event_ms.0)?,
         fill,
     })
+}
+
+/// Whether the venue placed the order itself, by any mark of the event (spec 2,
+/// `ORDER_TRADE_UPDATE`).
+fn is_forced(order: &FuturesOrder) -> bool {
+    order.forced_close().is_some()
+        || order.order_type == Word::Known(OrderType::Liquidation)
+        || order.execution_type == Word::Known(ExecutionType::Calculated)
+        || order.status == Word::Known(OrderStatus::NewInsurance)
+        || order.status == Word::Known(OrderStatus::NewAdl)
 }
 
 /// The type that the order was placed with, which a trigger does not change; a liquidation is one

@@ -326,7 +326,10 @@ fn read_by(
     subject: Subject,
     heard: &[Heard<'_>],
 ) -> (Outcome<Truth>, Vec<Note>) {
-    let (reply, notes) = only(speaker.reply(&Request::Read(subject), heard));
+    let mut said = speaker.reply(&Request::Read(subject), heard);
+    said.said
+        .retain(|reply| !matches!(reply, Reply::Margins(_)));
+    let (reply, notes) = only(said);
     let Reply::Read {
         subject: about,
         outcome,
@@ -347,6 +350,52 @@ fn account(speaker: &Speaker, surface: Surface, heard: &[Heard<'_>]) -> (Account
 
 const HEDGE: Heard<'_> = Heard::Done(r#"{"dualSidePosition":"true"}"#);
 const SINGLE: Heard<'_> = Heard::Done(r#"{"multiAssetsMargin":false}"#);
+
+#[test]
+fn a_read_of_the_account_tells_leverage_and_margin_types() {
+    let request = Request::Read(Subject::Account {
+        surface: Surface::Futures,
+    });
+    let margins = |heard: &[Heard<'_>]| {
+        let said = speaker().reply(&request, heard).said.into_iter();
+        let told = said.filter_map(|reply| match reply {
+            Reply::Margins(margins) => Some(margins),
+            _ => None,
+        });
+        told.flatten().collect::<Vec<_>>()
+    };
+    let answer = body("futures.account");
+    let told = margins(&[Heard::Done(answer), HEDGE, SINGLE]);
+    assert!(!told.is_empty(), "{answer}");
+    assert!(told.iter().all(|one| one.leverage.is_some()), "{told:?}");
+    assert_eq!(margins(&[Heard::Unknown, HEDGE, SINGLE]), []);
+}
+
+#[test]
+fn exchange_information_that_is_read_again_keeps_the_scales() {
+    let surface = Surface::Futures;
+    let subject = Subject::Rules { surface };
+    let answer = body("futures.exchange_info");
+    let listed = |text: &str| match read_by(&speaker(), subject, &[Heard::Done(text)]).0 {
+        Outcome::Done(Truth::Rules(listed)) => listed,
+        other => panic!("{other:?}"),
+    };
+    let all = listed(answer);
+    let first = all.first().unwrap();
+    let known = speaker().names.rules(first.instrument).unwrap().clone();
+    if let Ok(rules) = &first.rules {
+        assert_eq!(rules.price_scale, known.price_scale);
+        assert_eq!(rules.qty_scale, known.qty_scale);
+    }
+    let (outcome, notes) = read_by(&speaker(), subject, &[Heard::Done("{\"symbols\":[]}")]);
+    assert_eq!(outcome, Outcome::Done(Truth::Rules(Vec::new())));
+    assert!(
+        matches!(&notes[..], [Note::Unlisted { .. }, ..]),
+        "{notes:?}"
+    );
+    let (outcome, _) = read_by(&speaker(), subject, &[Heard::Done("{\"symbols\":[{")]);
+    assert_eq!(outcome, Outcome::Unknown);
+}
 
 #[test]
 fn an_order_like_ours_on_a_symbol_that_is_not_configured_is_noted_by_its_id() {

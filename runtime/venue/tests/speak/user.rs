@@ -118,6 +118,13 @@ fn forced_closes_and_ids_that_nobody_could_send_pass_as_orders_of_others() {
     assert_eq!(update.execution, ExecutionType::Calculated);
     assert_eq!(update.status, OrderStatus::NewInsurance);
     assert!(update.fill.is_some());
+    let nameless = liquidation.replace("\"t\":", "\"no_trade\":");
+    let fill = order(Surface::Futures, &nameless).fill.unwrap();
+    assert_eq!(
+        fill.trade_id,
+        windvane_engine::TradeId(0),
+        "its order's total tells it apart"
+    );
     let adl = with("adl_autoclose").replace("\"X\":\"FILLED\"", "\"X\":\"NEW_ADL\"");
     let update = order(Surface::Futures, &adl);
     assert_eq!(update.client_order_id, id("adl_autoclose"));
@@ -300,12 +307,8 @@ fn only_transfers_are_neither_profit_nor_loss() {
     ] {
         assert_eq!(reason_of(word), AccountReason::Other, "{word}");
     }
-    for word in [
-        "INSURANCE_CLEAR",
-        "ADJUSTMENT",
-        "OPTIONS_PREMIUM_FEE",
-        "A_NEW_WORD",
-    ] {
+    assert_eq!(reason_of("INSURANCE_CLEAR"), AccountReason::InsuranceClear);
+    for word in ["ADJUSTMENT", "OPTIONS_PREMIUM_FEE", "A_NEW_WORD"] {
         assert_eq!(reason_of(word), AccountReason::Charge, "{word}");
     }
 }

@@ -30,6 +30,7 @@ pub fn terms() -> Terms {
         recv_window_ms: 5_000,
         v3: false,
         on_start: "adopt".to_owned(),
+        on_liquidation: "halt".to_owned(),
         converge_ns: 60_000_000_000,
     }
 }
@@ -253,6 +254,16 @@ impl Log {
             strategy: strategy.to_owned(),
             instrument: "futures:BTCUSDT".to_owned(),
             qty: qty.to_owned(),
+        })
+    }
+
+    /// The venue closed a position itself, and the runtime said so.
+    pub fn forced_close(self) -> Self {
+        let process = self.process;
+        self.with(Seen::ForcedClose {
+            process,
+            instrument: "futures:BTCUSDT".to_owned(),
+            qty: "1".to_owned(),
         })
     }
 

@@ -13,6 +13,7 @@ mod durable;
 mod exposure;
 mod fees;
 mod fills;
+mod forced;
 mod ids;
 mod intents;
 mod latches;
@@ -24,6 +25,7 @@ mod others;
 mod overdue;
 mod rates;
 mod renewals;
+mod rules;
 mod state;
 mod trading;
 mod wire;
@@ -60,8 +62,10 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(state::State::new(terms)),
         Box::new(ledgers::Ledgers::new(terms)),
         Box::new(losses::Losses::new(terms)),
+        Box::new(forced::Forced::new(terms)),
         Box::new(exposure::Exposure::new(terms)),
         Box::new(rates::Rates::new(terms)),
+        Box::new(rules::Rules::default()),
         Box::new(latches::Latches::new(terms)),
         Box::new(armed::Armed::new(terms)),
         Box::new(renewals::Renewals::new(terms)),

@@ -1,6 +1,7 @@
 //! What people are told, and what the engine believes, in the witness's plain words.
 
 use windvane_engine::effect::Adjustment;
+use windvane_engine::forced::ForcedCloseReport;
 use windvane_engine::holding::Ledger;
 use windvane_engine::ids::StrategyName;
 use windvane_engine::order::OrderTerms;
@@ -61,6 +62,29 @@ fn intended(
         },
     };
     Some((id, seen))
+}
+
+/// The entries of a liquidation or an ADL: what it closed of each strategy, and the whole.
+pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<Seen> {
+    let Some(rules) = engine.instrument(report.instrument) else {
+        return Vec::new();
+    };
+    let closed = report.shares.iter().filter_map(|share| {
+        // What it held: a sale closes a long position.
+        let held = -report.side.sign() * share.qty;
+        Some(Seen::ClosedOutside {
+            process: life,
+            strategy: engine.strategy_name(share.strategy)?.to_owned(),
+            instrument: rules.name(),
+            qty: rules.qty(held).to_string(),
+        })
+    });
+    let whole = Seen::ForcedClose {
+        process: life,
+        instrument: rules.name(),
+        qty: rules.qty(report.qty).to_string(),
+    };
+    closed.chain([whole]).collect()
 }
 
 /// The entry of a notice, where it has one.
@@ -210,7 +234,14 @@ pub fn view(engine: &Engine) -> View {
                 }
             })
             .collect(),
+        ticks: engine.instruments().iter().map(tick).collect(),
     }
+}
+
+fn tick(rules: &Instrument) -> (String, String) {
+    let filter = rules.filters.price.unwrap_or_default();
+    let tick = rules.price(filter.tick_size);
+    (rules.name(), tick.normalize().to_string())
 }
 
 fn orders(engine: &Engine) -> Vec<OrderView> {

@@ -208,6 +208,10 @@ impl Pulse {
     fn notice(&self, notice: &Notice, outs: &mut VecDeque<Out>) {
         let seen = notices::seen(self.driver.engine(), self.life, notice);
         outs.extend(seen.map(Out::Seen));
+        if let Notice::ForcedClose { report, .. } = notice {
+            let seen = notices::forced(self.driver.engine(), self.life, report);
+            outs.extend(seen.into_iter().map(Out::Seen));
+        }
     }
 
     /// What the book was like when an order left.

@@ -2,6 +2,7 @@
 //! others who act. Each kind comes again and again, as often as the seed drew.
 
 use serde_json::{Value, json};
+use windvane::config::OnLiquidation;
 use windvane_engine::StrategyId;
 use windvane_engine::input::Command;
 
@@ -347,7 +348,7 @@ impl World {
             "SELL"
         };
         let qty = format!("0.00{}", self.chance.between(1, 9));
-        let act = match self.chance.below(9) {
+        let act = match self.chance.below(10) {
             0 | 1 => {
                 json!({"act": "place", "symbol": symbol, "side": side, "type": "MARKET", "quantity": qty})
             }
@@ -364,12 +365,25 @@ impl World {
             5 => json!({"act": "adl", "symbol": symbol, "quantity": qty}),
             6 => return self.someone_fills(),
             7 => json!({"act": "liquidate", "symbol": symbol}),
+            8 => {
+                let ticks = ["0.1", "0.2", "0.5"];
+                let tick = self.chance.pick(&ticks).copied().unwrap_or("0.1");
+                json!({"act": "rules", "symbol": symbol, "tick_size": tick})
+            }
             _ => {
                 json!({"act": "deposit", "surface": "futures", "asset": "USDT", "amount": "7", "cause": "ADMIN_DEPOSIT"})
             }
         };
         self.count(Kind::Others);
         self.act(&act);
+        let closes = act["act"] == "adl" || act["act"] == "liquidate";
+        if closes && self.setup.config.risk.on_liquidation != OnLiquidation::Continue {
+            // The operator looks at it and lets the run go on.
+            let after_ms = self.chance.between(1_000, 60_000);
+            let at_ns = self.now_ns + after_ms * MS;
+            let go_on = Event::Incident(Incident::GoOn(None));
+            self.queue.put(at_ns, go_on);
+        }
     }
 
     /// People and programs beside the runtime.

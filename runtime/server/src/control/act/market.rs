@@ -2,8 +2,9 @@
 
 use rust_decimal::Decimal;
 use serde_json::json;
+use windvane_engine::decimal::MARK_SCALE;
 use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::{Instrument, MarketEvent, Time, VenueOrderId};
+use windvane_engine::{Instrument, MarketEvent, Surface, Time, VenueOrderId};
 
 use super::{
     ActError, Done, account_of, amount_of, instrument_of, mantissa_of, price_of, qty_of, unfit,
@@ -151,6 +152,29 @@ pub(super) fn trade(state: &mut State, mut fields: Fields, now: Time) -> Done {
         qty,
         trade_id: 0,
         buyer_is_maker,
+    };
+    crate::market::inject(state, now, id, &event);
+    Ok(json!({}))
+}
+
+/// A mark price, now: it triggers, liquidates and is published as any mark of the market. The source
+/// goes on from its own with its next mark.
+pub(super) fn mark(state: &mut State, mut fields: Fields, now: Time) -> Done {
+    let id = instrument_of(state, &mut fields)?;
+    let price = required("price", fields.decimal("price"))?;
+    let mark = mantissa_of("price", price, MARK_SCALE)?;
+    fields.finish()?;
+    if mark <= 0 {
+        return Err(unfit("price", &price.to_string(), "must be positive"));
+    }
+    if state.rules(id).surface != Surface::Futures {
+        return Err(unfit("surface", "spot", "must be futures"));
+    }
+    let event = MarketEvent::Mark {
+        mark,
+        index: mark,
+        funding_rate: 0,
+        next_funding: Time::NEVER,
     };
     crate::market::inject(state, now, id, &event);
     Ok(json!({}))

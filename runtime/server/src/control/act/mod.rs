@@ -81,6 +81,7 @@ const NAMES: &[&str] = &[
     "rules",
     "trade",
     "ids",
+    "mark",
     "disconnect",
     "pause",
     "freeze",
@@ -117,6 +118,8 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
         "rules" => market::rules(state, fields),
         "trade" => market::trade(state, fields, now),
         "ids" => market::ids(state, fields),
+        "mark" => market::mark(state, fields, now),
+
         "disconnect" | "pause" | "freeze" | "garbage" => connection::act(state, &name, fields),
         _ => Err(ActError::Field(FieldError::Malformed {
             field: "act",

@@ -1,0 +1,543 @@
+//! Liquidation and auto-deleveraging: the venue closes a position of the account by an order of its
+//! own. What it closed is taken from the strategies on that side in proportion to what each holds,
+//! at the price of the close, and the configured reaction follows.
+//!
+//! Mostly an order event tells of it. Where events were lost, readings and account trades show the
+//! close, and `outside` takes it from the strategies. The venue is then asked for its forced orders,
+//! because a person may have closed by hand, and the reaction is for forced closes alone.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::decimal::Amount;
+use crate::effect::{Effect, Notice};
+use crate::forced::{ForcedClose, ForcedCloseReport, ForcedShare, OnLiquidation, pro_rata};
+use crate::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
+use crate::order::{PositionSide, Side, Surface};
+use crate::planted;
+use crate::protocol::{AccountUpdate, Fill, OrderUpdate, Outcome, Request};
+use crate::truth::{OpenOrder, Subject, Truth};
+
+use super::reconcile::OF_ANY_ROUTE;
+use super::snapshot::Names;
+use super::{Engine, Latch};
+
+/// So many orders of others are remembered at most, and so many reports.
+const ORDERS_MAX: usize = 1_024;
+const REPORTS_MAX: usize = 32;
+/// A payment of the insurance fund belongs to a forced close that was told at most so long before.
+const CLEARED_MS: i64 = 60_000;
+/// From a question that failed to the next, and how often it is asked.
+const ASK_AGAIN_MS: i64 = 10_000;
+const TRIES: u32 = 10;
+/// The clocks may differ by so much from what was measured.
+const SLACK_MS: i64 = 2_000;
+
+/// What is known of forced closes.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ForcedCloses {
+    reaction: OnLiquidation,
+    /// Orders of others that traded, or that the venue placed itself.
+    orders: BTreeMap<(InstrumentId, VenueOrderId), Outside>,
+    /// Questions for the forced orders of an instrument.
+    asked: BTreeMap<InstrumentId, Question>,
+    /// The venue's time of the last round that left nothing unexplained.
+    agreed: BTreeMap<Surface, Time>,
+    /// Since the operator resumed last, the newest at the end.
+    reports: VecDeque<(Time, ForcedCloseReport)>,
+}
+
+/// An order of others, with what of it was booked and settled.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Outside {
+    forced: Option<ForcedClose>,
+    side: Side,
+    position_side: PositionSide,
+    booked: i64,
+    quote: Amount,
+    fee: Amount,
+    /// Of what was booked, the part without a trade id: a trade that is told later may be it.
+    made_up: i64,
+    /// What the strategies gave up for it, and what that was worth.
+    settled: i64,
+    settled_quote: Amount,
+    settled_fee: Amount,
+}
+
+/// A question for the forced orders of an instrument.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Question {
+    /// Orders from before this, the venue's time, explain nothing.
+    since: Time,
+    sent: Time,
+    waits: bool,
+    tries: u32,
+}
+
+/// What is to be settled.
+struct Due {
+    side: Side,
+    position_side: PositionSide,
+    qty: i64,
+    quote: Amount,
+    fee: Amount,
+}
+
+impl Due {
+    /// So much of it.
+    fn part(&self, qty: i64) -> Self {
+        let whole = self.qty.max(1);
+        Self {
+            qty,
+            quote: self.quote.part(qty, whole),
+            fee: self.fee.part(qty, whole),
+            ..*self
+        }
+    }
+}
+
+impl Outside {
+    const fn new(side: Side, position_side: PositionSide) -> Self {
+        Self {
+            forced: None,
+            side,
+            position_side,
+            booked: 0,
+            quote: Amount::ZERO,
+            fee: Amount::ZERO,
+            made_up: 0,
+            settled: 0,
+            settled_quote: Amount::ZERO,
+            settled_fee: Amount::ZERO,
+        }
+    }
+
+    /// Takes what is booked and not settled yet.
+    fn take_due(&mut self) -> Due {
+        let due = Due {
+            side: self.side,
+            position_side: self.position_side,
+            qty: self.booked - self.settled,
+            quote: self.quote - self.settled_quote,
+            fee: self.fee - self.settled_fee,
+        };
+        self.settled = self.booked;
+        self.settled_quote = self.quote;
+        self.settled_fee = self.fee;
+        due
+    }
+}
+
+impl Engine {
+    /// Forced closes since the operator resumed last, the oldest first.
+    pub fn forced_closes(&self) -> impl Iterator<Item = &(Time, ForcedCloseReport)> {
+        self.forced.reports.iter()
+    }
+
+    /// What follows a forced close.
+    pub const fn on_liquidation(&self) -> OnLiquidation {
+        self.forced.reaction
+    }
+
+    pub(super) const fn set_on_liquidation(&mut self, reaction: OnLiquidation) {
+        self.forced.reaction = reaction;
+    }
+
+    /// The operator resumed, and so accepted the forced closes before that.
+    pub(super) fn accept_forced_closes(&mut self) {
+        self.forced.reports.clear();
+    }
+
+    /// Whether an order of others is a forced close, by its event or by an earlier one of it.
+    pub(super) fn forced_by(&self, update: &OrderUpdate) -> Option<ForcedClose> {
+        if self.surface_of(update.instrument) != Surface::Futures || planted!(LiquidationIgnored) {
+            return None;
+        }
+        let known = self
+            .forced
+            .orders
+            .get(&(update.instrument, update.order_id));
+        ForcedClose::of(update).or_else(|| known?.forced)
+    }
+
+    /// The part of an external fill that is not booked yet. A fill of a forced close may have no trade id:
+    /// the order's total then tells what is new.
+    pub(super) fn new_outside_fill(&mut self, update: &OrderUpdate, forced: bool) -> Option<Fill> {
+        let fill = update.fill?;
+        let key = (update.instrument, update.order_id);
+        if forced && fill.trade_id.0 <= 0 {
+            let booked = self.forced.orders.get(&key).map_or(0, |order| order.booked);
+            let new = (update.executed_qty.0 - booked).min(fill.qty.0);
+            return part_of(&fill, new);
+        }
+        if self.seen_external(update.instrument, fill.trade_id) {
+            return None;
+        }
+        let Some(order) = self.forced.orders.get_mut(&key) else {
+            return Some(fill);
+        };
+        let absorbed = order.made_up.min(fill.qty.0);
+        order.made_up -= absorbed;
+        part_of(&fill, fill.qty.0 - absorbed)
+    }
+
+    /// Remembers a fill of others that was booked.
+    pub(super) fn remember_outside_fill(&mut self, update: &OrderUpdate, fill: &Fill) {
+        let instrument = update.instrument;
+        if self.surface_of(instrument) != Surface::Futures {
+            return;
+        }
+        let in_quote = fill.fee_asset == self.instruments[usize::from(instrument.0)].quote;
+        let order = self.outside_order(update);
+        order.booked += fill.qty.0;
+        order.quote += fill.quote_qty;
+        if in_quote {
+            order.fee += fill.fee;
+        }
+        if fill.trade_id.0 <= 0 {
+            order.made_up += fill.qty.0;
+        }
+    }
+
+    fn outside_order(&mut self, update: &OrderUpdate) -> &mut Outside {
+        let key = (update.instrument, update.order_id);
+        let orders = &mut self.forced.orders;
+        if orders.len() >= ORDERS_MAX && !orders.contains_key(&key) {
+            // The oldest of an instrument has the lowest number.
+            orders.pop_first();
+        }
+        let new = Outside::new(update.side, update.position_side);
+        orders.entry(key).or_insert(new)
+    }
+
+    /// Settles a forced close at its event, reports it, and reacts. `moved` is the quantity by which the
+    /// fill of this event changed the account. Another part was settled with a reading, unless it is
+    /// still due.
+    pub(super) fn take_forced_close(
+        &mut self,
+        kind: ForcedClose,
+        update: &OrderUpdate,
+        fill: Option<&Fill>,
+        (moved, realized_pnl): (i64, Amount),
+    ) {
+        let order = self.outside_order(update);
+        let known = order.forced.replace(kind).is_some();
+        let whole = order.take_due();
+        let (id, side) = (update.instrument, whole.position_side);
+        let fresh = fill.map_or(0, |fill| fill.qty.0).min(moved);
+        let earlier = self.take_due_close(id, side, whole.side, whole.qty - fresh);
+        if known && fresh + earlier == 0 {
+            return;
+        }
+        let due = whole.part(fresh + earlier);
+        let stated = fill.and_then(|fill| fill.realized_pnl);
+        let report = self.settle(id, &due);
+        self.report_forced_close(ForcedCloseReport {
+            kind,
+            order_id: update.order_id,
+            client_order_id: Some(update.client_order_id),
+            qty: whole.qty,
+            quote: whole.quote,
+            fee: whole.fee,
+            realized_pnl: stated.unwrap_or(realized_pnl),
+            ..report
+        });
+    }
+
+    /// Takes a closed quantity from the strategies on that side. It is in the ledger of nobody
+    /// already. Answers a report without the order's identity.
+    fn settle(&mut self, instrument: InstrumentId, due: &Due) -> ForcedCloseReport {
+        let (closing, side) = (due.side, due.position_side);
+        let held = |qty: i64| (-closing.sign() * qty).max(0);
+        let external = self.ledgers.external.at(instrument, side).position.qty;
+        let own = self.ledgers.strategies.iter();
+        let mut holders: Vec<i64> = own
+            .map(|own| held(own.at(instrument, side).position.qty))
+            .collect();
+        holders.push(held(external - closing.sign() * due.qty));
+        let lot = self.instruments[usize::from(instrument.0)].filters.lot_size;
+        let step = lot.map_or(1, |lot| lot.step_size);
+        let parts = pro_rata(&holders, due.qty, step);
+        let mut shares = Vec::new();
+        for (index, qty) in parts.iter().copied().enumerate() {
+            if qty == 0 || index == self.strategies.len() {
+                continue;
+            }
+            let quote = due.quote.part(qty, due.qty);
+            let fee = due.fee.part(qty, due.qty);
+            let strategy = StrategyId(index as u16);
+            let external = &mut self.ledgers.external.at_mut(instrument, side).position;
+            external.fill(closing.opposite(), qty, quote);
+            external.fees -= fee;
+            let own = &mut self.ledgers.strategies[index]
+                .at_mut(instrument, side)
+                .position;
+            let realized_pnl = own.fill(closing, qty, quote);
+            own.fees += fee;
+            let left = own.qty;
+            shares.push(ForcedShare {
+                strategy,
+                qty,
+                realized_pnl,
+                left,
+            });
+            self.tell_position(strategy, instrument, side);
+        }
+        self.watch_losses_after_fill();
+        let taken: i64 = shares.iter().map(|share| share.qty).sum();
+        ForcedCloseReport {
+            kind: ForcedClose::Liquidation,
+            instrument,
+            side: closing,
+            position_side: side,
+            order_id: VenueOrderId(0),
+            client_order_id: None,
+            qty: due.qty,
+            quote: due.quote,
+            realized_pnl: shares.iter().map(|share| share.realized_pnl).sum(),
+            fee: due.fee,
+            shares,
+            unowned: due.qty - taken,
+            left: self.ledgers.account.at(instrument, side).position.qty,
+            reaction: self.forced.reaction,
+            latched: false,
+        }
+    }
+
+    /// Tells people of a forced close and reacts as configured.
+    fn report_forced_close(&mut self, report: ForcedCloseReport) {
+        let latch = match self.forced.reaction {
+            OnLiquidation::Halt if self.latch != Latch::Halted => Some(Latch::Halted),
+            OnLiquidation::Pause if self.latch == Latch::None => Some(Latch::Paused),
+            _ => None,
+        };
+        let report = ForcedCloseReport {
+            latched: latch.is_some(),
+            ..report
+        };
+        codec::record_forced_close(&mut self.recorder, self.now, &report);
+        if self.forced.reports.len() >= REPORTS_MAX {
+            self.forced.reports.pop_front();
+        }
+        self.forced.reports.push_back((self.now, report.clone()));
+        self.notices.push_back(Notice::ForcedClose {
+            time: self.now,
+            report: Box::new(report),
+        });
+        match latch {
+            Some(Latch::Halted) => self.halt(),
+            Some(latch) => self.latch_at(latch),
+            None => {}
+        }
+    }
+
+    /// The insurance fund paid, which proves a liquidation even if its order event was lost.
+    pub(super) fn take_insurance_clear(&mut self, update: &AccountUpdate) {
+        let now = self.now;
+        let lately = |(at, _): &(Time, ForcedCloseReport)| now <= at.plus_ms(CLEARED_MS);
+        if self.forced.reports.iter().any(lately) || planted!(LiquidationIgnored) {
+            return;
+        }
+        for balance in &update.balances {
+            let told = update.positions.first().map(|one| one.instrument);
+            let quotes = |id: &InstrumentId| {
+                let rules = &self.instruments[usize::from(id.0)];
+                rules.surface == Surface::Futures && rules.quote == balance.asset
+            };
+            let mut quoted = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
+            let Some(instrument) = told.or_else(|| quoted.find(quotes)) else {
+                continue;
+            };
+            self.report_forced_close(ForcedCloseReport {
+                kind: ForcedClose::Liquidation,
+                instrument,
+                side: Side::Sell,
+                position_side: PositionSide::Both,
+                order_id: VenueOrderId(0),
+                client_order_id: None,
+                qty: 0,
+                quote: Amount::ZERO,
+                realized_pnl: balance.change,
+                fee: Amount::ZERO,
+                shares: Vec::new(),
+                unowned: 0,
+                left: 0,
+                reaction: self.forced.reaction,
+                latched: false,
+            });
+        }
+        self.reconcile_soon(update.surface);
+    }
+
+    /// At the end of a round that left nothing unexplained: somebody closed positions, and no event
+    /// said that it was the venue. The venue is asked.
+    pub(super) fn examine_outside_closes(&mut self, surface: Surface, asked: Time) {
+        if surface != Surface::Futures || planted!(LiquidationIgnored) {
+            return;
+        }
+        let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
+        let agreed = Time(asked.0.saturating_add(offset_ns)).plus_ms(-SLACK_MS);
+        let since = self.forced.agreed.insert(surface, agreed);
+        for id in self.instruments_with_due_closes() {
+            let question = Question {
+                since: since.unwrap_or_default(),
+                sent: Time::default(),
+                waits: false,
+                tries: 0,
+            };
+            self.forced.asked.entry(id).or_insert(question);
+            self.ask_for_forced_orders(id);
+        }
+    }
+
+    /// Asks again what was not answered.
+    pub(super) fn ask_again_for_forced_orders(&mut self) {
+        let now = self.now;
+        let overdue =
+            |(_, question): &(&InstrumentId, &Question)| now > question.sent.plus_ms(ASK_AGAIN_MS);
+        let overdue: Vec<_> = self.forced.asked.iter().filter(overdue).collect();
+        let overdue: Vec<_> = overdue.into_iter().map(|(id, _)| *id).collect();
+        for id in overdue {
+            if let Some(question) = self.forced.asked.get_mut(&id) {
+                question.waits = false;
+            }
+            self.ask_for_forced_orders(id);
+        }
+    }
+
+    fn ask_for_forced_orders(&mut self, instrument: InstrumentId) {
+        let now = self.now;
+        let Some(question) = self.forced.asked.get_mut(&instrument) else {
+            return;
+        };
+        if question.waits {
+            return;
+        }
+        if question.tries >= TRIES {
+            self.forced.asked.remove(&instrument);
+            return;
+        }
+        question.tries += 1;
+        question.waits = true;
+        question.sent = now;
+        self.emit(Effect::Send {
+            record: 0,
+            request: Box::new(Request::Read(Subject::ForcedOrders { instrument })),
+        });
+    }
+
+    /// Reports forced orders that the venue lists and that no event reported.
+    pub(super) fn take_forced_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
+        let Some(question) = self.forced.asked.get_mut(&id) else {
+            return;
+        };
+        question.waits = false;
+        let since = question.since;
+        let listed: &[OpenOrder] = match outcome {
+            Outcome::Done(Truth::ForcedOrders(listed)) => listed,
+            // The venue does not tell them at all.
+            Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => &[],
+            _ => return,
+        };
+        self.forced.asked.remove(&id);
+        for order in listed {
+            let report = &order.report;
+            if report.instrument == id && report.update_time >= since && report.executed_qty.0 > 0 {
+                self.take_forced_order(order);
+            }
+        }
+    }
+
+    /// Takes a listed order. The account contains its close already, and the strategies gave it up.
+    fn take_forced_order(&mut self, listed: &OpenOrder) {
+        let (report, terms) = (&listed.report, &listed.terms);
+        let (id, side) = (report.instrument, terms.position_side);
+        let kind = ForcedClose::of_listed(report);
+        let orders = &mut self.forced.orders;
+        // The account contains its fills, so a later event of one books nothing.
+        let new = Outside {
+            made_up: report.executed_qty.0,
+            ..Outside::new(terms.side, side)
+        };
+        let order = orders.entry((id, report.order_id)).or_insert(new);
+        if order.forced.replace(kind).is_some() {
+            return;
+        }
+        order.take_due();
+        let (qty, quote) = (report.executed_qty.0, report.cum_quote);
+        let due = Due {
+            side: terms.side,
+            position_side: side,
+            qty: self.take_due_close(id, side, terms.side, qty),
+            quote,
+            fee: Amount::ZERO,
+        };
+        let settled = self.settle(
+            id,
+            &Due {
+                quote: quote.part(due.qty, qty),
+                ..due
+            },
+        );
+        self.report_forced_close(ForcedCloseReport {
+            kind,
+            order_id: report.order_id,
+            client_order_id: Some(report.client_order_id),
+            qty,
+            quote,
+            ..settled
+        });
+    }
+
+    /// Takes over what an engine of another process knew.
+    pub(super) fn inherit_forced_closes(&mut self, from: &Self, names: &Names) {
+        let (known, old) = (&mut self.forced, &from.forced);
+        known.reaction = old.reaction;
+        known.agreed.clone_from(&old.agreed);
+        for ((id, order_id), order) in &old.orders {
+            if let Some(id) = names.instruments.get(id) {
+                known.orders.insert((*id, *order_id), *order);
+            }
+        }
+        for (id, question) in &old.asked {
+            if let Some(id) = names.instruments.get(id) {
+                let waits = false;
+                known.asked.insert(*id, Question { waits, ..*question });
+            }
+        }
+        for (at, report) in &old.reports {
+            let Some(instrument) = names.instruments.get(&report.instrument) else {
+                continue;
+            };
+            let shares = report.shares.iter().filter_map(|share| {
+                let strategy = *names.strategies.get(&share.strategy)?;
+                Some(ForcedShare { strategy, ..*share })
+            });
+            let report = ForcedCloseReport {
+                instrument: *instrument,
+                shares: shares.collect(),
+                ..report.clone()
+            };
+            known.reports.push_back((*at, report));
+        }
+    }
+}
+
+/// So much of a fill; `None` where nothing is left.
+fn part_of(fill: &Fill, qty: i64) -> Option<Fill> {
+    let whole = fill.qty.0;
+    if qty <= 0 {
+        return None;
+    }
+    if qty >= whole {
+        return Some(*fill);
+    }
+    let mut part = *fill;
+    part.qty.0 = qty;
+    part.quote_qty = fill.quote_qty.part(qty, whole);
+    part.fee = fill.fee.part(qty, whole);
+    part.realized_pnl = fill.realized_pnl.map(|pnl| pnl.part(qty, whole));
+    Some(part)
+}

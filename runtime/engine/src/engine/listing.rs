@@ -1,0 +1,210 @@
+//! The venue's rules of instruments, read again while the run goes on: every hour, after an order was
+//! refused for a filter, and often while a symbol does not trade.
+//!
+//! Scales stay as they are for the whole run, because positions and orders are counted in them. New
+//! rules that need more decimals are not taken: nothing opens on that instrument until a restart.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::{Effect, Notice};
+use crate::ids::{InstrumentId, Time};
+use crate::instrument::{Instrument, SymbolStatus};
+use crate::ledger::Grains;
+use crate::order::{PositionSide, Surface};
+use crate::planted;
+use crate::protocol::{Outcome, Request};
+use crate::rules::CompiledRules;
+use crate::timer::Timer;
+use crate::truth::{ListedRules, Subject, Truth};
+
+use super::Engine;
+use super::snapshot::Names;
+
+/// Rules are read this often.
+const HOURLY_MS: i64 = 3_600_000;
+/// The same while a symbol does not trade, or after a reading that failed.
+const SOON_MS: i64 = 15_000;
+/// A question without an answer for so long may be asked again.
+const ANSWER_MS: i64 = 30_000;
+/// After a refusal for a filter, the next one of the instrument leads to a reading no sooner than
+/// this; four times as long each time that nothing had changed, up to the second bound.
+const REFUSED_MS: (i64, i64) = (10_000, 300_000);
+
+/// Refusals that say that an order breaks a rule of its symbol (spec 1, Errors): precision, filters,
+/// the symbol and its status.
+const OF_RULES: [i32; 26] = [
+    -1013, -1111, -1121, -4001, -4002, -4003, -4004, -4005, -4006, -4007, -4008, -4009, -4010,
+    -4011, -4013, -4014, -4016, -4022, -4023, -4024, -4029, -4030, -4140, -4141, -4164, -4131,
+];
+
+/// When rules were read and why.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Listing {
+    /// Questions on their way, since when.
+    asked: BTreeMap<Surface, Time>,
+    /// Instruments with refusals for a filter: when rules were read for it, and the pause after that.
+    refused: BTreeMap<InstrumentId, (Time, i64)>,
+    /// Instruments whose new rules this run cannot use, and why.
+    unusable: BTreeMap<InstrumentId, String>,
+}
+
+impl Engine {
+    /// Why the venue's present rules of an instrument cannot be used; `None` where they can.
+    pub fn unusable_rules(&self, instrument: InstrumentId) -> Option<&str> {
+        self.listing.unusable.get(&instrument).map(String::as_str)
+    }
+
+    /// The first reading is due an hour after the start, which has read them itself.
+    pub(super) fn begin_listing(&mut self) {
+        if planted!(RulesNeverReread) {
+            return;
+        }
+        let Some(live) = &self.live else { return };
+        for surface in live.config.surfaces.clone() {
+            let at = self.now.plus_ms(HOURLY_MS);
+            self.timers.set(at, Timer::Rules { surface });
+        }
+    }
+
+    /// Reads the rules of a surface, unless a question is on its way.
+    pub(super) fn read_rules(&mut self, surface: Surface) {
+        let now = self.now;
+        if self.live.is_none() || planted!(RulesNeverReread) {
+            return;
+        }
+        // Whatever becomes of the question, the next one has its time.
+        let at = now.plus_ms(SOON_MS);
+        self.timers.set(at, Timer::Rules { surface });
+        let asked = self.listing.asked.get(&surface);
+        if asked.is_some_and(|at| now <= at.plus_ms(ANSWER_MS)) {
+            return;
+        }
+        self.listing.asked.insert(surface, now);
+        self.emit(Effect::Send {
+            record: 0,
+            request: Box::new(Request::Read(Subject::Rules { surface })),
+        });
+    }
+
+    /// The venue refused an order: by a rule that we do not know, if its code is one of a rule.
+    pub(super) fn note_refusal(&mut self, instrument: InstrumentId, code: i32) {
+        if !OF_RULES.contains(&code) || self.live.is_none() {
+            return;
+        }
+        let now = self.now;
+        let (at, pause_ms) = match self.listing.refused.get(&instrument) {
+            None => (now, REFUSED_MS.0),
+            Some((at, pause_ms)) => (at.plus_ms(*pause_ms), (pause_ms * 4).min(REFUSED_MS.1)),
+        };
+        if now < at {
+            return;
+        }
+        self.listing.refused.insert(instrument, (now, pause_ms));
+        self.read_rules(self.surface_of(instrument));
+    }
+
+    pub(super) fn take_listing(&mut self, surface: Surface, outcome: &Outcome<Truth>) {
+        if self.listing.asked.remove(&surface).is_none() {
+            return;
+        }
+        let next_ms = match outcome {
+            Outcome::Done(Truth::Rules(listed)) => {
+                for one in listed {
+                    self.take_rules(surface, one);
+                }
+                let stopped = self.instruments_of(surface).into_iter().any(|id| {
+                    let status = &self.instruments[usize::from(id.0)].status;
+                    *status != SymbolStatus::Trading || self.unusable_rules(id).is_some()
+                });
+                if stopped { SOON_MS } else { HOURLY_MS }
+            }
+            _ => SOON_MS,
+        };
+        let at = self.now.plus_ms(next_ms);
+        self.timers.set(at, Timer::Rules { surface });
+    }
+
+    fn take_rules(&mut self, surface: Surface, listed: &ListedRules) {
+        let (id, index) = (listed.instrument, usize::from(listed.instrument.0));
+        if index >= self.instruments.len() || self.surface_of(id) != surface {
+            return;
+        }
+        let taken = match &listed.rules {
+            Ok(rules) => self.compile(id, rules),
+            Err(why) => Err(why.clone()),
+        };
+        let known = self.listing.unusable.remove(&id);
+        let (rules, compiled) = match taken {
+            Ok(taken) => taken,
+            Err(why) => {
+                let is_news = known.as_ref() != Some(&why);
+                self.listing.unusable.insert(id, why.clone());
+                if is_news {
+                    self.notices.push_back(Notice::RulesUnusable {
+                        time: self.now,
+                        instrument: id,
+                        why,
+                    });
+                }
+                return;
+            }
+        };
+        if rules == self.instruments[index] && known.is_none() {
+            return;
+        }
+        self.listing.refused.remove(&id);
+        self.rules[index] = compiled;
+        let before = std::mem::replace(&mut self.instruments[index], rules);
+        self.settle_dust(id);
+        if before.status != self.instruments[index].status {
+            self.take_status(id);
+        }
+        self.notices.push_back(Notice::RulesChanged {
+            time: self.now,
+            instrument: id,
+            before: Box::new(before),
+        });
+    }
+
+    /// Compiles the rules, if they belong to this instrument and have its scales.
+    fn compile(
+        &self,
+        id: InstrumentId,
+        rules: &Instrument,
+    ) -> Result<(Instrument, CompiledRules), String> {
+        let known = &self.instruments[usize::from(id.0)];
+        let same = known.name() == rules.name()
+            && (known.base, known.quote) == (rules.base, rules.quote)
+            && (known.price_scale, known.qty_scale) == (rules.price_scale, rules.qty_scale);
+        if !same {
+            return Err("they belong to another instrument".to_owned());
+        }
+        let compiled = CompiledRules::new(rules).map_err(|error| error.to_string())?;
+        Ok((rules.clone(), compiled))
+    }
+
+    /// Divides spot holdings into whole steps and dust again. Futures have no dust.
+    fn settle_dust(&mut self, id: InstrumentId) {
+        if self.surface_of(id) != Surface::Spot {
+            return;
+        }
+        let grains = Grains::of(&self.instruments[usize::from(id.0)]);
+        let ledgers = &mut self.ledgers;
+        let own = ledgers.strategies.iter_mut();
+        for ledger in own.chain([&mut ledgers.account, &mut ledgers.external]) {
+            let position = &mut ledger.at_mut(id, PositionSide::Both).position;
+            position.settle(position.held(grains), grains);
+        }
+    }
+
+    pub(super) fn inherit_listing(&mut self, from: &Self, names: &Names) {
+        // This process has read the rules at its start, so `unusable` begins empty.
+        for (id, refused) in &from.listing.refused {
+            if let Some(id) = names.instruments.get(id) {
+                self.listing.refused.insert(*id, *refused);
+            }
+        }
+    }
+}

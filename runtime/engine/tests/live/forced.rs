@@ -1,0 +1,517 @@
+//! Liquidation and ADL: by whichever mark the venue tells of them, in whichever order, the
+//! strategies hold what the account holds, and the configured reaction follows.
+
+use windvane_engine::engine::{Latch, RunState};
+use windvane_engine::event::EventKind;
+use windvane_engine::forced::{ForcedClose, ForcedCloseReport, OnLiquidation};
+use windvane_engine::input::Command;
+use windvane_engine::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, Refusal,
+};
+use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_engine::{
+    Amount, ClientOrderId, ExecutionType, Input, MarketEvent, Notice, OrderStatus, OrderTerms,
+    OrderType, Outcome, PositionSide, Price, Qty, Side, StrategyId, Surface, Time, TradeId,
+    UserEvent, VenueOrderId,
+};
+
+use super::reconciliation::trade;
+use super::succession::{killed, next_config};
+use super::support::{
+    Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report,
+};
+use super::world::{no_trades, nothing, position, ready};
+
+const FUTURES: Surface = Surface::Futures;
+const ORDER: VenueOrderId = VenueOrderId(500);
+
+/// Buys for a strategy at 100.0.
+fn buy(account: &mut Account, strategy: StrategyId, qty: i64, trade_id: i64) {
+    let order = account.submit(strategy, limit(Side::Buy, 1000, qty));
+    account.confirm_countdowns();
+    let id = account.id(strategy, order);
+    let mut bought = fill(id, Side::Buy, trade_id, qty, qty, OrderStatus::Filled);
+    bought.order_id = VenueOrderId(trade_id);
+    account.update(bought);
+    account.sent.clear();
+}
+
+/// A live run whose strategies hold so much.
+fn holding(mm: i64, other: i64) -> Account {
+    let mut account = ready();
+    for (strategy, qty, trade_id) in [(MM, mm, 1), (OTHER, other, 2)] {
+        if qty > 0 {
+            buy(&mut account, strategy, qty, trade_id);
+        }
+    }
+    account.notices.clear();
+    account.events.clear();
+    account
+}
+
+/// An event of the venue's own order that sells at 90.0, as other orders are told.
+fn sold(trade_id: i64, qty: i64, executed: i64, whole: i64) -> OrderUpdate {
+    let id = ClientOrderId::new("x-1").unwrap();
+    let status = if executed == whole {
+        OrderStatus::Filled
+    } else {
+        OrderStatus::PartiallyFilled
+    };
+    let mut event = fill(id, Side::Sell, trade_id, qty, executed, status);
+    event.order_id = ORDER;
+    event.orig_qty = Qty(whole);
+    event.order_type = OrderType::Market;
+    if let Some(fill) = &mut event.fill {
+        fill.price = Price(900);
+        fill.quote_qty = instrument().notional(900, qty);
+        fill.fee = Amount(400_000_000);
+    }
+    event
+}
+
+fn marked(event: OrderUpdate) -> OrderUpdate {
+    OrderUpdate {
+        client_order_id: ClientOrderId::new("autoclose-17").unwrap(),
+        ..event
+    }
+}
+
+fn held(account: &Account) -> [i64; 3] {
+    let ledgers = account.engine.ledgers();
+    let qty =
+        |ledger: &windvane_engine::holding::Ledger| ledger.at(BTC, PositionSide::Both).position.qty;
+    [
+        qty(&ledgers.account),
+        qty(&ledgers.strategies[0]),
+        qty(&ledgers.strategies[1]),
+    ]
+}
+
+fn reports(account: &Account) -> Vec<ForcedCloseReport> {
+    let told = account.notices.iter().filter_map(|notice| match notice {
+        Notice::ForcedClose { report, .. } => Some((**report).clone()),
+        _ => None,
+    });
+    told.collect()
+}
+
+fn react(account: &mut Account, reaction: OnLiquidation) {
+    account.handle(Input::OnLiquidation(reaction));
+}
+
+/// A client order id, another mark of an event, and what they mean.
+type Mark = (&'static str, fn(&mut OrderUpdate), ForcedClose);
+
+#[test]
+fn every_mark_of_the_documents_is_recognised() {
+    let id = |text| ClientOrderId::new(text).unwrap();
+    let marks: [Mark; 5] = [
+        ("autoclose-1700000000", |_| {}, ForcedClose::Liquidation),
+        ("adl_autoclose", |_| {}, ForcedClose::Adl),
+        (
+            "x",
+            |event| event.order_type = OrderType::Liquidation,
+            ForcedClose::Liquidation,
+        ),
+        (
+            "x",
+            |event| event.execution = ExecutionType::Calculated,
+            ForcedClose::Liquidation,
+        ),
+        (
+            "adl_autoclose",
+            |event| {
+                event.order_type = OrderType::Liquidation;
+                event.execution = ExecutionType::Calculated;
+            },
+            ForcedClose::Adl,
+        ),
+    ];
+    for (name, mark, kind) in marks {
+        let mut account = holding(30, 10);
+        let mut event = sold(9, 40, 40, 40);
+        event.client_order_id = id(name);
+        mark(&mut event);
+        account.update(event);
+        assert_eq!(held(&account), [0, 0, 0], "{name}");
+        assert_eq!(reports(&account)[0].kind, kind);
+        assert_eq!(account.engine.run_state(), RunState::Halted);
+    }
+    for (status, kind) in [
+        (OrderStatus::NewInsurance, ForcedClose::Liquidation),
+        (OrderStatus::NewAdl, ForcedClose::Adl),
+    ] {
+        let mut account = holding(30, 10);
+        let opened = OrderUpdate {
+            status,
+            execution: ExecutionType::New,
+            executed_qty: Qty(0),
+            fill: None,
+            ..sold(0, 40, 0, 40)
+        };
+        account.update(opened);
+        assert_eq!(account.engine.latch(), Latch::Halted, "before it trades");
+        account.update(sold(9, 30, 30, 40));
+        account.update(sold(10, 10, 40, 40));
+        assert_eq!(held(&account), [0, 0, 0], "its fills bear no mark");
+        assert_eq!(reports(&account)[1].kind, kind);
+    }
+}
+
+#[test]
+fn what_a_liquidation_closed_is_shared_in_proportion_with_price_and_fee() {
+    let mut account = holding(30, 10);
+    account.update(marked(sold(9, 20, 20, 20)));
+    assert_eq!(held(&account), [20, 15, 5]);
+    let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
+    // 15 of 0.001 that were bought at 100 and sold at 90, and three quarters of a fee of 4.
+    assert_eq!(own.position.realized_pnl, Amount(-15_000_000));
+    assert_eq!(own.position.fees, Amount(1_000_000 + 300_000_000));
+    let report = &reports(&account)[0];
+    assert_eq!((report.qty, report.left, report.unowned), (20, 20, 0));
+    assert_eq!(report.quote, instrument().notional(900, 20));
+    assert_eq!(report.realized_pnl, Amount(-20_000_000));
+    let shares: Vec<_> = report
+        .shares
+        .iter()
+        .map(|one| (one.qty, one.left))
+        .collect();
+    assert_eq!(shares, [(15, 15), (5, 5)]);
+    for strategy in [MM, OTHER] {
+        let told = (account.events.iter())
+            .any(|(to, kind, _)| *to == strategy && *kind == EventKind::Position);
+        assert!(told, "each strategy is told of its position");
+    }
+}
+
+#[test]
+fn the_remainder_of_a_liquidation_is_the_largest_holders() {
+    let mut account = holding(20, 10);
+    account.update(marked(sold(9, 10, 10, 10)));
+    assert_eq!(held(&account), [20, 13, 7]);
+}
+
+#[test]
+fn what_belongs_to_nobody_is_closed_in_proportion_too() {
+    let mut account = holding(30, 0);
+    let by_hand = OrderUpdate {
+        side: Side::Buy,
+        ..sold(8, 10, 10, 10)
+    };
+    account.update(by_hand);
+    account.update(OrderUpdate {
+        order_id: VenueOrderId(501),
+        ..marked(sold(9, 20, 20, 20))
+    });
+    assert_eq!(held(&account), [20, 15, 0]);
+    assert_eq!(reports(&account)[0].unowned, 5);
+}
+
+#[test]
+fn a_person_who_closes_by_hand_is_no_liquidation() {
+    let mut account = holding(30, 10);
+    account.update(sold(9, 40, 40, 40));
+    assert_eq!(held(&account), [0, 30, 10]);
+    assert_eq!(reports(&account), []);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn the_reaction_is_the_configured_one_until_resume() {
+    for (reaction, state) in [
+        (OnLiquidation::Halt, RunState::Halted),
+        (OnLiquidation::Pause, RunState::Paused),
+        (OnLiquidation::Continue, RunState::Ready),
+    ] {
+        let mut account = holding(30, 10);
+        react(&mut account, reaction);
+        account.update(marked(sold(9, 40, 40, 40)));
+        assert_eq!(account.engine.run_state(), state);
+        assert_eq!(account.engine.forced_closes().count(), 1);
+        let latched = reaction != OnLiquidation::Continue;
+        assert_eq!(reports(&account)[0].latched, latched);
+
+        let mut account = killed(account, next_config());
+        assert_eq!(account.engine.on_liquidation(), reaction);
+        assert_eq!(account.engine.forced_closes().count(), 1);
+        account.begin();
+        account.sync();
+        assert_eq!(account.engine.run_state(), state, "after a restart");
+        account.handle(Input::Command(Command::Resume));
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        assert_eq!(account.engine.forced_closes().count(), 0);
+    }
+}
+
+/// What the venue tells of the account after everything was closed.
+fn account_event(account: &Account, reason: AccountReason, listed: bool) -> UserEvent {
+    let total = account.engine.balance(FUTURES, USDT).total;
+    UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason,
+        balances: vec![BalanceUpdate {
+            asset: USDT,
+            total: total - Amount(40_000_000 + 400_000_000),
+            locked: Amount::ZERO,
+            change: Amount::ZERO,
+        }],
+        positions: if listed {
+            vec![position(0)]
+        } else {
+            Vec::new()
+        },
+        event_time: Time::from_millis(9),
+    })
+}
+
+#[test]
+fn the_account_event_may_come_before_or_after_the_fill() {
+    for before in [true, false] {
+        let mut account = holding(30, 10);
+        let told = account_event(&account, AccountReason::Order, true);
+        let total = account.engine.balance(FUTURES, USDT).total;
+        let fill = marked(sold(9, 40, 40, 40));
+        if before {
+            account.handle(Input::User(&told));
+            account.update(fill);
+        } else {
+            account.update(fill);
+            account.handle(Input::User(&told));
+        }
+        assert_eq!(held(&account), [0, 0, 0]);
+        assert_eq!(
+            account.engine.balance(FUTURES, USDT).total,
+            total - Amount(440_000_000)
+        );
+        assert_eq!(reports(&account).len(), 1);
+    }
+}
+
+#[test]
+fn fills_without_a_trade_id_count_once_by_the_orders_total() {
+    let mut account = holding(30, 10);
+    for _ in 0..2 {
+        account.update(marked(sold(0, 30, 30, 40)));
+    }
+    assert_eq!(held(&account), [10, 7, 3]);
+    // A route that lists the trade with its id.
+    account.update(marked(sold(77, 30, 30, 40)));
+    assert_eq!(held(&account), [10, 7, 3]);
+    account.update(marked(sold(0, 10, 40, 40)));
+    assert_eq!(held(&account), [0, 0, 0]);
+}
+
+/// What is left of the wallet after the close.
+fn wallet_after(account: &Account) -> Amount {
+    account.engine.balance(FUTURES, USDT).total - Amount(440_000_000)
+}
+
+/// The account trade that belongs to [`sold`].
+fn listed_trade(id: i64, qty: i64) -> AccountTrade {
+    let mut listed = trade(ORDER.0, id, qty);
+    listed.side = Side::Sell;
+    listed.fill.price = Price(900);
+    listed.fill.quote_qty = instrument().notional(900, qty);
+    listed
+}
+
+/// The order as `forceOrders` lists it.
+fn listed_order(account: &Account, qty: i64) -> OpenOrder {
+    let id = ClientOrderId::new("autoclose-17").unwrap();
+    let mut report = order_report(id, OrderStatus::Filled, qty);
+    report.order_id = ORDER;
+    report.orig_qty = Qty(qty);
+    report.cum_quote = instrument().notional(900, qty);
+    report.update_time = account.now;
+    let mut terms = OrderTerms::new(BTC, Side::Sell, OrderType::Liquidation);
+    terms.qty = Some(Qty(qty));
+    OpenOrder { report, terms }
+}
+
+/// Answers every question of a round: these trades, an account that was closed and has so much left,
+/// these forced orders.
+fn tell_round(
+    account: &mut Account,
+    trades: &[AccountTrade],
+    closed: Option<Amount>,
+    forced: &Outcome<Truth>,
+) {
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            Subject::Trades { from, .. } => {
+                let from = from.unwrap_or(TradeId(0));
+                let new = trades.iter().filter(|one| one.fill.trade_id >= from);
+                match new.copied().collect::<Vec<_>>() {
+                    none if none.is_empty() => no_trades(),
+                    trades => Truth::Trades {
+                        trades,
+                        more: false,
+                    },
+                }
+            }
+            Subject::Account { .. } => {
+                let mut own = account.own_account();
+                if let Some(total) = closed {
+                    own.positions = vec![position(0)];
+                    own.balances[0].total = total;
+                }
+                Truth::Account(own)
+            }
+            Subject::ForcedOrders { .. } => {
+                account.answer(subject, forced.clone());
+                continue;
+            }
+            Subject::Rules { .. } => nothing(subject),
+        };
+        account.tell(subject, truth);
+    }
+}
+
+/// Lets a minute pass in which the venue tells this whenever it is asked.
+fn minute(
+    account: &mut Account,
+    trades: &[AccountTrade],
+    closed: Option<Amount>,
+    forced: &Outcome<Truth>,
+) {
+    for _ in 0..120 {
+        tell_round(account, trades, closed, forced);
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+}
+
+fn refused_route() -> Outcome<Truth> {
+    Outcome::Refused(Refusal {
+        code: -1020,
+        msg: String::new(),
+    })
+}
+
+#[test]
+fn a_liquidation_that_no_event_told_of_is_found_by_readings() {
+    for told_later in [false, true] {
+        let mut account = holding(30, 10);
+        minute(&mut account, &[], None, &refused_route());
+        let left = wallet_after(&account);
+        let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+        for _ in 0..2 {
+            // A reading that is what the account was may lag.
+            minute(&mut account, &[], Some(left), &forced);
+        }
+        assert_eq!(held(&account), [0, 0, 0]);
+        assert_eq!(account.engine.latch(), Latch::Halted);
+        assert_eq!(reports(&account).len(), 1);
+        if told_later {
+            account.update(marked(sold(9, 40, 40, 40)));
+            assert_eq!(
+                held(&account),
+                [0, 0, 0],
+                "a late event closes nothing more"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_liquidation_that_account_trades_told_of_is_settled_by_the_list_of_forced_orders() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    let left = wallet_after(&account);
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+    minute(&mut account, &[listed_trade(9, 40)], Some(left), &forced);
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    account.update(marked(sold(9, 40, 40, 40)));
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account).len(), 1, "its event says nothing new");
+}
+
+#[test]
+fn an_event_after_the_trades_that_it_is_about_settles_them() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    let left = wallet_after(&account);
+    minute(
+        &mut account,
+        &[listed_trade(9, 40)],
+        Some(left),
+        &refused_route(),
+    );
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(
+        account.engine.latch(),
+        Latch::None,
+        "nothing says who closed"
+    );
+    account.update(marked(sold(9, 40, 40, 40)));
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+}
+
+#[test]
+fn a_close_that_readings_show_is_no_liquidation_without_evidence() {
+    let mut old = ready();
+    let before = listed_order(&old, 40);
+    old.wait(1);
+    for answer in [
+        refused_route(),
+        Outcome::Done(Truth::ForcedOrders(Vec::new())),
+        Outcome::Done(Truth::ForcedOrders(vec![before])),
+    ] {
+        let mut account = holding(30, 10);
+        account.wait(20);
+        minute(&mut account, &[], None, &refused_route());
+        let left = wallet_after(&account);
+        for _ in 0..2 {
+            minute(&mut account, &[], Some(left), &answer);
+        }
+        assert_eq!(held(&account), [0, 0, 0]);
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        assert_eq!(reports(&account), []);
+    }
+}
+
+#[test]
+fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
+    let mut account = holding(30, 10);
+    account.handle(Input::Market {
+        instrument: BTC,
+        event: MarketEvent::Mark {
+            mark: 80 * 100_000_000,
+            index: 0,
+            funding_rate: 0,
+            next_funding: Time::NEVER,
+        },
+    });
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after(&account);
+    let told = account_event(&account, AccountReason::InsuranceClear, true);
+    account.handle(Input::User(&told));
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    for _ in 0..2 {
+        minute(&mut account, &[], Some(left), &refused_route());
+    }
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account).len(), 1);
+}
+
+#[test]
+fn a_payment_after_a_liquidation_that_was_told_is_no_second_one() {
+    let mut account = holding(30, 10);
+    account.update(marked(sold(9, 40, 40, 40)));
+    let mut told = account_event(&account, AccountReason::InsuranceClear, false);
+    if let UserEvent::Account(update) = &mut told {
+        update.balances[0].total = account.engine.balance(FUTURES, USDT).total + Amount(5);
+        update.balances[0].change = Amount(5);
+    }
+    account.handle(Input::User(&told));
+    assert_eq!(reports(&account).len(), 1);
+}

@@ -1,0 +1,268 @@
+//! The venue's rules are read again: every hour, after refusals for a filter, while a symbol stands
+//! still; and changes of leverage and margin type are noticed.
+
+use windvane_engine::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_engine::protocol::MarginTerms;
+use windvane_engine::rules::Rule;
+use windvane_engine::truth::{ListedRules, Subject, Truth};
+use windvane_engine::{
+    Input, Notice, OrderTerms, Outcome, PositionSide, Reply, Request, Side, Surface, UserEvent,
+};
+
+use super::succession::{killed, next_config};
+use super::support::{self, Account, BTC, MM, fill, limit, refused};
+use super::world::ready;
+
+const FUTURES: Surface = Surface::Futures;
+
+/// How often rules were asked for since this was asked last.
+fn asked(account: &mut Account) -> usize {
+    let is_it = |request: &Request| matches!(request, Request::Read(Subject::Rules { .. }));
+    let count = account.sent.iter().filter(|one| is_it(one)).count();
+    account.sent.retain(|one| !is_it(one));
+    count
+}
+
+/// The venue's rules with these changes.
+fn rules(change: impl Fn(&mut Instrument)) -> Truth {
+    let mut instrument = support::instrument();
+    change(&mut instrument);
+    listed(Ok(instrument))
+}
+
+fn listed(rules: Result<Instrument, String>) -> Truth {
+    Truth::Rules(vec![ListedRules {
+        instrument: BTC,
+        rules,
+    }])
+}
+
+fn tell(account: &mut Account, truth: Truth) {
+    account.tell(Subject::Rules { surface: FUTURES }, truth);
+}
+
+/// Has an order refused with this code.
+fn refuse(account: &mut Account, code: i32) {
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, refused(code));
+}
+
+fn try_submit(account: &mut Account, terms: OrderTerms) -> Result<(), Rule> {
+    let submitted = account.call(MM, |callback, engine| callback.submit(engine, terms));
+    submitted.map(drop).map_err(|rejection| rejection.rule)
+}
+
+fn tick(step: i64) -> impl Fn(&mut Instrument) {
+    move |rules| {
+        rules.filters.price = Some(PriceFilter {
+            min_price: step,
+            max_price: 10_000_000,
+            tick_size: step,
+        });
+    }
+}
+
+#[test]
+fn rules_are_read_every_hour() {
+    let mut account = ready();
+    let mut reads = 0;
+    for _ in 0..2 * 3_600 + 20 {
+        account.wait(1);
+        if asked(&mut account) > 0 {
+            reads += 1;
+            tell(&mut account, rules(|_| {}));
+        }
+        account.sync();
+        account.confirm_countdowns();
+        account.sent.clear();
+    }
+    assert_eq!(reads, 2);
+}
+
+#[test]
+fn the_first_refusal_for_a_filter_has_them_read_and_more_of_them_back_off() {
+    for code in [-1013, -1111, -4014, -4023, -4164, -4022, -4140, -1121] {
+        let mut account = ready();
+        refuse(&mut account, code);
+        assert_eq!(asked(&mut account), 1, "{code}");
+    }
+    for code in [-2010, -2019, -5022, -1001, 0] {
+        let mut account = ready();
+        refuse(&mut account, code);
+        assert_eq!(asked(&mut account), 0, "{code}");
+    }
+    let mut account = ready();
+    let mut reads = 0;
+    for _ in 0..600 {
+        // After several refusals the strategy itself pauses.
+        let order = account.call(MM, |callback, engine| {
+            callback.submit(engine, limit(Side::Buy, 990, 10))
+        });
+        if let Ok(order) = order {
+            account.confirm_countdowns();
+            let id = account.id(MM, order);
+            account.placed(id, refused(-4014));
+        }
+        reads += asked(&mut account);
+        tell(&mut account, rules(|_| {}));
+        account.seconds(1);
+    }
+    assert!((2..=6).contains(&reads), "{reads} readings in ten minutes");
+}
+
+#[test]
+fn a_change_that_a_refusal_led_to_lets_the_next_refusal_be_looked_into_at_once() {
+    let mut account = ready();
+    for step in [2, 5, 10] {
+        refuse(&mut account, -4014);
+        assert_eq!(asked(&mut account), 1, "{step}");
+        tell(&mut account, rules(tick(step)));
+    }
+}
+
+#[test]
+fn orders_are_held_against_the_new_rules_and_resting_ones_stay() {
+    let mut account = ready();
+    let resting = account.rest();
+    refuse(&mut account, -4014);
+    tell(
+        &mut account,
+        rules(|rules| {
+            tick(4)(rules);
+            rules.filters.lot_size = Some(LotSize {
+                min_qty: 5,
+                max_qty: 1_000,
+                step_size: 5,
+            });
+        }),
+    );
+    assert!(account.engine.order(resting).is_some());
+    assert_eq!(
+        try_submit(&mut account, limit(Side::Buy, 990, 10)),
+        Err(Rule::PriceTick)
+    );
+    assert_eq!(
+        try_submit(&mut account, limit(Side::Buy, 988, 7)),
+        Err(Rule::LotStep)
+    );
+    assert_eq!(try_submit(&mut account, limit(Side::Buy, 988, 10)), Ok(()));
+    let shown = account.engine.instrument(BTC).unwrap();
+    assert_eq!(shown.filters.price.unwrap().tick_size, 4);
+    let changed = |notice: &&Notice| matches!(notice, Notice::RulesChanged { .. });
+    assert_eq!(account.notices.iter().filter(changed).count(), 1);
+}
+
+#[test]
+fn a_symbol_that_stopped_is_looked_at_often_until_it_trades() {
+    let mut account = ready();
+    refuse(&mut account, -4022);
+    assert_eq!(asked(&mut account), 1);
+    let settling = |rules: &mut Instrument| {
+        rules.status = SymbolStatus::Other("SETTLING".to_owned());
+    };
+    tell(&mut account, rules(settling));
+    assert_eq!(
+        try_submit(&mut account, limit(Side::Buy, 990, 10)),
+        Err(Rule::SymbolStatus)
+    );
+    account.wait(16);
+    assert_eq!(asked(&mut account), 1);
+    tell(&mut account, rules(|_| {}));
+    assert_eq!(try_submit(&mut account, limit(Side::Buy, 990, 10)), Ok(()));
+    account.wait(60);
+    assert_eq!(asked(&mut account), 0);
+}
+
+#[test]
+fn rules_that_need_more_decimals_let_nothing_open_and_everything_close() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 1000, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    let filled = windvane_engine::OrderStatus::Filled;
+    account.update(fill(id, Side::Buy, 1, 10, 10, filled));
+    refuse(&mut account, -4014);
+    let why = "tickSize 0.01 has more than 1 decimal places".to_owned();
+    for _ in 0..2 {
+        account.wait(16);
+        tell(&mut account, listed(Err(why.clone())));
+    }
+    assert_eq!(account.engine.unusable_rules(BTC), Some(why.as_str()));
+    let told = |notice: &&Notice| matches!(notice, Notice::RulesUnusable { .. });
+    assert_eq!(account.notices.iter().filter(told).count(), 1, "said once");
+    assert_eq!(
+        try_submit(&mut account, limit(Side::Buy, 990, 10)),
+        Err(Rule::RulesUnusable)
+    );
+    let mut close = limit(Side::Sell, 1000, 10);
+    close.reduce_only = true;
+    assert_eq!(try_submit(&mut account, close), Ok(()));
+    tell(&mut account, listed(Ok(support::instrument())));
+    account.wait(16);
+    tell(&mut account, listed(Ok(support::instrument())));
+    assert_eq!(account.engine.unusable_rules(BTC), None);
+}
+
+#[test]
+fn an_answer_that_fails_is_asked_for_again_and_one_of_another_scale_is_not_taken() {
+    let mut account = ready();
+    refuse(&mut account, -4014);
+    assert_eq!(asked(&mut account), 1);
+    account.answer(Subject::Rules { surface: FUTURES }, Outcome::Unknown);
+    account.wait(16);
+    assert_eq!(asked(&mut account), 1);
+    tell(&mut account, rules(|rules| rules.price_scale = 3));
+    assert!(account.engine.unusable_rules(BTC).is_some());
+    assert_eq!(account.engine.instrument(BTC).unwrap().price_scale, 1);
+}
+
+#[test]
+fn a_replay_with_new_rules_is_equal() {
+    let run = || {
+        let mut account = ready();
+        refuse(&mut account, -4014);
+        tell(&mut account, rules(tick(5)));
+        account.wait(3);
+        account.engine.fingerprint()
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn leverage_and_margin_type_that_a_person_changed_are_told() {
+    let mut account = ready();
+    let read = |leverage, isolated| {
+        Reply::Margins(vec![MarginTerms {
+            instrument: BTC,
+            leverage: Some(leverage),
+            isolated: Some(isolated),
+        }])
+    };
+    let changes = |account: &Account| {
+        let changed = |notice: &&Notice| matches!(notice, Notice::MarginChanged { .. });
+        account.notices.iter().filter(changed).count()
+    };
+    account.handle(Input::Reply(&read(20, false)));
+    assert_eq!(changes(&account), 0, "what it was at the start");
+    account.handle(Input::User(&UserEvent::Leverage {
+        instrument: BTC,
+        leverage: 5,
+    }));
+    account.handle(Input::Reply(&read(5, false)));
+    assert_eq!(changes(&account), 1, "told once");
+    account.handle(Input::User(&UserEvent::MarginType {
+        instrument: BTC,
+        isolated: true,
+    }));
+    assert_eq!(changes(&account), 2);
+    let mut account = killed(account, next_config());
+    account.handle(Input::Reply(&read(7, true)));
+    assert_eq!(changes(&account), 1, "it changed while no process ran");
+    let (terms, at) = account.engine.margin_terms().next().unwrap();
+    assert_eq!((terms.leverage, terms.isolated), (Some(7), Some(true)));
+    assert!(at.is_some());
+    let held = account.engine.ledgers().account.at(BTC, PositionSide::Both);
+    assert_eq!(held.position.qty, 0);
+}

@@ -1,0 +1,44 @@
+//! Exchange information that is read again, as the rules of the configured instruments. Their scales
+//! stay, because everything that is known of them is counted in these.
+
+use windvane_engine::truth::ListedRules;
+use windvane_engine::{InstrumentId, Surface};
+
+use super::{HearError, Note, Speaker};
+use crate::exchange_info;
+
+/// The rules of the configured instruments of a surface that are listed.
+pub(super) fn listed(
+    speaker: &Speaker,
+    surface: Surface,
+    body: &str,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<ListedRules>, HearError> {
+    let unreadable = |error: exchange_info::ExchangeInfoError| HearError::Record(error.to_string());
+    let entries = exchange_info::entries(body).map_err(unreadable)?;
+    let mut all = Vec::new();
+    for id in (0..speaker.names.instruments()).map(|index| InstrumentId(index as u16)) {
+        let Some(known) = speaker.names.rules(id) else {
+            continue;
+        };
+        if known.surface != surface {
+            continue;
+        }
+        let entry = entries.iter().find(|(symbol, _)| *symbol == known.symbol);
+        let Some((_, entry)) = entry else {
+            notes.push(Note::Unlisted {
+                surface,
+                symbol: known.symbol.clone(),
+            });
+            continue;
+        };
+        let mut rules = exchange_info::symbol_rules(entry).map_err(unreadable)?;
+        // An entry does not say its surface where it has no `contractType`; the route does.
+        rules.surface = surface;
+        all.push(ListedRules {
+            instrument: id,
+            rules: rules.at_scales_of(known).map_err(|error| error.to_string()),
+        });
+    }
+    Ok(all)
+}

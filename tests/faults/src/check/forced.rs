@@ -1,0 +1,206 @@
+//! After a liquidation or an ADL, the strategies hold together the account's position at the venue,
+//! except for the quantity that people traded by hand. A run halts or pauses at the moment it learns
+//! of the forced close, as configured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Check;
+use super::wire;
+use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
+
+/// The rule.
+#[derive(Debug)]
+pub struct Forced {
+    reaction: String,
+    strategies: BTreeSet<String>,
+    instruments: BTreeSet<String>,
+    state: String,
+    /// The run reported a forced close at this time, and has not reacted yet.
+    told_ns: Option<i64>,
+    lost: bool,
+}
+
+impl Forced {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            reaction: terms.on_liquidation.clone(),
+            strategies: terms.strategies.iter().map(|one| one.id.clone()).collect(),
+            instruments: terms.instruments.iter().cloned().collect(),
+            state: String::new(),
+            told_ns: None,
+            lost: false,
+        }
+    }
+
+    fn has_reacted(&self) -> bool {
+        match self.reaction.as_str() {
+            "halt" => self.state == "halted",
+            "pause" => self.state != "ready",
+            _ => true,
+        }
+    }
+
+    /// Quantities of forced closes and of trades by hand, by instrument.
+    fn others(&self, truth: &Value) -> (BTreeMap<String, Decimal>, BTreeMap<String, Decimal>) {
+        let list = |name| truth.pointer(&format!("/accounts/0/{name}"));
+        let rows = |name| list(name).and_then(Value::as_array).into_iter().flatten();
+        let number = |row: &Value| row.get("order_id").and_then(Value::as_i64);
+        let ids: BTreeMap<_, _> = rows("orders")
+            .filter_map(|order| Some((number(order)?, wire::text(order, "client_order_id")?)))
+            .collect();
+        let (mut forced, mut by_hand) = (BTreeMap::new(), BTreeMap::new());
+        for trade in rows("trades") {
+            let id = number(trade).and_then(|number| ids.get(&number));
+            let id = id.map(ToString::to_string).unwrap_or_default();
+            if self.strategies.contains(wire::strategy(&id)) {
+                continue;
+            }
+            let (surface, symbol) = (wire::text(trade, "surface"), wire::text(trade, "symbol"));
+            let instrument = format!(
+                "{}:{}",
+                surface.unwrap_or_default(),
+                symbol.unwrap_or_default()
+            );
+            let is_forced = id.starts_with("autoclose-") || id.starts_with("adl_autoclose");
+            let sums = if is_forced { &mut forced } else { &mut by_hand };
+            let qty = wire::number(trade, "qty").unwrap_or_default();
+            *sums.entry(instrument).or_insert(Decimal::ZERO) += qty;
+        }
+        (forced, by_hand)
+    }
+}
+
+impl Check for Forced {
+    fn rule(&self) -> &'static str {
+        "strategies hold what a liquidation left them"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        if let Some(told_ns) = self.told_ns
+            && entry.at_ns > told_ns
+        {
+            return Err(format!(
+                "the run reported a forced close and is {}, but its configuration says {}",
+                self.state, self.reaction
+            ));
+        }
+        match &entry.seen {
+            Seen::ForcedClose { .. } if !self.has_reacted() => self.told_ns = Some(entry.at_ns),
+            Seen::State { to, .. } => {
+                self.state.clone_from(to);
+                if self.has_reacted() {
+                    self.told_ns = None;
+                }
+            }
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                "booting".clone_into(&mut self.state);
+                self.told_ns = None;
+            }
+            Seen::Process(ProcessSeen::Running {
+                process, journal, ..
+            }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, rest: &Rest) -> Result<(), String> {
+        let (forced, by_hand) = self.others(&rest.truth);
+        let positions = rest.truth.pointer("/accounts/0/positions");
+        let positions = positions.and_then(Value::as_array);
+        for (instrument, closed) in &forced {
+            if self.lost || !self.instruments.contains(instrument) {
+                continue;
+            }
+            let symbol = instrument.split(':').nth(1).unwrap_or_default();
+            let account: Decimal = positions
+                .into_iter()
+                .flatten()
+                .filter(|one| wire::text(one, "symbol").is_some_and(|of| of == symbol))
+                .filter_map(|one| wire::number(one, "qty"))
+                .sum();
+            let own = rest.view.strategies.iter().flat_map(|one| &one.positions);
+            let own: Decimal = own
+                .filter(|held| held.instrument == *instrument)
+                .map(|held| wire::decimal(&held.qty))
+                .sum();
+            let most = by_hand.get(instrument).copied().unwrap_or_default();
+            if (own - account).abs() > most {
+                return Err(format!(
+                    "the venue closed {closed} of {instrument} itself; the account holds {account}, \
+                     the strategies {own}, and {most} was traded by hand"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, at_rest, terms, verdict};
+    use crate::witness::{PositionView, StrategyView, View};
+
+    fn rule(reaction: &str) -> Forced {
+        let mut terms = terms();
+        reaction.clone_into(&mut terms.on_liquidation);
+        Forced::new(&terms)
+    }
+
+    /// The venue closed 1 of 2, or somebody else did.
+    fn truth(id: &str) -> Value {
+        json!({"accounts": [{
+            "orders": [{"order_id": 9, "client_order_id": id}],
+            "trades": [{"order_id": 9, "surface": "futures", "symbol": "BTCUSDT", "qty": "1"}],
+            "positions": [{"symbol": "BTCUSDT", "position_side": "BOTH", "qty": "1"}],
+        }]})
+    }
+
+    fn holding(qty: &str) -> View {
+        View {
+            strategies: vec![StrategyView {
+                id: "mm".to_owned(),
+                positions: vec![PositionView {
+                    instrument: "futures:BTCUSDT".to_owned(),
+                    position_side: "BOTH".to_owned(),
+                    qty: qty.to_owned(),
+                    cost: "0".to_owned(),
+                }],
+                ..StrategyView::default()
+            }],
+            ..View::default()
+        }
+    }
+
+    #[test]
+    fn strategies_that_hold_more_than_the_account_are_found() {
+        let judged = |id, qty| at_rest(rule("halt"), &Log::new(), truth(id), holding(qty));
+        assert_eq!(judged("autoclose-1", "1"), Ok(()));
+        assert!(judged("autoclose-1", "2").is_err());
+        assert!(judged("adl_autoclose", "2").is_err());
+        assert_eq!(judged("web_1", "2"), Ok(()), "a person closed it");
+        assert_eq!(judged("mm.a.1", "2"), Ok(()), "its own order did");
+    }
+
+    #[test]
+    fn a_run_that_goes_on_in_spite_of_its_configuration_is_found() {
+        let told = |reaction: &str, to: &str| {
+            let log = Log::new().state("ready").forced_close();
+            let log = log.state(to).later_ms(1).booked("mm.a.1", 1, "1");
+            verdict(rule(reaction), &log)
+        };
+        assert_eq!(told("halt", "halted"), Ok(()));
+        assert!(told("halt", "ready").is_err());
+        assert!(told("halt", "paused").is_err());
+        assert_eq!(told("pause", "paused"), Ok(()));
+        assert!(told("pause", "ready").is_err());
+        assert_eq!(told("continue", "ready"), Ok(()));
+    }
+}
