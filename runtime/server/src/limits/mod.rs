@@ -103,6 +103,19 @@ struct Ban {
     times: u32,
 }
 
+/// Which surfaces count weight together; the documents leave it open (spec 1, Limits, 1; spec 3,
+/// Limits).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Counters {
+    /// Each for itself.
+    #[default]
+    Apart,
+    /// The info endpoint counts with futures.
+    Info,
+    /// All count together.
+    All,
+}
+
 /// What was used of the limits.
 #[derive(Debug)]
 pub(crate) struct Limits {
@@ -115,6 +128,11 @@ pub(crate) struct Limits {
     /// Limits of single routes.
     routes: BTreeMap<(IpAddr, &'static str), Window>,
     bans: BTreeMap<IpAddr, Ban>,
+    counters: Counters,
+    /// What other programs on the address use of a counter in each minute.
+    others: BTreeMap<Surface, u32>,
+    /// Answers do not carry the header of used weight.
+    hides_weight: bool,
 }
 
 impl Limits {
@@ -126,6 +144,28 @@ impl Limits {
             refused: BTreeMap::new(),
             routes: BTreeMap::new(),
             bans: BTreeMap::new(),
+            counters: Counters::default(),
+            others: BTreeMap::new(),
+            hides_weight: false,
+        }
+    }
+
+    /// Other programs use so much of a surface's counter in each minute.
+    pub(crate) fn use_for_others(&mut self, surface: Surface, weight: u32) {
+        self.others.insert(self.counter(surface), weight);
+    }
+
+    /// Counts otherwise from now on; what is `None` stays.
+    pub(crate) fn count_as(&mut self, counters: Option<Counters>, headers: Option<bool>) {
+        self.counters = counters.unwrap_or(self.counters);
+        self.hides_weight = headers.map_or(self.hides_weight, |headers| !headers);
+    }
+
+    /// The surface whose counter a surface uses.
+    const fn counter(&self, surface: Surface) -> Surface {
+        match (self.counters, surface) {
+            (Counters::All, _) | (Counters::Info, Surface::Rpc) => Surface::Futures,
+            (Counters::Apart | Counters::Info, own) => own,
         }
     }
 
@@ -186,8 +226,10 @@ impl Limits {
             .first()
             .map_or(u32::MAX, |rule| rule.limit);
         self.forget_idle(now_ms);
-        let window = self.weights.entry((ip, surface)).or_default();
-        let used = window.add(weight, MINUTE_MS, now_ms, self.begin);
+        let counter = self.counter(surface);
+        let window = self.weights.entry((ip, counter)).or_default();
+        let others = self.others.get(&counter).copied().unwrap_or(0);
+        let used = window.add(weight, MINUTE_MS, now_ms, self.begin).saturating_add(others);
         (used, used <= limit)
     }
 
@@ -280,7 +322,9 @@ pub(crate) fn charge(
     let surface = counter(state, surface);
     let limits = &mut state.limits;
     let (used, within) = limits.use_weight(received.ip, surface, weight, now_ms);
-    headers.push((USED_WEIGHT, used.to_string()));
+    if !limits.hides_weight {
+        headers.push((USED_WEIGHT, used.to_string()));
+    }
     if within {
         Ok(())
     } else {
@@ -313,7 +357,9 @@ pub(crate) fn tell_used(
 ) {
     let surface = counter(state, surface);
     let (used, _) = state.limits.use_weight(ip, surface, 0, now.millis());
-    headers.push((USED_WEIGHT, used.to_string()));
+    if !state.limits.hides_weight {
+        headers.push((USED_WEIGHT, used.to_string()));
+    }
 }
 
 /// The weight of a request of a route.

@@ -7,6 +7,7 @@ mod connection;
 
 mod market;
 mod order;
+mod weight;
 
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -78,6 +79,8 @@ const NAMES: &[&str] = &[
     "weight",
     "ban",
     "pardon",
+    "others_weight",
+    "counters",
     "rules",
     "trade",
     "ids",
@@ -115,6 +118,8 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
         "weight" => account::weight(state, fields, now),
         "ban" => account::ban(state, fields, now),
         "pardon" => account::pardon(state, fields),
+        "others_weight" => weight::others(state, fields),
+        "counters" => weight::counters(state, fields),
         "rules" => market::rules(state, fields),
         "trade" => market::trade(state, fields, now),
         "ids" => market::ids(state, fields),
