@@ -114,6 +114,22 @@ pub struct Status {
     pub open_orders: u64,
     /// How far the journal is.
     pub journal: JournalLag,
+    /// Surfaces that take no requests, or no orders, after a refusal for a limit; empty while none.
+    #[serde(default)]
+    pub venue_waits: Vec<VenueWait>,
+}
+
+/// How long the venue takes nothing of a kind, and what is still open because of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VenueWait {
+    /// Surface.
+    pub surface: String,
+    /// What is not sent: `requests` (after a 429, 418 or 403) or `orders` (after the order limit).
+    pub what: String,
+    /// Seconds until the wait is over, rounded up.
+    pub left_s: u64,
+    /// What leaves first once it is over, one sentence each: cancels, closes, renewals.
+    pub open: Vec<String>,
 }
 
 /// Whether orders that open a position can be placed. Closing orders and cancels always pass.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::sync::watch;
 use windvane_venue::error::code::INVALID_TIMESTAMP;
 use windvane_venue::error::{Judgement, Limit, Pause, judge};
 use windvane_venue::route::{self, Listing, Route, Surface, Version};
@@ -14,7 +15,7 @@ use windvane_venue::sign::{Stamp, prepare};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
 
 use crate::bans::Bans;
-use crate::budget::{Budget, Cost, Denial, Denied, Lane, RateLimit, Used, documented};
+use crate::budget::{Budget, Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Used};
 use crate::clock::{Clock, Offset, Sample, estimate};
 use crate::gate::Gate;
 use crate::nonce::Nonces;
@@ -95,7 +96,7 @@ impl fmt::Debug for Departure {
 struct Shared {
     settings: Settings,
     tls: Arc<rustls::ClientConfig>,
-    gates: [Gate; 4],
+    gate: Gate,
     clock: Clock,
     nonces: &'static Nonces,
     known_urls: KnownUrls,
@@ -109,7 +110,7 @@ impl Client {
         let transport = Transport::new(&settings.timeouts, tls.clone())?;
         let shared = Shared {
             tls: Arc::new(tls),
-            gates: gates(&settings),
+            gate: Gate::new(Budgets::new(settings.shares)),
             clock: Clock::new(settings.local_time.clone()),
             nonces: Nonces::of_process(),
             known_urls: KnownUrls::default(),
@@ -186,27 +187,43 @@ impl Client {
 
     /// Looks at, or changes, the budget of a surface; the second argument is its time.
     pub fn with_budget<T>(&self, surface: Surface, work: impl FnOnce(&mut Budget, u64) -> T) -> T {
-        self.gate(surface).with(work)
+        let work = |budgets: &mut Budgets, now_ms| work(budgets.of(surface), now_ms);
+        self.shared.gate.with(work)
+    }
+
+    /// The weight that a lane of a surface may still use now, as far as is known.
+    pub fn weight_left(&self, surface: Surface, lane: Lane) -> u32 {
+        self.with_budget(surface, |budget, now_ms| budget.weight_left(now_ms, lane))
     }
 
     /// Takes how long requests to a surface waited for their share of the budget since the last
     /// time, for metrics; those that did not wait are left out.
     pub fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
-        self.gate(surface).take_waits()
+        self.shared.gate.take_waits(surface)
     }
 
     /// How long nothing at all may be sent to a surface, after a 429, 418 or 403.
     pub fn stopped_for(&self, surface: Surface) -> Option<Duration> {
-        let gate = self.gate(surface);
-        let until_ms = gate.with(|budget, now_ms| budget.stopped_until(now_ms));
-        until_ms.map(|until_ms| gate.time_to(until_ms))
+        let until_ms = self.with_budget(surface, |budget, now_ms| budget.stopped_until(now_ms));
+        until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
+    }
+
+    /// How long no new order may be sent to a surface, after a 429 of the order limit.
+    pub fn orders_stopped_for(&self, surface: Surface) -> Option<Duration> {
+        let until = |budget: &mut Budget, now_ms| budget.orders_stopped_until(now_ms);
+        let until_ms = self.with_budget(surface, until);
+        until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
+    }
+
+    /// Changes each time the venue refuses a request for a limit.
+    pub fn refusals(&self) -> watch::Receiver<u64> {
+        self.shared.gate.refusals()
     }
 
     /// Why a surface accepts no request now, and for how long.
     pub fn stop_of(&self, surface: Surface) -> Option<(Denial, Duration)> {
-        let gate = self.gate(surface);
-        let stop = gate.with(|budget, now_ms| budget.stop(now_ms));
-        stop.map(|(why, until_ms)| (why, gate.time_to(until_ms)))
+        let stop = self.with_budget(surface, |budget, now_ms| budget.stop(now_ms));
+        stop.map(|(why, until_ms)| (why, self.shared.gate.time_to(until_ms)))
     }
 
     /// Hosts that take nothing from this address now, and for how long: after a 418, or a 429 or
@@ -226,8 +243,7 @@ impl Client {
         let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         for surface in Surface::ALL {
             if self.host(surface) == Some(host) {
-                let gate = self.gate(surface);
-                gate.with(|budget, now_ms| budget.banned(now_ms, length_ms));
+                self.with_budget(surface, |budget, now_ms| budget.banned(now_ms, length_ms));
             }
         }
         self.shared.bans.tell(host, length);
@@ -285,12 +301,14 @@ impl Client {
         parameters: &Parameters,
         stamp: Option<Stamp>,
     ) -> Outcome<RawAnswer> {
-        let gate = self.gate(route.surface);
+        let gate = &self.shared.gate;
         let lane = self.lane.unwrap_or_else(|| Lane::of(route));
         let cost = Cost::of(route, parameters);
-        if let Err(denied) = gate.pass(lane, &cost, self.patience).await {
-            return Outcome::Wait(wait_for(gate, denied));
-        }
+        let passed = gate.pass((route.surface, lane), &cost, self.patience).await;
+        let departed = match passed {
+            Ok(departed) => departed,
+            Err(denied) => return Outcome::Wait(wait_for(gate, denied)),
+        };
         // Signed after waiting: a timestamp must be fresh.
         let ready = match self.prepare(route, version, parameters, stamp) {
             Ok(ready) => ready,
@@ -298,7 +316,7 @@ impl Client {
         };
         let departure = self.departure.as_ref();
         let answer = self.transport.exchange(ready, departure).await;
-        self.outcome(route, &cost, answer)
+        self.outcome(route, (&cost, departed), answer)
     }
 
     /// The exact bytes that [`Self::call`] would send now; nothing is sent. `stamp` where time
@@ -404,21 +422,17 @@ impl Client {
         Arc::clone(&self.shared.tls)
     }
 
-    fn gate(&self, surface: Surface) -> &Gate {
-        &self.shared.gates[surface as usize]
-    }
-
     fn outcome(
         &self,
         route: &Route,
-        cost: &Cost,
+        (cost, departed): (&Cost, Departed),
         answer: Result<RawAnswer, Failure>,
     ) -> Outcome<RawAnswer> {
         let raw = match answer {
             Ok(raw) => raw,
             Err(failure) => return failed(route, failure),
         };
-        self.count(route.surface, &raw);
+        self.count(route.surface, (cost, departed), &raw);
         let judgement = judge(raw.status, raw.header("retry-after"), &raw.text);
         match judgement {
             Judgement::Success => {
@@ -456,17 +470,25 @@ impl Client {
     }
 
     /// Corrects the budget by the headers of any answer.
-    fn count(&self, surface: Surface, raw: &RawAnswer) {
+    fn count(&self, surface: Surface, (cost, departed): (&Cost, Departed), raw: &RawAnswer) {
         let used = raw.headers.iter().filter_map(|(name, value)| {
             let value = value.to_str().ok()?;
             Used::from_header(name.as_str(), value)
         });
         let used: Vec<Used> = used.collect();
-        self.gate(surface).with(|budget, now_ms| {
-            for used in &used {
-                budget.used(now_ms, used);
-            }
+        self.shared.gate.with(|budgets, now_ms| {
+            budgets.answered(now_ms, surface, cost, departed, &used);
         });
+    }
+
+    /// A surface refused something for a limit. The stop is of the address that sent (spec 1,
+    /// Limits): it holds for all of the host. The orders of an account are of its surface.
+    pub(crate) fn heed_refusal(&self, surface: Surface, limit: (Limit, Option<u64>), cost: &Cost) {
+        let shares_host = |other: Surface| self.host(other) == self.host(surface);
+        self.shared.gate.with(|budgets, now_ms| {
+            budgets.refused(now_ms, surface, limit, cost, shares_host);
+        });
+        self.shared.gate.note_refusal();
     }
 
     fn stop(&self, surface: Surface, cost: &Cost, mut pause: Pause) -> Wait {
@@ -482,29 +504,19 @@ impl Client {
         // A local clock that was never compared with the venue's may be hours behind it.
         let compared = self.shared.clock.offset(surface).is_some();
         let ban_ms = ban_ms.filter(|_| compared || named_ms.is_none());
-        // A stop is of the address that sent (spec 1, Limits): it holds for all of the host. The
-        // orders of an account are of its surface.
-        let shares_stop = |other: Surface| {
-            let same_host = self.host(other) == self.host(surface);
-            other == surface || (pause.limit != Limit::Orders && same_host)
-        };
-        for stopped in Surface::ALL.into_iter().filter(|other| shares_stop(*other)) {
-            self.gate(stopped).with(|budget, now_ms| {
-                budget.refused(now_ms, pause.limit, named_ms.max(ban_ms), cost);
-            });
-        }
+        self.heed_refusal(surface, (pause.limit, named_ms.max(ban_ms)), cost);
         let has_end = named_ms.or(ban_ms).is_some() || pause.limit == Limit::Ban;
         if has_end && pause.limit != Limit::Orders {
             let stopped = self.host(surface).zip(self.stopped_for(surface));
             stopped.inspect(|(host, length)| self.shared.bans.tell(host, *length));
         }
-        let gate = self.gate(surface);
         let lane = Lane::Cancel;
         // Asked of a copy: what it would count is not sent.
-        let denied = gate.with(|budget, now_ms| budget.clone().acquire(now_ms, lane, cost).err());
+        let ask = |budget: &mut Budget, now_ms| budget.clone().acquire(now_ms, lane, cost).err();
+        let denied = self.with_budget(surface, ask);
         let until_ms = denied.and_then(|denied| denied.until_ms);
         Wait {
-            after: until_ms.map_or(BREATH, |until_ms| gate.time_to(until_ms)),
+            after: until_ms.map_or(BREATH, |until_ms| self.shared.gate.time_to(until_ms)),
             why: WaitReason::Venue(pause),
         }
     }
@@ -513,15 +525,10 @@ impl Client {
     fn learn_limits(&self, surface: Surface, text: &str) {
         let limits = stated_limits(text);
         if !limits.is_empty() {
-            self.gate(surface)
-                .with(|budget, _| budget.set_limits(&limits));
+            let gate = &self.shared.gate;
+            gate.with(|budgets, _| budgets.set_limits(surface, &limits));
         }
     }
-}
-
-/// One budget per surface: each has limits of its own, even behind one host.
-fn gates(settings: &Settings) -> [Gate; 4] {
-    Surface::ALL.map(|surface| Gate::new(Budget::new(&documented(surface), settings.shares)))
 }
 
 fn wait_for(gate: &Gate, denied: Denied) -> Wait {

@@ -1,48 +1,65 @@
-//! A budget that several tasks share, and waiting for it.
+//! The budgets of an address, which several tasks share, and waiting for them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
+use windvane_venue::route::Surface;
 
-use crate::budget::{Budget, Cost, Denied, Lane};
+use crate::budget::{Budgets, Cost, Denied, Departed, Lane};
 
-/// One surface's budget, on the clock of the async runtime.
+/// The budgets of an address, on the clock of the async runtime.
 #[derive(Debug)]
 pub(crate) struct Gate {
     started: Instant,
-    budget: Mutex<Budget>,
-    waits: Mutex<Vec<(Lane, Duration)>>,
+    budgets: Mutex<Budgets>,
+    waits: Mutex<Vec<(Surface, Lane, Duration)>>,
+    /// Counts the refusals for a limit.
+    refusals: watch::Sender<u64>,
 }
 
 /// So many waits are remembered until somebody takes them.
 const WAITS_MAX: usize = 1_024;
 
 impl Gate {
-    pub(crate) fn new(budget: Budget) -> Self {
+    pub(crate) fn new(budgets: Budgets) -> Self {
         Self {
             started: Instant::now(),
-            budget: Mutex::new(budget),
+            budgets: Mutex::new(budgets),
             waits: Mutex::default(),
+            refusals: watch::Sender::new(0),
         }
+    }
+
+    /// Notes that the venue refused a request for a limit.
+    pub(crate) fn note_refusal(&self) {
+        self.refusals.send_modify(|count| *count += 1);
+    }
+
+    /// Changes with each refusal for a limit.
+    pub(crate) fn refusals(&self) -> watch::Receiver<u64> {
+        self.refusals.subscribe()
     }
 
     /// Lets a request out now, or as soon as the budget allows if that is within `patience`.
     pub(crate) async fn pass(
         &self,
-        lane: Lane,
+        (surface, lane): (Surface, Lane),
         cost: &Cost,
         patience: Duration,
-    ) -> Result<(), Denied> {
+    ) -> Result<Departed, Denied> {
         let mut began = None;
         let give_up_ms = self.now_ms().saturating_add(millis(patience));
         loop {
-            let denied = match self.with(|budget, now_ms| budget.acquire(now_ms, lane, cost)) {
-                Ok(()) => {
+            let acquired =
+                self.with(|budgets, now_ms| budgets.acquire(now_ms, surface, lane, cost));
+            let denied = match acquired {
+                Ok(departed) => {
                     if let Some(began) = began {
-                        self.note_wait(lane, began);
+                        self.note_wait((surface, lane), began);
                     }
-                    return Ok(());
+                    return Ok(departed);
                 }
                 Err(denied) => denied,
             };
@@ -52,24 +69,25 @@ impl Gate {
                     tokio::time::sleep_until(self.started + Duration::from_millis(until_ms)).await;
                 }
                 _ => {
-                    self.note_wait(lane, began);
+                    self.note_wait((surface, lane), began);
                     return Err(denied);
                 }
             }
         }
     }
 
-    fn note_wait(&self, lane: Lane, began: Instant) {
+    fn note_wait(&self, (surface, lane): (Surface, Lane), began: Instant) {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         if waits.len() < WAITS_MAX {
-            waits.push((lane, began.elapsed()));
+            waits.push((surface, lane, began.elapsed()));
         }
     }
 
-    /// Takes what requests waited since the last time, those that gave up included.
-    pub(crate) fn take_waits(&self) -> Vec<(Lane, Duration)> {
+    /// Takes what requests to a surface waited since the last time, those that gave up included.
+    pub(crate) fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut waits)
+        let taken = waits.extract_if(.., |(of, ..)| *of == surface);
+        taken.map(|(_, lane, waited)| (lane, waited)).collect()
     }
 
     /// How long it is until a time of the budget.
@@ -77,18 +95,18 @@ impl Gate {
         Duration::from_millis(until_ms.saturating_sub(self.now_ms()))
     }
 
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Budget, u64) -> T) -> T {
-        let mut budget = self.lock();
-        work(&mut budget, self.now_ms())
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Budgets, u64) -> T) -> T {
+        let mut budgets = self.lock();
+        work(&mut budgets, self.now_ms())
     }
 
     fn now_ms(&self) -> u64 {
         millis(self.started.elapsed())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Budget> {
+    fn lock(&self) -> MutexGuard<'_, Budgets> {
         // A count that a panic left half done is at most one request too high.
-        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+        self.budgets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -113,6 +113,24 @@ pub enum LiveInput {
         /// For so long, milliseconds; 0 where it accepts requests again.
         for_ms: i64,
     },
+    /// The venue refused a request for a limit, and nothing of a kind may be sent for some time.
+    VenueWait {
+        /// Surface.
+        surface: Surface,
+        /// What may not be sent.
+        kind: WaitKind,
+        /// For how long, milliseconds.
+        wait_ms: i64,
+    },
+}
+
+/// What may not be sent after a refusal for a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WaitKind {
+    /// Nothing at all: the limit is of the address.
+    All,
+    /// No new order: the limit is of the account's orders.
+    Orders,
 }
 
 /// Why the venue accepts no request.

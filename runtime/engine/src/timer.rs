@@ -48,6 +48,11 @@ pub enum Timer {
         /// Surface.
         surface: Surface,
     },
+    /// The venue takes requests of a surface again after a refusal for a limit; live only.
+    VenueWait {
+        /// Surface.
+        surface: Surface,
+    },
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.

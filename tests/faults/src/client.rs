@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use windvane_client::Api;
-use windvane_client::budget::{Budget, Cost, Denial, Lane, Shares, Used, documented};
+use windvane_client::budget::{Budgets, Cost, Denial, Departed, Lane, Shares, Used};
 use windvane_client::clock::Offset;
 use windvane_client::nonce::Nonces;
 use windvane_client::settings::default_version;
+use windvane_engine::live::{LiveInput, WaitKind};
 use windvane_venue::error::{Judgement, Limit, Pause, judge};
 use windvane_venue::route::{Listing, Route, Surface};
 use windvane_venue::sign::{Credentials, Dialect, Prepared, Stamp, prepare};
@@ -81,6 +82,7 @@ pub enum Tried<P> {
 struct Flying<P> {
     route: &'static Route,
     cost: Cost,
+    departed: Departed,
     by_ns: i64,
     purpose: P,
 }
@@ -100,7 +102,9 @@ pub struct Identity {
 pub struct Client<P> {
     identity: Identity,
     started_ns: i64,
-    budgets: [Budget; 4],
+    budgets: Budgets,
+    /// Refusals of the order limit that the engine has not been told of.
+    order_refusals: u32,
     offsets: [Option<Offset>; 4],
     nonces: Nonces,
     waiting: Vec<(i64, i64, Call<P>)>,
@@ -110,11 +114,11 @@ pub struct Client<P> {
 impl<P> Client<P> {
     /// A client of a process that starts now.
     pub fn new(identity: Identity, now_ns: i64) -> Self {
-        let budget = |surface| Budget::new(&documented(surface), Shares::default());
         Self {
             identity,
             started_ns: now_ns,
-            budgets: Surface::ALL.map(budget),
+            budgets: Budgets::new(Shares::default()),
+            order_refusals: 0,
             offsets: [None; 4],
             nonces: Nonces::new(),
             waiting: Vec::new(),
@@ -140,7 +144,7 @@ impl<P> Client<P> {
     /// How long nothing may be sent to a surface, milliseconds.
     pub fn stopped_ms(&mut self, surface: Surface, now_ns: i64) -> Option<u64> {
         let now_ms = self.ms(now_ns);
-        let until = self.budgets[surface as usize].stopped_until(now_ms)?;
+        let until = self.budgets.of(surface).stopped_until(now_ms)?;
         Some(until.saturating_sub(now_ms))
     }
 
@@ -161,7 +165,8 @@ impl<P> Client<P> {
         let surface = call.route.surface;
         let cost = Cost::of(call.route, &call.parameters);
         let now_ms = self.ms(now_ns);
-        if let Err(denied) = self.budgets[surface as usize].acquire(now_ms, call.lane, &cost) {
+        let acquired = self.budgets.acquire(now_ms, surface, call.lane, &cost);
+        if let Err(denied) = acquired {
             let after_ms = denied.until_ms.map(|until| until.saturating_sub(now_ms));
             return match denied.until_ms.map(|until_ms| self.ns(until_ms)) {
                 Some(at_ns) if at_ns <= give_up_ns => {
@@ -171,6 +176,7 @@ impl<P> Client<P> {
                 _ => Tried::Ended(call.purpose, Became::NotSent(after_ms.unwrap_or(u64::MAX))),
             };
         }
+        let departed = acquired.unwrap_or_default();
         let venue_us = wall_us + self.offset_us(surface);
         let version = default_version(call.route, self.identity.api);
         let listing = call.route.listing(version);
@@ -203,6 +209,7 @@ impl<P> Client<P> {
                 let flying = Flying {
                     route: call.route,
                     cost,
+                    departed,
                     by_ns: now_ns + i64::try_from(within.as_nanos()).unwrap_or(i64::MAX / 2),
                     purpose: call.purpose,
                 };
@@ -284,7 +291,12 @@ impl<P> Client<P> {
         let Some(answer) = answer else {
             return Some((flying.purpose, lost()));
         };
-        self.count(route.surface, &answer, now_ns);
+        self.count(
+            route.surface,
+            (&flying.cost, flying.departed),
+            &answer,
+            now_ns,
+        );
         let became = match judge(answer.status, answer.header("retry-after"), &answer.body) {
             Judgement::Success => Became::Done(answer.body),
             Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
@@ -303,19 +315,49 @@ impl<P> Client<P> {
     }
 
     /// Corrects the budget by the headers of any answer.
-    fn count(&mut self, surface: Surface, answer: &Answer, now_ns: i64) {
+    fn count(
+        &mut self,
+        surface: Surface,
+        (cost, departed): (&Cost, Departed),
+        answer: &Answer,
+        now_ns: i64,
+    ) {
         let now_ms = self.ms(now_ns);
-        for (name, value) in &answer.headers {
-            if let Some(used) = Used::from_header(name, value) {
-                self.budgets[surface as usize].used(now_ms, &used);
-            }
-        }
+        let headers = answer.headers.iter();
+        let used = headers.filter_map(|(name, value)| Used::from_header(name, value));
+        let used: Vec<_> = used.collect();
+        self.budgets
+            .answered(now_ms, surface, cost, departed, &used);
+    }
+
+    /// The weight that a lane may still use.
+    pub fn weight_left(&mut self, surface: Surface, lane: Lane, now_ns: i64) -> u32 {
+        let now_ms = self.ms(now_ns);
+        self.budgets.of(surface).weight_left(now_ms, lane)
+    }
+
+    /// What the engine is to know of waits after a refusal (`node/src/live/venue_wait`).
+    pub fn waits(&mut self, surface: windvane_engine::Surface, now_ns: i64) -> Vec<LiveInput> {
+        const MARGIN_MS: u64 = 5;
+        let venue = crate::process::venue_surface(surface);
+        let now_ms = self.ms(now_ns);
+        let by_venue = std::mem::take(&mut self.order_refusals) > 0;
+        let budget = self.budgets.of(venue);
+        let all = budget.stopped_until(now_ms).map(|at| (WaitKind::All, at));
+        let orders = budget.orders_stopped_until(now_ms).filter(|_| by_venue);
+        let orders = orders.map(|at| (WaitKind::Orders, at));
+        let input = |(kind, until_ms): (WaitKind, u64)| LiveInput::VenueWait {
+            surface,
+            kind,
+            wait_ms: i64::try_from(until_ms - now_ms + MARGIN_MS).unwrap_or(i64::MAX),
+        };
+        all.into_iter().chain(orders).map(input).collect()
     }
 
     /// Why nothing may be sent on a surface, and for how many milliseconds.
     pub fn stop_of(&self, surface: Surface, now_ns: i64) -> Option<(Denial, u64)> {
         let now_ms = self.ms(now_ns);
-        let stop = self.budgets[surface as usize].stop(now_ms);
+        let stop = self.budgets.get(surface).stop(now_ms);
         stop.map(|(why, until_ms)| (why, until_ms - now_ms))
     }
 
@@ -340,13 +382,11 @@ impl<P> Client<P> {
         let compared = self.offsets[surface as usize].is_some();
         let ban_ms = ban_ms.filter(|_| compared || named_ms.is_none());
         let now_ms = self.ms(now_ns);
-        for other in Surface::ALL {
-            if other == surface || limit != Limit::Orders {
-                let budget = &mut self.budgets[other as usize];
-                budget.refused(now_ms, limit, named_ms.max(ban_ms), cost);
-            }
-        }
-        let mut copy = self.budgets[surface as usize].clone();
+        let refusal = (limit, named_ms.max(ban_ms));
+        self.budgets
+            .refused(now_ms, surface, refusal, cost, |_| true);
+        self.order_refusals += u32::from(limit == Limit::Orders);
+        let mut copy = self.budgets.of(surface).clone();
         let denied = copy.acquire(now_ms, Lane::Cancel, cost).err();
         let until_ms = denied.and_then(|denied| denied.until_ms);
         until_ms.map_or(BREATH_MS, |until| until.saturating_sub(now_ms))
@@ -368,7 +408,9 @@ impl<P> Client<P> {
             _ => return None,
         };
         let now_ms = self.ms(now_ns);
-        self.budgets[surface as usize].refused(now_ms, limit, pause_ms, &Cost::default());
+        let refusal = (limit, pause_ms);
+        self.budgets
+            .refused(now_ms, surface, refusal, &Cost::default(), |_| true);
         self.stopped_ms(surface, now_ns)
     }
 }

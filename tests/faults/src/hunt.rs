@@ -12,7 +12,7 @@ use windvane_engine::planted::{Planted, plant};
 use crate::life::{self, Options};
 use crate::log::Broken;
 use crate::modules::Modules;
-use crate::world::CONVERGES;
+use crate::world::{CLOSES, CONVERGES};
 
 /// Where a bug showed itself.
 #[derive(Clone, Debug)]
@@ -33,6 +33,9 @@ const RENEWALS: &str = "renewals while healthy, and only then";
 const OVERDUE: &str = "a countdown is renewed in time while orders rest";
 const BLIND: &str = "no new exposure while blind";
 const OTHERS: &str = "nothing of others is touched";
+const HALTED: &str = "after a halt every cancel leaves";
+const HEADERS: &str = "ordinary requests keep within the weight that headers show";
+const STARTS: &str = "a start reads the account soon";
 const BANS: &str = "a ban is never prolonged";
 const IDS: &str = "ids are never reused";
 const DURABLE: &str = "an order leaves only after its record is durable";
@@ -95,6 +98,10 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::BlockStopsHeartbeats => &[OVERDUE, RENEWALS],
         Planted::LiquidationIgnored => &[FORCED],
         Planted::RulesNeverReread => &[RULES],
+        // Weight of others keeps back cancels, closes, or the renewals of what rests.
+        Planted::EmergencyWaitsForBudget => &[HALTED, CLOSES, OVERDUE],
+        Planted::OthersUsageIgnored => &[HEADERS],
+        Planted::StartReadsUnplanned => &[STARTS, CONVERGES],
     }
 }
 
@@ -195,7 +202,9 @@ mod tests {
     fn every_rule_about_a_bug_exists() {
         let terms = Mix::draw(1, &Choice::default(), 0).terms;
         let all = check::all(&terms);
-        let known = |rule: &str| rule == CONVERGES || all.iter().any(|one| one.rule() == rule);
+        let known = |rule: &str| {
+            rule == CONVERGES || rule == CLOSES || all.iter().any(|one| one.rule() == rule)
+        };
         for bug in Planted::ALL {
             for rule in rules(*bug) {
                 assert!(known(rule), "{}: {rule}", bug.name());

@@ -79,6 +79,8 @@ pub enum Kind {
     False,
     /// The operator reloads: strategies get new instances.
     Reload,
+    /// Others on the address use much of the weight, and surfaces count it together or apart.
+    Weight,
     /// A strategy orders as much as its limits allow, whatever is unknown. No fault of anybody, but
     /// chosen like one.
     Greedy,
@@ -89,7 +91,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 28] = [
+    pub const ALL: [(Self, &'static str); 29] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -116,6 +118,7 @@ impl Kind {
         (Self::Untold, "untold"),
         (Self::False, "false"),
         (Self::Reload, "reload"),
+        (Self::Weight, "weight"),
         (Self::Greedy, "greedy"),
         (Self::Barred, "barred"),
     ];
@@ -219,6 +222,8 @@ pub struct Faults {
     pub reload_s: u32,
     /// Period of times in which no orders are accepted.
     pub barred_s: u32,
+    /// Period of others' use of weight.
+    pub weight_s: u32,
     /// Answers that are well-formed and false, of those that may be.
     pub false_ppm: u32,
     /// Account trades are refused.
@@ -265,6 +270,10 @@ impl Mix {
         let act = choice.takes(Kind::Actors, actors.chance(400_000));
         let period_s = 30 + actors.below(600) as u32;
         faults.actors_s = if act { period_s } else { 0 };
+        let mut weight = Random::of(seed, "weight");
+        if choice.takes(Kind::Weight, weight.chance(500_000)) {
+            faults.weight_s = 120 + weight.below(600) as u32;
+        }
         faults.fit(faults_ms);
         if untold {
             faults.untold = true;
@@ -302,6 +311,7 @@ impl Faults {
             &mut self.operator_s,
             &mut self.reload_s,
             &mut self.barred_s,
+            &mut self.weight_s,
         ] {
             *period_s = most_s.min(*period_s);
         }
@@ -604,6 +614,7 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         operator_s: period(on(Kind::Operator), 300, 1_800),
         reload_s: period(later(Kind::Reload), 120, 1_800),
         barred_s: 0,
+        weight_s: 0,
         false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }

@@ -8,6 +8,7 @@ mod bans;
 mod disks;
 mod ends;
 mod kills;
+mod limits;
 mod secrets;
 mod silence;
 mod support;

@@ -125,7 +125,8 @@ table! {
         "Weight that the venue allows in a minute.";
     BUDGET_WAIT: Summaries<1>, summary, "windvane_budget_wait_seconds", "seconds", ["lane"],
         "Time that a request waited for its share of the weight, or until it gave up; without \
-         those that did not wait.";
+         those that did not wait. Lanes: `cancel`, `close`, `heartbeat`, `start`, `reconcile`, \
+         `place`, `query`. The first three wait for the venue's word alone.";
     BANS: Counters<1>, counter, "windvane_bans_total", "bans", ["surface"],
         "Times that the venue answered 418.";
 

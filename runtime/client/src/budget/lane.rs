@@ -1,17 +1,22 @@
 //! Lanes: what a request is for decides which part of a limit it may use.
 
+use windvane_venue::planted;
 use windvane_venue::route::Route;
 
 /// How many lanes there are.
-pub(super) const LANES: usize = 5;
+pub(super) const LANES: usize = 7;
 
 /// What a request is for, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
     /// Takes orders away.
     Cancel,
-    /// Keeps the dead man's switch and the listen keys alive.
+    /// Closes positions, and reads what a close still waits for.
+    Close,
+    /// Keeps the dead man's switch and the listen keys alive, and reads the clock.
     Heartbeat,
+    /// Reads what a start needs before it trades: it may use what is reserved for other lanes.
+    Start,
     /// Finds out what became of orders.
     Reconcile,
     /// Places orders and changes the account.
@@ -33,7 +38,9 @@ impl Lane {
     /// All, the most urgent first.
     pub const ALL: [Self; LANES] = [
         Self::Cancel,
+        Self::Close,
         Self::Heartbeat,
+        Self::Start,
         Self::Reconcile,
         Self::Place,
         Self::Query,
@@ -43,7 +50,9 @@ impl Lane {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cancel => "cancel",
+            Self::Close => "close",
             Self::Heartbeat => "heartbeat",
+            Self::Start => "start",
             Self::Reconcile => "reconcile",
             Self::Place => "place",
             Self::Query => "query",
@@ -66,11 +75,17 @@ impl Lane {
         }
     }
 
-    /// Cancels and heartbeats stand beside each other; neither may eat the other's reserve.
+    /// Whether a request of this lane is sent whatever our own count says: it takes risk away, and a
+    /// count that is too high must not keep it back. Only the venue's own word stops it.
+    pub const fn is_emergency(self) -> bool {
+        matches!(self, Self::Cancel | Self::Close | Self::Heartbeat)
+    }
+
+    /// No lane may use the reserve of a lane of the same rank.
     const fn rank(self) -> u8 {
         match self {
-            Self::Cancel | Self::Heartbeat => 0,
-            Self::Reconcile => 1,
+            Self::Cancel | Self::Close | Self::Heartbeat => 0,
+            Self::Start | Self::Reconcile => 1,
             Self::Place => 2,
             Self::Query => 3,
         }
@@ -81,8 +96,7 @@ impl Shares {
     /// No reserve for anyone.
     pub const NONE: Self = Self([0; LANES]);
 
-    /// Percent of each limit for cancel, heartbeat, reconcile, place and query; what is left
-    /// belongs to nobody and may be used by all.
+    /// Percent of each limit, in the order of [`Lane::ALL`]; what is left may be used by all.
     pub fn new(percent: [u8; LANES]) -> Result<Self, SharesError> {
         let sum = percent.iter().map(|share| u32::from(*share)).sum();
         if sum > 100 {
@@ -100,19 +114,28 @@ impl Shares {
     /// What `lane` must leave free for others: the reserves, as far as they are not used up, of
     /// every lane that is more urgent, or as urgent.
     pub(super) fn held_back(self, lane: Lane, limit: u32, used: &[u32; LANES]) -> u32 {
+        if lane == Lane::Start && !planted!(StartReadsUnplanned) {
+            return 0;
+        }
         let others = Lane::ALL.into_iter();
         let others = others.filter(|other| *other != lane && other.rank() <= lane.rank());
         let unused = |other: Lane| {
             self.reserve(other, limit)
                 .saturating_sub(used[other as usize])
         };
-        others.map(unused).fold(0, u32::saturating_add)
+        let held = others.map(unused).fold(0, u32::saturating_add);
+        // Closes and renewals need readings: these may use more than half of what is reserved.
+        if lane == Lane::Reconcile {
+            held * 2 / 5
+        } else {
+            held
+        }
     }
 }
 
 impl Default for Shares {
-    /// 15 percent cancels, 10 heartbeats, 15 reconciliation, 25 placing; the rest for all.
+    /// 15 percent cancels and closes, 10 heartbeats, 15 reconciliation, 25 placing; the rest for all.
     fn default() -> Self {
-        Self([15, 10, 15, 25, 0])
+        Self([15, 0, 10, 0, 15, 25, 0])
     }
 }

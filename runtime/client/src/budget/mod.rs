@@ -7,6 +7,7 @@
 mod lane;
 mod limit;
 pub mod polling;
+mod sharing;
 mod window;
 
 #[cfg(test)]
@@ -19,6 +20,7 @@ use windvane_venue::wire::Parameters;
 
 pub use lane::{Lane, Shares, SharesError};
 pub use limit::{LimitKind, RateLimit, Used, documented};
+pub use sharing::{Budgets, Departed};
 pub use window::Window;
 
 /// Stop after a 418 without `Retry-After`: the shortest ban (spec 1, Limits, rule 6).
@@ -185,9 +187,31 @@ impl Budget {
     }
 
     /// Counts a request that is about to be sent, or says until when it has to wait. Nothing is
-    /// counted then.
+    /// counted then. A request of an emergency lane waits for the venue's word alone.
     pub fn acquire(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {
-        self.check_stops(now_ms, cost)?;
+        self.check_stops(now_ms, lane, cost)?;
+        if planted!(EmergencyWaitsForBudget) {
+            // Closes had no lane of their own.
+            let lane = if lane == Lane::Close {
+                Lane::Place
+            } else {
+                lane
+            };
+            self.check_counts(now_ms, lane, cost)?;
+        } else if !lane.is_emergency() {
+            self.check_counts(now_ms, lane, cost)?;
+        }
+        if let Some(own) = self.own(cost) {
+            own.count(now_ms, lane, 1);
+        }
+        self.count_elsewhere(now_ms, lane, cost.weight);
+        for window in &mut self.orders {
+            window.count(now_ms, lane, cost.orders);
+        }
+        Ok(())
+    }
+
+    fn check_counts(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {
         let shares = self.shares;
         for window in &mut self.weights {
             let free_at = window.free_at(now_ms, lane, shares, cost.weight);
@@ -203,15 +227,53 @@ impl Budget {
         if let Some(own) = self.own(cost) {
             let free_at = own.free_at(now_ms, lane, Shares::NONE, 1);
             wait_for(now_ms, free_at, Denial::Own)?;
-            own.count(now_ms, lane, 1);
-        }
-        for window in &mut self.weights {
-            window.count(now_ms, lane, cost.weight);
-        }
-        for window in &mut self.orders {
-            window.count(now_ms, lane, cost.orders);
         }
         Ok(())
+    }
+
+    /// Counts weight that was sent to a surface with the same counter.
+    fn count_elsewhere(&mut self, now_ms: u64, lane: Lane, weight: u32) {
+        for window in &mut self.weights {
+            window.count(now_ms, lane, weight);
+        }
+    }
+
+    /// The weight that `lane` may still use now, in the interval that leaves least.
+    pub fn weight_left(&mut self, now_ms: u64, lane: Lane) -> u32 {
+        if self.stopped_until(now_ms).is_some() {
+            return 0;
+        }
+        let shares = self.shares;
+        let left = self.weights.iter_mut();
+        let left = left.map(|window| window.left(now_ms, lane, shares));
+        left.min().unwrap_or(u32::MAX)
+    }
+
+    /// What others on the address used of the first weight limit, as headers showed it.
+    pub fn used_by_others(&mut self, now_ms: u64) -> u32 {
+        let first = self.weights.first_mut();
+        first.map_or(0, |window| window.used_by_others(now_ms))
+    }
+
+    fn has_weight_limit(&self, interval_ms: u64) -> bool {
+        let mut weights = self.weights.iter();
+        weights.any(|window| window.interval_ms() == interval_ms)
+    }
+
+    /// Whether less than nine tenths of every weight limit were used, as far as is known.
+    fn has_weight_left(&mut self, now_ms: u64) -> bool {
+        self.weights
+            .iter_mut()
+            .all(|window| u64::from(window.used(now_ms)) * 10 < u64::from(window.limit()) * 9)
+    }
+
+    /// The venue refused a request for its weight.
+    fn weight_refused(&mut self, now_ms: u64) {
+        // The shortest interval is over first; a longer one refuses again.
+        let shortest = self.weights.iter_mut();
+        if let Some(window) = shortest.min_by_key(|window| window.interval_ms()) {
+            window.refused(now_ms);
+        }
     }
 
     /// Corrects a count upward by a response header.
@@ -225,17 +287,17 @@ impl Budget {
 
     /// The venue refused a request because of a limit; `after_ms` is how long it says to wait.
     ///
-    /// The order limit stops orders only, and only if the request placed some: the 429 of the
-    /// order limit is told by what it lacks (`Retry-After`; spec 1, Limits, rule 5), which on any
-    /// other request says nothing. All else stops everything, cancels too.
+    /// The order limit stops orders only, and only if the request placed some: its 429 is known by
+    /// its missing `Retry-After` (spec 1, Limits, rule 5), which means nothing on other requests. It
+    /// stops them until the interval that is used up is over. Closes may still leave: their sender
+    /// spaces them. All other limits stop everything, cancels too.
     pub fn refused(&mut self, now_ms: u64, limit: Limit, after_ms: Option<u64>, cost: &Cost) {
         if planted!(BanIgnored) {
             return;
         }
         match limit {
             Limit::Orders if cost.orders > 0 => {
-                let interval = self.orders.iter().map(Window::interval_ms).min();
-                let length = after_ms.or(interval).unwrap_or(STOP_MS);
+                let length = after_ms.unwrap_or_else(|| self.orders_turn_over(now_ms));
                 let until_ms = now_ms.saturating_add(length);
                 self.orders_stop_ms = self.orders_stop_ms.max(Some(until_ms));
             }
@@ -289,14 +351,42 @@ impl Budget {
     /// keeps its reserve.
     pub fn steady_weight(&self, lane: Lane) -> u32 {
         let per_minute = |window: &Window| {
-            let held = self.shares.held_back(lane, window.limit(), &[0; 5]);
+            let held = self
+                .shares
+                .held_back(lane, window.limit(), &[0; lane::LANES]);
             let free = u64::from(window.limit().saturating_sub(held));
             u32::try_from(free * 60_000 / window.interval_ms()).unwrap_or(u32::MAX)
         };
         self.weights.iter().map(per_minute).min().unwrap_or(0)
     }
 
-    fn check_stops(&mut self, now_ms: u64, cost: &Cost) -> Result<(), Denied> {
+    /// Until when no new order may be sent, after the order limit was refused.
+    pub fn orders_stopped_until(&self, now_ms: u64) -> Option<u64> {
+        self.orders_stop_ms.filter(|until_ms| *until_ms > now_ms)
+    }
+
+    /// How long it takes until the interval of orders is over that was refused: the longest one that
+    /// is nearly used up as far as is known, or the shortest, and after another refusal soon after
+    /// that the longest.
+    fn orders_turn_over(&mut self, now_ms: u64) -> u64 {
+        let full = |window: &mut Window| {
+            let used = u64::from(window.used(now_ms));
+            used * 10 >= u64::from(window.limit()) * 9
+        };
+        let intervals = self.orders.iter().map(Window::interval_ms);
+        let (shortest, longest) = (intervals.clone().min(), intervals.max());
+        let again = |until_ms: u64| now_ms < until_ms.saturating_add(shortest.unwrap_or(STOP_MS));
+        if self.orders_stop_ms.is_some_and(again) {
+            return longest.unwrap_or(STOP_MS);
+        }
+        let full = self.orders.iter_mut().filter_map(|window| {
+            let interval_ms = window.interval_ms();
+            full(window).then_some(interval_ms)
+        });
+        full.max().or(shortest).unwrap_or(STOP_MS)
+    }
+
+    fn check_stops(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {
         if let Some((until_ms, why)) = self.stop {
             if until_ms > now_ms {
                 let until_ms = Some(until_ms);
@@ -304,8 +394,8 @@ impl Budget {
             }
             self.stop = None;
         }
-        let stop = self.orders_stop_ms.filter(|until_ms| *until_ms > now_ms);
-        if cost.orders > 0 && stop.is_some() {
+        let stop = self.orders_stopped_until(now_ms);
+        if cost.orders > 0 && lane != Lane::Close && stop.is_some() {
             let why = Denial::Orders;
             return Err(Denied {
                 why,

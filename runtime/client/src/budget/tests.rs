@@ -16,12 +16,20 @@ const ORDERS: RateLimit = RateLimit {
 };
 
 fn lane() -> impl Strategy<Value = Lane> {
-    (0..5_usize).prop_map(|at| Lane::ALL[at])
+    (0..Lane::ALL.len()).prop_map(|at| Lane::ALL[at])
 }
 
 /// Time passed, lane, weight, orders.
 fn requests() -> impl Strategy<Value = Vec<(u64, Lane, u32, u32)>> {
     proptest::collection::vec((0_u64..4_000, lane(), 1_u32..12, 0_u32..3), 1..400)
+}
+
+const fn used(used: u32) -> Used {
+    Used {
+        kind: LimitKind::Weight,
+        interval_ms: 60_000,
+        used,
+    }
 }
 
 fn sum(log: &[(u64, u32)], from_ms: u64, interval_ms: u64) -> u32 {
@@ -39,7 +47,7 @@ proptest! {
         for (passed, lane, weight, count) in requests {
             now += passed;
             let cost = Cost { weight, orders: count, own: None };
-            if budget.acquire(now, lane, &cost).is_ok() {
+            if !lane.is_emergency() && budget.acquire(now, lane, &cost).is_ok() {
                 weights.push((now, weight));
                 orders.push((now, count));
             }
@@ -51,22 +59,38 @@ proptest! {
     }
 
     #[test]
-    fn cancels_and_heartbeats_always_have_their_reserve(requests in requests()) {
+    fn emergency_requests_leave_whatever_was_counted(
+        requests in requests(), others in 0_u32..500, weight in 1_u32..1_000,
+    ) {
+        let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::default());
+        let mut now = 0;
+        for (passed, lane, weight, orders) in requests {
+            now += passed;
+            let cost = Cost { weight, orders, own: None };
+            let granted = budget.acquire(now, lane, &cost).is_ok();
+            prop_assert!(granted || !lane.is_emergency(), "{lane:?}");
+        }
+        budget.used(now, &used(others));
+        for lane in [Lane::Cancel, Lane::Close, Lane::Heartbeat] {
+            prop_assert!(budget.acquire(now, lane, &Cost::weight(weight)).is_ok());
+        }
+    }
+
+    #[test]
+    fn ordinary_requests_leave_the_reserves_free(requests in requests(), others in 0_u32..100) {
         let shares = Shares::default();
         let mut budget = Budget::new(&[MINUTE], shares);
-        let mut logs = [Vec::new(), Vec::new()];
+        budget.used(0, &used(others));
         let mut now = 0;
         for (passed, lane, weight, _) in requests {
-            now += passed;
-            let granted = budget.acquire(now, lane, &Cost::weight(weight)).is_ok();
-            let Some(log) = logs.get_mut(lane as usize) else { continue };
-            // One step of a window longer than the interval: that long a use may be held.
-            let before = sum(log, now.saturating_sub(61_000), 61_001);
-            if before + weight <= shares.reserve(lane, 100) {
-                prop_assert!(granted, "{lane:?} of {weight} after {before}");
-            }
-            if granted {
-                log.push((now, weight));
+            now += passed / 100;
+            let ordinary = !lane.is_emergency() && lane != Lane::Start;
+            if ordinary && budget.acquire(now, lane, &Cost::weight(weight)).is_ok() {
+                let (_, sum, limit) = budget.weights(now).next().unwrap();
+                let reserve = shares.reserve(Lane::Cancel, limit)
+                    + shares.reserve(Lane::Heartbeat, limit);
+                let reserve = if lane == Lane::Reconcile { reserve * 2 / 5 } else { reserve };
+                prop_assert!(sum + reserve <= limit, "{sum} and {reserve}");
             }
         }
     }
@@ -79,7 +103,9 @@ proptest! {
         let mut now = 0;
         for (passed, lane, weight, _) in requests {
             now += passed / 8;
-            let _ = budget.acquire(now, lane, &Cost::weight(weight));
+            if !lane.is_emergency() {
+                let _ = budget.acquire(now, lane, &Cost::weight(weight));
+            }
         }
         let cost = Cost::weight(weight);
         if let Err(denied) = budget.clone().acquire(now, lane, &cost) {
@@ -119,6 +145,54 @@ fn an_order_limit_stops_orders_only() {
     assert_eq!(denied.until_ms, Some(10_000));
     assert_eq!(denied.why, Denial::Orders);
     assert!(budget.acquire(1, Lane::Cancel, &Cost::weight(1)).is_ok());
+    assert!(budget.acquire(1, Lane::Reconcile, &Cost::weight(1)).is_ok());
+    // The sender of closes spaces them.
+    assert!(budget.acquire(1, Lane::Close, &order).is_ok());
+}
+
+#[test]
+fn the_interval_of_orders_that_is_used_up_is_waited_for() {
+    let minute = RateLimit {
+        interval_ms: 60_000,
+        limit: 20,
+        ..ORDERS
+    };
+    let order = Cost {
+        weight: 1,
+        orders: 1,
+        own: None,
+    };
+    let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
+    let count = Used {
+        kind: LimitKind::Orders,
+        interval_ms: 60_000,
+        used: 20,
+    };
+    budget.used(0, &count);
+    budget.refused(0, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(0), Some(60_000));
+
+    // Nothing shows which one: the shortest, and the longest after the next refusal.
+    let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
+    budget.refused(0, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(0), Some(10_000));
+    budget.refused(10_500, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(10_500), Some(70_500));
+}
+
+#[test]
+fn a_start_may_use_what_is_reserved_for_others() {
+    let mut budget = Budget::new(&[MINUTE], Shares::default());
+    budget.used(0, &used(90));
+    assert!(
+        budget
+            .acquire(0, Lane::Reconcile, &Cost::weight(5))
+            .is_err()
+    );
+    assert_eq!(budget.weight_left(0, Lane::Start), 10);
+    assert!(budget.acquire(0, Lane::Start, &Cost::weight(5)).is_ok());
+    assert_eq!(budget.weight_left(0, Lane::Start), 5);
+    assert!(budget.acquire(0, Lane::Start, &Cost::weight(6)).is_err());
 }
 
 #[test]
@@ -139,22 +213,25 @@ fn bans_without_retry_after_grow_from_two_minutes() {
 }
 
 #[test]
-fn headers_correct_upward_and_leave_the_reserves_alone() {
+fn others_use_is_taken_from_ordinary_work_first() {
     let mut budget = Budget::new(&[MINUTE], Shares::default());
-    let used = Used {
-        kind: LimitKind::Weight,
-        interval_ms: 60_000,
-        used: 70,
-    };
-    budget.used(0, &used);
+    budget.used(0, &used(58));
     let one = Cost::weight(1);
     assert!(budget.acquire(0, Lane::Query, &one).is_err());
-    assert!(budget.acquire(0, Lane::Cancel, &Cost::weight(15)).is_ok());
-    assert!(
-        budget
-            .acquire(0, Lane::Heartbeat, &Cost::weight(10))
-            .is_ok()
-    );
+    assert!(budget.acquire(0, Lane::Place, &one).is_ok());
+    budget.used(1, &used(70));
+    assert!(budget.acquire(1, Lane::Place, &one).is_err());
+    assert!(budget.acquire(1, Lane::Reconcile, &one).is_ok());
+    budget.used(2, &used(90));
+    assert!(budget.acquire(2, Lane::Reconcile, &one).is_err());
+    assert!(budget.acquire(2, Lane::Cancel, &Cost::weight(50)).is_ok());
+    let other_interval = Used {
+        interval_ms: 1_000,
+        ..used(1_000_000)
+    };
+    let before = budget.weights(3).next();
+    budget.used(3, &other_interval);
+    assert_eq!(budget.weights(3).next(), before);
 }
 
 #[test]

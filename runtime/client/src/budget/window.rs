@@ -1,32 +1,50 @@
-//! What was used of one limit during the last interval. Pure: time is an argument.
+//! Use of one limit during the last interval. Pure: time is an argument.
 //!
-//! The venue may count in fixed intervals or in sliding ones; the documents do not say. Counted
-//! here is the sliding sum, which keeps both.
+//! The venue may count in fixed intervals or in sliding ones; the documents do not say. Own use is
+//! counted as the sliding sum, which keeps both. What others on the address use is known from the
+//! venue's headers alone, and the newest header is the best evidence of it.
 
 use std::collections::VecDeque;
 
+use windvane_venue::planted;
+
 use super::lane::{LANES, Lane, Shares};
 
-/// Parts of an interval that are counted apart: the memory of a window is bounded by it, and
-/// what was used is held for at most this part of the interval too long.
+/// Parts of an interval that are counted separately: they bound the memory of a window, and own use
+/// counts at most this part of the interval too long.
 const STEPS: u64 = 60;
+/// A header may arrive late, and out of order. A lower one replaces a higher one only after this.
+const LATE_MS: u64 = 5_000;
+/// After a 429 that nothing explains, ordinary requests keep below this part of the limit, and below
+/// this part of that after another one.
+const CAUTION_PERCENT: u64 = 75;
+/// They do so for so many intervals.
+const CAUTION_INTERVALS: u64 = 10;
 
-/// Used amounts of one interval, by lane. What others on the same address used stands apart.
+/// Used amounts of one interval, by lane, and what others on the same address used.
 #[derive(Clone, Debug)]
 pub struct Window {
     limit: u32,
     interval_ms: u64,
     steps: VecDeque<Step>,
     used: [u32; LANES],
-    outside: u32,
+    outside: VecDeque<Outside>,
+    /// A lower limit for ordinary requests, and until when it holds.
+    caution: Option<(u32, u64)>,
 }
 
 #[derive(Clone, Debug)]
 struct Step {
-    /// Time when what was used in this step no longer counts.
+    /// Time when the use of this step no longer counts.
     free_at_ms: u64,
     used: [u32; LANES],
-    outside: u32,
+}
+
+/// Use by others, as one header showed it.
+#[derive(Clone, Copy, Debug)]
+struct Outside {
+    at_ms: u64,
+    amount: u32,
 }
 
 impl Window {
@@ -37,7 +55,8 @@ impl Window {
             interval_ms: interval_ms.max(1),
             steps: VecDeque::new(),
             used: [0; LANES],
-            outside: 0,
+            outside: VecDeque::new(),
+            caution: None,
         }
     }
 
@@ -51,7 +70,7 @@ impl Window {
         self.limit
     }
 
-    /// Takes another limit; what was used stays used.
+    /// Takes another limit, and keeps the counts.
     pub const fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
     }
@@ -59,26 +78,51 @@ impl Window {
     /// The sum at `now_ms`, others' use included.
     pub fn used(&mut self, now_ms: u64) -> u32 {
         self.forget(now_ms);
-        total(&self.used, self.outside)
+        total(&self.used, self.outside_at(now_ms))
+    }
+
+    /// Use by others, as far as headers showed it.
+    pub fn used_by_others(&mut self, now_ms: u64) -> u32 {
+        self.forget(now_ms);
+        self.outside_at(now_ms)
+    }
+
+    /// The part of the limit that a lane may still use at `now_ms`.
+    pub fn left(&mut self, now_ms: u64, lane: Lane, shares: Shares) -> u32 {
+        let sum = self.used(now_ms);
+        let limit = self.limit_at(now_ms);
+        let held = shares.held_back(lane, limit, &self.used);
+        limit.saturating_sub(sum).saturating_sub(held)
     }
 
     /// When `cost` fits for `lane`: `now_ms` if at once, `None` if it never does.
     pub fn free_at(&mut self, now_ms: u64, lane: Lane, shares: Shares, cost: u32) -> Option<u64> {
         self.forget(now_ms);
-        let (mut used, mut outside) = (self.used, self.outside);
-        let mut at_ms = now_ms;
-        let mut steps = self.steps.iter();
-        loop {
-            let sum = total(&used, outside).saturating_add(cost);
-            let held = shares.held_back(lane, self.limit, &used);
-            if sum.saturating_add(held) <= self.limit {
+        let fits = |window: &Self, at_ms: u64, used: &[u32; LANES]| {
+            let sum = total(used, window.outside_at(at_ms)).saturating_add(cost);
+            let limit = window.limit_at(at_ms);
+            sum.saturating_add(shares.held_back(lane, limit, used)) <= limit
+        };
+        let mut used = self.used;
+        if fits(self, now_ms, &used) {
+            return Some(now_ms);
+        }
+        let others = self.outside.iter().map(|seen| self.ends(*seen));
+        let others = others.chain(self.caution.map(|(_, until_ms)| until_ms));
+        let mut moments: Vec<u64> = others
+            .chain(self.steps.iter().map(|step| step.free_at_ms))
+            .collect();
+        moments.sort_unstable();
+        let mut steps = self.steps.iter().peekable();
+        for at_ms in moments {
+            while let Some(step) = steps.next_if(|step| step.free_at_ms <= at_ms) {
+                subtract(&mut used, &step.used);
+            }
+            if fits(self, at_ms, &used) {
                 return Some(at_ms);
             }
-            let step = steps.next()?;
-            subtract(&mut used, &step.used);
-            outside -= step.outside;
-            at_ms = step.free_at_ms;
         }
+        None
     }
 
     /// Counts `cost` for `lane`.
@@ -89,14 +133,60 @@ impl Window {
         step.used[lane as usize] = step.used[lane as usize].saturating_add(cost);
     }
 
-    /// The venue says that `used` is the sum: if that is more than was counted, others used the
-    /// rest. Less is not believed, because the venue's interval may have just begun.
+    /// The venue says that `used` is the sum. The part beyond own use belongs to others.
+    ///
+    /// A lower sum than before is believed once [`LATE_MS`] have passed: the venue's interval began
+    /// anew. A sum below own use is not: the venue's interval may be shorter than ours.
     pub fn correct(&mut self, now_ms: u64, used: u32) {
-        let more = used.saturating_sub(self.used(now_ms));
-        if more > 0 {
-            self.outside = self.outside.saturating_add(more);
-            let step = self.step(now_ms);
-            step.outside = step.outside.saturating_add(more);
+        if planted!(OthersUsageIgnored) {
+            return;
+        }
+        self.forget(now_ms);
+        let own = total(&self.used, 0);
+        self.see(now_ms, used.saturating_sub(own));
+    }
+
+    /// The venue refused a request for this limit, although less is used as far as is known. Where no
+    /// header shows why, ordinary requests keep below a lower limit for some intervals: others use the
+    /// rest, or the limit is lower than assumed.
+    pub fn refused(&mut self, now_ms: u64) {
+        if self.used(now_ms) >= self.limit || !self.outside.is_empty() {
+            return;
+        }
+        let lower = u64::from(self.limit_at(now_ms)) * CAUTION_PERCENT / 100;
+        let lower = u32::try_from(lower).unwrap_or(u32::MAX);
+        let until_ms = now_ms.saturating_add(self.interval_ms * CAUTION_INTERVALS);
+        self.caution = Some((lower.max(self.limit / 10), until_ms));
+    }
+
+    fn see(&mut self, at_ms: u64, amount: u32) {
+        self.outside
+            .retain(|seen| seen.at_ms.saturating_add(LATE_MS) > at_ms);
+        // A lower one before a higher one never counts.
+        while self
+            .outside
+            .back()
+            .is_some_and(|seen| seen.amount <= amount)
+        {
+            self.outside.pop_back();
+        }
+        self.outside.push_back(Outside { at_ms, amount });
+    }
+
+    const fn ends(&self, seen: Outside) -> u64 {
+        seen.at_ms.saturating_add(self.interval_ms)
+    }
+
+    fn outside_at(&self, at_ms: u64) -> u32 {
+        let counts = |seen: &&Outside| self.ends(**seen) > at_ms;
+        let seen = self.outside.iter().filter(counts);
+        seen.map(|seen| seen.amount).max().unwrap_or(0)
+    }
+
+    fn limit_at(&self, at_ms: u64) -> u32 {
+        match self.caution {
+            Some((limit, until_ms)) if at_ms < until_ms => limit.min(self.limit),
+            _ => self.limit,
         }
     }
 
@@ -113,7 +203,6 @@ impl Window {
             self.steps.push_back(Step {
                 free_at_ms,
                 used: [0; LANES],
-                outside: 0,
             });
         }
         let last = self.steps.len() - 1;
@@ -126,8 +215,13 @@ impl Window {
                 break;
             }
             subtract(&mut self.used, &step.used);
-            self.outside -= step.outside;
             self.steps.pop_front();
+        }
+        let interval_ms = self.interval_ms;
+        self.outside
+            .retain(|seen| seen.at_ms.saturating_add(interval_ms) > now_ms);
+        if self.caution.is_some_and(|(_, until_ms)| until_ms <= now_ms) {
+            self.caution = None;
         }
     }
 }
@@ -148,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_counts_for_a_whole_interval_and_little_longer() {
+    fn own_use_counts_for_an_interval_and_little_longer() {
         let mut window = Window::new(10, 60_000);
         let free =
             |window: &mut Window, now_ms| window.free_at(now_ms, Lane::Query, Shares::NONE, 10);
@@ -160,16 +254,57 @@ mod tests {
     }
 
     #[test]
-    fn only_more_than_counted_is_believed() {
+    fn a_header_above_own_use_shows_what_others_used() {
         let mut window = Window::new(100, 60_000);
         window.count(0, Lane::Place, 5);
         window.correct(10, 3);
         assert_eq!(window.used(10), 5);
         window.correct(20, 40);
-        assert_eq!(window.used(20), 40);
+        assert_eq!((window.used(20), window.used_by_others(20)), (40, 35));
         window.count(30, Lane::Place, 1);
         window.correct(40, 41);
         assert_eq!(window.used(40), 41);
+    }
+
+    #[test]
+    fn a_late_header_does_not_hide_what_a_newer_one_showed() {
+        let mut window = Window::new(100, 60_000);
+        window.correct(0, 80);
+        window.correct(100, 20);
+        assert_eq!(window.used(100), 80);
+        // The venue's interval began anew: lower sums go on.
+        window.correct(4_000, 25);
+        window.correct(5_100, 26);
+        assert_eq!(window.used(5_100), 26);
+    }
+
+    #[test]
+    fn without_further_headers_others_use_counts_for_an_interval() {
+        let mut window = Window::new(100, 60_000);
+        window.correct(1_000, 80);
+        assert_eq!(window.used(60_999), 80);
+        assert_eq!(window.used(61_000), 0);
+        window.correct(70_000, 80);
+        let free = window.free_at(71_000, Lane::Query, Shares::NONE, 30);
+        assert_eq!(free, Some(130_000));
+    }
+
+    #[test]
+    fn a_refusal_without_headers_lowers_the_limit_for_ordinary_work() {
+        let mut window = Window::new(2_400, 60_000);
+        let at_once = |window: &mut Window, now_ms, cost| {
+            window.free_at(now_ms, Lane::Query, Shares::NONE, cost) == Some(now_ms)
+        };
+        window.refused(1_000);
+        assert!(at_once(&mut window, 1_000, 1_800));
+        assert!(!at_once(&mut window, 1_000, 1_801));
+        window.refused(2_000);
+        assert!(!at_once(&mut window, 2_000, 1_351));
+        assert!(at_once(&mut window, 602_000, 2_400));
+        // A header explains it.
+        window.correct(603_000, 2_390);
+        window.refused(603_000);
+        assert!(at_once(&mut window, 664_000, 2_400));
     }
 
     #[test]

@@ -229,9 +229,7 @@ impl Run {
         };
         let surface = self.driver.surface;
         let client = &self.driver.client;
-        client.with_budget(surface, |budget, now_ms| {
-            budget.refused(now_ms, limit, pause_ms, &Cost::default());
-        });
+        client.heed_refusal(surface, (limit, pause_ms), &Cost::default());
         client.stopped_for(surface).map(start::millis)
     }
 

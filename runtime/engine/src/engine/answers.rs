@@ -131,6 +131,16 @@ impl Engine {
             order.cancel_wanted = true;
             return;
         }
+        let (instrument, is_final) = (order.instrument(), order.state.is_final());
+        if !is_final && self.venue_wait(self.surface_of(instrument)).is_some() {
+            if let Some(order) = self.orders.known_mut(seq) {
+                order.cancel_wanted = true;
+            }
+            return;
+        }
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
         if !order.apply(OrderMove::RequestCancel) {
             return;
         }

@@ -16,6 +16,7 @@ use crate::planted;
 use crate::protocol::{Outcome, Refusal, Request};
 use crate::timer::Timer;
 
+use super::replies::AFTER_WAIT_MS;
 use super::session::Doubt;
 use super::{Engine, Latch};
 
@@ -143,6 +144,10 @@ impl Engine {
         };
         let (instrument, now) = (order.instrument(), self.now);
         let surface = self.surface_of(instrument);
+        if self.venue_wait(surface).is_some() {
+            self.take_back(seq, OrderMove::Reject);
+            return;
+        }
         if self.is_watched(surface) {
             self.send_or_hold_spot(seq, record);
             return;
@@ -238,9 +243,15 @@ impl Engine {
 
     fn ask_countdown(&mut self, instrument: InstrumentId, countdown_ms: u64) {
         let now = self.now;
+        let wait = self.venue_wait(Surface::Futures);
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
         if countdown.asked.is_some() {
+            return;
+        }
+        if let Some(until) = wait {
+            let at = until.plus_ms(AFTER_WAIT_MS);
+            self.timers.set(at, Timer::Renew { instrument });
             return;
         }
         countdown.asked = Some((countdown_ms, now));
@@ -422,6 +433,16 @@ impl Engine {
         countdown.failures = 0;
         for (seq, _) in std::mem::take(&mut countdown.held) {
             self.take_back(seq, OrderMove::Reject);
+        }
+    }
+
+    /// Orders that wait for a timer are refused: nothing may be sent.
+    pub(super) fn refuse_all_held(&mut self) {
+        for index in 0..self.instruments.len() {
+            let instrument = InstrumentId(index as u16);
+            if self.is_waited_for(instrument) {
+                self.refuse_held(instrument);
+            }
         }
     }
 

@@ -6,6 +6,9 @@
 //! needs a copy of the old types here.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::order::Surface;
 
 use super::forced::ForcedCloses;
 use super::instances::Instances;
@@ -14,6 +17,7 @@ use super::margin::Margins;
 use super::outside::OutsideCloses;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::trading::Trading;
+use super::venue_wait::VenueWait;
 
 /// The oldest version that can be read.
 pub(super) const OLDEST: u32 = 8;
@@ -37,6 +41,7 @@ fn added_in_9() -> Vec<u8> {
         ForcedCloses::default(),
         Listing::default(),
         Margins::default(),
+        BTreeMap::<Surface, VenueWait>::new(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

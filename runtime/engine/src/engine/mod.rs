@@ -34,6 +34,7 @@ mod told;
 mod trades;
 mod trading;
 mod transfers;
+mod venue_wait;
 mod view;
 mod watchdog;
 
@@ -71,6 +72,8 @@ use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
 use trading::Trading;
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
+pub use venue_wait::Purpose;
+use venue_wait::VenueWait;
 pub use view::{AccountTotals, Mark};
 
 /// Whether new orders may be sent.
@@ -188,6 +191,7 @@ pub struct Engine {
     forced: ForcedCloses,
     listing: Listing,
     margins: Margins,
+    venue_waits: BTreeMap<Surface, VenueWait>,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -315,6 +319,7 @@ impl Engine {
             recorder,
             trading: Trading::default(),
             outside: OutsideCloses::default(),
+            venue_waits: BTreeMap::new(),
             instances: Instances::default(),
             forced: ForcedCloses::default(),
             listing: Listing::default(),
@@ -471,6 +476,7 @@ impl Engine {
                 Timer::Renew { instrument } => self.renew(instrument),
                 Timer::Beat => self.beat_due(),
                 Timer::Rules { surface } => self.read_rules(surface),
+                Timer::VenueWait { surface } => self.venue_wait_over(surface),
             }
         }
     }

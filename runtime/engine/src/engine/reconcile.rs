@@ -19,6 +19,7 @@ use crate::timer::Timer;
 use crate::truth::{OpenOrder, Subject, Truth};
 
 use super::Engine;
+use super::replies::AFTER_WAIT_MS;
 use super::session::Line;
 
 /// From a question that failed to the next try, doubled each time up to the second bound.
@@ -131,6 +132,14 @@ impl Engine {
         if line.round.asked.is_some() {
             return;
         }
+        if let Some(until) = self.venue_wait(surface) {
+            let timer = Timer::Reconcile { surface };
+            self.timers.set(until.plus_ms(AFTER_WAIT_MS), timer);
+            return;
+        }
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
         if matches!(&line.round.step, Step::Trades(left) if left.is_empty()) {
             line.round.step = Step::Account;
         }

@@ -19,6 +19,8 @@ use super::{Engine, Latch, narrow};
 
 /// How long to wait before an order of unknown outcome is asked for (again).
 pub(super) const ASK_AFTER_MS: i64 = 1_000;
+/// Questions follow what leaves first after a wait that the venue demanded.
+pub(super) const AFTER_WAIT_MS: i64 = 1;
 /// A fill that the venue's totals tell of and that no event brought within this was missed.
 const MISSED_MS: i64 = 3_000;
 /// Account trades that do not tell a missing fill are read so often, each time after a longer pause
@@ -145,6 +147,7 @@ impl Engine {
             Outcome::Done(report) => {
                 order.confirmed = order.confirmed.or(Some(now));
                 self.take_report(seq, report);
+                self.order_limit_is_over(self.surface_of(report.instrument));
             }
             // The stream has shown it: the refusal is of another copy, or of nobody's order.
             Outcome::Refused(_)
@@ -262,17 +265,21 @@ impl Engine {
             return;
         };
         let strategy = order.strategy;
-        let state = &self.strategies[usize::from(strategy.0)];
-        let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
-        let live = self.live.as_ref();
-        let stopping = live.is_some_and(|live| live.stopping) && !self.keeps_orders();
-        let halted = self.halted() || state.latch == Latch::Halted;
-        let unwanted = order.cancel_wanted || halted || quarantined || stopping;
-        if order.state.is_final() || !unwanted {
+        if order.state.is_final() || !self.must_not_rest(order) {
             return;
         }
         self.ask_later(seq);
         self.request_cancel(strategy, seq);
+    }
+
+    /// Whether an order is to be cancelled, if it still rests.
+    pub(super) fn must_not_rest(&self, order: &Order) -> bool {
+        let state = &self.strategies[usize::from(order.strategy.0)];
+        let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
+        let live = self.live.as_ref();
+        let stopping = live.is_some_and(|live| live.stopping) && !self.keeps_orders();
+        let halted = self.halted() || state.latch == Latch::Halted;
+        order.cancel_wanted || halted || quarantined || stopping
     }
 
     /// Takes the venue's state of an order. Its fills come with the stream; until they have, the
@@ -538,6 +545,15 @@ impl Engine {
             self.ask_later(seq);
             return;
         }
+        let instrument = order.instrument();
+        if let Some(until) = self.venue_wait(self.surface_of(instrument)) {
+            let timer = Timer::AskForOrder { order: seq };
+            self.timers.set(until.plus_ms(AFTER_WAIT_MS), timer);
+            return;
+        }
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
         order.questions.ask(now);
         let request = Request::Query {
             instrument: order.instrument(),

@@ -18,7 +18,7 @@ use crate::config::OnFault;
 
 /// How often a position that will not close is tried again, without a fill in between, before it
 /// is left to people.
-const FLATTEN_TRIES: u32 = 10;
+pub(super) const FLATTEN_TRIES: u32 = 10;
 /// From one try of a live run to the next, doubled each time up to the second bound: the venue may
 /// be out of reach for a while.
 const FLATTEN_PAUSE_MS: (i64, i64) = (1_000, 20_000);
@@ -270,9 +270,12 @@ impl Engine {
             }
             return;
         }
+        let Some((closing, counts)) = self.closes_allowed(strategy, closing) else {
+            return;
+        };
         let state = &mut self.strategies[usize::from(strategy.0)];
-        state.flattening = Some(tries - 1);
-        if self.live.is_some() {
+        state.flattening = Some(if counts { tries - 1 } else { tries });
+        if self.live.is_some() && counts {
             let pause_ms = FLATTEN_PAUSE_MS.0 << (FLATTEN_TRIES - tries).min(5);
             state.flatten_again = now.plus_ms(pause_ms.min(FLATTEN_PAUSE_MS.1));
         }
@@ -284,11 +287,13 @@ impl Engine {
     }
 
     /// A closing order by a position that is not certain could open one; and while its timer cannot
-    /// be armed, or the journal does not write, it would be tried in vain.
+    /// be armed, the journal does not write, or the venue said wait, it would be tried in vain.
     fn may_close(&self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let live = self.live.as_ref();
-        live.is_none_or(|live| live.healthy(surface, self.now)) && !self.is_letting_go(instrument)
+        live.is_none_or(|live| live.healthy(surface, self.now))
+            && !self.is_letting_go(instrument)
+            && self.venue_wait(surface).is_none()
     }
 
     /// Tells what is left of a strategy's positions that no order can close: it counts as flat.
@@ -333,7 +338,7 @@ impl Engine {
     /// opens: it is for no more than what outside orders left of the account's position (see
     /// [`Engine::closable`]), and `reduceOnly` on the wire where the account's net position
     /// covers it. Uncovered closes are sent where strategies net between each other alone.
-    fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
+    pub(super) fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
         let mut orders = Vec::new();
         for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter()
         {

@@ -400,6 +400,11 @@ impl Engine {
                 why,
                 for_ms,
             } => self.note_stop(surface, why, for_ms),
+            LiveInput::VenueWait {
+                surface,
+                kind,
+                wait_ms,
+            } => self.handle_venue_wait(surface, kind, wait_ms),
         }
         self.update_state();
     }

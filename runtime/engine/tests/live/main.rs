@@ -26,5 +26,6 @@ mod succession;
 mod trading;
 mod unknown;
 mod untold;
+mod venue_wait;
 mod watchdog;
 mod world;

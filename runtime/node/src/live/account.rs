@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windvane_admin::metrics::table;
+use windvane_engine::engine::Purpose;
 use windvane_engine::{InstrumentId, MarketEvent, Request, Time};
 
 use super::carrier::Carrier;
@@ -27,9 +28,14 @@ impl Account {
 
     /// Sends a request on its way, which the engine wanted at `now`; `since` is when the market
     /// event came that it follows from.
-    pub fn carry(&mut self, now: Time, request: Request, since: Option<Instant>) {
+    pub fn carry(
+        &mut self,
+        now: Time,
+        (request, purpose): (Request, Purpose),
+        since: Option<Instant>,
+    ) {
         match self {
-            Self::Venue(carrier) => carrier.carry(request, since),
+            Self::Venue(carrier) => carrier.carry(request, purpose, since),
             Self::Paper(paper) => {
                 if let (Request::Place(_), Some(since)) = (&request, since) {
                     let latency = since.elapsed().as_secs_f64();

@@ -12,13 +12,18 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use windvane_admin::metrics::table;
-use windvane_client::budget::Lane;
-use windvane_client::{Client, Departure, NotDone, WaitReason};
+use windvane_client::budget::{Denial, Lane};
+use windvane_client::{Client, Departure, NotDone, Wait, WaitReason};
+use windvane_engine::engine::Purpose;
+use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Reply, Request, Surface};
+use windvane_venue::route;
 use windvane_venue::sign::Stamp;
-use windvane_venue::speak::{Heard, Note, SpeakError, Speaker};
+use windvane_venue::speak::{Asked, Heard, Note, SpeakError, Speaker};
+use windvane_venue::wire::Parameters;
 
 use super::mailbox::{Happened, Mailbox};
+use super::venue_wait;
 
 /// What takes risk away, or finds out about it, waits so long for its share of the budget before
 /// the engine is told to try again.
@@ -34,6 +39,11 @@ pub(super) const MODES_AGE: Duration = Duration::from_mins(1);
 /// While `on_stop` is applied an answer is waited for so long: a connection that died must not cost
 /// all of its time. What has no answer is asked for and, being a cancel, sent again.
 const HURRIED: Duration = Duration::from_secs(3);
+/// With less weight left than this, readings are the cheapest that suffice: it is what a whole round
+/// of them costs at most, and as much again.
+const PLENTY: u32 = 250;
+/// From so many symbols on, one list of all open orders is as cheap as one for each symbol.
+const SYMBOLS_MAX: usize = 40;
 /// Routes whose answers are kept (spec 2, account).
 pub(super) const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 
@@ -74,10 +84,11 @@ impl Modes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self, route: &str) -> Option<String> {
+    /// The last answer of a route; an old one only where `any_age` will do.
+    fn known(&self, route: &str, any_age: bool) -> Option<String> {
         let known = self.lock();
         let (at, text) = known.get(route)?;
-        (at.elapsed() < MODES_AGE).then(|| text.clone())
+        (any_age || at.elapsed() < MODES_AGE).then(|| text.clone())
     }
 
     fn keep(&self, route: &'static str, text: &str) {
@@ -140,6 +151,8 @@ impl Elsewhere {
 enum Became {
     Done(String),
     Not(NotDone),
+    /// It was not asked: too little weight is left for what can wait.
+    Postponed,
 }
 
 impl Carrier {
@@ -177,7 +190,7 @@ impl Carrier {
     }
 
     /// Sends a request on its way; `since` is when the market event came that it follows from.
-    pub fn carry(self: &Arc<Self>, request: Request, since: Option<Instant>) {
+    pub fn carry(self: &Arc<Self>, request: Request, purpose: Purpose, since: Option<Instant>) {
         let (carrier, handed) = (Arc::clone(self), Instant::now());
         if matches!(request, Request::Place(_)) {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +203,7 @@ impl Carrier {
                 // It ends with an error once the sender is gone, which is what is waited for.
                 let _ = tokio::time::timeout(FOLLOW, before.changed()).await;
             }
-            carrier.run(&request, handed, since).await;
+            carrier.run((&request, purpose), handed, since).await;
             if let Some((id, _sender)) = begun {
                 carrier.placing.lock().remove(&id);
             }
@@ -223,11 +236,18 @@ impl Carrier {
         }
     }
 
-    async fn run(&self, request: &Request, handed: Instant, since: Option<Instant>) {
+    async fn run(
+        &self,
+        (request, purpose): (&Request, Purpose),
+        handed: Instant,
+        since: Option<Instant>,
+    ) {
+        let lane = lane(request, purpose);
+        let client = &self.way(request).client;
         let late = |waited: &Duration| matches!(request, Request::Place(_)) && *waited > FRESH;
         let asked = match Some(handed.elapsed()).filter(late) {
             Some(waited) => Err(SpeakError::Late(waited)),
-            None => self.speaker.ask(request),
+            None => self.ask((request, lane), client),
         };
         let asked = match asked {
             Ok(asked) => asked,
@@ -242,21 +262,20 @@ impl Carrier {
                 return;
             }
         };
-        let lane = lane(request);
-        let patience = if lane == Lane::Place {
+        let places = matches!(request, Request::Place(_) | Request::PlaceBatch(_));
+        let patience = if places || lane == Lane::Place {
             Duration::ZERO
         } else {
             PATIENCE
         };
-        let client = &self.way(request).client;
         let mut client = client.in_lane(lane).with_patience(patience);
-        if self.hurried.load(Ordering::Relaxed) && lane != Lane::Place {
+        if self.hurried.load(Ordering::Relaxed) && !places && lane != Lane::Place {
             client = client.with_timeout(HURRIED);
         }
         if matches!(request, Request::Countdown { .. }) {
             client = client.with_timeout(self.countdown_within);
         }
-        if let Some(since) = since.filter(|_| lane == Lane::Place) {
+        if let Some(since) = since.filter(|_| places) {
             client = client.telling(Departure::new(move || {
                 let latency = since.elapsed().as_secs_f64();
                 table::ORDER_LATENCY.of([]).record(latency);
@@ -265,8 +284,10 @@ impl Carrier {
         let mut became = Vec::with_capacity(asked.len());
         for call in &asked {
             // What is changed is sent, what is read may be known.
-            if let (Request::Read(_), Some(known)) = (request, self.modes.known(call.route.name)) {
-                became.push(Became::Done(known));
+            if matches!(request, Request::Read(_))
+                && let Some(known) = self.known_mode(call, lane, &client)
+            {
+                became.push(known);
                 continue;
             }
             let left = Instant::now();
@@ -282,6 +303,7 @@ impl Carrier {
                     Became::Done(answer.text)
                 }
                 Err(not_done) => {
+                    self.tell_wait(call, &client, &not_done).await;
                     // Orders have a line of their own, with a count where they repeat.
                     if matches!(request, Request::Place(_)) {
                         tracing::debug!(route = call.route.name, %not_done, ?request, "not done");
@@ -294,6 +316,75 @@ impl Carrier {
         }
         let replies = self.replies(request, &became);
         self.mailbox.tell(Happened::Replies(replies)).await;
+    }
+
+    /// The calls of a request. Where little weight is left, or a close waits for them, open orders are
+    /// listed for the configured symbols alone.
+    fn ask(
+        &self,
+        (request, lane): (&Request, Lane),
+        client: &Client,
+    ) -> Result<Vec<Asked>, SpeakError> {
+        if let Request::Read(Subject::OpenOrders { surface }) = request {
+            let is_short = client.weight_left(venue_surface(*surface), lane) < PLENTY;
+            let few = self.speaker.names.symbols(*surface).count() < SYMBOLS_MAX;
+            if few && (is_short || lane == Lane::Close) {
+                return self.speaker.open_orders_by_symbol(*surface);
+            }
+        }
+        self.speaker.ask(request)
+    }
+
+    /// What is known of one of the account's modes without asking, if it is to be used: a fresh
+    /// answer, or, where little weight is left, any answer, or none.
+    fn known_mode(&self, call: &Asked, lane: Lane, client: &Client) -> Option<Became> {
+        let route = call.route.name;
+        if !MODES.contains(&route) {
+            return None;
+        }
+        let is_short = client.weight_left(call.route.surface, lane) < PLENTY;
+        let known = self.modes.known(route, is_short || lane == Lane::Close);
+        match known {
+            Some(text) => Some(Became::Done(text)),
+            None if is_short => Some(Became::Postponed),
+            None => None,
+        }
+    }
+
+    /// The venue refused a call for a limit: the engine learns how long nothing may be sent before it
+    /// learns what became of its request.
+    async fn tell_wait(&self, call: &Asked, client: &Client, not_done: &NotDone) {
+        let NotDone::Wait(Wait { why, .. }) = not_done else {
+            return;
+        };
+        let surface = match call.route.surface {
+            windvane_venue::route::Surface::Spot => Surface::Spot,
+            _ => Surface::Futures,
+        };
+        if let WaitReason::Budget(denied) = why
+            && denied.why == Denial::Weight
+        {
+            self.probe(call, client).await;
+            return;
+        }
+        let by_venue = matches!(why, WaitReason::Venue(_));
+        for input in venue_wait::inputs(client, surface, by_venue) {
+            self.mailbox.tell(Happened::Live(input)).await;
+        }
+    }
+
+    /// Our count keeps a reading back. The venue's interval may have begun anew meanwhile: the header
+    /// of the cheapest answer shows it.
+    async fn probe(&self, call: &Asked, client: &Client) {
+        let Some(route) = route::named(match call.route.surface {
+            windvane_venue::route::Surface::Spot => "spot.time",
+            _ => "futures.time",
+        }) else {
+            return;
+        };
+        let client = client.in_lane(Lane::Start).with_patience(Duration::ZERO);
+        // What counts is the header, which the client has read.
+        drop(client.call(route, None, &Parameters::new()).await);
     }
 
     fn replies(&self, request: &Request, became: &[Became]) -> Vec<Reply> {
@@ -344,7 +435,7 @@ fn count(surface: &str, took: Duration, not_done: Option<&NotDone>) {
 
 fn words(became: &Became) -> String {
     match became {
-        Became::Done(_) => String::new(),
+        Became::Done(_) | Became::Postponed => String::new(),
         Became::Not(not_done) => not_done.to_string(),
     }
 }
@@ -356,7 +447,7 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
             code: refusal.code(),
             msg: words,
         },
-        Became::Not(NotDone::Unknown(_)) => Heard::Unknown,
+        Became::Postponed | Became::Not(NotDone::Unknown(_)) => Heard::Unknown,
         Became::Not(NotDone::Wait(wait)) => match &wait.why {
             WaitReason::Budget(_) | WaitReason::NoConnection(_) => Heard::NotSent { msg: words },
             WaitReason::Venue(pause) => Heard::Wait {
@@ -371,17 +462,23 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
     }
 }
 
-const fn lane(request: &Request) -> Lane {
-    match request {
-        Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. } => {
+/// The lane of a request: what takes risk away leaves whatever our own count says.
+pub const fn lane(request: &Request, purpose: Purpose) -> Lane {
+    match (request, purpose) {
+        (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
             Lane::Cancel
         }
-        Request::Countdown { .. } => Lane::Heartbeat,
-        Request::Query { .. } | Request::Read(_) => Lane::Reconcile,
-        Request::Place(_)
-        | Request::PlaceBatch(_)
-        | Request::SetPositionMode { .. }
-        | Request::SetLeverage { .. } => Lane::Place,
+        (Request::Countdown { .. }, _) => Lane::Heartbeat,
+        (_, Purpose::Close) => Lane::Close,
+        (Request::Query { .. } | Request::Read(_), Purpose::Start) => Lane::Start,
+        (Request::Query { .. } | Request::Read(_), Purpose::Ordinary) => Lane::Reconcile,
+        (
+            Request::Place(_)
+            | Request::PlaceBatch(_)
+            | Request::SetPositionMode { .. }
+            | Request::SetLeverage { .. },
+            _,
+        ) => Lane::Place,
     }
 }
 

@@ -47,6 +47,7 @@ mod terms;
 mod thread;
 pub mod trial;
 mod unsettled;
+mod venue_wait;
 pub mod whatif;
 
 use std::path::PathBuf;
@@ -66,7 +67,7 @@ use crate::results::{ResultError, Summary};
 use crate::strategies::ModuleError;
 use crate::watchdog;
 
-pub use carrier::venue_surface;
+pub use carrier::{lane, venue_surface};
 use desk::Desk;
 pub use desk::TOKEN_FILE;
 use mailbox::Mailbox;

@@ -22,7 +22,7 @@ use super::pulse::Module;
 use super::reload::Reread;
 use super::stops::Stops;
 use super::unsettled::Unsettled;
-use super::{forced, retention, show, streams, tell, terms};
+use super::{forced, retention, show, streams, tell, terms, venue_wait};
 use crate::config::{Config, Leave, Mode};
 use crate::results::utc::utc_text;
 use crate::watchdog::Keeper;
@@ -284,6 +284,7 @@ impl Outside {
             strategies: show::counts(&strategies),
             open_orders: own.count() as u64,
             journal,
+            venue_waits: venue_wait::shown(engine),
         };
         Published {
             status,
@@ -296,6 +297,24 @@ impl Outside {
 
     /// Why the run is in its state.
     pub fn reason(&self, engine: &Engine) -> String {
+        let reason = self.reason_of_state(engine);
+        let waits = venue_wait::shown(engine);
+        let waits = waits.iter().map(venue_wait::in_words);
+        if engine.run_state() == RunState::Ready {
+            let waits: Vec<_> = waits.collect();
+            return if waits.is_empty() {
+                reason
+            } else {
+                waits.join("; ")
+            };
+        }
+        std::iter::once(reason)
+            .chain(waits)
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    fn reason_of_state(&self, engine: &Engine) -> String {
         match engine.run_state() {
             RunState::Ready => {
                 let hindrances = show::hindrances(engine, &self.modules, &self.latches);

@@ -220,6 +220,14 @@ impl Wants {
         if self.surface == Surface::Spot || !documented {
             let reads = rounds * u64::from(ACCOUNT_READS);
             uses.push(self.row("account", "account", lane, reads));
+        } else {
+            // The info endpoint may use the same counter (spec 3, Limits).
+            uses.push(Use {
+                what: "account by the info endpoint",
+                lane,
+                times: rounds * u64::from(ACCOUNT_READS),
+                weight: 1,
+            });
         }
         if self.surface == Surface::Futures {
             let modes = times(interval_ms, ms(MODES_AGE));

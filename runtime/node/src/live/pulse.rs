@@ -54,8 +54,11 @@ const LOOK_OUT: Duration = Duration::from_millis(2);
 const REHEARSE_EVERY: Duration = Duration::from_micros(200);
 /// After a disk failed, this often a new segment is tried.
 const ROLL_AGAIN: Duration = Duration::from_secs(1);
-/// How long `on_stop` may take.
+/// How long `on_stop` may take, beside what the venue has it wait.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+/// The longest wait that the stop sits out. A ban may be longer: then what is left open is named, and
+/// the run ends.
+const STOP_WAITS: Duration = Duration::from_secs(150);
 
 /// A strategy's name and the hash of its module.
 pub type Module = (String, [u8; 32]);
@@ -109,6 +112,8 @@ pub(super) struct State {
     fetching: BTreeSet<InstrumentId>,
     sealed: Instant,
     stopping: Option<Instant>,
+    /// The stop may take until then: the venue said wait.
+    stop_by: Option<Instant>,
     /// Positions that no order can close count as flat at the stop.
     dust: BTreeSet<(StrategyId, InstrumentId)>,
     /// Blocks that the journal had no room for.
@@ -149,6 +154,7 @@ impl State {
             fetching: BTreeSet::new(),
             sealed: now,
             stopping: None,
+            stop_by: None,
             dust: BTreeSet::new(),
             behind: VecDeque::new(),
             appended: VecDeque::new(),
@@ -489,7 +495,8 @@ impl Pulse {
                 Action::Request(request) => {
                     let now = self.driver.engine().now();
                     state.sent.extend(tell::of_orders(&request).cloned());
-                    self.account.carry(now, request, state.event_at);
+                    let purpose = self.driver.engine().purpose(&request);
+                    self.account.carry(now, (request, purpose), state.event_at);
                     state.handed = matches!(self.account, Account::Venue(_));
                 }
                 Action::Reconnect(surface) => match &mut self.account {
@@ -675,7 +682,29 @@ impl Pulse {
         if self.driver.engine().has_stopped() {
             return Some(Ended::Stopped);
         }
-        (since.elapsed() >= STOP_WITHIN).then_some(Ended::Hurried)
+        self.sit_out(since, state);
+        let by = state.stop_by.unwrap_or(since + STOP_WITHIN);
+        (Instant::now() >= by).then_some(Ended::Hurried)
+    }
+
+    /// Lets the stop last as long as the venue has it wait, where that is not too long.
+    fn sit_out(&self, since: Instant, state: &mut State) {
+        let engine = self.driver.engine();
+        let flattens = self.outside.config.run.on_stop == Leave::Flatten;
+        let waits = self.outside.surfaces.iter().filter_map(|surface| {
+            let orders = engine.order_wait(*surface).filter(|_| flattens);
+            engine.venue_wait(*surface).max(orders)
+        });
+        let Some(until) = waits.max() else { return };
+        let left = until.0.saturating_sub(engine.now().0).max(0);
+        let end = Instant::now() + Duration::from_nanos(left.unsigned_abs());
+        if end > since + STOP_WAITS {
+            return;
+        }
+        let by = end + STOP_WITHIN;
+        if state.stop_by.is_none_or(|before| before < by) {
+            state.stop_by = Some(by);
+        }
     }
 }
 

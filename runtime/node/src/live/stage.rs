@@ -19,7 +19,7 @@ use super::mailbox::Mailbox;
 use super::paper::{Links, Paper};
 use super::player::Player;
 use super::results::Results;
-use super::{LiveError, Market, Playing, plan, start, streams};
+use super::{LiveError, Market, Playing, plan, start, streams, venue_wait};
 use crate::assembly;
 use crate::backtest::{Progress, load};
 use crate::bans;
@@ -62,8 +62,9 @@ impl Stage {
         bans::heed(&client, &config.run.data_dir);
         bans::sit_out(&client, &start::surfaces(names), |words| counter.say(words)).await;
         counter.say("the venue is asked for its clock and its instruments");
-        // A start must not wait for what the process before used up.
-        let urgent = client.in_lane(Lane::Heartbeat);
+        // The process before may have used most of the minute: what a start reads may use all that
+        // is left of it.
+        let urgent = client.in_lane(Lane::Start);
         // First, for it says the venue's limits: by those of the documents, what the process before
         // used may be more than there is.
         let instruments = start::instruments(&urgent, names, assets).await?;
@@ -153,6 +154,10 @@ impl Stage {
         let (Self::Venue(client), Some(own)) = (self, own) else {
             return Ok(reconnects);
         };
+        if config.run.mode == Mode::Live {
+            let surfaces = start::surfaces(names);
+            tokio::spawn(venue_wait::watch(client.clone(), surfaces, mailbox.clone()));
+        }
         for surface in start::surfaces(names) {
             let venue = venue_surface(surface);
             let topics = start::topics(config, surface);

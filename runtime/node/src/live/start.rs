@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windvane_client::budget::Lane;
-use windvane_client::{Client, NotDone};
+use windvane_client::{BAN_MAX, Client, NotDone, Wait, WaitReason};
 use windvane_engine::config::EngineConfig;
 use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
@@ -83,8 +83,19 @@ pub async fn clock(surface: Surface, client: &Client) {
         .await
     {
         tracing::warn!(%surface, %error, "the venue's clock was not read; it is asked again");
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(named_wait(&error).unwrap_or(pause)).await;
         pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// How long to wait where a limit says so: neither longer nor shorter.
+fn named_wait(not_done: &NotDone) -> Option<Duration> {
+    match not_done {
+        NotDone::Wait(Wait {
+            why: WaitReason::Venue(_) | WaitReason::Budget(_),
+            after,
+        }) => Some((*after).clamp(RETRY.0, BAN_MAX)),
+        _ => None,
     }
 }
 
@@ -111,6 +122,7 @@ async fn exchange_information(surface: Surface, client: &Client) -> Result<Strin
     let name = format!("{surface}.exchange_info");
     let mut pause = RETRY.0;
     loop {
+        let mut wait = None;
         let Some(route) = route::named(&name) else {
             // Both surfaces have this route (spec 1 and 2).
             return Ok(String::new());
@@ -129,9 +141,10 @@ async fn exchange_information(surface: Surface, client: &Client) -> Result<Strin
             }
             Err(not_done) => {
                 tracing::warn!(%surface, %not_done, "the venue is away; it is asked again");
+                wait = named_wait(&not_done);
             }
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(wait.unwrap_or(pause)).await;
         pause = (pause * 2).min(RETRY.1);
     }
 }
@@ -265,8 +278,7 @@ pub async fn futures_account(
     let Some(route) = route::named("futures.account") else {
         return Ok(FuturesAccount::Routes);
     };
-    // A start must not wait for what the process before used up.
-    let client = client.in_lane(Lane::Heartbeat);
+    let client = client.in_lane(Lane::Start);
     let answer = client.call(route, None, &Parameters::new()).await;
     Ok(match (answer.into_result(), info) {
         (Err(NotDone::Refused(refusal)), Some(info)) if refusal.is_of_no_route() => {

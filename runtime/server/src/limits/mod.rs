@@ -229,7 +229,9 @@ impl Limits {
         let counter = self.counter(surface);
         let window = self.weights.entry((ip, counter)).or_default();
         let others = self.others.get(&counter).copied().unwrap_or(0);
-        let used = window.add(weight, MINUTE_MS, now_ms, self.begin).saturating_add(others);
+        let used = window
+            .add(weight, MINUTE_MS, now_ms, self.begin)
+            .saturating_add(others);
         (used, used <= limit)
     }
 

@@ -41,6 +41,11 @@ impl Names {
         self.symbols[surface as usize].get(symbol).copied()
     }
 
+    /// The symbols of a surface.
+    pub fn symbols(&self, surface: Surface) -> impl Iterator<Item = &str> {
+        self.symbols[surface as usize].keys().map(String::as_str)
+    }
+
     /// Symbol, scales and rules of an instrument.
     pub fn rules(&self, id: InstrumentId) -> Option<&Instrument> {
         self.instruments.get(usize::from(id.0))

@@ -296,9 +296,7 @@ impl Hearing<'_> {
         let speaker = self.speaker;
         let first = heard.first().copied();
         let outcome = match subject {
-            Subject::OpenOrders { surface } => self.outcome("open_orders", first, |body, notes| {
-                account::open_orders(speaker, surface, body, notes).map(Truth::OpenOrders)
-            }),
+            Subject::OpenOrders { surface } => self.open_orders(surface, heard),
             Subject::Trades { instrument, .. } => {
                 self.outcome("user_trades", first, |body, notes| {
                     account::trades(speaker, instrument, body, notes)
@@ -322,7 +320,12 @@ impl Hearing<'_> {
             }
         };
         // Only a venue that does not tell it at all refuses: everything else is asked again.
-        let passing = match first {
+        let failed = |heard: &&Heard<'_>| !matches!(heard, Heard::Done(_));
+        let decisive = match subject {
+            Subject::OpenOrders { .. } => heard.iter().find(failed).copied().or(first),
+            _ => first,
+        };
+        let passing = match decisive {
             Some(Heard::Wait { .. } | Heard::NotSent { .. }) => true,
             Some(Heard::Refused { code, .. }) => {
                 code.is_some_and(|code| code == INVALID_TIMESTAMP.code || code == BAD_NONCE)
@@ -338,6 +341,27 @@ impl Hearing<'_> {
                 self.say(Reply::Margins(margins));
             }
         }
+    }
+
+    /// The open orders of a surface: one list of all, or one of each symbol, all of which count.
+    fn open_orders(&mut self, surface: Surface, heard: &[Heard<'_>]) -> Outcome<Truth> {
+        let speaker = self.speaker;
+        let mut all = Vec::new();
+        let mut left = heard.iter().copied().map(Some).collect::<Vec<_>>();
+        if left.is_empty() {
+            left.push(None);
+        }
+        for answer in left {
+            let listed = self.outcome("open_orders", answer, |body, notes| {
+                account::open_orders(speaker, surface, body, notes)
+            });
+            match listed {
+                Outcome::Done(orders) => all.extend(orders),
+                Outcome::Refused(refusal) => return Outcome::Refused(refusal),
+                Outcome::Unknown => return Outcome::Unknown,
+            }
+        }
+        Outcome::Done(Truth::OpenOrders(all))
     }
 
     /// The account and its two modes. A mode that is not answered is not said.

@@ -14,6 +14,8 @@ mod exposure;
 mod fees;
 mod fills;
 mod forced;
+mod halted;
+mod headers;
 mod ids;
 mod intents;
 mod latches;
@@ -26,6 +28,7 @@ mod overdue;
 mod rates;
 mod renewals;
 mod rules;
+mod starts;
 mod state;
 mod trading;
 mod wire;
@@ -74,6 +77,9 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(others::Others::default()),
         Box::new(bans::Bans::default()),
         Box::new(trading::Trading::new(terms)),
+        Box::new(halted::Halted::default()),
+        Box::new(headers::Headers::default()),
+        Box::new(starts::Starts::default()),
         Box::new(ids::Ids::default()),
         Box::new(durable::Durable::default()),
         Box::new(memory::Memory::default()),

@@ -1,5 +1,6 @@
 //! The dead man's switch is renewed as long as the runtime is healthy and orders rest, in any
-//! weather: who says that it is ready asks for the next countdown well before the last one ends.
+//! weather: a run that says that it is ready asks for the next countdown well before the last one ends.
+//! While the venue demands a wait after a refusal for a limit, nothing may be sent.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ pub struct Overdue {
     ready_since: Option<i64>,
     /// The process is stopped: the time is not its own.
     is_stopped: bool,
+    /// The venue takes no requests until then.
+    wait_ns: i64,
     /// When this process last asked for a countdown of an instrument, unless that stopped it.
     asked: BTreeMap<String, i64>,
 }
@@ -34,6 +37,7 @@ impl Overdue {
             settles_ns: quarter_ms * 1_000_000,
             ready_since: None,
             is_stopped: false,
+            wait_ns: 0,
             asked: BTreeMap::new(),
         }
     }
@@ -52,6 +56,9 @@ impl Overdue {
 
     fn in_time(&self, now_ns: i64) -> Result<(), String> {
         let settled = now_ns - self.settles_ns;
+        if settled < self.wait_ns {
+            return Ok(());
+        }
         if self.is_stopped || self.ready_since.is_none_or(|since| since > settled) {
             return Ok(());
         }
@@ -108,6 +115,14 @@ impl Check for Overdue {
                     } else {
                         self.asked.remove(&instrument);
                     }
+                }
+            }
+            Seen::Heard {
+                answer: Some(answer),
+                ..
+            } => {
+                if let Some(wait_ns) = wire::wait_ns(answer) {
+                    self.wait_ns = self.wait_ns.max(entry.at_ns.saturating_add(wait_ns));
                 }
             }
             _ => {}

@@ -107,6 +107,18 @@ pub fn code(answer: &Answer) -> Option<i64> {
     answer.json()?.get("code")?.as_i64()
 }
 
+/// How long nothing may be sent after a refusal for a limit, nanoseconds: a minute where the answer
+/// does not say (spec 1, Limits, 5 and 6).
+pub fn wait_ns(answer: &Answer) -> Option<i64> {
+    const MINUTE_NS: i64 = 60_000_000_000;
+    if !matches!(answer.status, 403 | 418 | 429) {
+        return None;
+    }
+    let named = answer.header("retry-after");
+    let named = named.and_then(|text| text.parse::<i64>().ok());
+    Some(named.map_or(MINUTE_NS, |seconds| seconds.saturating_mul(1_000_000_000)))
+}
+
 /// Whether an answer says for certain that nothing was done. 5xx and the codes of lost outcomes
 /// do not (spec 1, Errors: -1000, -1001, -1006, -1007).
 pub fn is_refusal(answer: &Answer) -> bool {

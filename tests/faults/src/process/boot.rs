@@ -106,7 +106,7 @@ impl Process {
             self.call(
                 route,
                 Parameters::new(),
-                Lane::Heartbeat,
+                Lane::Start,
                 0,
                 Purpose::Info(surface),
             );

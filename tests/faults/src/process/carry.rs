@@ -1,22 +1,27 @@
 //! The engine's requests on their way: what `node/src/live/carrier` does with its tasks.
 
+use windvane::live::lane;
 use windvane_client::budget::Lane;
+use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Input, Request};
-use windvane_venue::speak::{Asked, Heard};
+use windvane_venue::speak::{Asked, Heard, SpeakError};
 
-use super::{MODES_AGE_NS, MS, Process, Purpose, lane};
+use super::{MODES_AGE_NS, MS, Process, Purpose, venue_surface};
 use crate::client::Became;
 
 /// What takes risk away, or finds out about it, waits so long for its share of the budget.
 const PATIENCE_NS: i64 = 1_000 * MS;
 /// A cancel follows its order after its answer, or after so long without one.
 const FOLLOW_NS: i64 = 1_000 * MS;
+/// With less weight left than this, readings are the cheapest that suffice.
+const PLENTY: u32 = 250;
 /// Routes whose answers are kept.
 const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 
 /// A request of the engine and what became of its calls so far.
 pub struct Carried {
     request: Request,
+    lane: Lane,
     asked: Vec<Asked>,
     became: Vec<Became>,
     /// It waits for the order that it is about, at most until then.
@@ -27,9 +32,11 @@ impl Process {
     /// Sends a request of the engine on its way.
     pub(super) fn carry(&mut self, request: Request) {
         let Some(pulse) = &mut self.pulse else { return };
-        let asked = match pulse.speaker().ask(&request) {
+        let lane = lane(&request, pulse.engine().purpose(&request));
+        let asked = match self.ask(&request, lane) {
             Ok(asked) => asked,
             Err(error) => {
+                let Some(pulse) = &mut self.pulse else { return };
                 let replies = pulse.speaker().refuse(&request, &error);
                 for reply in &replies {
                     pulse.handle(self.now_ns, Input::Reply(reply), &mut self.outs);
@@ -50,6 +57,7 @@ impl Process {
         let number = self.next_carried;
         let carried = Carried {
             request,
+            lane,
             asked,
             became: Vec::new(),
             follow_ns: follows.then_some(self.now_ns + FOLLOW_NS),
@@ -58,6 +66,23 @@ impl Process {
         if !follows {
             self.go_on(number);
         }
+    }
+
+    /// The calls of a request: where little weight is left, or a close waits for them, open orders are
+    /// listed for the configured symbols alone.
+    fn ask(&mut self, request: &Request, lane: Lane) -> Result<Vec<Asked>, SpeakError> {
+        let Some(pulse) = &self.pulse else {
+            return Ok(Vec::new());
+        };
+        if let Request::Read(Subject::OpenOrders { surface }) = request {
+            let left = self
+                .client
+                .weight_left(venue_surface(*surface), lane, self.now_ns);
+            if left < PLENTY || lane == Lane::Close {
+                return pulse.speaker().open_orders_by_symbol(*surface);
+            }
+        }
+        pulse.speaker().ask(request)
     }
 
     /// Makes the next call of a request, or brings back what became of all of them.
@@ -70,19 +95,38 @@ impl Process {
         };
         let reads = matches!(carried.request, Request::Read(_));
         let known = self.modes.get(call.route.name);
-        let fresh = known.filter(|(at, _)| reads && self.now_ns - at < MODES_AGE_NS);
-        if let Some((_, text)) = fresh {
+        let lane = carried.lane;
+        let is_mode = reads && MODES.contains(&call.route.name);
+        let left = self
+            .client
+            .weight_left(call.route.surface, lane, self.now_ns);
+        let short = left < PLENTY;
+        let any_age = short || lane == Lane::Close;
+        let usable =
+            known.filter(|(at, _)| is_mode && (any_age || self.now_ns - at < MODES_AGE_NS));
+        if let Some((_, text)) = usable {
             carried.became.push(Became::Done(text.clone()));
             return self.go_on(number);
         }
-        let lane = lane(&carried.request);
-        let patience = if lane == Lane::Place { 0 } else { PATIENCE_NS };
+        if is_mode && short {
+            carried.became.push(Became::Unknown);
+            return self.go_on(number);
+        }
+        let places = matches!(carried.request, Request::Place(_) | Request::PlaceBatch(_));
+        let patience = if places || lane == Lane::Place {
+            0
+        } else {
+            PATIENCE_NS
+        };
         let (route, parameters) = (call.route, call.parameters.clone());
         self.call(route, parameters, lane, patience, Purpose::Carried(number));
     }
 
     /// What became of a call of a request.
     pub(super) fn part_became(&mut self, number: u64, became: Became) {
+        if matches!(became, Became::Wait(_)) {
+            self.tell_waits(number);
+        }
         let Some(carried) = self.carried.get_mut(&number) else {
             return;
         };
@@ -97,6 +141,23 @@ impl Process {
         }
         carried.became.push(became);
         self.go_on(number);
+    }
+
+    /// The engine learns how long nothing may be sent before it learns what became of its request.
+    fn tell_waits(&mut self, number: u64) {
+        let Some(carried) = self.carried.get(&number) else {
+            return;
+        };
+        let Some(call) = carried.asked.get(carried.became.len()) else {
+            return;
+        };
+        let surface = match call.route.surface {
+            windvane_venue::route::Surface::Spot => windvane_engine::Surface::Spot,
+            _ => windvane_engine::Surface::Futures,
+        };
+        for input in self.client.waits(surface, self.now_ns) {
+            self.live(input);
+        }
     }
 
     fn bring_back(&mut self, number: u64) {

@@ -22,7 +22,7 @@ use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, StopReason};
 use windvane_engine::record::{Block, Chain};
-use windvane_engine::{ClientOrderId, Input, InstrumentId, Request, StrategyId, Surface};
+use windvane_engine::{ClientOrderId, Input, InstrumentId, StrategyId, Surface};
 use windvane_venue::route::{self, Route};
 use windvane_venue::wire::Parameters;
 
@@ -601,20 +601,5 @@ pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
     match surface {
         Surface::Spot => windvane_venue::route::Surface::Spot,
         Surface::Futures => windvane_venue::route::Surface::Futures,
-    }
-}
-
-/// The lane of an engine's request (`node/src/live/carrier`).
-const fn lane(request: &Request) -> Lane {
-    match request {
-        Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. } => {
-            Lane::Cancel
-        }
-        Request::Countdown { .. } => Lane::Heartbeat,
-        Request::Query { .. } | Request::Read(_) => Lane::Reconcile,
-        Request::Place(_)
-        | Request::PlaceBatch(_)
-        | Request::SetPositionMode { .. }
-        | Request::SetLeverage { .. } => Lane::Place,
     }
 }

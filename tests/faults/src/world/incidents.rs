@@ -49,10 +49,12 @@ pub enum Incident {
     Barred,
     /// It accepts them again.
     Unbarred,
+    /// Others use weight, or stop doing so.
+    Weight,
 }
 
 impl Incident {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -68,6 +70,7 @@ impl Incident {
         Self::Operator,
         Self::Reload,
         Self::Barred,
+        Self::Weight,
     ];
 }
 
@@ -97,12 +100,14 @@ impl World {
             Incident::Operator => faults.operator_s,
             Incident::Reload => faults.reload_s,
             Incident::Barred => faults.barred_s,
+            Incident::Weight => faults.weight_s,
             Incident::GoOn(_) | Incident::Unbarred => 0,
         };
         if mean_s > 0 {
-            // Actors have a sequence of their own: the rest of a seed stays as it is.
+            // Actors and other programs' weight have sequences of their own: the rest of a seed stays as it is.
             let chance = match incident {
                 Incident::Actors => &mut self.actors,
+                Incident::Weight => &mut self.weight,
                 _ => &mut self.chance,
             };
             let at_ns = self.now_ns + chance.wait_ns(mean_s);
@@ -154,6 +159,7 @@ impl World {
                 self.count(Kind::Reload);
                 self.deliver(self.life, In::Reload);
             }
+            Incident::Weight => self.others_use_weight(),
         }
     }
 
@@ -266,6 +272,22 @@ impl World {
         let until_ns = self.now_ns + seconds * S;
         self.banned_until_ns = self.banned_until_ns.max(until_ns);
         self.switch(&switch);
+    }
+
+    /// Others on the address use weight of each minute from now on, or less, or none; and the venue may
+    /// count otherwise from now on.
+    fn others_use_weight(&mut self) {
+        let weight = match self.weight.below(4) {
+            0 => 0,
+            1 => self.weight.between(600, 1_500),
+            _ => self.weight.between(1_500, 2_250),
+        };
+        self.count(Kind::Weight);
+        self.act(&json!({"act": "others_weight", "weight": weight}));
+        let shared = ["apart", "info", "all"];
+        let shared = self.weight.pick(&shared).copied().unwrap_or("apart");
+        let headers = !self.weight.chance(150_000);
+        self.act(&json!({"act": "counters", "shared": shared, "headers": headers}));
     }
 
     /// The venue refuses to tell account trades, for the whole of a life.
@@ -453,6 +475,10 @@ impl World {
         self.venue.control("DELETE", "/faults", "", self.now_ns);
         self.unbar();
         self.leave_untold();
+        // Others stay on the address, and the run has to live with them.
+        if self.mix.faults.weight_s > 0 {
+            self.act(&json!({"act": "others_weight", "weight": 1_400}));
+        }
         self.crash_after = None;
         self.stalls = [(0, 0); 3];
         self.disk_hangs_until = 0;

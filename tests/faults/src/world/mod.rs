@@ -24,7 +24,7 @@ use crate::queue::Queue;
 use crate::random::Random;
 use crate::tally;
 use crate::venue::{LinkName, Venue};
-use crate::witness::{ProcessSeen, Seen};
+use crate::witness::{Answer, ProcessSeen, Seen};
 
 use incidents::Incident;
 use net::{Flight, Link};
@@ -114,6 +114,8 @@ pub struct World {
     net: Random,
     chance: Random,
     actors: Random,
+    /// For what others use of the weight.
+    weight: Random,
     links: BTreeMap<LinkName, Link>,
     /// Until when a channel is held back, and how much later it is released.
     stalls: [(i64, i64); 3],
@@ -161,6 +163,7 @@ impl World {
             net: Random::of(seed, "net"),
             chance: Random::of(seed, "incidents"),
             actors: Random::of(seed, "acts"),
+            weight: Random::of(seed, "weights"),
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
@@ -320,6 +323,9 @@ impl World {
         match happened {
             In::Answer(request, answer) => {
                 let (request, answer) = (*request, answer.clone());
+                if let Some(answer) = &answer {
+                    self.heed_refusal(answer);
+                }
                 self.see(Seen::Heard { request, answer });
             }
             In::Opened(key, link) => self.see_stream(*key, *link, true),
@@ -333,6 +339,20 @@ impl World {
                 self.see(Seen::Pong { stream });
             }
             _ => {}
+        }
+    }
+
+    /// A refusal for a limit has the process wait, as long as it says.
+    fn heed_refusal(&mut self, answer: &Answer) {
+        let named = answer.header("retry-after");
+        let named = named.and_then(|text| text.parse::<i64>().ok());
+        if let (418 | 429, Some(seconds)) = (answer.status, named) {
+            let until_ns = self.now_ns.saturating_add(seconds.saturating_mul(S));
+            self.banned_until_ns = self.banned_until_ns.max(until_ns);
+            if !self.faults_on {
+                self.faults_ended_ns = self.faults_ended_ns.max(until_ns);
+                self.flattened_ns = self.flattened_ns.map(|since| since.max(until_ns));
+            }
         }
     }
 

@@ -1,0 +1,280 @@
+//! What waits after the venue refused a request for a limit, and in which order it leaves.
+
+use windvane_engine::engine::Purpose;
+use windvane_engine::input::Command;
+use windvane_engine::live::{LiveConfig, LiveInput, OnStop, WaitKind};
+use windvane_engine::protocol::Refusal;
+use windvane_engine::{Input, OrderSeq, OrderStatus, Outcome, Request, Side, Surface};
+
+use super::support::{Account, MM, OTHER, fill, limit, report, update};
+use super::world::{live_config, ready, ready_with};
+
+const TOO_MANY: i32 = -1003;
+const TOO_MANY_ORDERS: i32 = -1015;
+
+impl Account {
+    fn told_to_wait(&mut self, kind: WaitKind, wait_ms: i64) {
+        self.live(LiveInput::VenueWait {
+            surface: Surface::Futures,
+            kind,
+            wait_ms,
+        });
+    }
+
+    /// A buy order of this price and quantity that rests.
+    fn rests_at(&mut self, price: i64, qty: i64) -> OrderSeq {
+        let order = self.submit(MM, limit(Side::Buy, price, qty));
+        self.confirm_countdowns();
+        let id = self.id(MM, order);
+        self.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+        self.update(update(id, Side::Buy, OrderStatus::New, 0));
+        self.sent.clear();
+        order
+    }
+
+    fn position_of(&mut self, strategy: windvane_engine::StrategyId, trade: i64) {
+        let order = self.submit(strategy, limit(Side::Buy, 1000, 10));
+        self.confirm_countdowns();
+        let id = self.id(strategy, order);
+        self.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+        self.update(fill(id, Side::Buy, trade, 10, 10, OrderStatus::Filled));
+        self.sent.clear();
+    }
+
+    fn closes(&self) -> usize {
+        let places = self.sent.iter();
+        places
+            .filter(|request| matches!(request, Request::Place(order) if order.terms.reduce_only))
+            .count()
+    }
+
+    /// Refuses the last closing order for a limit.
+    fn refuse_close(&mut self, code: i32) {
+        let id = self.sent.iter().rev().find_map(|request| match request {
+            Request::Place(order) => Some(order.client_order_id),
+            _ => None,
+        });
+        self.sent.clear();
+        let refusal = Refusal {
+            code,
+            msg: String::new(),
+        };
+        self.placed(id.unwrap(), Outcome::Refused(refusal));
+    }
+
+    /// Client order ids of cancels, in the order in which they were sent.
+    fn cancelled(&self) -> Vec<OrderSeq> {
+        let ids = self.sent.iter().filter_map(|request| match request {
+            Request::Cancel {
+                client_order_id, ..
+            } => client_order_id.parse_own().map(|(.., seq)| seq),
+            _ => None,
+        });
+        ids.collect()
+    }
+}
+
+#[test]
+fn nothing_is_sent_while_the_venue_said_wait() {
+    let mut account = ready();
+    let order = account.rests_at(990, 10);
+    account.told_to_wait(WaitKind::All, 20_000);
+    account.handle(Input::Command(Command::Halt));
+    account.wait(19);
+    assert_eq!(account.sent, [], "{:?}", account.sent);
+    let (positions, orders) = account.engine.left_open(Surface::Futures);
+    assert_eq!((positions.len(), orders.len()), (0, 1));
+    account.wait(2);
+    assert_eq!(account.cancelled(), [order]);
+}
+
+#[test]
+fn a_longer_wait_replaces_a_shorter_one() {
+    let mut account = ready();
+    account.rests_at(990, 10);
+    account.told_to_wait(WaitKind::All, 20_000);
+    account.told_to_wait(WaitKind::All, 5_000);
+    account.handle(Input::Command(Command::Halt));
+    account.wait(10);
+    assert_eq!(account.sent, []);
+    account.told_to_wait(WaitKind::All, 20_000);
+    account.wait(15);
+    assert_eq!(account.sent, []);
+    account.wait(6);
+    assert_eq!(account.cancelled().len(), 1);
+}
+
+#[test]
+fn cancels_leave_first_and_the_largest_order_first_of_all() {
+    let mut account = ready();
+    let small = account.rests_at(980, 1);
+    let large = account.rests_at(970, 50);
+    let middle = account.rests_at(990, 10);
+    account.told_to_wait(WaitKind::All, 12_000);
+    account.handle(Input::Command(Command::Halt));
+    account.wait(13);
+    assert_eq!(account.cancelled(), [large, middle, small]);
+    let first_other = account
+        .sent
+        .iter()
+        .position(|request| !matches!(request, Request::Cancel { .. }));
+    assert!(
+        first_other.is_none_or(|place| place >= 3),
+        "{:?}",
+        account.sent
+    );
+}
+
+#[test]
+fn a_cancel_that_the_venue_refused_for_a_limit_leaves_after_the_wait() {
+    let mut account = ready();
+    let order = account.rests_at(990, 10);
+    account.handle(Input::Command(Command::Halt));
+    assert_eq!(account.cancelled(), [order]);
+    account.sent.clear();
+    account.told_to_wait(WaitKind::All, 8_000);
+    let refusal = Refusal {
+        code: TOO_MANY,
+        msg: String::new(),
+    };
+    let id = account.id(MM, order);
+    account.canceled(id, Outcome::Refused(refusal));
+    account.wait(7);
+    assert_eq!(account.sent, []);
+    account.wait(2);
+    assert_eq!(account.cancelled(), [order]);
+}
+
+#[test]
+fn a_close_waits_and_leaves_when_the_wait_is_over() {
+    let mut account = ready();
+    account.position_of(MM, 1);
+    account.told_to_wait(WaitKind::All, 15_000);
+    account.handle(Input::Command(Command::Flatten));
+    account.wait(14);
+    assert_eq!(account.places(), 0);
+    let (positions, _) = account.engine.left_open(Surface::Futures);
+    assert_eq!(positions.len(), 1);
+    account.seconds(2);
+    assert_eq!(account.closes(), 1);
+}
+
+#[test]
+fn a_close_that_was_refused_for_a_limit_uses_up_no_tries() {
+    let mut account = ready();
+    account.position_of(MM, 1);
+    account.handle(Input::Command(Command::Flatten));
+    for _ in 0..25 {
+        assert_eq!(account.closes(), 1);
+        account.told_to_wait(WaitKind::All, 5_000);
+        account.refuse_close(TOO_MANY);
+        account.seconds(6);
+    }
+}
+
+#[test]
+fn an_order_that_may_not_be_sent_is_refused_at_once() {
+    let mut account = ready();
+    account.told_to_wait(WaitKind::All, 10_000);
+    account.submit(MM, limit(Side::Buy, 990, 10));
+    assert_eq!(account.sent, []);
+    assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn renewals_wait_and_leave_after_cancels() {
+    let mut account = ready();
+    account.rests_at(990, 10);
+    account.told_to_wait(WaitKind::All, 15_000);
+    account.wait(14);
+    assert_eq!(account.sent, []);
+    account.wait(2);
+    assert_eq!(account.take_countdown(), Some(30_000));
+}
+
+#[test]
+fn the_order_limit_lets_cancels_and_questions_go_on() {
+    let mut account = ready();
+    let order = account.rests_at(990, 10);
+    account.told_to_wait(WaitKind::Orders, 60_000);
+    account.handle(Input::Command(Command::Halt));
+    assert_eq!(account.cancelled(), [order]);
+    account.sent.clear();
+    account.seconds(35);
+    assert!(account.engine.order_wait(Surface::Futures).is_some());
+}
+
+#[test]
+fn after_the_order_limit_closes_are_tried_one_at_a_time() {
+    let mut account = ready();
+    account.position_of(MM, 1);
+    account.position_of(OTHER, 2);
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(account.closes(), 2);
+    account.told_to_wait(WaitKind::Orders, 60_000);
+    account.refuse_close(TOO_MANY_ORDERS);
+    let first = account
+        .engine
+        .orders()
+        .iter()
+        .next()
+        .unwrap()
+        .client_order_id;
+    let refusal = Refusal {
+        code: TOO_MANY_ORDERS,
+        msg: String::new(),
+    };
+    account.placed(first, Outcome::Refused(refusal));
+    let mut tries = 0;
+    for _ in 0..59 {
+        account.seconds(1);
+        let now = account.closes();
+        assert!(now <= 1, "{:?}", account.sent);
+        if now == 1 {
+            tries += 1;
+            account.told_to_wait(WaitKind::Orders, 10_000);
+            account.refuse_close(TOO_MANY_ORDERS);
+        }
+    }
+    assert!((3..=6).contains(&tries), "{tries}");
+    // The interval is over: both leave, though many tries were refused.
+    account.seconds(20);
+    assert_eq!(account.closes(), 2);
+}
+
+#[test]
+fn an_accepted_close_ends_the_order_limit() {
+    let mut account = ready();
+    account.position_of(MM, 1);
+    account.handle(Input::Command(Command::Flatten));
+    account.told_to_wait(WaitKind::Orders, 60_000);
+    account.refuse_close(TOO_MANY_ORDERS);
+    account.seconds(3);
+    assert_eq!(account.closes(), 1);
+    let order = account.engine.orders().iter().next().unwrap();
+    let id = order.client_order_id;
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    assert_eq!(account.engine.order_wait(Surface::Futures), None);
+}
+
+#[test]
+fn purposes_name_what_takes_risk_away() {
+    let mut account = ready_with(LiveConfig {
+        on_stop: OnStop::Flatten,
+        ..live_config()
+    });
+    account.position_of(MM, 1);
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    let place = account.sent.pop().unwrap();
+    assert_eq!(account.engine.purpose(&place), Purpose::Ordinary);
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    account.update(update(id, Side::Buy, OrderStatus::New, 0));
+    account.live(LiveInput::Stop);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    let close = account
+        .sent
+        .iter()
+        .find(|request| matches!(request, Request::Place(_)));
+    assert_eq!(account.engine.purpose(close.unwrap()), Purpose::Close);
+}

@@ -1,0 +1,127 @@
+//! Tells the engine, and people, how long the venue takes no requests after a refusal for a limit.
+
+use std::time::Duration;
+
+use windvane_admin::view;
+use windvane_client::Client;
+use windvane_engine::live::{LiveInput, WaitKind};
+use windvane_engine::{Engine, Instrument, Surface, Time};
+
+use super::carrier::venue_surface;
+use super::mailbox::{Happened, Mailbox};
+
+/// The engine's timer must not be earlier than the client's.
+const MARGIN: Duration = Duration::from_millis(5);
+
+/// The waits of a surface, as inputs of the engine. The order limit is among them only after the
+/// venue itself refused an order: the engine counts these refusals.
+pub fn inputs(client: &Client, surface: Surface, by_venue: bool) -> Vec<LiveInput> {
+    let venue = venue_surface(surface);
+    let all = client.stopped_for(venue).map(|left| (WaitKind::All, left));
+    let orders = client.orders_stopped_for(venue).filter(|_| by_venue);
+    let orders = orders.map(|left| (WaitKind::Orders, left));
+    let input = |(kind, left): (WaitKind, Duration)| LiveInput::VenueWait {
+        surface,
+        kind,
+        wait_ms: i64::try_from((left + MARGIN).as_millis()).unwrap_or(i64::MAX),
+    };
+    all.into_iter().chain(orders).map(input).collect()
+}
+
+/// Tells the engine of every refusal that stops a whole surface, whatever request met it.
+pub async fn watch(client: Client, surfaces: Vec<Surface>, mailbox: Mailbox) {
+    let mut refusals = client.refusals();
+    while refusals.changed().await.is_ok() {
+        for surface in &surfaces {
+            let Some(left) = client.stopped_for(venue_surface(*surface)) else {
+                continue;
+            };
+            tracing::warn!(
+                %surface,
+                wait_s = left.as_secs_f64().ceil(),
+                "the venue refused a request for a limit: nothing is sent before the wait is over; \
+                 then cancels leave first, then closes, then renewals"
+            );
+            for input in inputs(&client, *surface, false) {
+                mailbox.tell(Happened::Live(input)).await;
+            }
+        }
+    }
+}
+
+/// The waits of now, with what is still open because of each.
+pub fn shown(engine: &Engine) -> Vec<view::VenueWait> {
+    let mut waits = Vec::new();
+    for surface in Surface::ALL {
+        let kinds = [
+            ("requests", engine.venue_wait(*surface)),
+            ("orders", engine.order_wait(*surface)),
+        ];
+        for (what, until) in kinds {
+            let Some(until) = until else { continue };
+            waits.push(view::VenueWait {
+                surface: surface.to_string(),
+                what: what.to_owned(),
+                left_s: left_s(engine, until),
+                open: open(engine, *surface, what == "requests"),
+            });
+        }
+    }
+    waits
+}
+
+/// A wait as one sentence.
+pub fn in_words(wait: &view::VenueWait) -> String {
+    let what = match wait.what.as_str() {
+        "orders" => "takes no new order",
+        _ => "takes no request",
+    };
+    let (surface, left_s) = (&wait.surface, wait.left_s);
+    let open = match wait.open.as_slice() {
+        [] => "nothing has to be cancelled or closed".to_owned(),
+        open => format!("still open: {}", open.join(", ")),
+    };
+    format!("{surface}: the venue {what} for {left_s} s, because a limit was exceeded; {open}")
+}
+
+fn left_s(engine: &Engine, until: Time) -> u64 {
+    let left = until.0.saturating_sub(engine.now().0).max(0);
+    Duration::from_nanos(left.unsigned_abs())
+        .as_secs_f64()
+        .ceil() as u64
+}
+
+/// Requests that leave once the wait is over, in that order. The order limit delays closes alone.
+fn open(engine: &Engine, surface: Surface, all: bool) -> Vec<String> {
+    let (positions, orders) = engine.left_open(surface);
+    let name = |id| {
+        engine
+            .instrument(id)
+            .map(Instrument::name)
+            .unwrap_or_default()
+    };
+    let mut open = Vec::new();
+    if all {
+        open.extend(orders.iter().map(|order| {
+            let name = name(order.instrument());
+            let side = order.terms.side.as_str();
+            format!("cancel of {} ({side} {name})", order.client_order_id)
+        }));
+    }
+    open.extend(positions.iter().filter_map(|(strategy, id, qty)| {
+        let instrument = engine.instrument(*id)?;
+        let qty = instrument.qty(*qty).normalize();
+        let strategy = engine.strategy_name(*strategy).unwrap_or("unknown");
+        Some(format!("close of {qty} {} of {strategy}", name(*id)))
+    }));
+    if all {
+        open.extend(engine.covered().into_iter().map(|(id, until)| {
+            let left_s = left_s(engine, until);
+            format!(
+                "renewal of the countdown of {}, which ends in {left_s} s",
+                name(id)
+            )
+        }));
+    }
+    open
+}

@@ -1,0 +1,109 @@
+//! Ordinary requests keep within the weight that headers show: once an answer says that the minute's
+//! weight is used up, whoever used it, no order that a strategy intended leaves, and no depth is asked
+//! for, before a header shows otherwise or time has passed. Cancels, closes and renewals may leave.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// Weight of a minute on futures (spec 2, Limits, 1).
+const LIMIT: u32 = 2_400;
+/// So long a header is fresh: the venue's minute may have begun anew after it.
+const FRESH_NS: i64 = 2_000_000_000;
+/// The header.
+const USED: &str = "x-mbx-used-weight-1m";
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Headers {
+    futures: BTreeSet<RequestId>,
+    /// The last header and when it was heard.
+    used: Option<(u32, i64)>,
+    /// Orders that strategies intended.
+    intended: BTreeMap<String, i64>,
+}
+
+impl Check for Headers {
+    fn rule(&self) -> &'static str {
+        "ordinary requests keep within the weight that headers show"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.futures.clear();
+                self.used = None;
+            }
+            Seen::Intended {
+                client_order_id, ..
+            } => {
+                self.intended.insert(client_order_id.clone(), entry.at_ns);
+            }
+            Seen::Sent(request) if request.surface == "futures" => {
+                self.futures.insert(request.id);
+                let asked = wire::asked(request);
+                let opens = matches!(&asked, Asked::Place(orders)
+                    if orders.iter().any(|order| self.intended.remove(&order.id).is_some()));
+                let ordinary = opens || request.path.ends_with("/depth");
+                if let Some((used, heard_ns)) = self.used
+                    && ordinary
+                    && used >= LIMIT
+                    && entry.at_ns <= heard_ns + FRESH_NS
+                {
+                    let ms = (entry.at_ns - heard_ns) / 1_000_000;
+                    return Err(format!(
+                        "{} is sent {ms} ms after a header showed {used} of {LIMIT} used",
+                        request.route
+                    ));
+                }
+            }
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } if self.futures.remove(request) => {
+                let used = answer.header(USED).and_then(|text| text.parse().ok());
+                self.used = used.map(|used| (used, entry.at_ns)).or(self.used);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    fn used(weight: &str) -> Log {
+        let asked = Log::new().start().ask("GET", "/fapi/v1/openOrders", &[]);
+        asked.heard(200, &[(USED, weight)], "[]").later_ms(100)
+    }
+
+    #[test]
+    fn orders_leave_while_weight_is_left() {
+        assert_eq!(
+            verdict(Headers::default(), &used("2399").order("mm.a.1")),
+            Ok(())
+        );
+        let later = used("2400").later_ms(5_000).order("mm.a.1");
+        assert_eq!(verdict(Headers::default(), &later), Ok(()));
+    }
+
+    #[test]
+    fn an_order_beyond_the_limit_is_found() {
+        assert!(verdict(Headers::default(), &used("2400").order("mm.a.1")).is_err());
+    }
+
+    #[test]
+    fn what_takes_risk_away_may_leave() {
+        let sound = used("2400").cancel("mm.a.1").place_market("mm.a.2", "SELL");
+        assert_eq!(verdict(Headers::default(), &sound), Ok(()));
+    }
+}

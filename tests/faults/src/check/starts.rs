@@ -1,0 +1,93 @@
+//! A start reads the account although others use much of the weight: once its user stream is up, open
+//! orders are asked for soon, unless the venue refuses requests for a limit.
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+
+/// Open orders are asked for within this.
+const WITHIN_NS: i64 = 20_000_000_000;
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Starts {
+    /// The process has not asked yet.
+    fresh: bool,
+    due_ns: Option<i64>,
+    /// The venue takes no requests: the first reading may be late.
+    refused: bool,
+}
+
+impl Check for Starts {
+    fn rule(&self) -> &'static str {
+        "a start reads the account soon"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        if self.due_ns.is_some_and(|due| entry.at_ns > due) {
+            return Err(format!(
+                "open orders were not asked for within {} s after the user stream came up",
+                WITHIN_NS / 1_000_000_000
+            ));
+        }
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                *self = Self {
+                    fresh: true,
+                    ..Self::default()
+                }
+            }
+            Seen::Process(ProcessSeen::Running { .. }) => {}
+            Seen::Process(_) => self.due_ns = None,
+            Seen::Stream { user: true, up, .. } => {
+                let due = entry.at_ns + WITHIN_NS;
+                self.due_ns = (*up && self.fresh && !self.refused).then_some(due);
+            }
+            Seen::Sent(request) if matches!(wire::asked(request), Asked::OpenOrders) => {
+                self.fresh = false;
+                self.due_ns = None;
+            }
+            Seen::Heard {
+                answer: Some(answer),
+                ..
+            } if matches!(answer.status, 403 | 418 | 429) => {
+                self.refused = true;
+                self.due_ns = None;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    #[test]
+    fn a_start_that_asks_soon_is_right() {
+        let asks = Log::new().start().stream(true).later_ms(19_000);
+        let asks = asks.ask("GET", "/fapi/v1/openOrders", &[]);
+        let sound = asks.later_ms(60_000).state("ready");
+        assert_eq!(verdict(Starts::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn a_start_that_does_not_ask_is_found() {
+        let broken = Log::new().start().stream(true).later_ms(21_000);
+        assert!(verdict(Starts::default(), &broken.state("syncing")).is_err());
+    }
+
+    #[test]
+    fn a_refusal_for_a_limit_is_a_reason_to_wait() {
+        let refused = Log::new().start().ask("GET", "/fapi/v1/time", &[]);
+        let refused = refused.heard(429, &[("retry-after", "50")], "{}");
+        let sound = refused.stream(true).later_ms(40_000).state("syncing");
+        assert_eq!(verdict(Starts::default(), &sound), Ok(()));
+    }
+}

@@ -1,0 +1,220 @@
+//! The venue's limits, with other programs on the address: what takes risk away is sent all the same,
+//! and waits only where the venue itself says so.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use windvane_tests::instance::Instance;
+use windvane_tests::launch::Launch;
+use windvane_tests::venue::Venue;
+
+use super::support::{self, PATIENCE, REST};
+
+/// What a sound start may take. A start that waits for the next minute takes longer most of the time.
+const START: Duration = Duration::from_secs(20);
+
+fn positions(account: &Value) -> usize {
+    account["positions"].as_array().unwrap().len()
+}
+
+/// Other programs use so much of the futures weight in each minute.
+fn others(venue: &Venue, weight: u32) {
+    venue.control("/act", &json!({"act": "others_weight", "weight": weight}));
+}
+
+fn launch(venue: &Venue) -> Launch {
+    support::launch(venue)
+        // A position comes sooner so.
+        .set("strategy.1.params.fast=5")
+        .set("strategy.1.params.slow=20")
+}
+
+/// Waits until a position is held and own orders rest.
+fn holding(instance: &mut Instance, venue: &Venue) {
+    support::ready(instance);
+    let admin = instance.admin();
+    let is_held = |rows: &Value| rows.as_array().is_some_and(|rows| !rows.is_empty());
+    instance.until_shown(&admin, "/api/positions", PATIENCE, &is_held);
+    support::trading(instance, venue);
+}
+
+/// Waits until the run knows what others use, by the header of an answer.
+fn heard_of_others(instance: &mut Instance, weight: f64) {
+    let admin = instance.admin();
+    let used = || {
+        let metrics = admin.metrics();
+        let mut samples = metrics.iter();
+        let used = samples.find(|sample| sample.name.starts_with("windvane_weight_used{"));
+        used.is_some_and(|sample| sample.value >= weight)
+    };
+    instance.until_shown(&admin, "/api/status", PATIENCE, &|_| used());
+}
+
+fn refusals(venue: &Venue) -> u64 {
+    venue.hits().unwrap_or_default()
+}
+
+#[test]
+fn a_stop_flattens_while_others_use_most_of_the_weight() {
+    let venue = Venue::start(&["--seed", "81"]);
+    let mut instance = launch(&venue).set("run.on_stop=flatten").start();
+    holding(&mut instance, &venue);
+    others(&venue, 1_400);
+    heard_of_others(&mut instance, 1_400.0);
+    instance.signal("TERM");
+    let status = instance.end_within(Duration::from_secs(15));
+    let account = venue.account();
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_halt_cancels_and_nothing_fills_after_it_while_others_use_most_of_the_weight() {
+    let venue = Venue::start(&["--seed", "82"]);
+    let crowded = support::crowded(venue.folder());
+    let mut instance = support::launch(&venue)
+        .config(&crowded)
+        .modules(&["market_maker", "ema_cross", "grid"])
+        .start();
+    support::ready(&mut instance);
+    let admin = instance.admin();
+    let many = |orders: &Value| orders.as_array().is_some_and(|rows| rows.len() > 150);
+    instance.until_shown(&admin, "/api/orders", PATIENCE, &many);
+    others(&venue, 1_400);
+    heard_of_others(&mut instance, 1_400.0);
+    let halted = Instant::now();
+    admin.command("/api/halt");
+    instance.until_shown(&admin, "/api/orders", REST, &|orders| *orders == json!([]));
+    println!("{:?} until all orders were cancelled", halted.elapsed());
+    assert!(
+        halted.elapsed() < Duration::from_secs(10),
+        "{}",
+        instance.log()
+    );
+    let filled = |account: &Value| account["trades"].as_array().map(Vec::len);
+    let before = filled(&venue.account());
+    admin.command("/api/flatten");
+    let is_flat = |rows: &Value| *rows == json!([]);
+    instance.until_shown(&admin, "/api/positions", REST, &is_flat);
+    let account = venue.account();
+    assert!(filled(&account) >= before);
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+}
+
+#[test]
+fn after_a_429_nothing_is_sent_until_its_end_and_status_names_what_is_open() {
+    let venue = Venue::start(&["--seed", "83"]);
+    let mut instance = launch(&venue).start();
+    holding(&mut instance, &venue);
+    let ban = json!({"fault": "ban", "status": 429, "retry_after_s": 12, "surface": "futures",
+        "for_ms": 12_000});
+    venue.control("/faults", &ban);
+    let admin = instance.admin();
+    admin.command("/api/flatten");
+    let told = |status: &Value| {
+        let wait = &status["venue_waits"][0];
+        let open = wait["open"].as_array().into_iter().flatten();
+        let mut open = open.filter_map(Value::as_str);
+        wait["what"] == "requests"
+            && wait["left_s"].as_u64() > Some(0)
+            && open.any(|one| one.starts_with("close of "))
+    };
+    instance.until_shown(&admin, "/api/status", PATIENCE, &told);
+    let reason = instance.answer("status")["reason"].to_string();
+    assert!(reason.contains("takes no request for"), "{reason}");
+    // Requests that were under way together with the first refused one count, and nothing else.
+    let at_once = refusals(&venue);
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(refusals(&venue), at_once, "{}", venue.faults());
+    let is_flat = |rows: &Value| *rows == json!([]);
+    instance.until_shown(&admin, "/api/positions", REST, &is_flat);
+    let account = venue.account();
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+    instance.until_shown(&admin, "/api/status", REST, &|status| {
+        status["venue_waits"] == json!([])
+    });
+}
+
+#[test]
+fn a_stop_sits_out_a_429_and_flattens_then() {
+    let venue = Venue::start(&["--seed", "84"]);
+    let mut instance = launch(&venue).set("run.on_stop=flatten").start();
+    holding(&mut instance, &venue);
+    let ban = json!({"fault": "ban", "status": 429, "retry_after_s": 14, "surface": "futures",
+        "for_ms": 14_000});
+    venue.control("/faults", &ban);
+    instance.signal("TERM");
+    let status = instance.end_within(Duration::from_secs(40));
+    let account = venue.account();
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn the_order_limit_keeps_no_cancel_back_and_closes_are_tried_again() {
+    let venue = Venue::start(&["--seed", "85"]);
+    let mut instance = launch(&venue).start();
+    holding(&mut instance, &venue);
+    // As the documents have it: without Retry-After.
+    let limited = json!({"fault": "refuse", "status": 429, "code": -1015,
+        "msg": "Too many new orders.", "route": "futures.new_order", "for_ms": 6_000});
+    venue.control("/faults", &limited);
+    let admin = instance.admin();
+    admin.command("/api/flatten");
+    let told = |status: &Value| status["venue_waits"][0]["what"] == "orders";
+    instance.until_shown(&admin, "/api/status", PATIENCE, &told);
+    let orders = venue.account();
+    assert_eq!(support::open_orders(&orders), Vec::<&Value>::new());
+    let is_flat = |rows: &Value| *rows == json!([]);
+    let (_, took) = instance.until_shown(&admin, "/api/positions", REST, &is_flat);
+    println!("{took:?} until all was closed");
+    // The interval is a minute: the closes did not wait for its end.
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert_eq!(positions(&venue.account()), 0);
+}
+
+/// Runs in documented mode with a reconciliation every 5 s, and answers how often the run was seen
+/// not to be ready.
+fn documented(seed: &str, shared: &str) {
+    let venue = Venue::start(&["--seed", seed]);
+    venue.control("/act", &json!({"act": "counters", "shared": shared}));
+    others(&venue, 1_300);
+    let mut instance = support::launch(&venue)
+        .set("venue.market_data=documented")
+        .set("reconcile.interval_ms=5000")
+        .start();
+    support::ready(&mut instance);
+    let admin = instance.admin();
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(75) {
+        let status = admin.must_show("/api/status");
+        assert_eq!(status["state"], "ready", "{status}\n{}", instance.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn an_info_endpoint_that_shares_the_futures_counter_keeps_the_run_ready() {
+    documented("86", "info");
+}
+
+#[test]
+fn an_info_endpoint_with_its_own_counter_keeps_the_run_ready() {
+    documented("87", "apart");
+}
+
+#[test]
+fn a_start_reads_within_what_others_left() {
+    let venue = Venue::start(&["--seed", "88"]);
+    others(&venue, 2_330);
+    let mut instance = support::launch(&venue).start();
+    let took = support::ready(&mut instance);
+    println!("{took:?} until ready");
+    assert!(took < START, "{took:?}\n{}", instance.log());
+    assert_eq!(instance.terminate().code(), Some(0));
+}
