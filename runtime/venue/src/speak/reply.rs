@@ -150,20 +150,29 @@ impl Hearing<'_> {
                 let outcome = self.outcome(route, heard, |body, _| simple(body));
                 self.say(Reply::PositionMode { outcome });
             }
-            Request::Countdown { instrument, .. } => self.countdown(*instrument, heard),
+            Request::Countdown {
+                instrument,
+                countdown_ms,
+            } => self.countdown(*instrument, *countdown_ms, heard),
             Request::SetLeverage { instrument, .. } => self.leverage(*instrument, heard),
             // Not single: their callers do not come here.
             Request::PlaceBatch(_) | Request::CancelBatch { .. } | Request::Read(_) => {}
         }
     }
 
-    fn countdown(&mut self, instrument: InstrumentId, heard: Option<Heard<'_>>) {
+    /// An accepted request arms the countdown that was sent, unless the answer states another one.
+    fn countdown(&mut self, instrument: InstrumentId, sent_ms: u64, heard: Option<Heard<'_>>) {
         let speaker = self.speaker;
         let route = Of::<futures::CountdownCancelAll>::ROUTE.name;
         let outcome = self.outcome(route, heard, |body, _| {
             let answer: futures::Countdown = record(body)?;
-            speaker.is_symbol(instrument, &answer.symbol)?;
-            small("countdownTime", answer.countdown_time.0)
+            if let Some(symbol) = &answer.symbol {
+                speaker.is_symbol(instrument, symbol)?;
+            }
+            match answer.countdown_time {
+                Some(time) => small("countdownTime", time.0),
+                None => Ok(sent_ms),
+            }
         });
         self.say(Reply::Countdown {
             instrument,

@@ -130,6 +130,18 @@ fn simple_answers_are_done() {
             ..
         }
     ));
+    // The same with less in the answer: the venue accepted the countdown that was sent.
+    for answer in [
+        r#"{"symbol":"BTCUSDT"}"#,
+        r#"{"countdownTime":"30000"}"#,
+        "{}",
+    ] {
+        let reply = quiet(speaker().reply(&countdown, &[Heard::Done(answer)]));
+        let Reply::Countdown { outcome, .. } = reply else {
+            panic!("{reply:?}");
+        };
+        assert_eq!(outcome, Outcome::Done(30_000), "{answer}");
+    }
     let leverage = Request::SetLeverage {
         instrument: FUTURES,
         leverage: 21,

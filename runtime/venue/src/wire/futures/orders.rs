@@ -127,11 +127,12 @@ request! {
 }
 
 record! {
-    /// The countdown that is now in force.
+    /// The countdown that is now in force (spec 2, Auto-cancel all open orders). An accepted request is
+    /// evidence enough, so a missing field does not make the answer unreadable.
     Countdown {
-        symbol: String = "symbol",
+        symbol?: String = "symbol",
         /// Milliseconds.
-        countdown_time: Whole = "countdownTime",
+        countdown_time?: Whole = "countdownTime",
     }
 }
 
