@@ -65,8 +65,10 @@ fn accepted(account: &mut Account, text: &str) {
     account.update(event);
 }
 
+/// Cancels of orders. A probe of the trading right names an order that cannot exist.
 fn cancels(account: &Account) -> usize {
-    let is_cancel = |request: &&Request| matches!(request, Request::Cancel { .. });
+    let is_probe = |id: &ClientOrderId| id.parse_own().is_some_and(|(.., seq)| seq.0 == u64::MAX);
+    let is_cancel = |request: &&Request| matches!(request, Request::Cancel { client_order_id, .. } if !is_probe(client_order_id));
     account.sent.iter().filter(is_cancel).count()
 }
 

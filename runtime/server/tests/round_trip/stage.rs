@@ -331,7 +331,7 @@ impl Stage {
         let (method, path) = (route.method, brand().fill(listing.path));
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\
-             Content-Length: {}\r\n\r\n{body}",
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
