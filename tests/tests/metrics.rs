@@ -119,6 +119,11 @@ fn every_documented_metric_is_written() {
     fault(json!({"fault": "unknown", "how": "503", "accepted": true,
         "route": "futures.new_order", "count": 1}));
     until_written(&instance, "outcome=\"unknown\"");
+    fault(
+        json!({"fault": "refuse", "code": -2010, "msg": "Order rejected.",
+        "route": "futures.new_order", "count": 1}),
+    );
+    until_written(&instance, "windvane_orders_not_placed_total");
     fault(json!({"fault": "lost", "event": "ACCOUNT_UPDATE", "count": 1}));
     act(json!({"act": "withdraw", "asset": "USDT", "amount": "10.5", "cause": "ADMIN_WITHDRAW"}));
     until_written(&instance, "windvane_adjustments_total");

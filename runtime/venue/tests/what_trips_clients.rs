@@ -338,7 +338,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "engine/tests/updates.rs",
-                "a_liquidation_is_external_and_books_against_the_account",
+                "a_liquidation_is_booked_once_and_taken_from_the_strategy",
             ),
             (
                 "sim/tests/force.rs",

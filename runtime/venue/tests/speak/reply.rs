@@ -714,7 +714,12 @@ proptest! {
                     Request::CancelBatch { client_order_ids, .. } => client_order_ids.len(),
                     _ => 1,
                 };
-                prop_assert_eq!(speaker.reply(&request, &heard).said.len(), orders);
+                let mut said = speaker.reply(&request, &heard).said;
+                // A reading of the account may state leverage and margin modes beside itself.
+                if matches!(request, Request::Read(Subject::Account { .. })) {
+                    said.retain(|reply| !matches!(reply, Reply::Margins(_)));
+                }
+                prop_assert_eq!(said.len(), orders);
             }
         }
     }
