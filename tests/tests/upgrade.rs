@@ -106,6 +106,17 @@ fn names_the_rules(data: &Path) {
     }
 }
 
+/// A paused strategy may close its position at once, on the prices of the new market.
+fn holds_what_was_left(instance: &Instance, own: &Value, left: &Value) {
+    let log = instance.log();
+    let held = |state: &Value| {
+        let mut held = positions(state);
+        held.retain(|(strategy, _), _| !log.contains(&format!("filled strategy=\"{strategy}\"")));
+        held
+    };
+    assert_eq!(held(own), held(&left["own"]), "{own:#}\n{log}");
+}
+
 fn live(fixture: &Fixture) {
     let left = &fixture.manifest["live"];
     let venue = fixture.venue();
@@ -117,7 +128,7 @@ fn live(fixture: &Fixture) {
         .start();
     let status = recovered(&mut instance, left);
     let own = agreement::own(&instance.admin());
-    assert_eq!(positions(&own), positions(&left["own"]), "{own:#}");
+    holds_what_was_left(&instance, &own, left);
     let before = owners(&left["own"]);
     for (id, strategy) in owners(&own) {
         assert_eq!(before.get(&id), Some(&strategy), "{id}\n{}", instance.log());
@@ -142,14 +153,7 @@ fn paper(fixture: &Fixture) {
         .start();
     let status = recovered(&mut instance, left);
     let own = agreement::own(&instance.admin());
-    // A paused strategy may close its position at once, on the prices of the new market.
-    let log = instance.log();
-    let held = |state: &Value| {
-        let mut held = positions(state);
-        held.retain(|(strategy, _), _| !log.contains(&format!("filled strategy=\"{strategy}\"")));
-        held
-    };
-    assert_eq!(held(&own), held(&left["own"]), "{own:#}\n{log}");
+    holds_what_was_left(&instance, &own, left);
     trades_on(&mut instance, &status["epoch"]);
     assert_eq!(instance.terminate().code(), Some(0));
     names_the_rules(&data);
