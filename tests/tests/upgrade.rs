@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use windvane_tests::agreement;
 use windvane_tests::binary;
@@ -106,15 +107,37 @@ fn names_the_rules(data: &Path) {
     }
 }
 
-/// A paused strategy may close its position at once, on the prices of the new market.
-fn holds_what_was_left(instance: &Instance, own: &Value, left: &Value) {
-    let log = instance.log();
-    let held = |state: &Value| {
-        let mut held = positions(state);
-        held.retain(|(strategy, _), _| !log.contains(&format!("filled strategy=\"{strategy}\"")));
-        held
+/// A paused strategy may close its position at once, on the prices of the new market. So what it
+/// holds, less what it filled since the start, is what was left.
+fn holds_what_was_left(instance: &Instance, left: &Value) {
+    let (own, log) = loop {
+        let (own, log) = (agreement::own(&instance.admin()), instance.log());
+        if positions(&agreement::own(&instance.admin())) == positions(&own) {
+            break (own, log);
+        }
     };
-    assert_eq!(held(own), held(&left["own"]), "{own:#}\n{log}");
+    let mut held = quantities(&own);
+    for line in log
+        .lines()
+        .filter(|line| line.contains(" filled strategy="))
+    {
+        let field = |name: &str| {
+            let rest = line.split_once(&format!(" {name}=")).unwrap().1;
+            rest.split(' ').next().unwrap().trim_matches('"').to_owned()
+        };
+        let qty: Decimal = field("qty").parse().unwrap();
+        let bought = if field("side") == "BUY" { qty } else { -qty };
+        *held.entry(field("strategy")).or_default() -= bought;
+    }
+    held.retain(|_, qty| !qty.is_zero());
+    assert_eq!(held, quantities(&left["own"]), "{own:#}\n{log}");
+}
+
+/// What each strategy holds; each of them trades one instrument.
+fn quantities(own: &Value) -> BTreeMap<String, Decimal> {
+    let held = positions(own).into_iter();
+    held.map(|((strategy, _), qty)| (strategy, qty.parse().unwrap()))
+        .collect()
 }
 
 fn live(fixture: &Fixture) {
@@ -128,7 +151,7 @@ fn live(fixture: &Fixture) {
         .start();
     let status = recovered(&mut instance, left);
     let own = agreement::own(&instance.admin());
-    holds_what_was_left(&instance, &own, left);
+    holds_what_was_left(&instance, left);
     let before = owners(&left["own"]);
     for (id, strategy) in owners(&own) {
         assert_eq!(before.get(&id), Some(&strategy), "{id}\n{}", instance.log());
@@ -152,8 +175,7 @@ fn paper(fixture: &Fixture) {
         .modules(&MODULES)
         .start();
     let status = recovered(&mut instance, left);
-    let own = agreement::own(&instance.admin());
-    holds_what_was_left(&instance, &own, left);
+    holds_what_was_left(&instance, left);
     trades_on(&mut instance, &status["epoch"]);
     assert_eq!(instance.terminate().code(), Some(0));
     names_the_rules(&data);
