@@ -253,6 +253,12 @@ impl Refusal {
         }
     }
 
+    /// Whether the venue does not serve a read without options: it has no such route, or it answers
+    /// that the operation is unsupported.
+    pub fn is_of_unserved_read(&self) -> bool {
+        self.is_of_no_route() || self.code() == Some(UNSUPPORTED_OPERATION)
+    }
+
     /// What to do next.
     pub fn advice(&self) -> &'static str {
         match self {

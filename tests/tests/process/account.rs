@@ -92,3 +92,16 @@ fn a_start_outlasts_answers_that_cannot_be_understood() {
     assert_eq!(venue.hits(), None, "both were met");
     assert_eq!(instance.terminate().code(), Some(0));
 }
+
+#[test]
+fn a_start_reads_the_info_endpoint_however_the_account_route_is_refused() {
+    for (seed, refusal) in [("77", "404"), ("78", "refused")] {
+        let venue = Venue::start(&["--seed", seed]);
+        venue.control("/choices", &json!({"account-route": refusal}));
+        let launch = support::launch(&venue).set("venue.market_data=auto");
+        let mut instance = launch.start();
+        support::ready(&mut instance);
+        assert!(instance.log().contains("the info endpoint is asked"));
+        assert_eq!(instance.terminate().code(), Some(0));
+    }
+}

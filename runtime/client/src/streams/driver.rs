@@ -47,8 +47,8 @@ pub(super) enum Look {
     Event,
     /// The answer to a command.
     Answer,
-    /// The consumer's too, and the listen key is dead.
-    KeyExpired,
+    /// The consumer's too, and the listen key is dead; with the event's time, milliseconds.
+    KeyExpired(i64),
 }
 
 /// What a request for a listen key came to.
@@ -129,9 +129,9 @@ impl Run {
                     self.handle(Input::Frame(link, text));
                     self.handle(Input::Answer(link));
                 }
-                Look::KeyExpired => {
+                Look::KeyExpired(event_ms) => {
                     self.handle(Input::Frame(link, text));
-                    self.handle(Input::KeyExpired(link));
+                    self.handle(Input::KeyExpired(link, event_ms));
                 }
             },
             SocketEvent::Binary(length) => {

@@ -62,8 +62,8 @@ pub enum Input<F> {
     Answer(LinkId),
     Pong(LinkId),
     Closed(LinkId),
-    /// The venue says on the stream that the key has expired.
-    KeyExpired(LinkId),
+    /// The venue says on the stream that the key has expired; with the event's time.
+    KeyExpired(LinkId, i64),
     /// The consumer wants a new connection.
     Restart,
 }
@@ -136,10 +136,15 @@ pub struct Machine<F> {
     /// After a replacement: until when the old connection's frames are remembered.
     forget_ms: Option<u64>,
     key: Option<Key>,
+    /// Event times of the last expiries that were heeded.
+    expiries_ms: VecDeque<i64>,
     is_connected: bool,
     next_link: LinkId,
     actions: VecDeque<Action<F>>,
 }
+
+/// Expiries of listen keys to remember: more than a venue repeats on a new connection.
+const EXPIRIES: usize = 64;
 
 impl<F: AsRef<str>> Machine<F> {
     /// A stream that wants its first connection at once.
@@ -154,6 +159,7 @@ impl<F: AsRef<str>> Machine<F> {
             ready_ms: None,
             forget_ms: None,
             key: None,
+            expiries_ms: VecDeque::new(),
             is_connected: false,
             next_link: 0,
             actions: VecDeque::new(),
@@ -182,12 +188,7 @@ impl<F: AsRef<str>> Machine<F> {
                 }
             }
             Input::Closed(id) => self.lost(now_ms, id, GapReason::Closed),
-            Input::KeyExpired(id) => {
-                // Said again on a connection that was given up for it: nothing new.
-                if self.link(id).is_some() && !planted!(KeyExpiryIgnored) {
-                    self.key_died(now_ms, GapReason::KeyExpired);
-                }
-            }
+            Input::KeyExpired(id, event_ms) => self.key_expired(now_ms, id, event_ms),
             Input::Restart => {
                 if let Some(id) = self.leader.as_ref().map(|leader| leader.id) {
                     self.actions.push_back(Action::Close(id));
@@ -384,6 +385,20 @@ impl<F: AsRef<str>> Machine<F> {
             }
             Renewal::Dead => self.key_died(now_ms, GapReason::KeyDead),
         }
+    }
+
+    /// A venue may send its last events once more on a new connection (spec 4, section 6). An expiry
+    /// that was heeded before says nothing of the present key.
+    fn key_expired(&mut self, now_ms: u64, id: LinkId, event_ms: i64) {
+        let is_known = self.expiries_ms.contains(&event_ms);
+        if self.link(id).is_none() || is_known || planted!(KeyExpiryIgnored) {
+            return;
+        }
+        if self.expiries_ms.len() == EXPIRIES {
+            self.expiries_ms.pop_front();
+        }
+        self.expiries_ms.push_back(event_ms);
+        self.key_died(now_ms, GapReason::KeyExpired);
     }
 
     /// Nothing comes over connections of a dead key any more.

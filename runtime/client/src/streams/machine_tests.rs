@@ -151,7 +151,7 @@ fn input(bench: &Bench, kind: u8, back: u64) -> Input<Frame> {
         5 => Input::Key(Err(Some(1_000))),
         6 => Input::Renewed(Renewal::Failed),
         7 => Input::Renewed(Renewal::Dead),
-        8 => Input::KeyExpired(link),
+        8 => Input::KeyExpired(link, bench.now_ms as i64),
         9 => Input::Frame(link, "frame".to_owned()),
         10 => Input::Answer(link),
         _ => Input::Pong(link),
@@ -306,13 +306,13 @@ fn a_key_that_died_is_made_anew() {
     let mut bench = Bench::new(rules(true, 0));
     bench.input(Input::Key(Ok("first".to_owned())));
     bench.input(Input::Opened(0));
-    bench.input(Input::KeyExpired(0));
+    bench.input(Input::KeyExpired(0, 7));
     assert_eq!(
         bench.emitted().pop(),
         Some(Emit::Gap(GapReason::KeyExpired))
     );
     // Said twice at once (spec 4, section 6, point 1): the second changes nothing.
-    bench.input(Input::KeyExpired(0));
+    bench.input(Input::KeyExpired(0, 7));
     bench.pass(1_000);
     bench.input(Input::Key(Ok("second".to_owned())));
     assert!(matches!(
@@ -322,6 +322,11 @@ fn a_key_that_died_is_made_anew() {
     bench.input(Input::Opened(1));
     assert!(bench.is_connected());
     assert_eq!(bench.open, [1]);
+    // Sent once more on the new connection (spec 4, section 6): it is of the first key.
+    bench.input(Input::KeyExpired(1, 7));
+    assert!(bench.is_connected());
+    bench.input(Input::KeyExpired(1, 8));
+    assert!(!bench.is_connected());
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub mod sans_io {
     pub use super::link::{LinkId, LinkRules};
     pub use super::machine::{Action, Emit, Input, KeyRules, Machine, Renewal, Rules};
     pub use super::start::{key_rules, rules};
+    pub use super::user::key_expiry_ms;
 }
 
 /// What comes out of a stream.

@@ -105,10 +105,17 @@ fn engine_surface(surface: Surface) -> user_stream::Surface {
 }
 
 fn look(text: &str) -> Look {
-    let may_be = text.contains("listenKeyExpired");
-    let decoded = may_be.then(|| user_stream::decode(user_stream::Surface::Futures, text));
-    match decoded {
-        Some(Ok(UserStreamEvent::ListenKeyExpired(_))) => Look::KeyExpired,
-        _ => Look::Event,
+    key_expiry_ms(text).map_or(Look::Event, Look::KeyExpired)
+}
+
+/// When the listen key of a frame's connection expired, in milliseconds of the venue's clock, if
+/// the frame says so.
+pub fn key_expiry_ms(text: &str) -> Option<i64> {
+    if !text.contains("listenKeyExpired") {
+        return None;
+    }
+    match user_stream::decode(user_stream::Surface::Futures, text) {
+        Ok(UserStreamEvent::ListenKeyExpired(event)) => Some(event.event_ms.0),
+        _ => None,
     }
 }

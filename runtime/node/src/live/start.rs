@@ -281,7 +281,7 @@ pub async fn futures_account(
     let client = client.in_lane(Lane::Start);
     let answer = client.call(route, None, &Parameters::new()).await;
     Ok(match (answer.into_result(), info) {
-        (Err(NotDone::Refused(refusal)), Some(info)) if refusal.is_of_no_route() => {
+        (Err(NotDone::Refused(refusal)), Some(info)) if refusal.is_of_unserved_read() => {
             tracing::warn!("the venue has no account route: the info endpoint is asked");
             info
         }

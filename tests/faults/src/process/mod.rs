@@ -221,10 +221,10 @@ impl Process {
             In::Opened(key, link) => self.stream(key, sans_io::Input::Opened(link)),
             In::NotOpened(key, link, answer) => self.not_opened(key, link, answer.as_ref()),
             In::Text(key, link, text) => {
-                let dead = key.user && text.contains("\"listenKeyExpired\"");
+                let expired = key.user.then(|| sans_io::key_expiry_ms(&text)).flatten();
                 self.stream(key, sans_io::Input::Frame(link, text));
-                if dead {
-                    self.stream(key, sans_io::Input::KeyExpired(link));
+                if let Some(event_ms) = expired {
+                    self.stream(key, sans_io::Input::KeyExpired(link, event_ms));
                 }
             }
             In::Pong(key, link) => self.stream(key, sans_io::Input::Pong(link)),

@@ -206,14 +206,14 @@ fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {
 /// The advice after a read that failed.
 fn mend(failed: &Failed) -> String {
     match &failed.why {
-        NotDone::Refused(refusal) if refusal.is_of_no_route() => without_route(failed.route),
+        NotDone::Refused(refusal) if refusal.is_of_unserved_read() => without_route(failed.route),
         NotDone::Refused(refusal) => mend_of(refusal).to_owned(),
         NotDone::Unknown(doubt) => doubt.advice().to_owned(),
         NotDone::Wait(wait) => wait.advice().to_owned(),
     }
 }
 
-/// The advice where the venue answers 404. Only the futures account can be read elsewhere.
+/// The advice where the venue does not serve the route. Only the futures account can be read elsewhere.
 fn without_route(route: &Route) -> String {
     if route.name == "futures.account" {
         return "the venue has no such route: set account.user to the main wallet's address, and \
@@ -452,10 +452,15 @@ mod tests {
     }
 
     #[test]
-    fn advice_after_404_fits_the_route() {
+    fn advice_after_a_route_that_is_not_served_fits_the_route() {
         let unsupported = r#"{"code":-1020,"msg":"Path /x is invalid."}"#;
-        for body in ["<html>nothing here</html>", "", unsupported] {
-            let account = advice("futures.account", 404, body);
+        let bodies = [
+            ("<html>nothing here</html>", 404),
+            ("", 404),
+            (unsupported, 404),
+        ];
+        for (body, status) in [&bodies[..], &[(unsupported, 400)]].concat() {
+            let account = advice("futures.account", status, body);
             assert!(account.contains("set account.user"), "{account}");
             for (route, setting) in [
                 ("spot.account", "venue.spot.rest"),
@@ -463,7 +468,7 @@ mod tests {
                 ("futures.open_orders", "venue.futures.rest"),
                 ("futures.position_mode", "venue.futures.api"),
             ] {
-                let other = advice(route, 404, body);
+                let other = advice(route, status, body);
                 assert!(other.contains(route) && other.contains(setting), "{other}");
                 assert!(!other.contains("info endpoint"), "{other}");
             }
