@@ -185,6 +185,8 @@ mod choice {
             "a liquidation or an ADL leaves the strategies' positions as they were"
         RulesNeverReread "rules-never-reread"
             "the rules of instruments are read at the start alone"
+        LossWhileDownForgotten "loss-while-down-forgotten"
+            "what own orders lost while the process was down does not reach the loss limits"
     }
 
     impl std::str::FromStr for Planted {

@@ -10,6 +10,7 @@ use crate::instrument::{Instrument, LotSize};
 use crate::ledger::Grains;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
 use crate::order_state::OrderMove;
+use crate::planted;
 use crate::rules::Rule;
 
 use super::session::Doubt;
@@ -53,6 +54,15 @@ impl Engine {
         }
         if self.any_strategy_watches {
             self.watch_strategies(|_| true);
+        }
+    }
+
+    /// Compares equity with the loss limits without an event of the market or of an order. Fills that
+    /// are recovered before the account is known count as soon as it is known, although no price
+    /// of a held instrument moves afterwards.
+    pub(super) fn watch_all_losses(&mut self) {
+        if self.start_equity.is_some() && !planted!(LossWhileDownForgotten) {
+            self.watch_losses_after_fill();
         }
     }
 

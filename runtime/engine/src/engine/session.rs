@@ -533,6 +533,7 @@ impl Engine {
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();
+        self.watch_all_losses();
     }
 
     /// A change of an own order that REST confirmed and the stream has not shown in time.
@@ -586,6 +587,7 @@ impl Engine {
         self.move_state();
         if synced {
             self.tell_markets();
+            self.watch_all_losses();
         }
     }
 

@@ -9,6 +9,7 @@ mod account_events;
 mod adoption;
 mod contradiction;
 mod deadman;
+mod down_losses;
 mod ends;
 mod forced;
 mod gaps;
