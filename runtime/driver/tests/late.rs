@@ -93,6 +93,10 @@ impl Run {
                     Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
                     Subject::Account { .. } => Truth::Account(AccountTruth::default()),
                     Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
+                    Subject::Income { .. } => Truth::Income {
+                        entries: Vec::new(),
+                        more: false,
+                    },
                     Subject::Rules { .. } => Truth::Rules(Vec::new()),
                     Subject::Trades { .. } => Truth::Trades {
                         trades: Vec::new(),

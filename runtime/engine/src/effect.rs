@@ -297,6 +297,17 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// A balance fell, and neither an event nor the venue's history explains it: it counts as a loss.
+    Unexplained {
+        /// When the engine learned of it.
+        time: Time,
+        /// Surface.
+        surface: Surface,
+        /// The asset.
+        asset: AssetId,
+        /// The change; negative.
+        amount: Amount,
+    },
     /// The leverage or the margin type of a symbol was changed by others.
     MarginChanged {
         /// When the engine learned of it.

@@ -187,6 +187,8 @@ mod choice {
             "the rules of instruments are read at the start alone"
         LossWhileDownForgotten "loss-while-down-forgotten"
             "what own orders lost while the process was down does not reach the loss limits"
+        FundingIsTransfer "funding-is-transfer"
+            "whatever moved a balance without an event counts as a transfer"
     }
 
     impl std::str::FromStr for Planted {

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{InstrumentId, Time, TradeId, VenueOrderId};
+use crate::decimal::Amount;
+use crate::ids::{AssetId, InstrumentId, Time, TradeId, VenueOrderId};
 use crate::instrument::Instrument;
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
 use crate::protocol::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
@@ -42,6 +43,11 @@ pub enum Subject {
         /// Surface.
         surface: Surface,
     },
+    /// Income history of the futures account (spec 4, section 4), oldest first.
+    Income {
+        /// The venue's time of the first entry of interest.
+        from: Time,
+    },
 }
 
 /// What is answered.
@@ -62,6 +68,40 @@ pub enum Truth {
     ForcedOrders(Vec<OpenOrder>),
     /// The rules of the instruments that are listed.
     Rules(Vec<ListedRules>),
+    /// A page of the income history.
+    Income {
+        /// The oldest first.
+        entries: Vec<Income>,
+        /// The page was full: there may be more after its last entry.
+        more: bool,
+    },
+}
+
+/// What moved a futures balance, as far as the loss limits treat it differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum IncomeKind {
+    /// It came from elsewhere or went elsewhere: neither profit nor loss.
+    Transfer,
+    /// `FUNDING_FEE`.
+    Funding,
+    /// `REALIZED_PNL`, `COMMISSION`, `INSURANCE_CLEAR` and every word that is not known: profit or
+    /// loss.
+    Other,
+}
+
+/// One entry of the income history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Income {
+    /// `incomeType`.
+    pub kind: IncomeKind,
+    /// `symbol`; `None` where it is of none, or of one that is not configured.
+    pub instrument: Option<InstrumentId>,
+    /// `asset`.
+    pub asset: AssetId,
+    /// `income`; negative where the balance fell.
+    pub amount: Amount,
+    /// `time`.
+    pub time: Time,
 }
 
 /// An instrument's rules as they are now.

@@ -83,6 +83,11 @@ impl Venue {
                 None => refused(Code::BadSymbol),
             },
             Subject::Rules { surface } => Outcome::Done(self.rules(surface)),
+            // Nothing moves a balance on paper without an event.
+            Subject::Income { .. } => Outcome::Done(Truth::Income {
+                entries: Vec::new(),
+                more: false,
+            }),
             Subject::ForcedOrders { instrument } => Outcome::Done(self.forced_orders(instrument)),
         };
         self.reply(Reply::Read { subject, outcome });

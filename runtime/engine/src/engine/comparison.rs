@@ -112,6 +112,9 @@ impl Engine {
             self.later(surface, READ_AGAIN_LAGGING_MS);
             return;
         }
+        if agreed && self.ask_for_income(surface, account, &differences) {
+            return;
+        }
         if agreed {
             self.adjust(surface, account);
             self.end_round(surface);

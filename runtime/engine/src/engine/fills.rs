@@ -4,7 +4,7 @@
 use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
 use crate::effect::{Adjustment, Cause, Notice};
 use crate::event::EventKind;
-use crate::ids::{InstrumentId, OrderSeq, StrategyId, TradeId};
+use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, TradeId};
 use crate::ledger::{self, Grains, NetFill};
 use crate::order::{OrderStatus, PositionSide, Side, Surface};
 use crate::order_state::OrderMove;
@@ -276,7 +276,7 @@ impl Engine {
         Realized { account, own }
     }
 
-    fn add_balance(&mut self, surface: Surface, asset: crate::ids::AssetId, amount: Amount) {
+    fn add_balance(&mut self, surface: Surface, asset: AssetId, amount: Amount) {
         self.balances.entry((surface, asset)).or_default().total += amount;
     }
 
@@ -421,12 +421,28 @@ impl Engine {
     /// is the one whose expected payment, quantity times mark times rate, is nearest. When it was
     /// closed in between, the payment is nobody's, in the first instrument of that asset.
     pub(super) fn book_funding(&mut self, balance: &BalanceUpdate) {
-        let amount = balance.change;
+        let (asset, amount) = (balance.asset, balance.change);
+        let funded = self.funded_position(asset, amount, |_| true);
+        self.book_funding_at(funded, amount);
+    }
+
+    /// The same for a payment whose instrument the income history names.
+    pub(super) fn book_funding_of(
+        &mut self,
+        instrument: InstrumentId,
+        asset: AssetId,
+        amount: Amount,
+    ) {
+        let funded = self.funded_position(asset, amount, |id| id == instrument);
+        self.book_funding_at(funded, amount);
+    }
+
+    fn book_funding_at(&mut self, funded: Option<(InstrumentId, PositionSide)>, amount: Amount) {
         self.notices.push_back(Notice::Funding {
             time: self.now,
             amount,
         });
-        let Some((id, side)) = self.funded_position(balance) else {
+        let Some((id, side)) = funded else {
             return;
         };
         let position = &mut self.ledgers.account.at_mut(id, side).position;
@@ -454,10 +470,15 @@ impl Engine {
         self.ledgers.external.at_mut(id, side).position.funding += left;
     }
 
-    fn funded_position(&self, balance: &BalanceUpdate) -> Option<(InstrumentId, PositionSide)> {
+    fn funded_position(
+        &self,
+        asset: AssetId,
+        amount: Amount,
+        may_be: impl Fn(InstrumentId) -> bool,
+    ) -> Option<(InstrumentId, PositionSide)> {
         let pays = |id: InstrumentId| {
             let instrument = &self.instruments[usize::from(id.0)];
-            instrument.surface == Surface::Futures && instrument.quote == balance.asset
+            may_be(id) && instrument.surface == Surface::Futures && instrument.quote == asset
         };
         let candidates = self
             .ledgers
@@ -470,7 +491,7 @@ impl Engine {
                 let value = ledger::value(instrument, qty, mark.mark);
                 part(value, mark.funding_rate, pow10(AMOUNT_SCALE))
             });
-            (balance.change + expected).abs()
+            (amount + expected).abs()
         };
         candidates
             .min_by_key(|(id, _, holding)| distance(*id, holding.position.qty))

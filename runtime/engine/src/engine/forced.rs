@@ -392,6 +392,12 @@ impl Engine {
         }
     }
 
+    /// The venue's time of the last round that left nothing unexplained, less what the clocks may
+    /// differ by; also of an earlier process.
+    pub(super) fn agreed_at(&self, surface: Surface) -> Option<Time> {
+        self.forced.agreed.get(&surface).copied()
+    }
+
     /// Asks again what was not answered.
     pub(super) fn ask_again_for_forced_orders(&mut self) {
         let now = self.now;

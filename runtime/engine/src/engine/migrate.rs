@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use crate::order::Surface;
 
 use super::forced::ForcedCloses;
+use super::income::Incomes;
 use super::instances::Instances;
 use super::listing::Listing;
 use super::margin::Margins;
@@ -26,7 +27,10 @@ pub(super) const OLDEST: u32 = 8;
 pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
     match version {
         SNAPSHOT_VERSION => Some(Cow::Borrowed(content)),
-        8 => Some(Cow::Owned([content, &added_in_9()].concat())),
+        9 => Some(Cow::Owned([content, &added_in_10()].concat())),
+        8 => Some(Cow::Owned(
+            [content, &added_in_9(), &added_in_10()].concat(),
+        )),
         _ => None,
     }
 }
@@ -43,5 +47,11 @@ fn added_in_9() -> Vec<u8> {
         Margins::default(),
         BTreeMap::<Surface, VenueWait>::new(),
     );
+    postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The fields that version 10 appended, as an engine of version 9 would have had them.
+fn added_in_10() -> Vec<u8> {
+    let fields = (Incomes::default(),);
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -15,6 +15,7 @@ mod ends;
 mod external;
 mod fills;
 mod forced;
+mod income;
 mod instances;
 mod lag;
 mod limits;
@@ -61,6 +62,7 @@ use crate::timer::{Timer, Timers};
 
 use external::External;
 use forced::ForcedCloses;
+use income::Incomes;
 use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
 use listing::Listing;
@@ -192,6 +194,7 @@ pub struct Engine {
     listing: Listing,
     margins: Margins,
     venue_waits: BTreeMap<Surface, VenueWait>,
+    incomes: Incomes,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -324,6 +327,7 @@ impl Engine {
             forced: ForcedCloses::default(),
             listing: Listing::default(),
             margins: Margins::default(),
+            incomes: Incomes::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
         };

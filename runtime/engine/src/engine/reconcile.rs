@@ -1,7 +1,8 @@
 //! Reconciliation: what the venue says when it is asked, against what we know (promise 3).
 //!
 //! A round asks for open orders, then for account trades where something may have been missed
-//! (`trades`), then for the account (`comparison`). A difference in the account counts after two
+//! (`trades`), then for the account (`comparison`), and for income where a balance moved by no known
+//! cause (`income`). A difference in the account counts after two
 //! reads that agree, with no user event from the first question to the last answer: whatever is on
 //! its way explains itself. What is left is taken from the venue.
 
@@ -81,6 +82,7 @@ pub(super) enum Step {
     Orders,
     Trades(VecDeque<InstrumentId>),
     Account,
+    Income,
 }
 
 impl Engine {
@@ -147,6 +149,7 @@ impl Engine {
             Step::Idle => return,
             Step::Orders => Subject::OpenOrders { surface },
             Step::Account => Subject::Account { surface },
+            Step::Income => self.income_subject(),
             Step::Trades(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
                 let verified = self.verified_trades[usize::from(instrument.0)];
@@ -181,6 +184,7 @@ impl Engine {
                 Some(instrument) => instrument.surface,
                 None => return,
             },
+            Subject::Income { .. } => Surface::Futures,
             // It is of no round.
             Subject::ForcedOrders { instrument } => {
                 self.take_forced_orders(*instrument, outcome);
@@ -219,9 +223,19 @@ impl Engine {
                 line.round.step = Step::Account;
                 self.ask_next(surface);
             }
+            Outcome::Refused(refusal)
+                if matches!(subject, Subject::Income { .. })
+                    && !OF_ANY_ROUTE.contains(&refusal.code) =>
+            {
+                self.miss_income(surface, true);
+                self.ask_next(surface);
+            }
             Outcome::Refused(_) | Outcome::Unknown => {
                 let wait_ms = (RETRY_MS.0 << line.round.failures.min(4)).min(RETRY_MS.1);
                 line.round.failures += 1;
+                if matches!(subject, Subject::Income { .. }) {
+                    self.miss_income(surface, false);
+                }
                 self.later(surface, wait_ms);
             }
         }
@@ -239,6 +253,9 @@ impl Engine {
             }
             (Subject::Account { .. }, Truth::Account(account)) => {
                 self.take_account(surface, account);
+            }
+            (Subject::Income { .. }, Truth::Income { entries, more }) => {
+                self.take_income(surface, entries, *more);
             }
             // An answer to another question: the driver is at fault, and the round tries again.
             _ => self.later(surface, RETRY_MS.1),

@@ -112,6 +112,10 @@ impl Engine {
                     let is_time = code(outcome)? == INVALID_TIMESTAMP;
                     return is_time.then_some(*surface);
                 }
+                Subject::Income { .. } => {
+                    let is_time = code(outcome)? == INVALID_TIMESTAMP;
+                    return is_time.then_some(Surface::Futures);
+                }
                 Subject::Trades { instrument, .. } | Subject::ForcedOrders { instrument } => {
                     (code(outcome)?, *instrument)
                 }

@@ -420,6 +420,7 @@ impl Engine {
         // One refusal may have been of that moment.
         line.no_trades = false;
         line.newest = Newest::default();
+        self.incomes.stream_up();
         self.begin_round(surface);
     }
 

@@ -23,7 +23,7 @@ use super::session::Doubt;
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the
 /// earlier versions.
-pub(super) const SNAPSHOT_VERSION: u32 = 9;
+pub(super) const SNAPSHOT_VERSION: u32 = 10;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -157,6 +157,7 @@ impl Engine {
         heir.inherit_forced_closes(&self, &names);
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);
+        heir.inherit_incomes(&self, &names);
         Ok(heir)
     }
 

@@ -109,15 +109,21 @@ impl Engine {
     /// Adds the change that an event explains, unless the books contain it already.
     fn take_change(&mut self, update: &AccountUpdate, balance: &BalanceUpdate) {
         let surface = update.surface;
-        let change = self.stated_change(update, balance);
+        let mut change = self.stated_change(update, balance);
+        if change == Amount::ZERO {
+            change = self.unstated_funding(update, balance);
+        }
         if change == Amount::ZERO {
             return;
         }
+        let balance = &BalanceUpdate { change, ..*balance };
+        let was_listed = self.note_income(update, balance);
         let was_read = self.was_read(update);
         let contained = was_read || self.contains_change(update, balance, change);
         if update.reason == AccountReason::FundingFee
             && surface == Surface::Futures
             && (was_read || !contained)
+            && !was_listed
         {
             self.book_funding(balance);
         }

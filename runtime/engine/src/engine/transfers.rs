@@ -1,10 +1,9 @@
-//! Transfers that no event told: the run was down, or the event was lost. A balance that differs
-//! where positions agree and no own fill is missing moved by no doing of the strategies; money that
-//! came in is no profit, and money that went out no loss (as for a transfer that is told).
+//! Changes of a balance that no event told: the run was down, or the event was lost. What own fills
+//! realize and cost is known from them. Where positions agree and no own fill is missing, the rest was
+//! a transfer, which moves the base of the loss limits, or it was profit or loss: `income` tells which.
 //!
-//! What own fills realize and cost is known from them. Funding may have been paid unseen, and fees
-//! of fills made up from totals are estimated: a difference that these may explain stays what it
-//! looks like, a profit or a loss.
+//! Fees of fills that are made up from totals are estimated, and the venue rounds. So a small difference
+//! stays what it looks like, a profit or a loss.
 
 use crate::decimal::Amount;
 use crate::order::Surface;
@@ -12,27 +11,46 @@ use crate::protocol::BalanceUpdate;
 
 use super::Engine;
 
-/// Unseen funding and estimates are at most this part of what positions cost: ten funding payments
-/// of the usual rate.
+/// Estimates and rounding are at most this part of what positions cost.
 const UNSEEN_PARTS: i128 = 1_000;
 
 impl Engine {
-    /// Moves the base of the account's loss limits by what a told balance has more, or less, than
-    /// what we know explains. To be asked before the balance is taken, where positions agree.
+    /// Moves the base of the account's loss limits by what of an untold change is a transfer. To be
+    /// asked before the balance is taken, where positions agree.
     pub(super) fn shift_by_untold(&mut self, surface: Surface, told: &BalanceUpdate) {
-        if self.live.is_none() {
+        if self.live.is_none() || !self.is_untold(surface, told) {
             return;
         }
-        let known = self.balance(surface, told.asset).total + told.change;
-        let worth = self.worth(surface, told.asset, told.total - known);
-        let unseen = self.cost_of_positions(surface).0 / UNSEEN_PARTS;
-        if worth.abs().0 > unseen && !self.is_rounding(surface, told.total - known) {
-            self.losses.shift(worth);
-        }
+        let moved = self.untold_change(surface, told);
+        let is_transfer = surface == Surface::Spot || self.start_equity.is_none();
+        let transferred = if is_transfer {
+            moved
+        } else {
+            self.transferred(surface, told.asset, moved)
+        };
+        let worth = self.worth(surface, told.asset, transferred);
+        self.losses.shift(worth);
+    }
+
+    /// By how much a told balance is more than what we know explains.
+    pub(super) fn untold_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
+        told.total - self.balance(surface, told.asset).total - told.change
+    }
+
+    /// Whether such a change is worth a question.
+    pub(super) fn is_untold(&self, surface: Surface, told: &BalanceUpdate) -> bool {
+        let moved = self.untold_change(surface, told);
+        let worth = self.worth(surface, told.asset, moved);
+        worth.abs() > self.unseen(surface) && !self.is_rounding(surface, moved)
+    }
+
+    /// Estimates and rounding are at most so much.
+    pub(super) fn unseen(&self, surface: Surface) -> Amount {
+        Amount(self.cost_of_positions(surface).0 / UNSEEN_PARTS)
     }
 
     /// What positions of a surface, and the last fill, cost.
-    fn cost_of_positions(&self, surface: Surface) -> Amount {
+    pub(super) fn cost_of_positions(&self, surface: Surface) -> Amount {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let last = line.map_or(Amount::ZERO, |line| line.fill_value.abs());
         if surface == Surface::Spot {

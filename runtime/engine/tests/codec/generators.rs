@@ -216,6 +216,7 @@ fn subject() -> impl Strategy<Value = Subject> {
         (instrument(), from).prop_map(|(instrument, from)| Subject::Trades { instrument, from }),
         instrument().prop_map(|instrument| Subject::ForcedOrders { instrument }),
         select(Surface::ALL).prop_map(|surface| Subject::Rules { surface }),
+        any::<i64>().prop_map(|from| Subject::Income { from: Time(from) }),
     ]
 }
 

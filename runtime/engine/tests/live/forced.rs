@@ -362,7 +362,7 @@ fn tell_round(
                 account.answer(subject, forced.clone());
                 continue;
             }
-            Subject::Rules { .. } => nothing(subject),
+            Subject::Rules { .. } | Subject::Income { .. } => nothing(subject),
         };
         account.tell(subject, truth);
     }

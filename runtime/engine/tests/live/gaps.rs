@@ -27,7 +27,7 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                 Outcome::Done(super::world::nothing(subject))
             }
             Subject::Trades { .. } => Outcome::Refused(Refusal {
@@ -87,7 +87,7 @@ fn round_with_lost_fill(
                 }
                 Outcome::Done(Truth::OpenOrders(vec![open]))
             }
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                 Outcome::Done(super::world::nothing(subject))
             }
             Subject::Trades { .. } => Outcome::Refused(Refusal {
@@ -187,7 +187,7 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
         while let Some(subject) = account.take_question() {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                     super::world::nothing(subject)
                 }
                 Subject::Trades { from, .. } => {
@@ -242,7 +242,7 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
                 Subject::OpenOrders { .. } => {
                     Outcome::Done(Truth::OpenOrders(std::mem::take(&mut open)))
                 }
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                     Outcome::Done(super::world::nothing(subject))
                 }
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
@@ -290,7 +290,7 @@ fn differing_while_lost(behind: usize) -> Account {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                     Outcome::Done(super::world::nothing(subject))
                 }
                 Subject::Trades { .. } => Outcome::Refused(Refusal {

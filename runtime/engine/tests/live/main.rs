@@ -13,6 +13,7 @@ mod down_losses;
 mod ends;
 mod forced;
 mod gaps;
+mod income;
 mod instances;
 mod lifecycle;
 mod listing;

@@ -259,7 +259,7 @@ impl Venue {
                 Outcome::Done(Truth::OpenOrders(open.collect()))
             }
             Subject::Account { .. } => Outcome::Done(Truth::Account(self.account())),
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                 Outcome::Done(super::world::nothing(subject))
             }
             Subject::Trades { from, .. } if self.manner.routes => {

@@ -40,46 +40,6 @@ fn holding() -> Account {
     account
 }
 
-/// Rounds in which the venue's balance is that much more than ours was.
-fn read_balance(account: &mut Account, more: Amount) {
-    let total = account.own_account().balances[0].total + more;
-    for _ in 0..6 {
-        round(account, &[], &[], |own| own.balances[0].total = total);
-        account.pass(300);
-    }
-    assert_eq!(account.own_account().balances[0].total, total);
-}
-
-#[test]
-fn money_that_went_out_untold_is_no_loss() {
-    let mut account = holding();
-    account.wait(31);
-    read_balance(&mut account, -usdt(1_000));
-    account.top(999, 1001);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
-    account.top(499, 501);
-    let state = account.engine.run_state();
-    assert_eq!(state, RunState::Halted, "losses still count");
-}
-
-#[test]
-fn money_that_went_out_while_the_run_was_down_is_no_loss() {
-    let mut account = killed(holding(), limited(next_config()));
-    account.begin();
-    read_balance(&mut account, -usdt(1_000));
-    account.top(999, 1001);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
-}
-
-#[test]
-fn money_that_came_in_untold_hides_no_loss() {
-    let mut account = holding();
-    account.wait(31);
-    read_balance(&mut account, usdt(1_000));
-    account.top(459, 461);
-    assert_eq!(account.engine.run_state(), RunState::Halted);
-}
-
 #[test]
 fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
     let mut account = holding();
@@ -188,7 +148,7 @@ fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
                 Subject::Account { .. } => Truth::Account(account.own_account()),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                     super::world::nothing(subject)
                 }
                 Subject::Trades { .. } => {

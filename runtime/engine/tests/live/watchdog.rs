@@ -33,7 +33,7 @@ impl Account {
                     can_trade: Some(true),
                     ..AccountTruth::default()
                 }),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } => {
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
                     super::world::nothing(subject)
                 }
                 Subject::Trades { .. } => no_trades(),

@@ -92,7 +92,9 @@ impl Account {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
                 Subject::Account { .. } => Truth::Account(self.own_account()),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } => nothing(subject),
+                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
+                    nothing(subject)
+                }
                 Subject::Trades { .. } => no_trades(),
             };
             self.tell(subject, truth);
@@ -245,6 +247,10 @@ pub(crate) fn nothing(subject: Subject) -> Truth {
         Subject::Trades { .. } => no_trades(),
         Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
         Subject::Rules { .. } => Truth::Rules(Vec::new()),
+        Subject::Income { .. } => Truth::Income {
+            entries: Vec::new(),
+            more: false,
+        },
     }
 }
 

@@ -239,6 +239,7 @@ impl Tally {
             | Notice::ForcedClose { .. }
             | Notice::RulesChanged { .. }
             | Notice::RulesUnusable { .. }
+            | Notice::Unexplained { .. }
             | Notice::MarginChanged { .. } => {}
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
                 let strategy = engine.strategy_name(*strategy).unwrap_or_default();

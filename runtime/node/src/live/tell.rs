@@ -264,6 +264,23 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         Notice::RulesUnusable {
             instrument, why, ..
         } => terms::unusable(engine, *instrument, why),
+        Notice::Unexplained {
+            surface,
+            asset,
+            amount,
+            ..
+        } => {
+            let asset = engine.assets().get(usize::from(asset.0));
+            let asset = asset.map_or("", String::as_str);
+            tracing::warn!(
+                %surface,
+                asset,
+                amount = %amount.to_decimal(),
+                "a balance fell, and neither an event nor the venue's income history explains it: it \
+                 counts as a loss for the loss limits. If you withdrew it and a limit halts the run, \
+                 windvane resume accepts it"
+            );
+        }
         Notice::MarginChanged { before, after, .. } => {
             terms::margin_changed(engine, before, after);
         }

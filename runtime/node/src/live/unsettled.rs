@@ -39,6 +39,7 @@ impl Unsettled {
                         Some(instrument) => (instrument.surface, "account trades"),
                         None => return,
                     },
+                    Subject::Income { .. } => (Surface::Futures, "the income history"),
                     // It keeps no run from being ready.
                     Subject::ForcedOrders { .. } | Subject::Rules { .. } => return,
                 };

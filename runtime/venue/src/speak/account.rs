@@ -6,19 +6,21 @@
 
 use rust_decimal::Decimal;
 use windvane_engine::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_engine::truth::{
+    AccountTrade, AccountTruth, Income, IncomeKind, OpenOrder, Subject, Truth,
+};
 use windvane_engine::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface,
     Time, TradeId, VenueOrderId,
 };
 
-use super::ask::TRADES_PAGE;
+use super::ask::{INCOME_PAGE, TRADES_PAGE};
 use super::figures::{amount, exact, nearest, product, quantity, time};
 use super::order;
 use super::reply::record;
 use super::{FuturesAccount, HearError, Note, Speaker, known};
 use crate::wire::info::Envelope;
-use crate::wire::words::AccountPrivacy;
+use crate::wire::words::{AccountPrivacy, IncomeType};
 use crate::wire::{Exact, Flag, Whole, Word, futures, info, spot as spot_wire};
 
 /// Every open order of a surface.
@@ -78,6 +80,47 @@ pub(super) fn forced_orders(
         order::open_order(id, rules, listed)
     });
     orders.collect()
+}
+
+/// One page of the income history, oldest first. Entries in assets that are not configured move no
+/// balance that is kept here.
+pub(super) fn income(speaker: &Speaker, body: &str) -> Result<Truth, HearError> {
+    let rows: Vec<futures::Income> = record(body)?;
+    let more = rows.len() >= INCOME_PAGE;
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let Some(asset) = speaker.names.asset(&row.asset) else {
+            continue;
+        };
+        let symbol = row.symbol.as_deref();
+        entries.push(Income {
+            kind: income_kind(&row.income_type),
+            instrument: symbol.and_then(|name| speaker.names.instrument(Surface::Futures, name)),
+            asset,
+            amount: amount("income", row.income.0)?,
+            time: time("time", row.time.0)?,
+        });
+    }
+    entries.sort_by_key(|entry| entry.time);
+    Ok(Truth::Income { entries, more })
+}
+
+/// The documents end their list of words with dots: what a word that they do not have names a transfer
+/// is one.
+fn income_kind(word: &Word<IncomeType>) -> IncomeKind {
+    match word {
+        Word::Known(IncomeType::Transfer | IncomeType::WelcomeBonus) => IncomeKind::Transfer,
+        Word::Known(IncomeType::FundingFee) => IncomeKind::Funding,
+        Word::Known(_) => IncomeKind::Other,
+        Word::Other(text) => {
+            let moves = ["TRANSFER", "DEPOSIT", "WITHDRAW"];
+            if moves.iter().any(|part| text.contains(part)) {
+                IncomeKind::Transfer
+            } else {
+                IncomeKind::Other
+            }
+        }
+    }
 }
 
 /// Spot account information: `total` is free plus locked.

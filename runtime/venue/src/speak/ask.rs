@@ -17,6 +17,7 @@ use crate::wire::words::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
 
 /// Entries of one page of account trades (spec 1 and spec 4: `limit` at most 1000).
+pub(super) const INCOME_PAGE: usize = 1_000;
 pub(super) const TRADES_PAGE: usize = 1_000;
 
 /// One call of the venue.
@@ -212,6 +213,13 @@ impl Speaker {
                 Surface::Spot => self.call(&spot::GetExchangeInfo::new())?,
                 Surface::Futures => self.call(&futures::GetExchangeInfo::new())?,
             }]),
+            Subject::Income { from } => {
+                let limit = INCOME_PAGE as i64;
+                let call = futures::GetIncome::new()
+                    .start_time(from.millis())
+                    .limit(limit);
+                Ok(vec![self.call(&call)?])
+            }
             Subject::ForcedOrders { instrument } => {
                 let rules = self.futures(instrument, "forceOrders")?;
                 let call = futures::ForceOrders::new().symbol(rules.symbol.as_str());

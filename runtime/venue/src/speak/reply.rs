@@ -322,6 +322,9 @@ impl Hearing<'_> {
             Subject::Rules { surface } => self.outcome("exchange_info", first, |body, notes| {
                 rules::listed(speaker, surface, body, notes).map(Truth::Rules)
             }),
+            Subject::Income { .. } => {
+                self.outcome("income", first, |body, _| account::income(speaker, body))
+            }
             Subject::ForcedOrders { instrument } => {
                 self.outcome("force_orders", first, |body, _| {
                     account::forced_orders(speaker, instrument, body).map(Truth::ForcedOrders)

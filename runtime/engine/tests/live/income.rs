@@ -1,0 +1,403 @@
+//! Balances that moved without an event: the venue's income history tells transfers from losses. Where
+//! it does not, a decrease counts as a loss.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::engine::RunState;
+use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
+use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_engine::{
+    Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, UserEvent,
+};
+
+use super::succession::{killed, next_config};
+use super::support::{Account, BTC, MM, USDT, fill, limit};
+use super::world::{live_config, no_trades, nothing};
+
+const fn usdt(whole: i128) -> Amount {
+    Amount(whole * 100_000_000)
+}
+
+fn limited(mut config: EngineConfig) -> EngineConfig {
+    config.live = Some(live_config());
+    config.limits.max_daily_loss = Some(usdt(500));
+    config
+}
+
+/// A run that is ready, with a limit of 500, 10 bought at 100.
+fn holding() -> Account {
+    let mut account = Account::new(limited(super::support::config()));
+    account.begin();
+    account.sync();
+    account.top(999, 1001);
+    let order = account.submit(MM, limit(Side::Buy, 1000, 10_000));
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10_000, 10_000, OrderStatus::Filled));
+    account.seconds(2);
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account
+}
+
+/// What the venue does with the question for its income history.
+#[derive(Clone, Debug)]
+enum History {
+    Told(Vec<Income>),
+    /// It lists the entries so many seconds late.
+    Late(i64, Vec<Income>),
+    Refused(i32),
+    /// It never answers.
+    Silent,
+}
+
+fn entry(account: &Account, kind: IncomeKind, whole: i128) -> Income {
+    Income {
+        kind,
+        instrument: (kind == IncomeKind::Funding).then_some(BTC),
+        asset: USDT,
+        amount: usdt(whole),
+        time: account.now,
+    }
+}
+
+/// How the run comes to miss what happens.
+#[derive(Clone, Copy, Debug)]
+enum Gap {
+    /// The process was killed, and another one starts.
+    Down,
+    /// The user stream was cut.
+    Cut,
+    /// One event was lost.
+    Lost,
+}
+
+const GAPS: [Gap; 3] = [Gap::Down, Gap::Cut, Gap::Lost];
+
+impl Gap {
+    fn open(self, account: Account) -> Account {
+        let mut account = account;
+        account.wait(1);
+        if matches!(self, Self::Cut) {
+            account.live(LiveInput::StreamDown {
+                surface: Surface::Futures,
+            });
+        }
+        account
+    }
+
+    fn close(self, mut account: Account) -> Account {
+        account.pass(3_000);
+        match self {
+            Self::Down => {
+                account = killed(account, limited(next_config()));
+                account.begin();
+            }
+            Self::Cut => account.live(LiveInput::StreamUp {
+                surface: Surface::Futures,
+            }),
+            Self::Lost => account.wait(30),
+        }
+        account
+    }
+}
+
+/// Lets the venue answer for so many seconds. Its balance is that much more than ours was.
+fn answer(account: &mut Account, moved: Amount, history: &History, seconds: u32) {
+    let total = account.own_account().balances[0].total + moved;
+    let began = account.now;
+    for _ in 0..seconds {
+        for _ in 0..4 {
+            while let Some(subject) = account.take_question() {
+                let mut own = account.own_account();
+                own.balances[0].total = total;
+                let income = |entries: &[Income]| {
+                    Outcome::Done(Truth::Income {
+                        entries: entries.to_vec(),
+                        more: false,
+                    })
+                };
+                let outcome = match (subject, history) {
+                    (Subject::Account { .. }, _) => Outcome::Done(Truth::Account(own)),
+                    (Subject::Trades { .. }, _) => Outcome::Done(no_trades()),
+                    (Subject::Income { .. }, History::Told(entries)) => income(entries),
+                    (Subject::Income { .. }, History::Late(late, entries)) => {
+                        let late = account.now < began.plus_ms(late * 1_000);
+                        income(if late { &[] } else { entries })
+                    }
+                    (Subject::Income { .. }, History::Refused(code)) => Outcome::Refused(Refusal {
+                        code: *code,
+                        msg: String::new(),
+                    }),
+                    (Subject::Income { .. }, History::Silent) => Outcome::Unknown,
+                    _ => Outcome::Done(nothing(subject)),
+                };
+                account.answer(subject, outcome);
+            }
+            account.pass(250);
+        }
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+        account.top(999, 1001);
+    }
+    assert_eq!(account.own_account().balances[0].total, total);
+}
+
+fn unexplained(account: &Account) -> Vec<Amount> {
+    let told = account.notices.iter().filter_map(|notice| match notice {
+        Notice::Unexplained { amount, .. } => Some(*amount),
+        _ => None,
+    });
+    told.collect()
+}
+
+/// What happened unseen, and what is to become of it.
+struct Case {
+    moved: i128,
+    history: fn(&Account) -> History,
+    state: RunState,
+    told: &'static [i128],
+}
+
+const CASES: &[Case] = &[
+    Case {
+        moved: -1_000,
+        history: |a| History::Told(vec![entry(a, IncomeKind::Transfer, -1_000)]),
+        state: RunState::Ready,
+        told: &[],
+    },
+    Case {
+        moved: -1_000,
+        history: |a| History::Late(6, vec![entry(a, IncomeKind::Transfer, -1_000)]),
+        state: RunState::Ready,
+        told: &[],
+    },
+    Case {
+        moved: -600,
+        history: |a| History::Told(vec![entry(a, IncomeKind::Funding, -600)]),
+        state: RunState::Halted,
+        told: &[],
+    },
+    Case {
+        moved: -600,
+        history: |a| History::Told(vec![entry(a, IncomeKind::Other, -600)]),
+        state: RunState::Halted,
+        told: &[],
+    },
+    // A withdrawal and a loss of 400, or of 600.
+    Case {
+        moved: -1_400,
+        history: |a| {
+            let loss = entry(a, IncomeKind::Other, -400);
+            History::Told(vec![entry(a, IncomeKind::Transfer, -1_000), loss])
+        },
+        state: RunState::Ready,
+        told: &[],
+    },
+    Case {
+        moved: -1_600,
+        history: |a| {
+            let loss = entry(a, IncomeKind::Other, -600);
+            History::Told(vec![entry(a, IncomeKind::Transfer, -1_000), loss])
+        },
+        state: RunState::Halted,
+        told: &[],
+    },
+    // A deposit hides no loss.
+    Case {
+        moved: 400,
+        history: |a| {
+            let loss = entry(a, IncomeKind::Other, -600);
+            History::Told(vec![entry(a, IncomeKind::Transfer, 1_000), loss])
+        },
+        state: RunState::Halted,
+        told: &[],
+    },
+    // Nothing explains it.
+    Case {
+        moved: -600,
+        history: |_| History::Told(Vec::new()),
+        state: RunState::Halted,
+        told: &[-600],
+    },
+    Case {
+        moved: -600,
+        history: |_| History::Refused(404),
+        state: RunState::Halted,
+        told: &[-600],
+    },
+    Case {
+        moved: -600,
+        history: |_| History::Refused(-1003),
+        state: RunState::Halted,
+        told: &[-600],
+    },
+    Case {
+        moved: -600,
+        history: |_| History::Silent,
+        state: RunState::Halted,
+        told: &[-600],
+    },
+    Case {
+        moved: -400,
+        history: |_| History::Refused(404),
+        state: RunState::Ready,
+        told: &[-400],
+    },
+    // Another transfer than the one that happened.
+    Case {
+        moved: -600,
+        history: |a| History::Told(vec![entry(a, IncomeKind::Transfer, -1_000)]),
+        state: RunState::Halted,
+        told: &[-600],
+    },
+];
+
+#[test]
+fn the_income_history_tells_transfers_from_losses() {
+    for gap in GAPS {
+        for (place, case) in CASES.iter().enumerate() {
+            let account = gap.open(holding());
+            let history = (case.history)(&account);
+            let mut account = gap.close(account);
+            account.notices.clear();
+            answer(&mut account, usdt(case.moved), &history, 40);
+            let state = account.engine.run_state();
+            assert_eq!(state, case.state, "case {place} {gap:?} {history:?}");
+            let told: Vec<_> = case.told.iter().map(|whole| usdt(*whole)).collect();
+            assert_eq!(unexplained(&account), told, "case {place} {gap:?}");
+        }
+    }
+}
+
+#[test]
+fn money_that_came_in_unseen_hides_no_loss() {
+    for history in [History::Refused(404), History::Told(Vec::new())] {
+        let account = Gap::Cut.open(holding());
+        let mut account = Gap::Cut.close(account);
+        answer(&mut account, usdt(1_000), &history, 40);
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        account.top(459, 461);
+        assert_eq!(account.engine.run_state(), RunState::Halted);
+    }
+}
+
+#[test]
+fn unseen_profit_makes_no_loss_of_a_fall_back_to_the_start() {
+    let account = Gap::Cut.open(holding());
+    let funding = entry(&account, IncomeKind::Funding, 300);
+    let mut account = Gap::Cut.close(account);
+    answer(&mut account, usdt(300), &History::Told(vec![funding]), 10);
+    // 700 below the best of the day, and 400 below its start.
+    account.top(299, 301);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+fn account_event(
+    account: &Account,
+    reason: AccountReason,
+    (total, change): (Amount, Amount),
+) -> UserEvent {
+    let mut told = account.own_account();
+    told.balances[0].total = total;
+    told.balances[0].change = change;
+    UserEvent::Account(AccountUpdate {
+        surface: Surface::Futures,
+        reason,
+        balances: told.balances,
+        positions: Vec::new(),
+        event_time: account.now,
+    })
+}
+
+fn funding(account: &Account) -> Amount {
+    let ledgers = account.engine.ledgers();
+    ledgers.strategies[0]
+        .at(BTC, PositionSide::Both)
+        .position
+        .funding
+}
+
+#[test]
+fn funding_that_was_read_is_booked_once() {
+    for gap in [Gap::Cut, Gap::Down] {
+        let account = gap.open(holding());
+        let paid = entry(&account, IncomeKind::Funding, -20);
+        let before = account.own_account().balances[0].total;
+        let late = account_event(
+            &account,
+            AccountReason::FundingFee,
+            (before - usdt(20), -usdt(20)),
+        );
+        let mut account = gap.close(account);
+        answer(&mut account, -usdt(20), &History::Told(vec![paid]), 10);
+        assert_eq!(funding(&account), -usdt(20), "{gap:?}");
+        // The stream tells it again after the reconnect.
+        account.handle(Input::User(&late));
+        assert_eq!(funding(&account), -usdt(20), "{gap:?}");
+        assert_eq!(account.own_account().balances[0].total, before - usdt(20));
+    }
+}
+
+#[test]
+fn a_told_transfer_explains_no_later_loss() {
+    let mut account = holding();
+    let before = account.own_account().balances[0].total;
+    let gone = account_event(
+        &account,
+        AccountReason::Other,
+        (before - usdt(600), -usdt(600)),
+    );
+    let listed = entry(&account, IncomeKind::Transfer, -600);
+    account.handle(Input::User(&gone));
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    for gap in GAPS {
+        let account = gap.open(holding());
+        let mut account = account;
+        account.handle(Input::User(&gone));
+        let mut account = gap.close(account);
+        answer(&mut account, -usdt(600), &History::Told(vec![listed]), 40);
+        assert_eq!(account.engine.run_state(), RunState::Halted, "{gap:?}");
+    }
+}
+
+#[test]
+fn funding_without_a_stated_change_counts_at_once() {
+    for (paid, change) in [(-30, -30), (-30, 0)] {
+        let mut config = limited(super::support::config());
+        config.limits.max_daily_loss = Some(usdt(25));
+        config.strategies[0].limits.max_daily_loss = Some(usdt(25));
+        let mut account = Account::new(config);
+        account.begin();
+        account.sync();
+        account.top(999, 1001);
+        let order = account.submit(MM, limit(Side::Buy, 1000, 10_000));
+        let id = account.id(MM, order);
+        account.update(fill(id, Side::Buy, 1, 10_000, 10_000, OrderStatus::Filled));
+        account.seconds(2);
+        account.top(999, 1001);
+        let before = account.own_account().balances[0].total;
+        let told = (before + usdt(paid), usdt(change));
+        let event = account_event(&account, AccountReason::FundingFee, told);
+        account.handle(Input::User(&event));
+        assert_eq!(account.engine.run_state(), RunState::Halted, "{change}");
+        assert_eq!(funding(&account), usdt(paid), "{change}");
+        account.handle(Input::User(&event));
+        assert_eq!(funding(&account), usdt(paid), "twice: {change}");
+        let known = account.own_account().balances[0].total;
+        assert_eq!(known, before + usdt(paid), "{change}");
+    }
+}
+
+#[test]
+fn a_funding_event_that_lists_an_unchanged_balance_pays_nothing() {
+    let mut account = holding();
+    let before = account.own_account().balances[0].total;
+    let event = account_event(&account, AccountReason::FundingFee, (before, Amount::ZERO));
+    account.notices.clear();
+    account.handle(Input::User(&event));
+    assert_eq!(funding(&account), Amount::ZERO);
+    let paid = |notice: &Notice| matches!(notice, Notice::Funding { .. });
+    assert!(!account.notices.iter().any(paid));
+}
