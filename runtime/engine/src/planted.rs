@@ -189,6 +189,8 @@ mod choice {
             "what own orders lost while the process was down does not reach the loss limits"
         FundingIsTransfer "funding-is-transfer"
             "whatever moved a balance without an event counts as a transfer"
+        OtherSymbolsIgnored "other-symbols-ignored"
+            "positions on symbols that are not configured do not reach the loss limits"
     }
 
     impl std::str::FromStr for Planted {

@@ -9,7 +9,7 @@ use crate::order::{
     ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
     Surface, TimeInForce,
 };
-use crate::truth::{Subject, Truth};
+use crate::truth::{StatedPosition, Subject, Truth};
 
 /// A request to the venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,6 +147,8 @@ pub enum Reply {
     },
     /// What the answer to a read of the account says of leverage and margin types.
     Margins(Vec<MarginTerms>),
+    /// Every position of the account that is not flat, as the reading that follows states it.
+    Stated(Vec<StatedPosition>),
 }
 
 /// An order object of an answer: the venue's state of one order.
@@ -203,6 +205,9 @@ pub enum UserEvent {
         /// Isolated margin; crossed otherwise.
         isolated: bool,
     },
+    /// Positions on symbols that are not configured, as an account event states them. What it does
+    /// not list has not changed.
+    Stated(Vec<StatedPosition>),
 }
 
 /// Leverage and margin type of a symbol, as far as they are told.

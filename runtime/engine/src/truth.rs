@@ -159,6 +159,23 @@ impl AccountTruth {
     }
 }
 
+/// A position of the account with the unrealized profit that the venue states for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatedPosition {
+    /// `symbol`.
+    pub symbol: String,
+    /// The instrument; `None` where the symbol is not configured.
+    pub instrument: Option<InstrumentId>,
+    /// `positionSide`.
+    pub position_side: PositionSide,
+    /// `positionAmt`, signed: negative when short.
+    pub qty: Amount,
+    /// `entryPrice`.
+    pub entry_price: Amount,
+    /// `unrealizedProfit`.
+    pub unrealized: Amount,
+}
+
 /// A trade of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountTrade {

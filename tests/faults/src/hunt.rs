@@ -98,7 +98,9 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::BlockStopsHeartbeats => &[OVERDUE, RENEWALS],
         Planted::LiquidationIgnored => &[FORCED],
         Planted::RulesNeverReread => &[RULES],
-        Planted::LossWhileDownForgotten | Planted::FundingIsTransfer => &[LOSSES],
+        Planted::LossWhileDownForgotten
+        | Planted::FundingIsTransfer
+        | Planted::OtherSymbolsIgnored => &[LOSSES],
         // Weight of others keeps back cancels, closes, or the renewals of what rests.
         Planted::EmergencyWaitsForBudget => &[HALTED, CLOSES, OVERDUE],
         Planted::OthersUsageIgnored => &[HEADERS],

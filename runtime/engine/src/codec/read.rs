@@ -411,6 +411,7 @@ fn reply(cursor: &mut Cursor<'_>) -> Read<Reply> {
             outcome: outcome(cursor, |cursor| cursor.rare("truth"))?,
         },
         8 => Reply::Margins(cursor.rare("margins")?),
+        9 => Reply::Stated(cursor.rare("stated positions")?),
         tag => return Err(bad_tag("reply", cursor, tag)),
     })
 }
@@ -434,6 +435,7 @@ fn user_event(cursor: &mut Cursor<'_>) -> Read<UserEvent> {
             instrument: cursor.instrument()?,
             isolated: cursor.bool("isolated")?,
         },
+        7 => UserEvent::Stated(cursor.rare("stated positions")?),
         tag => return Err(bad_tag("user event", cursor, tag)),
     })
 }

@@ -476,6 +476,10 @@ fn put_reply(out: &mut Vec<u8>, reply: &Reply) {
             put(out, &[8]);
             put_rare(out, told);
         }
+        Reply::Stated(positions) => {
+            put(out, &[9]);
+            put_rare(out, positions);
+        }
     }
 }
 
@@ -518,6 +522,10 @@ fn put_user_event(out: &mut Vec<u8>, event: &UserEvent) {
             put(out, &[6]);
             put(out, &instrument.0.to_le_bytes());
             put(out, &[u8::from(*isolated)]);
+        }
+        UserEvent::Stated(positions) => {
+            put(out, &[7]);
+            put_rare(out, positions);
         }
     }
 }

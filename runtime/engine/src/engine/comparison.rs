@@ -52,6 +52,7 @@ impl Engine {
         let no_trades = line.no_trades;
         if differences.is_empty() {
             line.past.agreed();
+            self.take_stated();
             // Two fills that we do not know may leave the account as we know it.
             if quiet && !misses_fill {
                 self.verify_trades(surface);
@@ -198,6 +199,7 @@ impl Engine {
     /// Takes the venue's word.
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
         self.note_taken(surface, account);
+        self.take_stated();
         let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
         let gains = self.gains_of_closes(surface, account);
         for balance in &account.balances {

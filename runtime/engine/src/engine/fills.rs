@@ -38,6 +38,7 @@ impl Engine {
                 self.handle_account_update(update);
                 self.explain_statement(update.surface);
             }
+            UserEvent::Stated(positions) => self.take_told(positions),
             UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
             UserEvent::PositionMode { hedge } => {
                 self.set_doubt(Doubt::PositionMode, *hedge != self.hedge_mode);

@@ -15,6 +15,7 @@ use super::income::Incomes;
 use super::instances::Instances;
 use super::listing::Listing;
 use super::margin::Margins;
+use super::others::Others;
 use super::outside::OutsideCloses;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::trading::Trading;
@@ -52,6 +53,6 @@ fn added_in_9() -> Vec<u8> {
 
 /// The fields that version 10 appended, as an engine of version 9 would have had them.
 fn added_in_10() -> Vec<u8> {
-    let fields = (Incomes::default(),);
+    let fields = (Incomes::default(), Others::default());
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

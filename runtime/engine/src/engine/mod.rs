@@ -23,6 +23,7 @@ mod listing;
 mod margin;
 mod market;
 mod migrate;
+mod others;
 mod outside;
 mod reconcile;
 mod replies;
@@ -68,6 +69,7 @@ pub use instances::{FolderIds, InstanceWatch};
 use listing::Listing;
 use margin::Margins;
 use market::MarketState;
+use others::Others;
 use outside::OutsideCloses;
 pub use session::Doubt;
 use session::Session;
@@ -195,6 +197,7 @@ pub struct Engine {
     margins: Margins,
     venue_waits: BTreeMap<Surface, VenueWait>,
     incomes: Incomes,
+    others: Others,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -328,6 +331,7 @@ impl Engine {
             listing: Listing::default(),
             margins: Margins::default(),
             incomes: Incomes::default(),
+            others: Others::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
         };

@@ -71,6 +71,7 @@ impl Engine {
                     self.note_margin(terms, false);
                 }
             }
+            Reply::Stated(positions) => self.note_stated(positions),
             // The engine cancels by id and leaves mode and leverage alone.
             Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }
@@ -123,7 +124,8 @@ impl Engine {
             Reply::CanceledAll { .. }
             | Reply::PositionMode { .. }
             | Reply::Leverage { .. }
-            | Reply::Margins(_) => return None,
+            | Reply::Margins(_)
+            | Reply::Stated(_) => return None,
         };
         (code == INVALID_TIMESTAMP).then(|| self.surface_of(instrument))
     }

@@ -158,6 +158,7 @@ impl Engine {
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);
         heir.inherit_incomes(&self, &names);
+        heir.inherit_others(&self);
         Ok(heir)
     }
 

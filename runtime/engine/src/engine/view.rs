@@ -38,7 +38,8 @@ pub struct Mark {
 pub struct AccountTotals {
     /// Cash: wallet balances of the quote asset on both surfaces.
     pub cash: Amount,
-    /// Cash plus unrealized profit on futures and base assets at mid on spot.
+    /// Cash plus unrealized profit on futures, of symbols that are not configured too, and base assets
+    /// at mid on spot.
     pub equity: Amount,
     /// Realized profit before fees.
     pub realized_pnl: Amount,
@@ -267,7 +268,7 @@ impl Engine {
     /// against the equity asset do not count.
     pub(super) fn equity(&self) -> Option<Amount> {
         let asset = self.equity_asset()?;
-        let mut equity = self.cash();
+        let mut equity = self.cash() + self.unrealized_of_others();
         for (index, instrument) in self.instruments.iter().enumerate() {
             if instrument.quote != asset {
                 continue;

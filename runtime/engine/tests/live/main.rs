@@ -18,6 +18,7 @@ mod instances;
 mod lifecycle;
 mod listing;
 mod order_of_events;
+mod others;
 mod outside_closes;
 mod readings;
 mod reconciliation;

@@ -360,7 +360,7 @@ fn refused(reply: &Reply) -> Option<&'static str> {
         Reply::CanceledAll { outcome, .. } | Reply::PositionMode { outcome } => of(outcome),
         Reply::Countdown { outcome, .. } => of(outcome),
         Reply::Leverage { outcome, .. } => of(outcome),
-        Reply::Queried { .. } | Reply::Read { .. } | Reply::Margins(_) => None,
+        Reply::Queried { .. } | Reply::Read { .. } | Reply::Margins(_) | Reply::Stated(_) => None,
     }
 }
 

@@ -81,7 +81,8 @@ const fn status(order: &OwnOrder) -> &'static str {
     }
 }
 
-/// Positions that are not flat: the account's, then each strategy's part.
+/// Positions that are not flat: the account's, then each strategy's part, then those of the account on
+/// symbols that are not configured, which no strategy holds.
 pub fn positions(engine: &Engine) -> Vec<Position> {
     let ledgers = engine.ledgers();
     let mut rows = rows_of(engine, &ledgers.account, None);
@@ -89,6 +90,16 @@ pub fn positions(engine: &Engine) -> Vec<Position> {
         let name = engine.strategy_name(StrategyId(place as u16));
         rows.extend(rows_of(engine, ledger, name));
     }
+    rows.extend(engine.other_positions().map(|held| {
+        let entry = held.entry_price;
+        Position {
+            instrument: format!("{}:{}", Surface::Futures, held.symbol),
+            strategy: None,
+            position_side: held.position_side.as_str().to_owned(),
+            qty: amount(held.qty),
+            entry_price: (entry != Amount::ZERO).then(|| amount(entry)),
+        }
+    }));
     rows
 }
 
@@ -118,7 +129,8 @@ pub fn balances(engine: &Engine) -> Vec<Balance> {
             surface: surface.to_string(),
             asset: name(usize::from(asset.0)),
             total: amount(balance.total),
-            available: amount(balance.total - balance.locked),
+            // What is locked is as old as the last reading: what is left is never less than nothing.
+            available: amount((balance.total - balance.locked).max(Amount::ZERO)),
         })
         .collect()
 }

@@ -439,6 +439,7 @@ fn a_session_with_everything_that_can_happen_is_told_the_same() {
                 UserEvent::Account(update) => format!("{:?}", update.reason),
                 UserEvent::Leverage { .. } => "leverage".to_owned(),
                 UserEvent::MarginType { .. } => "margin type".to_owned(),
+                UserEvent::Stated(_) => "positions on other symbols".to_owned(),
                 UserEvent::PositionMode { .. } => "position mode".to_owned(),
                 UserEvent::AssetMode { .. } => "asset mode".to_owned(),
                 UserEvent::MarginCall => "margin call".to_owned(),

@@ -7,7 +7,7 @@
 use rust_decimal::Decimal;
 use windvane_engine::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
 use windvane_engine::truth::{
-    AccountTrade, AccountTruth, Income, IncomeKind, OpenOrder, Subject, Truth,
+    AccountTrade, AccountTruth, Income, IncomeKind, OpenOrder, StatedPosition, Subject, Truth,
 };
 use windvane_engine::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface,
@@ -204,7 +204,7 @@ fn account_information(
             qty: listed.position_amt.0,
             entry_price: listed.entry_price.map(|price| price.0),
         };
-        truth.positions.extend(speaker.position(&held, notes)?);
+        truth.positions.extend(speaker.position(&held)?);
     }
     Ok(truth)
 }
@@ -251,6 +251,49 @@ pub(super) fn margins(speaker: &Speaker, subject: Subject, body: &str) -> Vec<Ma
     all
 }
 
+/// Every position that is not flat, with its unrealized profit: where the answer to a read of the futures
+/// account tells them. A figure that is not read leaves its position out: these complete the account,
+/// and no order depends on them.
+pub(super) fn stated(
+    speaker: &Speaker,
+    subject: Subject,
+    body: &str,
+) -> Option<Vec<StatedPosition>> {
+    let surface = Surface::Futures;
+    if subject != (Subject::Account { surface }) {
+        return None;
+    }
+    let all: Vec<_> = match speaker.futures_account {
+        FuturesAccount::Routes => {
+            let account = record::<futures::Account>(body).ok()?;
+            let listed = account.positions.into_iter();
+            listed
+                .filter_map(|one| {
+                    let figures = [
+                        Some(one.position_amt),
+                        one.entry_price,
+                        one.unrealized_profit,
+                    ];
+                    speaker.stated(&one.symbol, &one.position_side, figures)
+                })
+                .collect()
+        }
+        FuturesAccount::Info { .. } => {
+            let answer = record::<Envelope<info::Balance>>(body).ok()?;
+            let balance = answer.into_result().ok()?;
+            let listed = balance.positions.iter().flat_map(|group| &group.positions);
+            listed
+                .filter_map(|one| {
+                    let figures = [one.position_amount, one.entry_price, one.unrealized_profit];
+                    speaker.stated(&one.symbol, &one.position_side, figures.map(Some))
+                })
+                .collect()
+        }
+    };
+    let is_held = |position: &StatedPosition| position.qty != Amount::ZERO;
+    Some(all.into_iter().filter(is_held).collect())
+}
+
 /// The newest of the times that are told; 0 is none.
 fn newest(times: impl IntoIterator<Item = Option<Whole>>) -> Result<Option<Time>, HearError> {
     let told = times.into_iter().flatten().map(|ms| ms.0).max();
@@ -295,7 +338,7 @@ fn info_balance(
             qty: listed.position_amount.0,
             entry_price: Some(listed.entry_price.0),
         };
-        truth.positions.extend(speaker.position(&held, notes)?);
+        truth.positions.extend(speaker.position(&held)?);
     }
     Ok(truth)
 }
@@ -326,18 +369,29 @@ pub(super) struct Held<'a> {
 }
 
 impl Speaker {
-    /// The position of a configured symbol.
-    pub(super) fn position(
+    /// A position as the venue states it: quantity, entry price and unrealized profit.
+    pub(super) fn stated(
         &self,
-        held: &Held<'_>,
-        notes: &mut Vec<Note>,
-    ) -> Result<Option<PositionUpdate>, HearError> {
-        let configured = self.names.instrument(Surface::Futures, held.symbol);
-        if configured.is_none() && held.qty.is_zero() {
-            return Ok(None);
-        }
-        let symbol = self.configured(Surface::Futures, held.symbol, "position", notes);
-        let Some((instrument, rules)) = symbol else {
+        symbol: &str,
+        side: &Word<PositionSide>,
+        [qty, entry_price, unrealized]: [Option<Exact>; 3],
+    ) -> Option<StatedPosition> {
+        let figure = |value: Option<Exact>| Amount::from_decimal(value.unwrap_or_default().0);
+        Some(StatedPosition {
+            symbol: symbol.to_owned(),
+            instrument: self.names.instrument(Surface::Futures, symbol),
+            position_side: *side.known()?,
+            qty: figure(qty)?,
+            entry_price: figure(entry_price)?,
+            unrealized: figure(unrealized)?,
+        })
+    }
+
+    /// The position of a configured symbol.
+    pub(super) fn position(&self, held: &Held<'_>) -> Result<Option<PositionUpdate>, HearError> {
+        let id = self.names.instrument(Surface::Futures, held.symbol);
+        // Positions on other symbols are stated apart (`stated`).
+        let Some((instrument, rules)) = id.and_then(|id| Some((id, self.names.rules(id)?))) else {
             return Ok(None);
         };
         let cost = match held.entry_price {

@@ -346,6 +346,11 @@ impl Hearing<'_> {
         };
         let outcome = if passing { Outcome::Unknown } else { outcome };
         let is_read = matches!(outcome, Outcome::Done(Truth::Account(_)));
+        if let (true, Some(Heard::Done(body))) = (is_read, first)
+            && let Some(positions) = account::stated(speaker, subject, body)
+        {
+            self.say(Reply::Stated(positions));
+        }
         self.say(Reply::Read { subject, outcome });
         if let (true, Some(Heard::Done(body))) = (is_read, first) {
             let margins = account::margins(speaker, subject, body);

@@ -186,7 +186,19 @@ impl Speaker {
                 qty: told.amount.0,
                 entry_price: Some(told.entry_price.0),
             };
-            positions.extend(self.position(&held, &mut said.notes)?);
+            positions.extend(self.position(&held)?);
+        }
+        let stated = change.positions.iter().filter_map(|told| {
+            let figures = [
+                Some(told.amount),
+                Some(told.entry_price),
+                told.unrealized_pnl,
+            ];
+            self.stated(&told.symbol, &told.side, figures)
+        });
+        let others: Vec<_> = stated.filter(|told| told.instrument.is_none()).collect();
+        if !others.is_empty() {
+            said.said.push(UserEvent::Stated(others));
         }
         if change.reason == Word::Known(UpdateReason::MarginTypeChange) {
             for told in &change.positions {

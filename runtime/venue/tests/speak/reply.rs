@@ -340,7 +340,7 @@ fn read_by(
 ) -> (Outcome<Truth>, Vec<Note>) {
     let mut said = speaker.reply(&Request::Read(subject), heard);
     said.said
-        .retain(|reply| !matches!(reply, Reply::Margins(_)));
+        .retain(|reply| !matches!(reply, Reply::Margins(_) | Reply::Stated(_)));
     let (reply, notes) = only(said);
     let Reply::Read {
         subject: about,
@@ -717,7 +717,7 @@ proptest! {
                 let mut said = speaker.reply(&request, &heard).said;
                 // A reading of the account may state leverage and margin modes beside itself.
                 if matches!(request, Request::Read(Subject::Account { .. })) {
-                    said.retain(|reply| !matches!(reply, Reply::Margins(_)));
+                    said.retain(|reply| !matches!(reply, Reply::Margins(_) | Reply::Stated(_)));
                 }
                 prop_assert_eq!(said.len(), orders);
             }

@@ -1,0 +1,100 @@
+//! Positions of the account on symbols that are not configured: a person or another program holds them.
+//! No strategy does, and no order of this run touches them. Their unrealized profit is the account's,
+//! so the account's loss limits count it as the venue states it.
+//!
+//! A reading states every position. It is taken with the balances of the same reading: a closed
+//! position and the money that it brought belong together.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decimal::Amount;
+use crate::order::PositionSide;
+use crate::planted;
+use crate::truth::StatedPosition;
+
+use super::Engine;
+
+/// What is known of them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Others {
+    /// `None` before the first reading.
+    known: Option<BTreeMap<(String, PositionSide), StatedPosition>>,
+    /// All positions of a reading that is not compared yet.
+    read: Option<Vec<StatedPosition>>,
+}
+
+impl Others {
+    fn unrealized(&self) -> Amount {
+        let known = self.known.iter().flatten();
+        known.map(|(_, position)| position.unrealized).sum()
+    }
+}
+
+fn key(position: &StatedPosition) -> (String, PositionSide) {
+    (position.symbol.clone(), position.position_side)
+}
+
+impl Engine {
+    /// Positions of the account on symbols that are not configured, as the venue stated them last.
+    pub fn other_positions(&self) -> impl Iterator<Item = &StatedPosition> {
+        self.others.known.iter().flat_map(BTreeMap::values)
+    }
+
+    /// Their unrealized profit.
+    pub(super) fn unrealized_of_others(&self) -> Amount {
+        if planted!(OtherSymbolsIgnored) {
+            return Amount::ZERO;
+        }
+        self.others.unrealized()
+    }
+
+    /// Notes all positions of a reading, before the reading is compared.
+    pub(super) fn note_stated(&mut self, positions: &[StatedPosition]) {
+        if self.live.is_some() {
+            self.others.read = Some(positions.to_vec());
+        }
+    }
+
+    /// Takes the positions of the reading that was compared. What the account held at the first one is
+    /// no loss of this run.
+    pub(super) fn take_stated(&mut self) {
+        let Some(read) = self.others.read.take() else {
+            return;
+        };
+        let is_other = |position: &StatedPosition| {
+            position.instrument.is_none() && position.qty != Amount::ZERO
+        };
+        let others = read.into_iter().filter(is_other);
+        let known = others.map(|position| (key(&position), position)).collect();
+        let is_first = self.others.known.replace(known).is_none();
+        if is_first {
+            let held = self.unrealized_of_others();
+            self.losses.shift(held);
+        }
+    }
+
+    /// Takes the positions of an event: those that it does not list have not changed.
+    pub(super) fn take_told(&mut self, positions: &[StatedPosition]) {
+        let Some(known) = &mut self.others.known else {
+            return;
+        };
+        for position in positions {
+            if position.instrument.is_some() {
+                continue;
+            }
+            if position.qty == Amount::ZERO {
+                known.remove(&key(position));
+            } else {
+                known.insert(key(position), position.clone());
+            }
+        }
+        self.watch_all_losses();
+    }
+
+    /// Takes over what an earlier process knew.
+    pub(super) fn inherit_others(&mut self, from: &Self) {
+        self.others.known.clone_from(&from.others.known);
+    }
+}

@@ -1,0 +1,178 @@
+//! Positions of the account on symbols that are not configured: the account's loss limits count them.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::engine::RunState;
+use windvane_engine::protocol::{AccountReason, AccountUpdate};
+use windvane_engine::truth::{Income, IncomeKind, StatedPosition, Subject, Truth};
+use windvane_engine::{Amount, Input, PositionSide, Reply, Surface, UserEvent};
+
+use super::succession::{killed, next_config};
+use super::support::{Account, USDT};
+use super::world::{live_config, no_trades, nothing};
+
+const fn usdt(whole: i128) -> Amount {
+    Amount(whole * 100_000_000)
+}
+
+fn limited(mut config: EngineConfig) -> EngineConfig {
+    config.live = Some(live_config());
+    config.limits.max_daily_loss = Some(usdt(500));
+    config
+}
+
+/// A position of somebody else on a symbol that is not configured, with this unrealized profit.
+fn held(unrealized: i128) -> StatedPosition {
+    StatedPosition {
+        symbol: "ETHUSDT".to_owned(),
+        instrument: None,
+        position_side: PositionSide::Both,
+        qty: usdt(10),
+        entry_price: usdt(3_000),
+        unrealized: usdt(unrealized),
+    }
+}
+
+/// Lets so many seconds pass. The venue's readings have these positions, and a balance that is
+/// `moved` above ours, which the income history explains as profit or loss.
+fn answer(account: &mut Account, positions: &[StatedPosition], moved: Amount, seconds: u32) {
+    let total = account.own_account().balances[0].total + moved;
+    let began = account.now;
+    for _ in 0..seconds {
+        for _ in 0..4 {
+            while let Some(subject) = account.take_question() {
+                let truth = match subject {
+                    Subject::Account { .. } => {
+                        let stated = Reply::Stated(positions.to_vec());
+                        account.handle(Input::Reply(&stated));
+                        let mut own = account.own_account();
+                        own.balances[0].total = total;
+                        Truth::Account(own)
+                    }
+                    Subject::Trades { .. } => no_trades(),
+                    Subject::Income { .. } => Truth::Income {
+                        entries: vec![Income {
+                            kind: IncomeKind::Other,
+                            instrument: None,
+                            asset: USDT,
+                            amount: moved,
+                            time: began,
+                        }],
+                        more: false,
+                    },
+                    _ => nothing(subject),
+                };
+                account.tell(subject, truth);
+            }
+            account.pass(250);
+        }
+        account.alive();
+        account.clock();
+        account.top(999, 1001);
+    }
+}
+
+fn ready(positions: &[StatedPosition]) -> Account {
+    let mut account = Account::new(limited(super::support::config()));
+    account.begin();
+    answer(&mut account, positions, Amount::ZERO, 3);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account
+}
+
+/// An account event of the other symbol.
+fn event(account: &mut Account, positions: &[StatedPosition], moved: Amount) {
+    if !positions.is_empty() {
+        let stated = UserEvent::Stated(positions.to_vec());
+        account.handle(Input::User(&stated));
+    }
+    let mut told = account.own_account();
+    told.balances[0].total += moved;
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: Surface::Futures,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions: Vec::new(),
+        event_time: account.now,
+    })));
+}
+
+fn unrealized(account: &Account) -> Vec<Amount> {
+    let others = account.engine.other_positions();
+    others.map(|position| position.unrealized).collect()
+}
+
+#[test]
+fn an_unrealized_loss_on_another_symbol_halts() {
+    for lost in [-499, -600] {
+        let mut account = ready(&[]);
+        answer(&mut account, &[held(lost)], Amount::ZERO, 31);
+        assert_eq!(unrealized(&account), [usdt(lost)]);
+        let halted = account.engine.run_state() == RunState::Halted;
+        assert_eq!(halted, lost == -600, "by a reading: {lost}");
+        let mut account = ready(&[]);
+        event(&mut account, &[held(0)], Amount::ZERO);
+        event(&mut account, &[held(lost)], Amount::ZERO);
+        let halted = account.engine.run_state() == RunState::Halted;
+        assert_eq!(halted, lost == -600, "by an event: {lost}");
+    }
+}
+
+#[test]
+fn a_position_that_was_held_before_is_no_loss_of_the_run() {
+    let mut account = ready(&[held(-2_000)]);
+    answer(&mut account, &[held(-2_400)], Amount::ZERO, 31);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    answer(&mut account, &[held(-2_600)], Amount::ZERO, 31);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}
+
+#[test]
+fn a_loss_that_another_symbol_realized_counts_once() {
+    let flat = StatedPosition {
+        qty: Amount::ZERO,
+        ..held(0)
+    };
+    for (lost, state) in [(-400, RunState::Ready), (-600, RunState::Halted)] {
+        // Told by an event that lists the flat position, by one that does not, and by readings alone.
+        for told in [Some(vec![flat.clone()]), Some(Vec::new()), None] {
+            let mut account = ready(&[]);
+            answer(&mut account, &[held(lost / 2)], Amount::ZERO, 31);
+            assert_eq!(account.engine.run_state(), RunState::Ready);
+            if let Some(positions) = &told {
+                event(&mut account, positions, usdt(lost));
+            }
+            answer(&mut account, &[], usdt(lost), 40);
+            assert_eq!(account.engine.run_state(), state, "{lost} {told:?}");
+            assert_eq!(unrealized(&account), []);
+        }
+    }
+}
+
+#[test]
+fn a_profit_that_another_symbol_realizes_is_no_loss_on_the_way() {
+    let flat = StatedPosition {
+        qty: Amount::ZERO,
+        ..held(0)
+    };
+    for told in [Some(vec![flat]), Some(Vec::new()), None] {
+        let mut account = ready(&[held(0)]);
+        answer(&mut account, &[held(600)], Amount::ZERO, 31);
+        if let Some(positions) = &told {
+            event(&mut account, positions, usdt(600));
+        }
+        answer(&mut account, &[], usdt(600), 40);
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{told:?}");
+        assert_eq!(unrealized(&account), []);
+    }
+}
+
+#[test]
+fn a_restart_keeps_what_other_symbols_lost() {
+    let mut account = ready(&[]);
+    answer(&mut account, &[held(-300)], Amount::ZERO, 31);
+    let mut account = killed(account, limited(next_config()));
+    assert_eq!(unrealized(&account), [usdt(-300)]);
+    account.begin();
+    answer(&mut account, &[held(-600)], Amount::ZERO, 3);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}
