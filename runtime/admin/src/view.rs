@@ -117,6 +117,24 @@ pub struct Status {
     /// Surfaces that take no requests, or no orders, after a refusal for a limit; empty while none.
     #[serde(default)]
     pub venue_waits: Vec<VenueWait>,
+    /// Closes that were asked for and are not done; empty while none.
+    #[serde(default)]
+    pub closes: Vec<Close>,
+}
+
+/// A strategy whose positions are being closed, and what that waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Close {
+    /// The strategy.
+    pub strategy: String,
+    /// What is still open: signed quantity and instrument.
+    pub open: Vec<String>,
+    /// What the next step waits for, one phrase each.
+    pub waits_for: Vec<String>,
+    /// When the close was asked for, Unix milliseconds.
+    pub since_ms: i64,
+    /// For how many seconds.
+    pub waiting_s: u64,
 }
 
 /// How long the venue takes nothing of a kind, and what is still open because of it.

@@ -233,6 +233,17 @@ pub enum Notice {
         /// What is left of the base asset, signed.
         left: Amount,
     },
+    /// A position that was to be closed is given up after many tries: a person has to close it.
+    Unclosed {
+        /// When.
+        time: Time,
+        /// Whose.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// What is left, negative when short.
+        qty: i64,
+    },
     /// An own order of a strategy that is not configured any more rests, and is cancelled.
     Stray {
         /// When.
@@ -380,6 +391,22 @@ pub enum Adjustment {
         /// The order.
         order: OrderSeq,
     },
+    /// Opposite positions of two strategies that are being closed were settled against each other,
+    /// without an order.
+    Settled {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Position side.
+        side: PositionSide,
+        /// The strategy that was long.
+        sold: StrategyId,
+        /// The strategy that was short.
+        bought: StrategyId,
+        /// How much.
+        qty: i64,
+        /// Quantity times mark price.
+        quote: Amount,
+    },
 }
 
 /// Why the venue's word was taken.
@@ -395,6 +422,8 @@ pub enum Cause {
     Absence,
     /// The venue had confirmed the order, and denied it again and again for ten minutes.
     Denial,
+    /// Positions were to be closed.
+    Flatten,
 }
 
 impl Cause {
@@ -406,6 +435,7 @@ impl Cause {
             Self::Reconciliation => "reconciliation",
             Self::Absence => "absence",
             Self::Denial => "denial",
+            Self::Flatten => "flatten",
         }
     }
 }

@@ -53,6 +53,11 @@ pub enum Timer {
         /// Surface.
         surface: Surface,
     },
+    /// The account may be read again for a close that waits for a reading; live only.
+    CloseReading {
+        /// Surface.
+        surface: Surface,
+    },
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.

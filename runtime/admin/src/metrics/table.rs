@@ -107,7 +107,8 @@ table! {
     ADJUSTMENTS: Counters<1>, counter, "windvane_adjustments_total", "adjustments", ["kind"],
         "Corrections by the venue's word: balance, rounding (a balance, by what the venue rounds \
          of a fill), position, absent (an order that it does not know), \
-         alive (one that had ended and is open).";
+         alive (one that had ended and is open), settled (opposite positions of two strategies \
+         that are being closed, without an order).";
     STREAM_UP: Gauges<2>, gauge, "windvane_stream_up", "0 or 1", ["surface", "stream"],
         "1 while the stream (user, market) is connected.";
     STREAM_GAPS: Counters<2>, counter, "windvane_stream_gaps_total", "gaps", ["surface", "stream"],

@@ -28,6 +28,7 @@ const ENTRY_PARTS: i128 = 100_000_000;
 impl Engine {
     pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
         self.compare_modes(surface, read);
+        self.close_by_reading(surface, read);
         self.take_locked(surface, read);
         let account = &self.complete_reading(surface, read);
         let differences = self.differences(surface, account);

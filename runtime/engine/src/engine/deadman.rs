@@ -119,6 +119,9 @@ impl Engine {
         let instrument = order.terms.instrument;
         let futures = self.surface_of(instrument) == Surface::Futures;
         let runs = |until: Time| now < until || planted!(LapsedStillCovers);
+        if self.needs_no_countdown(known) {
+            return known.lost.is_none();
+        }
         let covered = !futures || self.covered_until(instrument).is_some_and(runs);
         covered && known.lost.is_none()
     }
@@ -153,7 +156,8 @@ impl Engine {
             return;
         }
         let futures = surface == Surface::Futures;
-        let Some(live) = self.live.as_mut().filter(|_| futures) else {
+        let needs_none = self.needs_no_countdown(order);
+        let Some(live) = self.live.as_mut().filter(|_| futures && !needs_none) else {
             self.send_order(seq, record);
             return;
         };

@@ -7,6 +7,9 @@
 
 mod adopt;
 mod answers;
+mod close_reading;
+mod close_wait;
+mod closing;
 mod comparison;
 mod contradiction;
 mod cover;
@@ -23,6 +26,7 @@ mod listing;
 mod margin;
 mod market;
 mod migrate;
+mod netting;
 mod others;
 mod outside;
 mod reconcile;
@@ -61,6 +65,7 @@ use crate::risk::{LossWatch, RateWindow, RiskLimits};
 use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
+pub use close_wait::{CloseReason, CloseWait};
 use external::External;
 use forced::ForcedCloses;
 use income::Incomes;
@@ -202,6 +207,9 @@ pub struct Engine {
     effects: VecDeque<Effect>,
     #[serde(skip)]
     notices: VecDeque<Notice>,
+    /// When the closing of each strategy was asked for. For people alone: no rule reads it.
+    #[serde(skip)]
+    closing_since: BTreeMap<StrategyId, Time>,
 }
 
 /// Numbers of orders in one instrument.
@@ -334,6 +342,7 @@ impl Engine {
             others: Others::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
+            closing_since: BTreeMap::new(),
         };
         engine.adopt_start_holdings();
         Ok(engine)
@@ -485,6 +494,7 @@ impl Engine {
                 Timer::Beat => self.beat_due(),
                 Timer::Rules { surface } => self.read_rules(surface),
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
+                Timer::CloseReading { .. } => self.continue_all_flattening(),
             }
         }
     }

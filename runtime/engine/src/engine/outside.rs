@@ -80,7 +80,7 @@ impl Taken {
 }
 
 /// The side of orders that close a position.
-const fn closing_side(qty: i64) -> Side {
+pub(super) const fn closing_side(qty: i64) -> Side {
     if qty > 0 { Side::Sell } else { Side::Buy }
 }
 

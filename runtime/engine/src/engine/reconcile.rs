@@ -61,6 +61,19 @@ impl Round {
         }
     }
 
+    /// A round about the account alone.
+    pub(super) fn of_account() -> Self {
+        Self {
+            step: Step::Account,
+            ..Self::default()
+        }
+    }
+
+    /// Since when a question waits for its answer.
+    pub(super) fn asked_since(&self) -> Option<Time> {
+        self.asked.map(|(_, at)| at)
+    }
+
     /// Whether nothing runs.
     pub(super) const fn is_idle(&self) -> bool {
         matches!(self.step, Step::Idle)

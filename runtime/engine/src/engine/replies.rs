@@ -334,7 +334,10 @@ impl Engine {
         }
         let since = *order.missing_since.get_or_insert(now);
         let instrument = order.instrument();
-        if self.live.is_some() && now >= since.plus_ms(MISSED_MS) {
+        // Without a user stream no event will bring it.
+        let on_its_way = self.stream_is_trusted(self.surface_of(instrument));
+        let missed_ms = if on_its_way { MISSED_MS } else { 0 };
+        if self.live.is_some() && now >= since.plus_ms(missed_ms) {
             self.recover(seq, instrument, report);
         }
         let missing = |order: &&Order| order.reported_qty > order.executed_qty;

@@ -1,4 +1,4 @@
-//! What keeps losses and faults where they are: loss limits, quarantine, halt, flatten.
+//! What keeps losses and faults where they are: loss limits, quarantine, halt. `closing` closes positions.
 
 use crate::decimal::Amount;
 use crate::effect::Notice;
@@ -6,23 +6,11 @@ use crate::event::EventKind;
 use crate::holding::Ledger;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::input::{Command, FaultKind};
-use crate::instrument::{Instrument, LotSize};
-use crate::ledger::Grains;
-use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
-use crate::order_state::OrderMove;
 use crate::planted;
-use crate::rules::Rule;
 
 use super::session::Doubt;
-use super::{Engine, Latch, OpenOrders, RunState};
+use super::{Engine, Latch, RunState};
 use crate::config::OnFault;
-
-/// How often a position that will not close is tried again, without a fill in between, before it
-/// is left to people.
-pub(super) const FLATTEN_TRIES: u32 = 10;
-/// From one try of a live run to the next, doubled each time up to the second bound: the venue may
-/// be out of reach for a while.
-const FLATTEN_PAUSE_MS: (i64, i64) = (1_000, 20_000);
 
 impl Engine {
     /// Compares equity with the loss limits after the price of an instrument changed, where it
@@ -151,9 +139,7 @@ impl Engine {
                 });
                 self.halt();
                 if command == Command::Flatten {
-                    for index in 0..self.strategies.len() {
-                        self.flatten(StrategyId(index as u16));
-                    }
+                    self.flatten_all();
                 }
             }
         }
@@ -218,196 +204,4 @@ impl Engine {
     pub(super) fn cancel_own(&mut self, strategy: StrategyId) {
         self.request_cancel_all(strategy, None);
     }
-
-    /// Progress: the tries of a strategy that is being flattened start anew.
-    pub(super) fn count_flattening_fill(&mut self, strategy: StrategyId) {
-        let tries = &mut self.strategies[usize::from(strategy.0)].flattening;
-        *tries = tries.map(|_| FLATTEN_TRIES);
-    }
-
-    /// Cancels the orders of a strategy, then closes its positions at market.
-    pub(super) fn flatten(&mut self, strategy: StrategyId) {
-        self.strategies[usize::from(strategy.0)].flattening = Some(FLATTEN_TRIES);
-        self.cancel_own(strategy);
-        self.continue_flattening(strategy);
-    }
-
-    /// Nobody wants a strategy flat any more: a closing order that still waits is not sent.
-    pub(super) fn end_flattening(&mut self, strategy: StrategyId) {
-        let state = &mut self.strategies[usize::from(strategy.0)];
-        if state.flattening.take().is_none() {
-            return;
-        }
-        // All that is held is closing: the strategy's own orders were taken back when it began.
-        let held = self.orders.of(strategy, None).filter(|order| order.held);
-        for seq in held.map(|order| order.seq).collect::<Vec<_>>() {
-            self.take_back(seq, OrderMove::Cancel);
-        }
-    }
-
-    /// Goes on with all that are being flattened: what they hold may be certain now.
-    pub(super) fn continue_all_flattening(&mut self) {
-        for index in 0..self.strategies.len() {
-            self.continue_flattening(StrategyId(index as u16));
-        }
-    }
-
-    /// Sends the closing orders of a strategy that is being flattened, once no order of it is
-    /// open any more.
-    pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
-        let now = self.now;
-        let state = &mut self.strategies[usize::from(strategy.0)];
-        let Some(tries) = state.flattening else {
-            return;
-        };
-        if state.open_orders > 0 || (tries < FLATTEN_TRIES && now < state.flatten_again) {
-            return;
-        }
-        let closing = self.closing_orders(strategy);
-        let uncovered = self.uncovered(strategy);
-        let concerned = closing.iter().map(|terms| terms.instrument);
-        let mut concerned = concerned.chain(uncovered.iter().map(|(id, ..)| *id));
-        if concerned.any(|id| !self.may_close(id)) {
-            return;
-        }
-        if closing.is_empty() {
-            self.settle_with_external(strategy);
-        }
-        if closing.is_empty() || tries == 0 {
-            self.strategies[usize::from(strategy.0)].flattening = None;
-            if closing.is_empty() {
-                self.tell_dust(strategy);
-            }
-            return;
-        }
-        let Some((closing, counts)) = self.closes_allowed(strategy, closing) else {
-            return;
-        };
-        let state = &mut self.strategies[usize::from(strategy.0)];
-        state.flattening = Some(if counts { tries - 1 } else { tries });
-        if self.live.is_some() && counts {
-            let pause_ms = FLATTEN_PAUSE_MS.0 << (FLATTEN_TRIES - tries).min(5);
-            state.flatten_again = now.plus_ms(pause_ms.min(FLATTEN_PAUSE_MS.1));
-        }
-        let record = self.recorder.last_record();
-        self.recorder.seal();
-        for terms in closing {
-            self.submit(strategy, record, self.next_order, terms);
-        }
-    }
-
-    /// A closing order by a position that is not certain could open one; and while its timer cannot
-    /// be armed, the journal does not write, or the venue said wait, it would be tried in vain.
-    fn may_close(&self, instrument: InstrumentId) -> bool {
-        let surface = self.surface_of(instrument);
-        let live = self.live.as_ref();
-        live.is_none_or(|live| live.healthy(surface, self.now))
-            && !self.is_letting_go(instrument)
-            && self.venue_wait(surface).is_none()
-    }
-
-    /// Tells what is left of a strategy's positions that no order can close: it counts as flat.
-    fn tell_dust(&mut self, strategy: StrategyId) {
-        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
-        for (instrument, _, holding) in ledger.iter() {
-            if holding.position.is_flat() {
-                continue;
-            }
-            let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
-            self.notices.push_back(Notice::Dust {
-                time: self.now,
-                strategy,
-                instrument,
-                left: grains.amount(holding.position.held(grains)),
-            });
-        }
-    }
-
-    /// On spot no more can be sold than is there, whatever the ledger says.
-    fn sellable(&self, instrument: &Instrument, qty: i64) -> i64 {
-        if instrument.surface != Surface::Spot || qty <= 0 {
-            return qty;
-        }
-        let grains = Grains::of(instrument);
-        let owned = self.balance(Surface::Spot, instrument.base).total;
-        qty.min(grains.qty(grains.of_amount(owned))).max(0)
-    }
-
-    /// Whether the venue would refuse a spot order as worth too little; on futures what only
-    /// reduces may be of any size.
-    fn is_worth_too_little(&self, terms: &OrderTerms) -> bool {
-        if self.surface_of(terms.instrument) != Surface::Spot {
-            return false;
-        }
-        let too_little = [Rule::MinNotional, Rule::NotionalMin];
-        let checked = self.check_venue_rules(terms, OpenOrders::default());
-        checked.is_err_and(|broken| too_little.contains(&broken.rule))
-    }
-
-    /// One market order per open position of a strategy, within the market lot size. A close never
-    /// opens: it is for no more than what outside orders left of the account's position (see
-    /// [`Engine::closable`]), and `reduceOnly` on the wire where the account's net position
-    /// covers it. Uncovered closes are sent where strategies net between each other alone.
-    pub(super) fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
-        let mut orders = Vec::new();
-        for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter()
-        {
-            let instrument = &self.instruments[usize::from(id.0)];
-            let qty = self.sellable(instrument, holding.position.qty);
-            let filters = &instrument.filters;
-            let side = if qty > 0 { Side::Sell } else { Side::Buy };
-            let qty_lots = close_qty(
-                self.closable(strategy, id, position_side, side)
-                    .min(qty.saturating_abs()),
-                &[filters.lot_size, filters.market_lot_size],
-            );
-            if qty_lots == 0 {
-                continue;
-            }
-            let mut terms = OrderTerms::new(id, side, OrderType::Market);
-            terms.position_side = position_side;
-            match (instrument.surface, side) {
-                (Surface::Spot, Side::Buy) => {
-                    let Some(ask) = self.book_level(id, Side::Sell, 0) else {
-                        continue;
-                    };
-                    terms.quote_qty = Some(instrument.notional(ask.price, qty_lots));
-                }
-                _ => terms.qty = Some(Qty(qty_lots)),
-            }
-            let account = self.ledgers.account.at(id, position_side).position.qty;
-            terms.reduce_only = instrument.surface == Surface::Futures
-                && position_side == PositionSide::Both
-                && covers(account, side, qty_lots);
-            if !self.is_worth_too_little(&terms) {
-                orders.push(terms);
-            }
-        }
-        orders
-    }
-}
-
-/// Whether a net position is reduced, and not flipped, by an order.
-pub(crate) const fn covers(position: i64, side: Side, qty: i64) -> bool {
-    match side {
-        Side::Sell => position >= qty,
-        Side::Buy => position <= -qty,
-    }
-}
-
-/// The largest quantity up to `qty` that the lot sizes allow; 0 if none.
-fn close_qty(qty: i64, lots: &[Option<LotSize>]) -> i64 {
-    let mut allowed = qty;
-    for lot in lots.iter().flatten() {
-        if lot.max_qty > 0 {
-            allowed = allowed.min(lot.max_qty);
-        }
-        if lot.step_size > 0 && allowed >= lot.min_qty {
-            allowed -= (allowed - lot.min_qty) % lot.step_size;
-        }
-        if allowed < lot.min_qty {
-            return 0;
-        }
-    }
-    allowed
 }

@@ -229,6 +229,11 @@ impl Session {
         !self.doubts.is_empty() && self.doubts.iter().all(kind)
     }
 
+    /// Whether one of these is in doubt.
+    pub(super) fn doubts_any(&self, doubts: &[Doubt]) -> bool {
+        doubts.iter().any(|doubt| self.doubts.contains(doubt))
+    }
+
     pub(super) fn is_syncing(&self) -> bool {
         self.stage == Stage::Syncing
     }
@@ -531,6 +536,7 @@ impl Engine {
         self.watch_countdowns();
         self.watch_cover();
         self.watch_trading();
+        self.ask_for_closes();
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();
@@ -574,11 +580,7 @@ impl Engine {
                     self.cancel_own(StrategyId(index as u16));
                 }
             }
-            OnStop::Flatten => {
-                for index in 0..self.strategies.len() {
-                    self.flatten(StrategyId(index as u16));
-                }
-            }
+            OnStop::Flatten => self.flatten_all(),
         }
     }
 

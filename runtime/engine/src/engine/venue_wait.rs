@@ -24,7 +24,7 @@ use crate::orders::Order;
 use crate::protocol::Request;
 use crate::timer::Timer;
 
-use super::safety::FLATTEN_TRIES;
+use super::closing::FLATTEN_TRIES;
 use super::{Engine, RunState};
 
 /// From a close that the order limit refused to the next, doubled each time up to the second bound.

@@ -7,6 +7,7 @@ mod support;
 
 mod account_events;
 mod adoption;
+mod closes;
 mod contradiction;
 mod deadman;
 mod down_losses;

@@ -115,6 +115,14 @@ pub(super) struct Venue {
     pub(super) hides_fills: bool,
     /// Closing orders are refused: there is nothing to reduce.
     pub(super) refuses_closes: bool,
+    /// The user stream is down: no event arrives.
+    pub(super) silent: bool,
+    /// Market orders fill at once at this price; one that only reduces never does more.
+    pub(super) market_price: Option<i64>,
+    /// The account route shows this in place of the account.
+    pub(super) stale: Option<AccountTruth>,
+    /// Every countdown is refused.
+    pub(super) refuses_countdowns: bool,
 }
 
 impl Venue {
@@ -199,7 +207,10 @@ impl Venue {
         self.balances.iter().map(balance).collect()
     }
 
-    fn account(&self) -> AccountTruth {
+    pub(super) fn account(&self) -> AccountTruth {
+        if let Some(stale) = &self.stale {
+            return stale.clone();
+        }
         let sides: &[PositionSide] = if self.hedge {
             &[Long, PositionSide::Short]
         } else {
@@ -296,6 +307,12 @@ impl World {
                     let outcome = self.venue.answer(subject);
                     self.account.answer(subject, outcome);
                 }
+                Request::Countdown { .. } if self.venue.refuses_countdowns => {
+                    self.account.countdown_reply(Outcome::Refused(Refusal {
+                        code: -1130,
+                        msg: String::new(),
+                    }));
+                }
                 Request::Countdown { countdown_ms, .. } => {
                     self.account.countdown_reply(Outcome::Done(countdown_ms));
                 }
@@ -325,7 +342,8 @@ impl World {
                     event.order_id = report.order_id;
                     event.position_side = order.terms.position_side;
                     event.orig_qty = report.orig_qty;
-                    self.account.update(event);
+                    self.show(event);
+                    self.execute_market(order.terms);
                 }
                 other => panic!("{other:?}"),
             }
@@ -347,7 +365,45 @@ impl World {
         let mut event = update(id, terms.side, OrderStatus::Canceled, 0);
         event.order_id = report.order_id;
         event.orig_qty = report.orig_qty;
-        self.account.update(event);
+        self.show(event);
+    }
+
+    /// Reports an event, unless the user stream is down.
+    fn show(&mut self, event: OrderUpdate) {
+        if !self.venue.silent {
+            self.account.update(event);
+        }
+    }
+
+    /// The venue fills the last order if it is a market order.
+    fn execute_market(&mut self, terms: OrderTerms) {
+        let price = self.venue.market_price;
+        let is_market = terms.order_type == windvane_engine::OrderType::Market;
+        let Some(price) = price.filter(|_| is_market) else {
+            return;
+        };
+        let (side, position_side) = (terms.side, terms.position_side);
+        let held = -side.sign() * self.venue.position(position_side).qty.0;
+        let wanted = terms.qty.unwrap().0;
+        let qty = if terms.reduce_only || position_side != Both {
+            wanted.min(held.max(0))
+        } else {
+            wanted
+        };
+        let place = self.venue.orders.len() - 1;
+        if qty == 0 {
+            self.venue.canceled.insert(self.venue.orders[place].0);
+            return;
+        }
+        let at = self.account.now;
+        let (order, account) = self
+            .venue
+            .fill((place, position_side, side, qty, price), at);
+        self.show(order);
+        if !self.venue.silent {
+            self.account
+                .handle(Input::User(&UserEvent::Account(account)));
+        }
     }
 
     pub(super) fn pass(&mut self, ms: i64) {
@@ -390,6 +446,10 @@ impl World {
                 hides_positions: false,
                 hides_fills: false,
                 refuses_closes: false,
+                silent: false,
+                market_price: None,
+                stale: None,
+                refuses_countdowns: false,
             },
         };
         world.venue.manner.routes = manner.routes;

@@ -56,12 +56,20 @@ impl Account {
 
     /// Ten were bought at 100.0 by this strategy.
     fn bought(&mut self, strategy: StrategyId) -> OrderSeq {
-        let order = self.submit(strategy, limit(Side::Buy, 1000, 10));
+        self.traded(strategy, Side::Buy)
+    }
+
+    fn sold(&mut self, strategy: StrategyId) -> OrderSeq {
+        self.traded(strategy, Side::Sell)
+    }
+
+    fn traded(&mut self, strategy: StrategyId, side: Side) -> OrderSeq {
+        let order = self.submit(strategy, limit(side, 1000, 10));
         self.confirm_countdowns();
         let id = self.id(strategy, order);
         let trade = i64::try_from(order.0).unwrap();
         self.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
-        self.update(fill(id, Side::Buy, trade, 10, 10, OrderStatus::Filled));
+        self.update(fill(id, side, trade, 10, 10, OrderStatus::Filled));
         self.sent.clear();
         order
     }
@@ -159,28 +167,23 @@ fn a_flatten_of_one_strategy_closes_its_part_alone() {
 
 #[test]
 fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
-    for one in [true, false] {
-        let command = |account: &mut Account, command| {
-            if one {
-                account.steer(MM, command);
-            } else {
-                account.handle(Input::Command(command));
-            }
-        };
-        let mut account = ready();
-        account.bought(MM);
-        account.seconds(30);
-        account.sent.clear();
-        command(&mut account, Command::Flatten);
-        assert!(account.take_countdown().is_some(), "the close waits");
-        assert_eq!(account.engine.orders().iter().count(), 1);
-        command(&mut account, Command::Resume);
-        account.countdown_reply(Outcome::Done(30_000));
-        account.seconds(3);
-        assert_eq!(account.markets(), 0, "nobody wants it any more");
-        assert_eq!(account.engine.orders().iter().count(), 0);
-        assert_eq!(account.rejection(MM), None);
-    }
+    let mut account = ready();
+    account.bought(MM);
+    account.sold(OTHER);
+    account.seconds(30);
+    account.sent.clear();
+    account.steer(MM, Command::Flatten);
+    assert!(
+        account.take_countdown().is_some(),
+        "a close that only moves the account to what another strategy holds waits"
+    );
+    assert_eq!(account.engine.orders().iter().count(), 1);
+    account.steer(MM, Command::Resume);
+    account.countdown_reply(Outcome::Done(30_000));
+    account.seconds(3);
+    assert_eq!(account.markets(), 0, "nobody wants it any more");
+    assert_eq!(account.engine.orders().iter().count(), 0);
+    assert_eq!(account.rejection(MM), None);
 }
 
 #[test]
@@ -197,9 +200,21 @@ fn whoever_resumes_takes_the_close_of_a_quarantined_strategy_back_too() {
 }
 
 #[test]
-fn closing_waits_until_the_timer_can_be_armed() {
+fn a_close_that_only_reduces_leaves_while_no_timer_can_be_armed() {
     let mut account = ready();
     account.bought(MM);
+    account.seconds(21);
+    account.sent.clear();
+    account.steer(MM, Command::Flatten);
+    assert_eq!(account.markets(), 1, "just let go");
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
+fn a_close_against_another_strategy_waits_until_the_timer_can_be_armed() {
+    let mut account = ready();
+    account.bought(MM);
+    account.sold(OTHER);
     account.seconds(21);
     account.sent.clear();
     account.steer(MM, Command::Flatten);

@@ -1,14 +1,15 @@
 //! Faults, flattening, cancels that get lost, and timers.
 
 use windvane_engine::config::OnFault;
+use windvane_engine::effect::Adjustment;
 use windvane_engine::event::EventKind;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::instrument::LotSize;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::rules::Rule;
 use windvane_engine::{
-    ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request,
-    Side, StrategyId, Time,
+    Amount, ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply,
+    Request, Side, StrategyId, Time,
 };
 
 use super::support::{Account, BTC, MM, OTHER, limit, market, refused, report, update};
@@ -172,7 +173,7 @@ fn the_operators_flatten_halts_and_closes_every_own_position() {
         .iter()
         .map(|order| (order.1, order.2))
         .collect();
-    assert_eq!(orders, [(Side::Sell, 5), (Side::Buy, 2)]);
+    assert_eq!(orders, [(Side::Sell, 3)], "the net position");
     assert_eq!(
         refusal(&mut account, MM, market(Side::Buy, 1)),
         Some(Rule::Halted)
@@ -253,6 +254,77 @@ fn strategies_that_net_close_without_cover() {
         command: Command::Flatten,
     });
     assert_eq!(closes(&account), [(Side::Buy, 5, false)]);
+}
+
+#[test]
+fn opposite_positions_are_settled_when_the_account_is_flattened() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 5, 1);
+    hold(&mut account, OTHER, -5, 2);
+    account.top(1099, 1101);
+    let flows = account.engine.totals().unwrap().equity;
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(closes(&account), [], "the account is flat");
+    assert_eq!((own_qty(&account, MM), own_qty(&account, OTHER)), (0, 0));
+    assert!(!account.engine.is_flattening(MM) && !account.engine.is_flattening(OTHER));
+    assert_eq!(account.engine.totals().unwrap().equity, flows);
+    let gain = |strategy: usize| {
+        let own = &account.engine.ledgers().strategies[strategy];
+        own.at(BTC, PositionSide::Both).position.realized_pnl
+    };
+    assert_eq!(
+        gain(0),
+        Amount(5_000_000),
+        "0.005 at 110.0, bought at 100.0"
+    );
+    assert_eq!(gain(1), Amount(-5_000_000));
+    let settled = account.notices.iter().find_map(|notice| match notice {
+        Notice::Adjusted {
+            adjustment: Adjustment::Settled {
+                sold, bought, qty, ..
+            },
+            ..
+        } => Some((*sold, *bought, *qty)),
+        _ => None,
+    });
+    assert_eq!(settled, Some((MM, OTHER, 5)));
+}
+
+#[test]
+fn only_the_net_position_is_closed_at_the_market_and_only_reduces() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 5, 1);
+    hold(&mut account, OTHER, -2, 2);
+    let resting = account.submit(OTHER, limit(Side::Sell, 1100, 1));
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(closes(&account), [(Side::Sell, 3, true)], "the rest waits");
+    let (seq, ..) = placed(&account)[0];
+    fill_all(&mut account, MM, seq, 3);
+    assert_eq!(own_qty(&account, MM), 2);
+    assert!(account.engine.is_flattening(MM), "it waits for the cancel");
+    // The order fills before its cancel arrives.
+    let id = account.id(OTHER, resting);
+    account.update(super::fill(id, Side::Sell, 4, 1, 1, OrderStatus::Filled));
+    assert_eq!(own_qty(&account, MM), 0);
+    assert_eq!(closes(&account).last(), Some(&(Side::Buy, 1, true)));
+    let (seq, ..) = *placed(&account).last().unwrap();
+    fill_all(&mut account, OTHER, seq, 5);
+    assert_eq!((own_qty(&account, MM), own_qty(&account, OTHER)), (0, 0));
+    assert!(!account.engine.is_flattening(MM) && !account.engine.is_flattening(OTHER));
+}
+
+#[test]
+fn what_others_closed_is_not_settled_against_another_strategy() {
+    let mut account = with(|_| {});
+    hold(&mut account, MM, 5, 1);
+    hold(&mut account, OTHER, -5, 2);
+    // A person closes the long position: the account is short.
+    outside(&mut account, Side::Sell, 3, 5);
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(closes(&account), [(Side::Buy, 5, true)]);
+    assert_eq!(own_qty(&account, MM), 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windvane_engine::decimal::{div_half_even, pow10};
-use windvane_engine::effect::Notice;
+use windvane_engine::effect::{Adjustment, Notice};
 use windvane_engine::order::OrderTerms;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
@@ -233,6 +233,7 @@ impl Tally {
             | Notice::Denied { .. }
             | Notice::Adopted { .. }
             | Notice::Dust { .. }
+            | Notice::Unclosed { .. }
             | Notice::InstanceWatch { .. }
             | Notice::Stray { .. }
             // Its fills are told as those of an order of others.
@@ -244,6 +245,13 @@ impl Tally {
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
                 let strategy = engine.strategy_name(*strategy).unwrap_or_default();
                 tracing::warn!(time_ns = time.0, strategy, instrument = instrument.0, qty, "closed by outside orders");
+            }
+            Notice::Adjusted {
+                time,
+                adjustment: settled @ Adjustment::Settled { .. },
+                ..
+            } => {
+                tracing::info!(time_ns = time.0, ?settled, "opposite positions were settled");
             }
             Notice::Adjusted {
                 time, adjustment, ..

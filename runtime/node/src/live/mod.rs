@@ -11,6 +11,7 @@ mod beside;
 mod carrier;
 pub mod check;
 mod clock;
+mod closes;
 mod cores;
 mod desk;
 pub mod export;

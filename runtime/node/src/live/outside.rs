@@ -22,7 +22,7 @@ use super::pulse::Module;
 use super::reload::Reread;
 use super::stops::Stops;
 use super::unsettled::Unsettled;
-use super::{forced, retention, show, streams, tell, terms, venue_wait};
+use super::{closes, forced, retention, show, streams, tell, terms, venue_wait};
 use crate::config::{Config, Leave, Mode};
 use crate::results::utc::utc_text;
 use crate::watchdog::Keeper;
@@ -285,6 +285,7 @@ impl Outside {
             open_orders: own.count() as u64,
             journal,
             venue_waits: venue_wait::shown(engine),
+            closes: closes::shown(engine),
         };
         Published {
             status,
@@ -300,8 +301,9 @@ impl Outside {
         let reason = self.reason_of_state(engine);
         let waits = venue_wait::shown(engine);
         let waits = waits.iter().map(venue_wait::in_words);
+        let closes = closes::shown(engine);
         if engine.run_state() == RunState::Ready {
-            let waits: Vec<_> = waits.collect();
+            let waits: Vec<_> = waits.chain(closes.iter().map(closes::in_words)).collect();
             return if waits.is_empty() {
                 reason
             } else {
@@ -310,6 +312,7 @@ impl Outside {
         }
         std::iter::once(reason)
             .chain(waits)
+            .chain(closes.iter().map(closes::in_words))
             .collect::<Vec<_>>()
             .join("; ")
     }

@@ -12,7 +12,7 @@ use windvane_engine::{Input, StrategyId};
 use super::latch::Kept;
 use super::latches::OPERATOR;
 use super::pulse::{Pulse, State};
-use super::show;
+use super::{closes, show};
 
 /// A command is answered after so long even if its latch is not durable, and says so.
 const LATCH_WITHIN: Duration = Duration::from_secs(1);
@@ -183,7 +183,12 @@ impl Pulse {
             let id = StrategyId(at as u16);
             let of_answer = strategy.is_none_or(|one| one == id);
             if of_answer && engine.is_flattening(id) {
-                pending.push(format!("positions of {name} are being closed"));
+                let closes = closes::shown(engine);
+                let close = closes.iter().find(|close| close.strategy == *name);
+                pending.push(close.map_or_else(
+                    || format!("positions of {name} are being closed"),
+                    closes::in_words,
+                ));
             }
             let held = engine.latch_of(id) != Latch::None || engine.fault(id).is_some();
             if strategy.is_none() && engine.latch() == Latch::None && held {

@@ -232,6 +232,22 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let instrument = instrument.unwrap_or_default();
             tracing::info!(strategy, instrument, %left, "no order can close what is left: it counts as flat");
         }
+        Notice::Unclosed {
+            strategy,
+            instrument,
+            qty,
+            ..
+        } => {
+            let strategy = name(engine, *strategy);
+            let rules = engine.instrument(*instrument);
+            tracing::error!(
+                strategy,
+                instrument = rules.map(Instrument::name),
+                left = rules.map(|rules| display(rules.qty(*qty))),
+                what_to_do = "close it by hand at the venue, or run windvane flatten again",
+                "a position is not closed: the venue refused every close, and no further one is sent"
+            );
+        }
         Notice::Stray { report, .. } => {
             let id = report.client_order_id.as_str();
             tracing::warn!(
@@ -428,6 +444,7 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
         Adjustment::Position { .. } => "position",
         Adjustment::Absent { .. } => "absent",
         Adjustment::Alive { .. } => "alive",
+        Adjustment::Settled { .. } => "settled",
     };
     table::ADJUSTMENTS.of([kind]).increment(1);
     let cause = cause.as_str();
@@ -472,6 +489,25 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
         Adjustment::Alive { order } => {
             let words = "an order that had ended is open at the venue: it is taken up again";
             tracing::warn!(order = order.0, cause, "{words}");
+        }
+        Adjustment::Settled {
+            instrument,
+            sold,
+            bought,
+            qty,
+            quote,
+            ..
+        } => {
+            let rules = engine.instrument(*instrument);
+            tracing::info!(
+                instrument = rules.map(Instrument::name),
+                sold = name(engine, *sold),
+                bought = name(engine, *bought),
+                qty = rules.map(|rules| display(rules.qty(*qty))),
+                value = %quote.to_decimal(),
+                cause,
+                "opposite positions of two strategies were settled at the mark price, without an order"
+            );
         }
     }
 }

@@ -1,12 +1,14 @@
 //! No futures order without an armed timer: when it leaves, a countdown of its symbol was
 //! confirmed to this very process and is still running at the venue; and no countdown is stopped
 //! while own orders of its symbol may rest, by a process before and later than meant neither.
+//!
+//! A market order that only reduces cannot rest, so it needs no timer.
 
 use std::collections::BTreeMap;
 
 use super::Check;
 use super::orders::Orders;
-use super::wire::{self, Asked};
+use super::wire::{self, Asked, Placed};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// The rule.
@@ -62,16 +64,16 @@ impl Armed {
         match asked {
             Asked::Place(orders) => {
                 let futures = |instrument: &str| instrument.starts_with("futures:");
-                for placed in orders.iter().filter(|order| futures(&order.instrument)) {
+                let counts = |order: &&Placed| futures(&order.instrument) && may_rest(order);
+                for placed in orders.iter().filter(counts) {
                     self.covers(&placed.instrument, now_ns)
                         .map_err(|why| format!("{} leaves, but {why}", placed.id))?;
                 }
             }
             Asked::Countdown(instrument, length_ms) => {
-                let rests = self
-                    .orders
-                    .live()
-                    .find(|order| order.placed.instrument == instrument);
+                let mut live = self.orders.live();
+                let rests = live
+                    .find(|order| order.placed.instrument == instrument && may_rest(&order.placed));
                 if let (0, Some(order)) = (length_ms, rests) {
                     return Err(format!(
                         "the countdown of {instrument} is let go while {} may rest",
@@ -94,7 +96,10 @@ impl Armed {
         let until = if *length_ms > 0 { until } else { 0 };
         self.running.insert(instrument.clone(), until);
         let mut live = self.orders.live();
-        let rests = live.find(|order| order.accepted && order.placed.instrument == *instrument);
+        let rests = live.find(|order| {
+            let placed = &order.placed;
+            order.accepted && placed.instrument == *instrument && may_rest(placed)
+        });
         match rests.filter(|_| *length_ms == 0) {
             Some(order) => Err(format!(
                 "the countdown of {instrument} stops while {} rests",
@@ -114,6 +119,11 @@ impl Armed {
             *known = (*known).max(until);
         }
     }
+}
+
+/// Whether an order may rest, or may open a position.
+fn may_rest(placed: &Placed) -> bool {
+    placed.price.is_some() || !placed.reduces
 }
 
 impl Check for Armed {

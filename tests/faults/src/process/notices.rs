@@ -87,6 +87,31 @@ pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<See
     closed.chain([whole]).collect()
 }
 
+/// The entries of opposite positions that were settled against each other: what each strategy gave up.
+pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<Seen> {
+    let Adjustment::Settled {
+        instrument,
+        sold,
+        bought,
+        qty,
+        ..
+    } = adjustment
+    else {
+        return Vec::new();
+    };
+    let gave_up = [(*sold, *qty), (*bought, -qty)].into_iter();
+    let gave_up = gave_up.filter_map(|(strategy, held)| {
+        let rules = engine.instrument(*instrument)?;
+        Some(Seen::ClosedOutside {
+            process: life,
+            strategy: engine.strategy_name(strategy)?.to_owned(),
+            instrument: rules.name(),
+            qty: rules.qty(held).to_string(),
+        })
+    });
+    gave_up.collect()
+}
+
 /// The entry of a notice, where it has one.
 pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
     let name = |id: InstrumentId| {
@@ -181,6 +206,8 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                         .map(|order| order.client_order_id.to_string());
                     (kind, id.unwrap_or_default(), String::new(), String::new())
                 }
+                // The account is not changed: see `settled`.
+                Adjustment::Settled { .. } => return None,
             };
             Some(Seen::Adjusted {
                 process: life,

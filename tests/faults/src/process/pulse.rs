@@ -212,6 +212,10 @@ impl Pulse {
             let seen = notices::forced(self.driver.engine(), self.life, report);
             outs.extend(seen.into_iter().map(Out::Seen));
         }
+        if let Notice::Adjusted { adjustment, .. } = notice {
+            let seen = notices::settled(self.driver.engine(), self.life, adjustment);
+            outs.extend(seen.into_iter().map(Out::Seen));
+        }
     }
 
     /// What the book was like when an order left.

@@ -1,0 +1,156 @@
+//! Closing by a reading of the account, while the account is uncertain: the user stream is down or
+//! silent, or the account is not reconciled.
+//!
+//! A close that only reduces cannot do harm. So it waits neither for the stream nor for two readings that
+//! agree. One reading is enough that was asked for after the last order of the strategy ended: the close is
+//! for no more than it shows, and for no more than the strategy holds. Readings that are behind, or that lack a
+//! position, close less, and the next reading closes the rest.
+//!
+//! Fills of such a close are learned over REST: the order is queried, and its trades are read.
+
+use crate::ids::{StrategyId, Time};
+use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};
+use crate::timer::Timer;
+use crate::truth::AccountTruth;
+
+use super::Engine;
+use super::closing::close_qty;
+use super::reconcile::{Round, Step};
+use super::session::Doubt;
+
+/// From one reading of the account for a close to the next.
+const READ_MS: i64 = 1_000;
+/// After a whole round, which weighs more.
+const ROUND_MS: i64 = 3_000;
+/// A question of a round that has no answer for so long holds up no reading for a close.
+const QUESTION_MS: i64 = 2_000;
+/// A close is queried after this, where the stream does not show its fills.
+const QUERY_MS: i64 = 500;
+
+impl Engine {
+    /// Whether the user stream of a surface can be relied on.
+    pub(super) fn stream_is_trusted(&self, surface: Surface) -> bool {
+        let live = self.live.as_ref();
+        live.is_none_or(|live| !live.doubts_any(&[Doubt::Stream(surface)]))
+    }
+
+    /// Asks for a reading of the account, because a close needs one. Without a user stream nothing
+    /// else would ask.
+    pub(super) fn read_for_close(&mut self, surface: Surface) {
+        let now = self.now;
+        let timer = Timer::CloseReading { surface };
+        let Some(live) = &self.live else { return };
+        let running = live.is_running();
+        let can_run = running || live.is_syncing();
+        // The account alone is read first, which is fastest; whole rounds settle what differs.
+        let had_round = self.timers.is_set(Timer::Reconcile { surface });
+        let waits = self.timers.is_set(timer) || self.venue_wait(surface).is_some();
+        if waits || !can_run || surface != Surface::Futures {
+            return;
+        }
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        let pause_ms = match (&line.round.step, line.round.asked_since()) {
+            (Step::Account, None) => {
+                self.ask_next(surface);
+                READ_MS
+            }
+            (Step::Idle, _) if had_round || !running => {
+                self.begin_round(surface);
+                ROUND_MS
+            }
+            (Step::Idle, _) => {
+                line.round = Round::of_account();
+                self.ask_next(surface);
+                READ_MS
+            }
+            (Step::Orders | Step::Trades(_) | Step::Income, Some(asked))
+                if running && now >= asked.plus_ms(QUESTION_MS) =>
+            {
+                line.give_up_round();
+                line.round = Round::of_account();
+                self.ask_next(surface);
+                READ_MS
+            }
+            // An answer is coming.
+            _ => return,
+        };
+        self.timers.set(now.plus_ms(pause_ms), timer);
+    }
+
+    /// Sends the closes that a reading of the account allows.
+    pub(super) fn close_by_reading(&mut self, surface: Surface, read: &AccountTruth) {
+        if surface != Surface::Futures || !self.may_close_uncertain(surface) {
+            return;
+        }
+        let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) else {
+            return;
+        };
+        for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
+            if self.may_close_next(strategy) && self.all_ended_before(strategy, asked) {
+                self.settle_opposite(strategy);
+                let closing = self.closes_within(strategy, surface, read);
+                if !closing.is_empty() {
+                    self.send_closes(strategy, closing);
+                }
+            }
+        }
+    }
+
+    /// Whether closes may leave although the account is uncertain: nothing else is in the way.
+    fn may_close_uncertain(&self, surface: Surface) -> bool {
+        let Some(live) = &self.live else { return false };
+        live.is_running()
+            && !live.doubts_any(&[Doubt::Journal, Doubt::Clock(surface)])
+            && self.venue_wait(surface).is_none()
+    }
+
+    /// Whether a reading that was asked for then contains all that the strategy's orders did.
+    fn all_ended_before(&self, strategy: StrategyId, asked: Time) -> bool {
+        let (_, ended) = self.orders.all();
+        let mut own = ended.filter(|order| order.strategy == strategy);
+        own.all(|order| order.ended.is_none_or(|ended| ended <= asked))
+    }
+
+    /// Closing orders of a strategy that the account is uncertain for, within a reading.
+    fn closes_within(
+        &self,
+        strategy: StrategyId,
+        surface: Surface,
+        read: &AccountTruth,
+    ) -> Vec<OrderTerms> {
+        let mut closing = self.closing_orders(strategy);
+        closing.retain(|terms| {
+            self.surface_of(terms.instrument) == surface && !self.is_certain(terms.instrument)
+        });
+        for terms in &mut closing {
+            let key = (terms.instrument, terms.position_side);
+            let mut positions = read.positions.iter();
+            let shown = positions.find(|told| (told.instrument, told.position_side) == key);
+            let shown = shown.map_or(0, |told| -terms.side.sign() * told.qty.0);
+            let left = shown - self.closes_under_way(key, terms.side);
+            let filters = &self.instruments[usize::from(terms.instrument.0)].filters;
+            let lots = [filters.lot_size, filters.market_lot_size];
+            let wanted = terms.qty.map_or(0, |qty| qty.0);
+            terms.qty = Some(Qty(close_qty(wanted.min(left.max(0)), &lots)));
+            terms.reduce_only = terms.position_side == PositionSide::Both;
+        }
+        closing.retain(|terms| terms.qty.is_some_and(|qty| qty.0 > 0));
+        closing
+    }
+
+    /// Queries closes whose fills the stream does not show.
+    pub(super) fn ask_for_closes(&mut self) {
+        let due = self.orders.iter().filter(|order| {
+            let sent = !order.held && order.terms.order_type == OrderType::Market;
+            sent && self.is_flattening(order.strategy)
+                && self.now >= order.submitted.plus_ms(QUERY_MS)
+                && !self.stream_is_trusted(self.surface_of(order.instrument()))
+                && !self.timers.is_set(Timer::AskForOrder { order: order.seq })
+        });
+        for seq in due.map(|order| order.seq).collect::<Vec<_>>() {
+            self.ask_for_order(seq);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Closing the positions of strategies: `flatten`, the stop, and faults.
+//!
+//! The strategy's orders are cancelled first. Opposite positions of strategies that are all being
+//! closed are settled against each other (`netting`). The rest leaves as one market order for each
+//! position. A close never opens a position (`cover`), and `reduceOnly` says so on the wire wherever
+//! the account's net position covers it. Such an order cannot rest, so it needs no countdown.
+//!
+//! Where the account is uncertain, because the user stream is down or the account is not reconciled, a
+//! close is bounded by a reading of the account instead (`close_reading`).
+
+use std::collections::BTreeSet;
+
+use crate::effect::Notice;
+use crate::ids::{InstrumentId, StrategyId};
+use crate::instrument::{Instrument, LotSize};
+use crate::ledger::Grains;
+use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use crate::order_state::OrderMove;
+use crate::orders::Order;
+use crate::rules::Rule;
+
+use super::{Engine, OpenOrders};
+
+/// How often a position that will not close is tried again, without a fill in between, before it
+/// is left to people.
+pub(super) const FLATTEN_TRIES: u32 = 10;
+/// From one try of a live run to the next, doubled each time up to the second bound: the venue may
+/// be out of reach for a while.
+const FLATTEN_PAUSE_MS: (i64, i64) = (1_000, 20_000);
+
+impl Engine {
+    /// Progress: the tries of a strategy that is being flattened start anew.
+    pub(super) fn count_flattening_fill(&mut self, strategy: StrategyId) {
+        let tries = &mut self.strategies[usize::from(strategy.0)].flattening;
+        *tries = tries.map(|_| FLATTEN_TRIES);
+    }
+
+    /// Cancels the orders of a strategy, then closes its positions at market.
+    pub(super) fn flatten(&mut self, strategy: StrategyId) {
+        self.begin_flattening(strategy);
+        self.cancel_own(strategy);
+        self.continue_flattening(strategy);
+    }
+
+    /// The same for every strategy: all begin before the first closes, so that opposite positions
+    /// are settled against each other.
+    pub(super) fn flatten_all(&mut self) {
+        let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
+        let all: Vec<_> = all.collect();
+        for strategy in &all {
+            self.begin_flattening(*strategy);
+        }
+        for strategy in &all {
+            self.cancel_own(*strategy);
+        }
+        for strategy in all {
+            self.continue_flattening(strategy);
+        }
+    }
+
+    fn begin_flattening(&mut self, strategy: StrategyId) {
+        self.strategies[usize::from(strategy.0)].flattening = Some(FLATTEN_TRIES);
+        self.closing_since.entry(strategy).or_insert(self.now);
+    }
+
+    fn has_flattened(&mut self, strategy: StrategyId) {
+        self.strategies[usize::from(strategy.0)].flattening = None;
+        self.closing_since.remove(&strategy);
+    }
+
+    /// Nobody wants a strategy flat any more: a closing order that still waits is not sent.
+    pub(super) fn end_flattening(&mut self, strategy: StrategyId) {
+        if !self.is_flattening(strategy) {
+            return;
+        }
+        self.has_flattened(strategy);
+        // All that is held is closing: the strategy's own orders were taken back when it began.
+        let held = self.orders.of(strategy, None).filter(|order| order.held);
+        for seq in held.map(|order| order.seq).collect::<Vec<_>>() {
+            self.take_back(seq, OrderMove::Cancel);
+        }
+    }
+
+    /// Continues with every strategy that is being flattened: its positions may be certain now.
+    pub(super) fn continue_all_flattening(&mut self) {
+        for index in 0..self.strategies.len() {
+            self.continue_flattening(StrategyId(index as u16));
+        }
+    }
+
+    /// Whether the next closing orders of a strategy may be sent now: it is being flattened, none of
+    /// its orders is open, and the pause after the last try is over.
+    pub(super) fn may_close_next(&self, strategy: StrategyId) -> bool {
+        let state = &self.strategies[usize::from(strategy.0)];
+        state.flattening.is_some_and(|tries| {
+            let pauses = tries < FLATTEN_TRIES && self.now < state.flatten_again;
+            state.open_orders == 0 && !pauses
+        })
+    }
+
+    /// Sends the closing orders of a strategy that is being flattened, once no order of it is
+    /// open any more.
+    pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
+        if !self.may_close_next(strategy) {
+            return;
+        }
+        self.settle_opposite(strategy);
+        let closing = self.closing_orders(strategy);
+        let (certain, uncertain): (Vec<_>, Vec<_>) =
+            closing.into_iter().partition(|terms| self.may_close(terms));
+        let mut doubted: BTreeSet<InstrumentId> =
+            uncertain.iter().map(|terms| terms.instrument).collect();
+        let uncovered = self.uncovered(strategy);
+        let uncovered = uncovered.into_iter().map(|(id, ..)| id);
+        doubted.extend(uncovered.filter(|id| !self.is_certain(*id)));
+        let surfaces: BTreeSet<Surface> = doubted.iter().map(|id| self.surface_of(*id)).collect();
+        for surface in surfaces {
+            self.read_for_close(surface);
+        }
+        if !certain.is_empty() {
+            self.send_closes(strategy, certain);
+        } else if doubted.is_empty() && !self.waits_for_opposite(strategy) {
+            self.settle_with_external(strategy);
+            self.has_flattened(strategy);
+            self.tell_dust(strategy);
+        }
+    }
+
+    /// Sends closing orders, or gives up after too many tries without a fill.
+    pub(super) fn send_closes(&mut self, strategy: StrategyId, closing: Vec<OrderTerms>) {
+        let now = self.now;
+        let Some(tries) = self.strategies[usize::from(strategy.0)].flattening else {
+            return;
+        };
+        if tries == 0 {
+            self.has_flattened(strategy);
+            self.tell_unclosed(strategy, &closing);
+            return;
+        }
+        let Some((closing, counts)) = self.closes_allowed(strategy, closing) else {
+            return;
+        };
+        let state = &mut self.strategies[usize::from(strategy.0)];
+        state.flattening = Some(if counts { tries - 1 } else { tries });
+        if self.live.is_some() && counts {
+            let pause_ms = FLATTEN_PAUSE_MS.0 << (FLATTEN_TRIES - tries).min(5);
+            state.flatten_again = now.plus_ms(pause_ms.min(FLATTEN_PAUSE_MS.1));
+        }
+        let record = self.recorder.last_record();
+        self.recorder.seal();
+        for terms in closing {
+            self.submit(strategy, record, self.next_order, terms);
+        }
+    }
+
+    /// Whether what is held of an instrument is certain, and requests may leave. Otherwise a closing
+    /// order could open a position, or would be tried in vain.
+    pub(super) fn is_certain(&self, instrument: InstrumentId) -> bool {
+        let surface = self.surface_of(instrument);
+        let live = self.live.as_ref();
+        live.is_none_or(|live| live.healthy(surface, self.now))
+            && self.venue_wait(surface).is_none()
+    }
+
+    /// Whether a closing order may leave now. One that may open a position needs the countdown.
+    pub(super) fn may_close(&self, terms: &OrderTerms) -> bool {
+        let covered = self.only_reduces(terms) || !self.is_letting_go(terms.instrument);
+        self.is_certain(terms.instrument) && covered
+    }
+
+    /// Whether the venue itself keeps an order from opening a position, and from resting.
+    fn only_reduces(&self, terms: &OrderTerms) -> bool {
+        let closes_side = matches!(
+            (terms.position_side, terms.side),
+            (PositionSide::Long, Side::Sell) | (PositionSide::Short, Side::Buy)
+        );
+        self.surface_of(terms.instrument) == Surface::Futures
+            && terms.order_type == OrderType::Market
+            && (terms.reduce_only || closes_side)
+    }
+
+    /// Whether an order leaves without a countdown: it closes a position, and it only reduces.
+    pub(super) fn needs_no_countdown(&self, order: &Order) -> bool {
+        self.is_flattening(order.strategy) && self.only_reduces(&order.terms)
+    }
+
+    /// Reports positions that the venue did not let us close: a person has to close them.
+    fn tell_unclosed(&mut self, strategy: StrategyId, closing: &[OrderTerms]) {
+        for terms in closing {
+            let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+            let holding = ledger.at(terms.instrument, terms.position_side);
+            self.notices.push_back(Notice::Unclosed {
+                time: self.now,
+                strategy,
+                instrument: terms.instrument,
+                qty: holding.position.qty,
+            });
+        }
+    }
+
+    /// Tells what is left of a strategy's positions that no order can close: it counts as flat.
+    fn tell_dust(&mut self, strategy: StrategyId) {
+        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+        for (instrument, _, holding) in ledger.iter() {
+            if holding.position.is_flat() {
+                continue;
+            }
+            let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
+            self.notices.push_back(Notice::Dust {
+                time: self.now,
+                strategy,
+                instrument,
+                left: grains.amount(holding.position.held(grains)),
+            });
+        }
+    }
+
+    /// On spot no more can be sold than is there, whatever the ledger says.
+    fn sellable(&self, instrument: &Instrument, qty: i64) -> i64 {
+        if instrument.surface != Surface::Spot || qty <= 0 {
+            return qty;
+        }
+        let grains = Grains::of(instrument);
+        let owned = self.balance(Surface::Spot, instrument.base).total;
+        qty.min(grains.qty(grains.of_amount(owned))).max(0)
+    }
+
+    /// Whether the venue would refuse a spot order as worth too little; on futures what only
+    /// reduces may be of any size.
+    fn is_worth_too_little(&self, terms: &OrderTerms) -> bool {
+        if self.surface_of(terms.instrument) != Surface::Spot {
+            return false;
+        }
+        let too_little = [Rule::MinNotional, Rule::NotionalMin];
+        let checked = self.check_venue_rules(terms, OpenOrders::default());
+        checked.is_err_and(|broken| too_little.contains(&broken.rule))
+    }
+
+    /// One market order per open position of a strategy, within the market lot size. A close never
+    /// opens: it is for no more than what outside orders left of the account's position (see
+    /// [`Engine::closable`]), and `reduceOnly` on the wire where the account's net position
+    /// covers it. Uncovered closes are sent where strategies net between each other alone.
+    pub(super) fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
+        let mut orders = Vec::new();
+        for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter()
+        {
+            let instrument = &self.instruments[usize::from(id.0)];
+            let qty = self.sellable(instrument, holding.position.qty);
+            let filters = &instrument.filters;
+            let side = if qty > 0 { Side::Sell } else { Side::Buy };
+            let whole = self.closable(strategy, id, position_side, side);
+            let whole = whole.min(qty.saturating_abs());
+            let qty_lots = close_qty(
+                whole - self.left_to_opposite(strategy, (id, position_side), side, whole),
+                &[filters.lot_size, filters.market_lot_size],
+            );
+            if qty_lots == 0 {
+                continue;
+            }
+            let mut terms = OrderTerms::new(id, side, OrderType::Market);
+            terms.position_side = position_side;
+            match (instrument.surface, side) {
+                (Surface::Spot, Side::Buy) => {
+                    let Some(ask) = self.book_level(id, Side::Sell, 0) else {
+                        continue;
+                    };
+                    terms.quote_qty = Some(instrument.notional(ask.price, qty_lots));
+                }
+                _ => terms.qty = Some(Qty(qty_lots)),
+            }
+            let account = self.ledgers.account.at(id, position_side).position.qty;
+            terms.reduce_only = instrument.surface == Surface::Futures
+                && position_side == PositionSide::Both
+                && covers(account, side, qty_lots);
+            if !self.is_worth_too_little(&terms) {
+                orders.push(terms);
+            }
+        }
+        orders
+    }
+}
+
+/// Whether a net position is reduced, and not flipped, by an order.
+pub(crate) const fn covers(position: i64, side: Side, qty: i64) -> bool {
+    match side {
+        Side::Sell => position >= qty,
+        Side::Buy => position <= -qty,
+    }
+}
+
+/// The largest quantity up to `qty` that the lot sizes allow; 0 if none.
+pub(super) fn close_qty(qty: i64, lots: &[Option<LotSize>]) -> i64 {
+    let mut allowed = qty;
+    for lot in lots.iter().flatten() {
+        if lot.max_qty > 0 {
+            allowed = allowed.min(lot.max_qty);
+        }
+        if lot.step_size > 0 && allowed >= lot.min_qty {
+            allowed -= (allowed - lot.min_qty) % lot.step_size;
+        }
+        if allowed < lot.min_qty {
+            return 0;
+        }
+    }
+    allowed
+}

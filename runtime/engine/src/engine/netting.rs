@@ -1,0 +1,150 @@
+//! Opposite positions of strategies that are all being closed: they are settled against each other at
+//! the mark price, without an order. The account's position does not change, so nothing is paid for it
+//! and nothing can go wrong at the venue. Only the account's net position is closed at the market.
+//!
+//! A strategy whose orders are still being cancelled is not ready to be settled. Until it is, the part
+//! of a position that stands against it is not closed: the account has no exposure from it.
+
+use crate::effect::{Adjustment, Cause};
+use crate::ids::{InstrumentId, StrategyId};
+use crate::ledger::value;
+use crate::order::{OrderType, PositionSide, Side, Surface};
+
+use super::Engine;
+use super::outside::closing_side;
+
+type Key = (InstrumentId, PositionSide);
+
+const fn opposite(side: Side) -> Side {
+    match side {
+        Side::Sell => Side::Buy,
+        Side::Buy => Side::Sell,
+    }
+}
+
+impl Engine {
+    /// Other strategies that are being closed.
+    fn others_flattening(&self, strategy: StrategyId) -> impl Iterator<Item = StrategyId> {
+        let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
+        all.filter(move |other| *other != strategy && self.is_flattening(*other))
+    }
+
+    /// How much of a strategy's position orders of this side would close.
+    fn closable_of(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
+        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+        let held = -closing.sign() * ledger.at(id, position_side).position.qty;
+        self.closable(strategy, id, position_side, closing)
+            .min(held)
+            .max(0)
+    }
+
+    /// Settles the positions of a strategy that is being closed against opposite ones of others that
+    /// are, too.
+    pub(super) fn settle_opposite(&mut self, strategy: StrategyId) {
+        let own = self.ledgers.strategies[usize::from(strategy.0)].iter();
+        let held = own.filter(|(id, _, holding)| {
+            holding.position.qty != 0 && self.surface_of(*id) == Surface::Futures
+        });
+        let held: Vec<_> = held
+            .map(|(id, side, holding)| ((id, side), closing_side(holding.position.qty)))
+            .collect();
+        for (key, closing) in held {
+            let others: Vec<_> = self.others_flattening(strategy).collect();
+            for other in others {
+                if self.strategies[usize::from(other.0)].open_orders > 0 {
+                    continue;
+                }
+                let theirs = self.closable_of(other, key, opposite(closing));
+                let qty = self.closable_of(strategy, key, closing).min(theirs);
+                if qty > 0 && self.settle_between(strategy, other, key, closing, qty) {
+                    // It may have waited for this.
+                    self.continue_flattening(other);
+                }
+            }
+        }
+    }
+
+    /// Books a trade between two strategies at the mark price. Answers whether there is a price.
+    fn settle_between(
+        &mut self,
+        strategy: StrategyId,
+        other: StrategyId,
+        (id, position_side): Key,
+        closing: Side,
+        qty: i64,
+    ) -> bool {
+        let rules = &self.instruments[usize::from(id.0)];
+        let mark = self.mark(id).map(|mark| value(rules, qty, mark.mark));
+        let last = self.last_price(id).map(|last| rules.notional(last, qty));
+        let Some(quote) = mark.or(last) else {
+            return false;
+        };
+        for (strategy, side) in [(strategy, closing), (other, opposite(closing))] {
+            let own = &mut self.ledgers.strategies[usize::from(strategy.0)];
+            let position = &mut own.at_mut(id, position_side).position;
+            position.fill(side, qty, quote);
+        }
+        let (sold, bought) = match closing {
+            Side::Sell => (strategy, other),
+            Side::Buy => (other, strategy),
+        };
+        let settled = Adjustment::Settled {
+            instrument: id,
+            side: position_side,
+            sold,
+            bought,
+            qty,
+            quote,
+        };
+        self.tell_adjustment(settled, Cause::Flatten);
+        self.tell_position(strategy, id, position_side);
+        self.tell_position(other, id, position_side);
+        true
+    }
+
+    /// How much of a closing order of this quantity is left out, because it stands against the
+    /// position of another strategy that is being closed and is not ready to be settled. The part
+    /// that the account's net position covers is closed in any case.
+    pub(super) fn left_to_opposite(
+        &self,
+        strategy: StrategyId,
+        key: Key,
+        closing: Side,
+        qty: i64,
+    ) -> i64 {
+        let is_closed = self.is_flattening(strategy);
+        if !is_closed || self.mark(key.0).is_none() {
+            return 0;
+        }
+        let others = self.others_flattening(strategy);
+        let opposed: i64 = others
+            .map(|other| self.closable_of(other, key, opposite(closing)))
+            .sum();
+        let held = -closing.sign() * self.ledgers.account.at(key.0, key.1).position.qty;
+        let covered = (held - self.closes_under_way(key, closing)).max(0);
+        opposed.min(qty - covered.min(qty)).max(0)
+    }
+
+    /// Whether a position of a strategy waits for an opposite one to be settled.
+    pub(super) fn waits_for_opposite(&self, strategy: StrategyId) -> bool {
+        let own = self.ledgers.strategies[usize::from(strategy.0)].iter();
+        let mut held = own.filter(|(_, _, holding)| holding.position.qty != 0);
+        held.any(|(id, side, holding)| {
+            let closing = closing_side(holding.position.qty);
+            let whole = self.closable_of(strategy, (id, side), closing);
+            self.left_to_opposite(strategy, (id, side), closing, whole) > 0
+        })
+    }
+
+    /// The quantity that closing orders under way may still close.
+    pub(super) fn closes_under_way(&self, (id, position_side): Key, closing: Side) -> i64 {
+        let orders = self.orders.iter().filter(|order| {
+            let terms = &order.terms;
+            self.is_flattening(order.strategy)
+                && terms.order_type == OrderType::Market
+                && (terms.instrument, terms.position_side, terms.side)
+                    == (id, position_side, closing)
+        });
+        orders.map(crate::orders::Order::remaining_qty).sum()
+    }
+}

@@ -1,0 +1,93 @@
+//! Shows people the closes that are not done: the reasons why they wait, and for how long.
+
+use windvane_admin::view;
+use windvane_engine::engine::{CloseReason, CloseWait};
+use windvane_engine::{Engine, Time};
+
+/// Every close that is not done.
+pub fn shown(engine: &Engine) -> Vec<view::Close> {
+    let waits = engine.close_waits();
+    waits.iter().map(|wait| row(engine, wait)).collect()
+}
+
+fn row(engine: &Engine, wait: &CloseWait) -> view::Close {
+    let positions = wait.positions.iter().filter_map(|(id, qty)| {
+        let instrument = engine.instrument(*id)?;
+        let qty = instrument.qty(*qty).normalize();
+        Some(format!("{qty} {}", instrument.name()))
+    });
+    view::Close {
+        strategy: engine
+            .strategy_name(wait.strategy)
+            .unwrap_or_default()
+            .to_owned(),
+        open: positions.collect(),
+        waits_for: wait
+            .reasons
+            .iter()
+            .map(|reason| words(engine, reason))
+            .collect(),
+        since_ms: wait.since.millis(),
+        waiting_s: seconds(wait.since, engine.now()),
+    }
+}
+
+/// A close as one sentence.
+pub fn in_words(close: &view::Close) -> String {
+    let view::Close {
+        strategy,
+        waiting_s,
+        ..
+    } = close;
+    let open = match close.open.as_slice() {
+        [] => "its orders".to_owned(),
+        open => open.join(", "),
+    };
+    let waits_for = match close.waits_for.as_slice() {
+        [] => "the next try".to_owned(),
+        reasons => reasons.join(", and for "),
+    };
+    format!("closing {open} of {strategy} for {waiting_s} s: it waits for {waits_for}")
+}
+
+fn seconds(from: Time, to: Time) -> u64 {
+    let ns = to.0.saturating_sub(from.0).max(0).unsigned_abs();
+    ns / 1_000_000_000
+}
+
+fn words(engine: &Engine, reason: &CloseReason) -> String {
+    let left = |until: Time| seconds(engine.now(), until) + 1;
+    match reason {
+        CloseReason::Syncing => "the comparison of the account with the venue".to_owned(),
+        CloseReason::Cancels(1) => "the cancel of 1 order".to_owned(),
+        CloseReason::Cancels(count) => format!("the cancels of {count} orders"),
+        CloseReason::InDoubt(id) => {
+            format!("the venue's word about order {id}, of which the outcome is unknown")
+        }
+        CloseReason::Sent(id) => format!("the result of the closing order {id}, which was sent"),
+        CloseReason::VenueWait(surface, until) => format!(
+            "the {surface} limit: the venue takes no request for {} s",
+            left(*until)
+        ),
+        CloseReason::OrderLimit(surface, until) => format!(
+            "the {surface} order limit, at most {} s: one close is tried again after each pause",
+            left(*until)
+        ),
+        CloseReason::Journal => "the journal, which does not write: check the disk".to_owned(),
+        CloseReason::Clock(surface) => format!("a reading of the {surface} clock"),
+        CloseReason::Stream(surface) => format!(
+            "a reading of the {surface} account over REST that shows the position, because the \
+             user stream is down"
+        ),
+        CloseReason::Reading(surface) => format!(
+            "a reading of the {surface} account that shows the position, because the account is \
+             not reconciled"
+        ),
+        CloseReason::Pause(until) => {
+            format!("the pause after a close that failed, {} s", left(*until))
+        }
+        CloseReason::Opposite => {
+            "the cancels of another strategy with an opposite position".to_owned()
+        }
+    }
+}
