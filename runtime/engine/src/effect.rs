@@ -9,7 +9,7 @@ use crate::forced::ForcedCloseReport;
 use crate::ids::{AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::input::FaultKind;
 use crate::instrument::Instrument;
-use crate::order::{OrderTerms, PositionSide, Surface};
+use crate::order::{OrderTerms, PositionSide, Side, Surface};
 use crate::orders::Order;
 use crate::protocol::{Fill, MarginTerms, OrderReport, OrderUpdate, Request};
 use crate::risk::LossLimit;
@@ -307,6 +307,17 @@ pub enum Notice {
         instrument: InstrumentId,
         /// Why.
         why: String,
+    },
+    /// Post-only orders of a strategy ended at once, again and again: the next ones wait for a pause.
+    Crossed {
+        /// When the engine learned of it.
+        time: Time,
+        /// The strategy.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The side.
+        side: Side,
     },
     /// A balance fell, and neither an event nor the venue's history explains it: it counts as a loss.
     Unexplained {

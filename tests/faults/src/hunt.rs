@@ -100,7 +100,10 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::RulesNeverReread => &[RULES],
         Planted::LossWhileDownForgotten
         | Planted::FundingIsTransfer
-        | Planted::OtherSymbolsIgnored => &[LOSSES],
+        | Planted::OtherSymbolsIgnored
+        | Planted::OldMarkBelieved => &[LOSSES],
+        Planted::CrossingsIgnored => &[RATES],
+        Planted::SkippedFillWaits => &[FILLS_ONCE, CONVERGES],
         // Weight of others keeps back cancels, closes, or the renewals of what rests.
         Planted::EmergencyWaitsForBudget => &[HALTED, CLOSES, OVERDUE],
         Planted::OthersUsageIgnored => &[HEADERS],

@@ -29,6 +29,8 @@ pub struct StreamSettings {
     pub first_frame_within: Duration,
     /// Feeds only: a topic whose stream was silent for so long is polled beside.
     pub frame_within: Duration,
+    /// The same for books and mark prices, where it is shorter: strategies quote on them.
+    pub quote_within: Duration,
     /// First and longest pause before a new connection; between them it doubles, and half of it
     /// is random.
     pub backoff: (Duration, Duration),
@@ -62,6 +64,7 @@ impl Default for StreamSettings {
             silence_max: None,
             first_frame_within: Duration::from_secs(5),
             frame_within: Duration::from_mins(1),
+            quote_within: Duration::from_secs(10),
             backoff: (Duration::from_millis(500), Duration::from_secs(30)),
             age_max: Duration::from_mins(23 * 60 + 30),
             overlap: Duration::from_secs(3),

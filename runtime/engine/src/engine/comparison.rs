@@ -61,6 +61,7 @@ impl Engine {
                     self.take_entries(account);
                 }
             }
+            self.watch_all_losses();
             self.end_round(surface);
             return;
         }

@@ -125,6 +125,7 @@ impl Engine {
         };
         self.note_rejected(seq, mv, before);
         self.move_order(seq, mv, before, filled);
+        self.note_skipped_fill(seq);
         if seen_again {
             self.look_again_after_denial(update.instrument);
         }

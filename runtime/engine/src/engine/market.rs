@@ -169,6 +169,7 @@ impl Engine {
                     next_funding,
                 };
                 self.markets[usize::from(instrument.0)].recorded_mark = Some(mark);
+                self.note_mark(instrument);
                 self.watch_losses(instrument);
                 self.deliver_mark(instrument, mark);
             }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::order::Surface;
 
+use super::ages::Ages;
 use super::forced::ForcedCloses;
 use super::income::Incomes;
 use super::instances::Instances;
@@ -18,7 +19,7 @@ use super::margin::Margins;
 use super::others::Others;
 use super::outside::OutsideCloses;
 use super::snapshot::SNAPSHOT_VERSION;
-use super::trading::Trading;
+use super::trading::{Crossings, Trading};
 use super::venue_wait::VenueWait;
 
 /// The oldest version that can be read.
@@ -53,6 +54,11 @@ fn added_in_9() -> Vec<u8> {
 
 /// The fields that version 10 appended, as an engine of version 9 would have had them.
 fn added_in_10() -> Vec<u8> {
-    let fields = (Incomes::default(), Others::default());
+    let fields = (
+        Incomes::default(),
+        Others::default(),
+        Crossings::default(),
+        Ages::default(),
+    );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

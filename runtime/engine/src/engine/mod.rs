@@ -6,6 +6,7 @@
 //! - *Query*: everything else is a read-only view, for strategies, reports and people.
 
 mod adopt;
+mod ages;
 mod answers;
 mod close_reading;
 mod close_wait;
@@ -65,6 +66,7 @@ use crate::risk::{LossWatch, RateWindow, RiskLimits};
 use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
+use ages::Ages;
 pub use close_wait::{CloseReason, CloseWait};
 use external::External;
 use forced::ForcedCloses;
@@ -79,8 +81,8 @@ use outside::OutsideCloses;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
-use trading::Trading;
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
+use trading::{Crossings, Trading};
 pub use venue_wait::Purpose;
 use venue_wait::VenueWait;
 pub use view::{AccountTotals, Mark};
@@ -203,6 +205,8 @@ pub struct Engine {
     venue_waits: BTreeMap<Surface, VenueWait>,
     incomes: Incomes,
     others: Others,
+    crossings: Crossings,
+    ages: Ages,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -340,6 +344,8 @@ impl Engine {
             margins: Margins::default(),
             incomes: Incomes::default(),
             others: Others::default(),
+            crossings: Crossings::default(),
+            ages: Ages::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

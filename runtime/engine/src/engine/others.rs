@@ -63,6 +63,9 @@ impl Engine {
         let Some(read) = self.others.read.take() else {
             return;
         };
+        for position in &read {
+            self.take_stated_mark(position);
+        }
         let is_other = |position: &StatedPosition| {
             position.instrument.is_none() && position.qty != Amount::ZERO
         };

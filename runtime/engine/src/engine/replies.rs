@@ -15,6 +15,7 @@ use crate::timer::Timer;
 use crate::truth::Subject;
 
 use super::outside::REDUCES_NOTHING;
+use super::session::Doubt;
 use super::{Engine, Latch, narrow};
 
 /// How long to wait before an order of unknown outcome is asked for (again).
@@ -23,6 +24,9 @@ pub(super) const ASK_AFTER_MS: i64 = 1_000;
 pub(super) const AFTER_WAIT_MS: i64 = 1;
 /// A fill that the venue's totals tell of and that no event brought within this was missed.
 const MISSED_MS: i64 = 3_000;
+/// The same where an event of the order counts the fill: only events that overtake each other may bring
+/// it still.
+const SKIPPED_MS: i64 = 500;
 /// Account trades that do not tell a missing fill are read so often, each time after a longer pause
 /// (some 13 s in all), before it is made up from the order's totals.
 const TRADE_READS_MAX: u32 = 5;
@@ -333,12 +337,15 @@ impl Engine {
             return;
         }
         let since = *order.missing_since.get_or_insert(now);
-        let instrument = order.instrument();
+        let (instrument, reads) = (order.instrument(), order.trade_reads);
         // Without a user stream no event will bring it.
         let on_its_way = self.stream_is_trusted(self.surface_of(instrument));
         let missed_ms = if on_its_way { MISSED_MS } else { 0 };
         if self.live.is_some() && now >= since.plus_ms(missed_ms) {
             self.recover(seq, instrument, report);
+            if reads > 0 {
+                self.doubt_missing_fill(seq);
+            }
         }
         let missing = |order: &&Order| order.reported_qty > order.executed_qty;
         if let Some(order) = self.orders.live(seq).filter(missing) {
@@ -346,6 +353,40 @@ impl Engine {
             let timer = Timer::AskForOrder { order: seq };
             self.timers.set(now.plus_ms(pause_ms), timer);
         }
+    }
+
+    /// An event of an order counts more than the fills that are known: the venue has one event for
+    /// several fills, or events overtake each other. The order is asked for soon.
+    pub(super) fn note_skipped_fill(&mut self, seq: OrderSeq) {
+        let (now, is_live) = (self.now, self.live.is_some());
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        if !is_live || planted!(SkippedFillWaits) {
+            return;
+        }
+        if order.reported_qty <= order.executed_qty {
+            order.missing_since = None;
+            order.trade_reads = 0;
+            return;
+        }
+        let since = now.plus_ms(SKIPPED_MS - MISSED_MS);
+        if order.missing_since.is_none_or(|known| since < known) {
+            order.missing_since = Some(since);
+            let timer = Timer::AskForOrder { order: seq };
+            self.timers.set(now.plus_ms(SKIPPED_MS), timer);
+        }
+    }
+
+    /// A fill is still missing after trades were read: the position is not certain.
+    fn doubt_missing_fill(&mut self, seq: OrderSeq) {
+        let missing = |order: &Order| order.reported_qty > order.executed_qty;
+        let Some(order) = self.orders.known(seq).filter(|order| missing(order)) else {
+            return;
+        };
+        let surface = self.surface_of(order.instrument());
+        self.set_doubt(Doubt::Reconciliation(surface), true);
+        self.update_state();
     }
 
     /// Closes the gap of an order: by the account's trades, or, where the venue does not tell
@@ -511,6 +552,7 @@ impl Engine {
         self.strategies[usize::from(strategy.0)].open_orders -= 1;
         self.timers.cancel(Timer::AskForOrder { order: seq });
         self.orders.end(seq, self.now);
+        self.note_post_only_end(seq);
         self.notices.push_back(Notice::Ended {
             time: self.now,
             order,

@@ -69,6 +69,8 @@ pub enum Doubt {
     Unlisted(InstrumentId),
     /// Another instance places orders on the account.
     AnotherInstance,
+    /// The mark price of a held instrument is not told any more.
+    Mark(InstrumentId),
 }
 
 impl std::fmt::Display for Doubt {
@@ -104,6 +106,7 @@ impl std::fmt::Display for Doubt {
             Self::Countdown(instrument) => {
                 write_countdown(f, &format_args!("instrument {}", instrument.0))
             }
+            Self::Mark(instrument) => write_mark(f, &format_args!("instrument {}", instrument.0)),
         }
     }
 }
@@ -120,6 +123,14 @@ fn write_unlisted(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) ->
         f,
         "the venue's account does not list the position in {name} that is held here: orders that \
          add exposure wait until it is listed again, or more readings confirm that it was closed"
+    )
+}
+
+fn write_mark(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
+    write!(
+        f,
+        "the mark price of {name}, which is held, was not told for a minute: the loss limits may not \
+         see a loss, and no position is opened until a mark price comes"
     )
 }
 
@@ -317,6 +328,13 @@ impl Engine {
                 let mut text = String::new();
                 // Writing to memory cannot fail.
                 let _ = write_unlisted(&mut text, &name.unwrap_or_default());
+                text
+            }
+            Doubt::Mark(id) => {
+                let name = self.instrument(*id).map(Instrument::name);
+                let mut text = String::new();
+                // Writing to memory cannot fail.
+                let _ = write_mark(&mut text, &name.unwrap_or_default());
                 text
             }
             Doubt::AnotherInstance => {
@@ -537,6 +555,7 @@ impl Engine {
         self.watch_cover();
         self.watch_trading();
         self.ask_for_closes();
+        self.watch_marks();
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();

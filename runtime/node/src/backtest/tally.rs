@@ -241,6 +241,7 @@ impl Tally {
             | Notice::RulesChanged { .. }
             | Notice::RulesUnusable { .. }
             | Notice::Unexplained { .. }
+            | Notice::Crossed { .. }
             | Notice::MarginChanged { .. } => {}
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
                 let strategy = engine.strategy_name(*strategy).unwrap_or_default();

@@ -280,6 +280,22 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         Notice::RulesUnusable {
             instrument, why, ..
         } => terms::unusable(engine, *instrument, why),
+        Notice::Crossed {
+            strategy,
+            instrument,
+            side,
+            ..
+        } => {
+            let strategy = name(engine, *strategy);
+            let instrument = engine.instrument(*instrument).map(Instrument::name);
+            tracing::warn!(
+                strategy,
+                instrument,
+                side = side.as_str(),
+                "post-only orders of the strategy ended at once, because they would have traded: the \
+                 next ones on this side wait for a growing pause. Check whether market data is late"
+            );
+        }
         Notice::Unexplained {
             surface,
             asset,

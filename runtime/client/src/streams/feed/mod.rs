@@ -112,11 +112,20 @@ impl Client {
         let mut topics = topics.to_vec();
         topics.sort();
         topics.dedup();
+        let settings = &self.settings().streams;
+        let silence = |topic: &Topic| {
+            if is_quote(topic) {
+                settings.quote_within.min(settings.frame_within)
+            } else {
+                settings.frame_within
+            }
+        };
         let allowed: Vec<Allowed> = topics
             .iter()
             .map(|topic| Allowed {
                 stream: mode != MarketData::Documented || is_documented(topic),
                 polling: mode != MarketData::Streams && can_be_polled(surface, topic),
+                silence_ms: start::millis(silence(topic)),
             })
             .collect();
         if mode == MarketData::Documented {
@@ -124,10 +133,8 @@ impl Client {
             let polled: Vec<Topic> = polled.cloned().collect();
             plan(surface, &polled, self.polling_weight(surface))?;
         }
-        let settings = &self.settings().streams;
         let rules = Rules {
             first_frame_ms: start::millis(settings.first_frame_within),
-            silence_ms: start::millis(settings.frame_within),
             proof_ms: start::millis(settings.first_frame_within),
             again_ms: start::millis(AGAIN),
         };
@@ -503,4 +510,18 @@ async fn next_of(groups: &mut [Group], turn: &mut usize) -> (usize, StreamItem<M
         Ready::Pending
     })
     .await
+}
+
+/// Books and marks: strategies quote on them, and the loss limits count in them.
+const fn is_quote(topic: &Topic) -> bool {
+    matches!(
+        topic,
+        Topic::Of {
+            feed: Feed::BookTicker
+                | Feed::Depth { .. }
+                | Feed::PartialDepth { .. }
+                | Feed::MarkPrice { .. },
+            ..
+        }
+    )
 }

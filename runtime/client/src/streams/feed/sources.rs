@@ -17,8 +17,6 @@ use super::item::{Source, Why};
 pub(super) struct Rules {
     /// A stream that has not spoken yet, or not since its connection was lost, is silent then.
     pub(super) first_frame_ms: u64,
-    /// One that has spoken is silent then.
-    pub(super) silence_ms: u64,
     /// What polling shows, a living stream has brought within this time.
     pub(super) proof_ms: u64,
     /// After a final refusal it is asked for again in this time: a symbol may be listed later.
@@ -30,6 +28,8 @@ pub(super) struct Rules {
 pub(super) struct Allowed {
     pub(super) stream: bool,
     pub(super) polling: bool,
+    /// A stream that has spoken is silent after this time.
+    pub(super) silence_ms: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,7 @@ struct Tracked {
     again_ms: Option<u64>,
     is_subscribed: bool,
     has_spoken: bool,
+    silence_ms: u64,
     silent_ms: u64,
     /// Since when polling shows what the stream has not brought.
     ahead_ms: Option<u64>,
@@ -74,6 +75,7 @@ impl Sources {
             again_ms: None,
             is_subscribed: false,
             has_spoken: false,
+            silence_ms: allowed.silence_ms,
             silent_ms: now_ms + rules.first_frame_ms,
             ahead_ms: None,
         };
@@ -130,7 +132,7 @@ impl Sources {
         let topic = &mut self.topics[at];
         topic.has_spoken = true;
         topic.ahead_ms = None;
-        topic.silent_ms = now_ms + self.rules.silence_ms;
+        topic.silent_ms = now_ms + topic.silence_ms;
         if topic.source != Source::Stream {
             self.serve(at, Source::Stream, Why::Speaks);
         }
@@ -240,13 +242,13 @@ mod tests {
 
     const RULES: Rules = Rules {
         first_frame_ms: 5_000,
-        silence_ms: 60_000,
         proof_ms: 5_000,
         again_ms: 600_000,
     };
     const EITHER: Allowed = Allowed {
         stream: true,
         polling: true,
+        silence_ms: 60_000,
     };
 
     /// One topic and a clock.
@@ -459,7 +461,7 @@ mod tests {
                     _ => {}
                 }
                 prop_assert_ne!(bench.sources.source(0), Source::None);
-                let is_long = now_ms >= heard_ms + RULES.silence_ms;
+                let is_long = now_ms >= heard_ms + EITHER.silence_ms;
                 prop_assert!(!is_long || bench.sources.is_polled(0));
             }
         }

@@ -26,7 +26,7 @@ const FUNDS_AGREE: u32 = 3;
 /// bound.
 const PROBE_MS: (i64, i64) = (5_000, 300_000);
 /// So many refusals in a row pass before the strategy has to pause.
-const FREE_REFUSALS: u32 = 2;
+pub(super) const FREE_REFUSALS: u32 = 2;
 /// The pause after the next refusal, doubled with each one up to the second bound.
 const PAUSE_MS: (i64, i64) = (500, 60_000);
 /// The longest pause after orders that were not sent: the reasons are ours and end by themselves.
@@ -37,6 +37,28 @@ const SERIES_MS: i64 = 120_000;
 const NEW_ORDER_REJECTED: i32 = -2010;
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER`: the key may cancel, and there is nothing to cancel.
 const NOTHING_TO_CANCEL: [i32; 2] = [-2011, -2013];
+
+impl Refusals {
+    /// Counts one more, and pauses after the free ones: at most for so long. Answers how many there are.
+    pub(super) fn count_one(&mut self, now: Time, code: i32, most_ms: Option<i64>) -> u32 {
+        let over = self.last.max(self.pause_until).plus_ms(SERIES_MS);
+        if self.count == 0 || now > over {
+            *self = Self {
+                since: now,
+                ..Self::default()
+            };
+        }
+        self.count = self.count.saturating_add(1);
+        self.last = now;
+        self.code = code;
+        if self.count > FREE_REFUSALS {
+            let pause_ms = doubled(PAUSE_MS, self.count - FREE_REFUSALS - 1);
+            let most_ms = most_ms.unwrap_or(PAUSE_MS.1);
+            self.pause_until = now.plus_ms(pause_ms.min(most_ms));
+        }
+        self.count
+    }
+}
 
 impl Engine {
     /// The venue rejected an order, or it was not sent.
@@ -79,28 +101,9 @@ impl Engine {
     }
 
     fn count_refusal(&mut self, party: Party, refusal: &Refusal) -> u32 {
-        let now = self.now;
+        let most_ms = refusal.is_not_sent().then_some(PAUSE_NOT_SENT_MS);
         let refusals = self.trading.refusals.entry(party).or_default();
-        let over = refusals.last.max(refusals.pause_until).plus_ms(SERIES_MS);
-        if refusals.count == 0 || now > over {
-            *refusals = Refusals {
-                since: now,
-                ..Refusals::default()
-            };
-        }
-        refusals.count = refusals.count.saturating_add(1);
-        refusals.last = now;
-        refusals.code = refusal.code;
-        if refusals.count > FREE_REFUSALS {
-            let pause_ms = doubled(PAUSE_MS, refusals.count - FREE_REFUSALS - 1);
-            let most_ms = if refusal.is_not_sent() {
-                PAUSE_NOT_SENT_MS
-            } else {
-                PAUSE_MS.1
-            };
-            refusals.pause_until = now.plus_ms(pause_ms.min(most_ms));
-        }
-        refusals.count
+        refusals.count_one(self.now, refusal.code, most_ms)
     }
 
     fn take_blame(&mut self, seq: OrderSeq, refusal: &Refusal) {

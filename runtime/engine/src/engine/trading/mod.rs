@@ -6,6 +6,7 @@
 //! A block refuses opening orders here, so that the venue does not have to. Closing orders, cancels
 //! and heartbeats always pass. `watch` ends blocks; `words` explains them to people.
 
+mod crossings;
 mod evidence;
 mod watch;
 mod words;
@@ -27,6 +28,7 @@ use crate::rules::{Rejection, Rule};
 use super::Engine;
 use super::session::Doubt;
 
+pub(super) use crossings::Crossings;
 pub use words::BlockWords;
 
 /// From a block to the first order that tries again, doubled each time up to the second bound.
@@ -208,9 +210,10 @@ impl Engine {
         self.trading.faults.get(&strategy).copied()
     }
 
-    /// Series of refused orders that go on: strategy, instrument, side.
+    /// Series of refused orders that go on, and of post-only orders that ended at once: strategy,
+    /// instrument, side.
     pub fn refusals(&self) -> impl Iterator<Item = (StrategyId, InstrumentId, Side, &Refusals)> {
-        let all = self.trading.refusals.iter();
+        let all = self.trading.refusals.iter().chain(&self.crossings.0);
         all.map(|((strategy, instrument, side), refusals)| {
             (*strategy, *instrument, *side, refusals)
         })
@@ -242,10 +245,15 @@ impl Engine {
             }
         }
         let party = (strategy, terms.instrument, terms.side);
-        match self.trading.refusals.get(&party) {
-            Some(refusals) if self.now < refusals.pause_until => Err(Rule::RefusalPause.plain()),
-            _ => Ok(()),
+        let series = [
+            self.trading.refusals.get(&party),
+            self.crossings.0.get(&party),
+        ];
+        let pauses = |refusals: &Refusals| self.now < refusals.pause_until;
+        if series.into_iter().flatten().any(pauses) {
+            return Err(Rule::RefusalPause.plain());
         }
+        Ok(())
     }
 
     /// Whether the run is degraded for the trading status alone: everything that it knows is

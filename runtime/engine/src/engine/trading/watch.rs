@@ -8,7 +8,7 @@ use crate::order::Surface;
 use crate::protocol::Request;
 
 use super::super::Engine;
-use super::{Right, TradingBlock};
+use super::{Crossings, Right, TradingBlock};
 
 /// The trading right is probed when no answer has shown it for so long.
 const VERIFY_MS: i64 = 300_000;
@@ -145,6 +145,7 @@ impl Engine {
             }
         }
         self.trading.refusals.clear();
+        self.crossings = Crossings::default();
         self.trading.short_of.clear();
         for right in self.trading.rights.values_mut() {
             *right = Right::default();

@@ -1,0 +1,109 @@
+//! One order event for several fills: the accumulated quantity counts more than the fills that are known.
+//! The missing ones are looked for at once.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::protocol::Refusal;
+use windvane_engine::truth::{AccountTrade, Subject, Truth};
+use windvane_engine::{
+    Input, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, Surface, VenueOrderId,
+};
+
+use super::reconciliation::{qty, trade};
+use super::support::{Account, MM, fill, instrument, report};
+use super::world::{no_trades, ready};
+
+/// An order for 10 fills in two parts, and only the second has an event. Trade 1 is not told.
+fn skipped(status: OrderStatus) -> (Account, OrderSeq) {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 2, 4, 10, status));
+    assert_eq!(qty(&account), 4);
+    (account, order)
+}
+
+/// Answers for so many half seconds; account trades after `late` of them.
+fn answer(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u32) {
+    let told: Vec<AccountTrade> = vec![trade(1, 1, 6), trade(1, 2, 4)];
+    for half in 0..halves {
+        while let Some(subject) = account.take_question() {
+            let outcome = match (subject, trades) {
+                (Subject::Trades { .. }, None) => Outcome::Refused(Refusal {
+                    code: 404,
+                    msg: String::new(),
+                }),
+                (Subject::Trades { .. }, Some(late)) if half >= late => {
+                    Outcome::Done(Truth::Trades {
+                        trades: told.clone(),
+                        more: false,
+                    })
+                }
+                (Subject::Trades { .. }, Some(_)) => Outcome::Done(no_trades()),
+                (Subject::Account { .. }, _) => {
+                    let mut own = account.own_account();
+                    own.positions = vec![super::world::position(10)];
+                    Outcome::Done(Truth::Account(own))
+                }
+                _ => Outcome::Done(super::world::nothing(subject)),
+            };
+            account.answer(subject, outcome);
+        }
+        let asked = |request: &Request| matches!(request, Request::Query { .. });
+        if account.sent.iter().any(asked) {
+            account.take_queries();
+            let mut filled = report(account.id(MM, order), OrderStatus::Filled, 10);
+            filled.order_id = VenueOrderId(1);
+            filled.cum_quote = instrument().notional(990, 10);
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: filled.client_order_id,
+                outcome: Outcome::Done(filled),
+            }));
+        }
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+}
+
+#[test]
+fn a_fill_without_an_event_is_booked_within_two_seconds() {
+    for status in [OrderStatus::Filled, OrderStatus::PartiallyFilled] {
+        let (mut account, order) = skipped(status);
+        answer(&mut account, order, Some(0), 4);
+        assert_eq!(qty(&account), 10, "{status:?}");
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        assert!(account.engine.order(order).is_none(), "it is filled");
+    }
+}
+
+#[test]
+fn without_account_trades_the_orders_total_is_booked() {
+    let (mut account, order) = skipped(OrderStatus::Filled);
+    answer(&mut account, order, None, 8);
+    assert_eq!(qty(&account), 10);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_fill_that_trades_do_not_tell_yet_degrades_the_run() {
+    let (mut account, order) = skipped(OrderStatus::Filled);
+    answer(&mut account, order, Some(8), 5);
+    let doubts = account.engine.doubts();
+    assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
+    answer(&mut account, order, Some(0), 16);
+    assert_eq!(qty(&account), 10);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn an_event_that_overtook_another_asks_for_nothing() {
+    let (mut account, order) = skipped(OrderStatus::PartiallyFilled);
+    account.pass(200);
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
+    assert_eq!(qty(&account), 10);
+    account.pass(2_000);
+    let doubts = account.engine.doubts();
+    assert_eq!(doubts, []);
+}
