@@ -4,7 +4,7 @@
 //! caller needs to go on from there: snapshot, configuration, strategy states) and holds sealed
 //! blocks in order. The chain of hashes runs on through segments. A block is durable once it stands
 //! in a small file of the segment, its tail; sled has it after that. sled survives kills but neither
-//! all damage nor itself (see `segment` and `reading`), so each fault that is known has its guard,
+//! all damage nor itself (see `store` and `reading`), so each fault that is known has its guard,
 //! and what it gives back is believed only as far as our own chain and the mark beside it agree.
 //!
 //! Beside the segments stand three small files: the mark (what was durable last), the epoch
@@ -29,6 +29,7 @@ mod recovery;
 mod retention;
 mod segment;
 mod small_file;
+mod store;
 mod tail;
 mod verify;
 mod watch;

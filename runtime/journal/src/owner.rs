@@ -18,19 +18,6 @@ use crate::watch::{MarkKeeper, Watch, lock};
 
 /// Blocks in one sync at most.
 const GROUP_BLOCKS: usize = 512;
-/// After so long without a message sled is given what is durable: whoever waited for that is on its
-/// way, and does not want this processor any more.
-const PAUSE: Duration = Duration::from_millis(2);
-/// After so long without one, the segment may do what would make one wait.
-const QUIET: Duration = Duration::from_millis(20);
-
-/// Something to do in a quiet moment: how quiet, whether it is due, and the work.
-type Duty = (
-    Duration,
-    fn(&Segment) -> bool,
-    fn(&mut Segment) -> Result<(), Failure>,
-);
-
 /// Called in the place of the sync of a group, before it: where tests let a disk fail or hang.
 pub type SyncHook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
@@ -55,7 +42,7 @@ impl Default for Options {
         Self {
             queue_blocks: 4096,
             stall_after: Duration::from_millis(250),
-            mark_every: Duration::from_millis(100),
+            mark_every: Duration::from_secs(1),
             sync_hook: None,
         }
     }
@@ -164,19 +151,14 @@ impl Owner {
         }
     }
 
-    /// The next message. Quiet moments before it are used for what must be done some time: to give
-    /// sled what the tail has, and to make room in the tail.
+    /// The next message. Quiet moments before it are used for the duties of the segment.
     fn next(&mut self, inbox: &Receiver<Message>) -> Option<Message> {
-        let duties: [Duty; 2] = [
-            (PAUSE, Segment::wants_store, Segment::store),
-            (QUIET, Segment::wants_sync, Segment::sync),
-        ];
-        for (quiet, is_wanted, work) in duties {
-            if self.segment.as_ref().is_some_and(is_wanted) {
-                match inbox.recv_timeout(quiet) {
-                    Err(RecvTimeoutError::Timeout) => drop(self.write(Instant::now(), work)),
-                    received => return received.ok(),
+        while let Some((quiet, duty)) = self.segment.as_ref().and_then(Segment::duty) {
+            match inbox.recv_timeout(quiet) {
+                Err(RecvTimeoutError::Timeout) => {
+                    self.write(Instant::now(), |segment| segment.carry_out(duty));
                 }
+                received => return received.ok(),
             }
         }
         inbox.recv().ok()
@@ -211,7 +193,6 @@ impl Owner {
                 Some((answer, took))
             }
             Err(failure) => {
-                abandon(segment);
                 self.fail(failure);
                 None
             }
@@ -273,21 +254,5 @@ impl Owner {
             return Err(failure);
         }
         sealed.and(marked).map(|()| self.chain)
-    }
-}
-
-/// Lets go of a segment that failed. sled flushes when it is dropped, which may hang or panic on
-/// the disk that just failed, so that happens elsewhere.
-fn abandon(segment: Segment) {
-    let segment = Mutex::new(Some(segment));
-    let builder = std::thread::Builder::new().name("journal-abandoned".to_owned());
-    let spawned = builder.spawn(move || {
-        let _ = guarded(|| {
-            drop(lock(&segment).take());
-            Ok(())
-        });
-    });
-    if let Err(error) = spawned {
-        tracing::warn!(%error, "no thread to let a failed segment go");
     }
 }

@@ -1,32 +1,33 @@
-//! One segment being written: a sled directory, its head and its blocks, made durable in groups.
+//! One segment being written: its head and its blocks, made durable in groups.
 //!
-//! A group is durable in the tail and acknowledged; then sled gets it, and makes it durable when the
-//! tail has no more room, or in a quiet moment. Until then the tail alone may hold it.
+//! A group is durable in the tail and acknowledged; then the store gets it, and makes it durable
+//! beside the path of orders. Until then the tail alone may hold it.
 //!
-//! Guards: one thread owns it; `flush` alone leaves the data in the page cache on Linux, so that a
-//! sync of the `db` file follows; sled's own timer and subscribers are not used. A page of sled
-//! holds up to 17 values and becomes a file of its own above 128 KiB, which is slow and needs
-//! syncs that sled does not do: parts are small enough for a page of 17 to stay below.
+//! Guard: the tail begins again only while the store has made durable all that stands in it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use sled::{Batch, Db};
 use windvane_engine::record::{Block, Chain};
 
 use crate::failure::Failure;
 use crate::owner::SyncHook;
-use crate::packed::{self, Packer};
+use crate::packed;
 use crate::private;
 use crate::small_file::sync_folder;
+use crate::store::{Store, StoreThread};
 use crate::tail::Tail;
 
 /// Version of the format of segments. Before the second there was no tail; those are still read.
 pub const FORMAT_VERSION: u32 = 2;
-/// Bytes of a value at most.
-const PART_BYTES: usize = 6 * 1024;
 const CACHE_BYTES: u64 = 64 << 20;
+/// After so long without a message the store is given what is durable: what waited for that is on
+/// its way, and does not want this processor any more.
+const PAUSE: Duration = Duration::from_millis(2);
+/// After so long without one, the store may take the processors and the disk for a sync.
+const QUIET: Duration = Duration::from_millis(20);
 
 /// Keys: a letter, then big-endian numbers.
 pub mod key {
@@ -104,12 +105,21 @@ impl Meta {
 
 /// A segment that takes blocks.
 pub struct Segment {
-    db: Db,
-    file: File,
     tail: Tail,
-    packer: Packer,
+    store: StoreThread,
     sync_hook: Option<SyncHook>,
     chain: Chain,
+}
+
+/// Work beside the path of orders.
+#[derive(Clone, Copy, Debug)]
+pub enum Duty {
+    /// Give the store what the tail has made durable.
+    HandOver,
+    /// Ask the store to make everything durable, so that the tail can begin again.
+    Sync,
+    /// See whether that sync has ended.
+    Settle,
 }
 
 impl Segment {
@@ -145,20 +155,7 @@ impl Segment {
         sync_hook: Option<SyncHook>,
     ) -> Result<Self, Failure> {
         let tail = Tail::create(folder)?;
-        let db = sled_config(folder).open()?;
-        private::close_files(folder)?;
-        let mut segment = Self {
-            file: File::open(folder.join("db"))?,
-            db,
-            tail,
-            packer: Packer::new()?,
-            sync_hook,
-            chain: base,
-        };
-        let packed = segment.packer.pack_head(head)?;
-        for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
-            segment.db.insert(key::head(part), bytes)?;
-        }
+        let mut store = Store::create(folder, sync_hook.clone())?;
         let meta = Meta {
             version: FORMAT_VERSION,
             number,
@@ -166,13 +163,19 @@ impl Segment {
             head_len: head.len() as u64,
             head_hash: Sha256::digest(head).into(),
         };
-        segment.db.insert(key::META, &meta.to_bytes()[..])?;
-        segment.sync()?;
-        Ok(segment)
+        store.put_head(head, meta)?;
+        store.sync()?;
+        Ok(Self {
+            tail,
+            store: StoreThread::start(store)?,
+            sync_hook,
+            chain: base,
+        })
     }
 
     /// Appends blocks; they are durable on return, all of them.
     pub fn append(&mut self, group: &[Block]) -> Result<Chain, Failure> {
+        self.settle()?;
         let mut chain = self.chain;
         for block in group {
             chain = chain
@@ -184,54 +187,64 @@ impl Segment {
             self.tail.write()?;
             self.before_sync()?;
             self.tail.sync()?;
+            self.chain = chain;
+            if self.tail.is_crowded() && !self.store.is_syncing() {
+                self.sync();
+            }
         } else {
-            self.sync()?;
+            // The store makes the group durable itself, and the tail is not written.
+            self.chain = chain;
+            self.sync();
+            self.store.wait(chain.next_block)?;
+            self.tail.begin_again();
         }
-        self.chain = chain;
         Ok(chain)
     }
 
-    /// Whether the tail has made something durable that sled was not given.
-    pub const fn wants_store(&self) -> bool {
-        self.tail.has_frames()
+    /// What to do once no message came for so long.
+    pub fn duty(&self) -> Option<(Duration, Duty)> {
+        if self.tail.has_frames() {
+            return Some((PAUSE, Duty::HandOver));
+        }
+        if self.store.is_syncing() {
+            return Some((QUIET, Duty::Settle));
+        }
+        self.tail.is_long().then_some((QUIET, Duty::Sync))
     }
 
-    /// Gives sled what the tail has made durable: when nobody waits, for it takes time.
-    pub fn store(&mut self) -> Result<(), Failure> {
-        if !self.tail.has_frames() {
-            return Ok(());
+    /// Does that.
+    pub fn carry_out(&mut self, duty: Duty) -> Result<(), Failure> {
+        match duty {
+            Duty::HandOver => self.hand_over(),
+            Duty::Sync => self.sync(),
+            Duty::Settle => return self.settle(),
         }
-        let mut batch = Batch::default();
-        for (number, plain) in self.tail.frames() {
-            let packed = self.packer.squeeze(plain)?;
-            for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
-                batch.insert(&key::block(number, part), bytes);
-            }
-        }
-        self.db.apply_batch(batch)?;
-        self.tail.forget_frames();
         Ok(())
     }
 
-    /// Whether a quiet moment should be used for [`sync`](Self::sync).
-    pub const fn wants_sync(&self) -> bool {
-        self.tail.is_long()
+    fn hand_over(&mut self) {
+        if self.tail.has_frames() {
+            self.store.put(self.tail.take_frames());
+        }
     }
 
-    /// Makes everything durable in sled, so that the tail can begin again.
-    pub fn sync(&mut self) -> Result<(), Failure> {
-        self.store()?;
-        self.db.flush()?;
-        self.before_sync()?;
-        self.file.sync_all()?;
-        self.tail.begin_again();
+    fn sync(&mut self) {
+        self.hand_over();
+        self.store.sync(self.chain.next_block);
+    }
+
+    /// Has the tail begin again if the store has made durable all that stands in it.
+    fn settle(&mut self) -> Result<(), Failure> {
+        if self.store.synced()? == Some(self.chain.next_block) {
+            self.tail.begin_again();
+        }
         Ok(())
     }
 
     /// Ends the segment in order.
     pub fn seal(mut self) -> Result<(), Failure> {
-        self.db.insert(key::SEAL, &chain_bytes(&self.chain)[..])?;
-        self.sync()?;
+        self.hand_over();
+        self.store.seal(self.chain)?;
         self.tail.remove();
         Ok(())
     }

@@ -25,6 +25,8 @@ pub const NAME: &str = "tail";
 const BYTES: usize = 1 << 20;
 /// Beyond this, a quiet moment is used to begin again.
 const LONG_BYTES: usize = BYTES / 2;
+/// Beyond this, no quiet moment is waited for.
+const CROWDED_BYTES: usize = BYTES / 4 * 3;
 /// What is written without the system's cache begins and ends at multiples of this, in the file and
 /// in memory; no disk has larger sectors.
 const SECTOR: usize = 4096;
@@ -34,7 +36,7 @@ type Check = [u8; 8];
 /// A packed block with its number.
 pub type Numbered = (u64, Vec<u8>);
 /// The same, where it stands.
-type Frame<'a> = (u64, &'a [u8]);
+pub type Frame<'a> = (u64, &'a [u8]);
 
 /// The tail of the segment that is written.
 pub struct Tail {
@@ -44,7 +46,7 @@ pub struct Tail {
     at: usize,
     /// What stands in the sector of `at` before it.
     begun: Vec<u8>,
-    /// Frames, from when they are pushed until sled has them.
+    /// Frames, from when they are pushed until the store takes them.
     frames: Vec<u8>,
     /// How much of that is written; what is not is the group.
     written: usize,
@@ -84,26 +86,15 @@ impl Tail {
         self.frames.extend_from_slice(packed);
     }
 
-    /// The blocks that are still to be forgotten, written or not.
-    pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
-        let mut rest = self.frames.as_slice();
-        std::iter::from_fn(move || {
-            let (_, frame, behind) = split(rest)?;
-            rest = behind;
-            Some(frame)
-        })
-    }
-
-    /// Whether there are such blocks.
+    /// Whether there are frames that were not taken yet, written or not.
     pub const fn has_frames(&self) -> bool {
         !self.frames.is_empty()
     }
 
-    /// Forgets them: sled has them.
-    pub fn forget_frames(&mut self) {
-        self.frames.clear();
-        self.frames.shrink_to(BYTES);
+    /// Gives them to the store; [`split_frames`] reads them.
+    pub fn take_frames(&mut self) -> Vec<u8> {
         self.written = 0;
+        std::mem::take(&mut self.frames)
     }
 
     /// Whether the group can be written behind the ones before it.
@@ -139,6 +130,11 @@ impl Tail {
     /// Whether a quiet moment should be used to begin again.
     pub const fn is_long(&self) -> bool {
         self.at > LONG_BYTES
+    }
+
+    /// Whether it is time to begin again without a quiet moment.
+    pub const fn is_crowded(&self) -> bool {
+        self.at > CROWDED_BYTES
     }
 
     /// Removes the file: everything in it is durable elsewhere. One that stays does no harm.
@@ -218,6 +214,16 @@ fn run(bytes: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     })
 }
 
+/// The blocks of frames that were taken from a tail.
+pub fn split_frames(frames: &[u8]) -> impl Iterator<Item = Frame<'_>> {
+    let mut rest = frames;
+    std::iter::from_fn(move || {
+        let (_, frame, behind) = split(rest)?;
+        rest = behind;
+        Some(frame)
+    })
+}
+
 /// The frame at the beginning, with the checksum that stands there, and what is behind it.
 fn split(bytes: &[u8]) -> Option<(Check, Frame<'_>, &[u8])> {
     let (len, rest) = bytes.split_first_chunk()?;
@@ -275,16 +281,19 @@ mod tests {
         let (mut written, mut ends, mut round) = (Vec::new(), Vec::new(), 0);
         for sizes in rounds {
             tail.begin_again();
-            tail.forget_frames();
+            tail.take_frames();
             (ends, round) = (Vec::new(), written.len());
             for &size in sizes {
                 let number = written.len() as u64;
                 written.push(block(number, size));
                 tail.push(number, &written[number as usize]);
-                assert!(tail.frames().last() == Some((number, &written[number as usize][..])));
+                assert!(
+                    split_frames(&tail.frames).last()
+                        == Some((number, &written[number as usize][..]))
+                );
                 tail.write().unwrap();
                 if number.is_multiple_of(3) {
-                    tail.forget_frames();
+                    tail.take_frames();
                 }
                 ends.push(tail.at);
             }
@@ -360,7 +369,7 @@ mod tests {
             tail.push(number, &[7; 1000]);
             assert!(tail.has_room());
             tail.write().unwrap();
-            tail.forget_frames();
+            tail.take_frames();
             assert_eq!(tail.is_long(), tail.at > BYTES / 2);
         }
         tail.push(9_999, &[7; 1000]);

@@ -1,0 +1,203 @@
+//! The sled database of a segment, on a thread of its own: a flush of sled takes many times as long
+//! as a write to the tail, and an order must not wait for it.
+//!
+//! The owner of the segment hands over blocks and asks for a sync. It goes on with the tail until
+//! the answer comes.
+//!
+//! Guards: `flush` alone leaves the data in the page cache on Linux, so that a sync of the `db` file
+//! follows; sled's own timer and subscribers are not used. A page of sled holds up to 17 values and
+//! becomes a file of its own above 128 KiB, which is slow and needs syncs that sled does not do:
+//! parts are small enough for a page of 17 to stay below.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::thread::JoinHandle;
+
+use sled::{Batch, Db};
+use windvane_engine::record::Chain;
+
+use crate::failure::{Failure, guarded};
+use crate::owner::SyncHook;
+use crate::packed::Packer;
+use crate::private;
+use crate::segment::{Meta, chain_bytes, key, sled_config};
+use crate::tail::split_frames;
+
+/// Bytes of a value at most.
+const PART_BYTES: usize = 6 * 1024;
+
+/// The database of a segment.
+pub struct Store {
+    db: Db,
+    file: File,
+    packer: Packer,
+    sync_hook: Option<SyncHook>,
+}
+
+impl Store {
+    /// An empty one in the folder of a segment.
+    pub fn create(folder: &Path, sync_hook: Option<SyncHook>) -> Result<Self, Failure> {
+        let db = sled_config(folder).open()?;
+        private::close_files(folder)?;
+        Ok(Self {
+            file: File::open(folder.join("db"))?,
+            db,
+            packer: Packer::new()?,
+            sync_hook,
+        })
+    }
+
+    /// Writes the head of the segment, then what the segment is.
+    pub fn put_head(&mut self, head: &[u8], meta: Meta) -> Result<(), Failure> {
+        let packed = self.packer.pack_head(head)?;
+        for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
+            self.db.insert(key::head(part), bytes)?;
+        }
+        self.db.insert(key::META, &meta.to_bytes()[..])?;
+        Ok(())
+    }
+
+    /// Makes everything durable.
+    pub fn sync(&self) -> Result<(), Failure> {
+        self.db.flush()?;
+        if let Some(hook) = &self.sync_hook {
+            hook()?;
+        }
+        Ok(self.file.sync_all()?)
+    }
+
+    /// Writes the blocks of frames of the tail.
+    fn put(&mut self, frames: &[u8]) -> Result<(), Failure> {
+        let mut batch = Batch::default();
+        for (number, plain) in split_frames(frames) {
+            let packed = self.packer.squeeze(plain)?;
+            for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
+                batch.insert(&key::block(number, part), bytes);
+            }
+        }
+        Ok(self.db.apply_batch(batch)?)
+    }
+
+    fn seal(&self, end: &Chain) -> Result<(), Failure> {
+        self.db.insert(key::SEAL, &chain_bytes(end)[..])?;
+        self.sync()
+    }
+
+    /// Does one order; answers the one that was waited for.
+    fn carry_out(&mut self, order: Order) -> Result<Option<u64>, Failure> {
+        match order {
+            Order::Put(frames) => self.put(&frames).map(|()| None),
+            Order::Sync { next_block } => self.sync().map(|()| Some(next_block)),
+            Order::Seal(end) => self.seal(&end).map(|()| Some(end.next_block)),
+        }
+    }
+}
+
+/// What the thread of a store is asked.
+enum Order {
+    /// Write these frames of the tail; not durable yet.
+    Put(Vec<u8>),
+    /// Make all blocks before this number durable.
+    Sync { next_block: u64 },
+    /// Write where the segment ends, and make everything durable.
+    Seal(Chain),
+}
+
+/// The thread that works on a store.
+pub struct StoreThread {
+    orders: Sender<Order>,
+    /// Up to which block everything is durable, after each sync.
+    answers: Receiver<Result<u64, Failure>>,
+    thread: JoinHandle<()>,
+    is_syncing: bool,
+}
+
+impl StoreThread {
+    pub fn start(mut store: Store) -> Result<Self, Failure> {
+        let (orders, received) = mpsc::channel();
+        let (answer, answers) = mpsc::channel();
+        let builder = std::thread::Builder::new().name("journal-store".to_owned());
+        let thread = builder.spawn(move || {
+            for order in received {
+                let answered = match guarded(|| store.carry_out(order)) {
+                    Ok(None) => continue,
+                    Ok(Some(next_block)) => Ok(next_block),
+                    Err(failure) => Err(failure),
+                };
+                let failed = answered.is_err();
+                // A segment that was abandoned has no more use for the answer.
+                if answer.send(answered).is_err() || failed {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self {
+            orders,
+            answers,
+            thread,
+            is_syncing: false,
+        })
+    }
+
+    /// Hands over frames of the tail, to be written some time.
+    pub fn put(&self, frames: Vec<u8>) {
+        // A thread that ended has said why; `synced` tells.
+        let _ = self.orders.send(Order::Put(frames));
+    }
+
+    /// Asks to make all blocks before this number durable; [`synced`](Self::synced) tells.
+    pub fn sync(&mut self, next_block: u64) {
+        self.is_syncing = true;
+        let _ = self.orders.send(Order::Sync { next_block });
+    }
+
+    /// Whether a sync was asked for and has not been seen to end.
+    pub const fn is_syncing(&self) -> bool {
+        self.is_syncing
+    }
+
+    /// The block before which everything is durable, if a sync ended since the last call.
+    ///
+    /// # Errors
+    /// The store failed, and does nothing any more.
+    pub fn synced(&mut self) -> Result<Option<u64>, Failure> {
+        match self.answers.try_recv() {
+            Ok(answer) => self.answered(answer).map(Some),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(ended()),
+        }
+    }
+
+    /// Waits until all blocks before this number are durable.
+    pub fn wait(&mut self, next_block: u64) -> Result<(), Failure> {
+        loop {
+            let answer = self.answers.recv().map_err(|_| ended())?;
+            if self.answered(answer)? >= next_block {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends the segment in order. The store is closed on return.
+    pub fn seal(self, end: Chain) -> Result<(), Failure> {
+        let asked = self.orders.send(Order::Seal(end)).map_err(|_| ended());
+        // A sync that runs answers first; the seal is the last answer.
+        let mut last = asked.and_then(|()| self.answers.recv().map_err(|_| ended())?);
+        if self.is_syncing && last.is_ok() {
+            last = self.answers.recv().map_err(|_| ended())?;
+        }
+        drop(self.orders);
+        let closed = self.thread.join().map_err(|_| ended());
+        last.and(closed)
+    }
+
+    fn answered(&mut self, answer: Result<u64, Failure>) -> Result<u64, Failure> {
+        self.is_syncing = false;
+        answer
+    }
+}
+
+fn ended() -> Failure {
+    Failure::Storage("the thread of the store has ended".to_owned())
+}
