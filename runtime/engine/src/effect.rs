@@ -264,6 +264,18 @@ pub enum Notice {
         /// Profit that the strategy's position realized by it, before fees.
         realized_pnl: Amount,
     },
+    /// A late own fill was what had looked like a close by others: a strategy that gave up a part of its
+    /// position has it again.
+    NotClosedOutside {
+        /// When.
+        time: Time,
+        /// The strategy.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The quantity that it has again, negative when short.
+        qty: i64,
+    },
     /// An order or a fill on the account that is not ours.
     External {
         /// When.

@@ -197,6 +197,10 @@ mod choice {
             "post-only orders that end at once are placed again without a pause"
         OldMarkBelieved "old-mark-believed"
             "a mark price that is not told any more stays the price of a position"
+        SettlementKept "settlement-kept"
+            "a late own fill that explains a close by others leaves what other strategies gave up for it"
+        TradesLagIgnored "trades-lag-ignored"
+            "a difference is taken although the list of trades may be behind the account"
     }
 
     impl std::str::FromStr for Planted {

@@ -58,6 +58,11 @@ pub enum Timer {
         /// Surface.
         surface: Surface,
     },
+    /// Until then the list of account trades may lack the fill that explains a difference; live only.
+    TradesLag {
+        /// Surface.
+        surface: Surface,
+    },
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.

@@ -72,7 +72,9 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::OwnTradeAsExternal
         | Planted::AccountBeforeFill
         | Planted::OlderAccountRead
+        | Planted::TradesLagIgnored
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
+        Planted::SettlementKept => &[FILLS_ONCE],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
         Planted::MissingNotAsked | Planted::UnlistedPositionKept | Planted::UnknownOrderUnread => {
             &[CONVERGES]

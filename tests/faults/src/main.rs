@@ -69,7 +69,8 @@ struct Arguments {
     /// Plants this bug (feature `planted`).
     #[arg(long)]
     bug: Option<String>,
-    /// Hunts every planted bug in --seeds seeds each; fails if one is not found.
+    /// Hunts every planted bug in --seeds seeds each, or the one that --bug names; fails if one is
+    /// not found.
     #[arg(long)]
     bugs: bool,
 }
@@ -178,8 +179,11 @@ fn hunt(arguments: &Arguments, modules: &Modules, options: &Options) -> Result<b
     use windvane_engine::planted::Planted;
     let began = Instant::now();
     let mut missed = Vec::new();
-    for bug in Planted::ALL {
-        let found = faults::hunt::hunt(*bug, arguments.seeds, arguments.jobs, modules, options)?;
+    let named = arguments.bug.as_deref();
+    let named = |bug: &&Planted| named.is_none_or(|name| bug.name() == name);
+    let bugs: Vec<_> = Planted::ALL.iter().filter(named).collect();
+    for bug in &bugs {
+        let found = faults::hunt::hunt(**bug, arguments.seeds, arguments.jobs, modules, options)?;
         if let Some(found) = found {
             println!(
                 "{:26} seed {:3}  {}: {}",
@@ -195,8 +199,8 @@ fn hunt(arguments: &Arguments, modules: &Modules, options: &Options) -> Result<b
     }
     println!(
         "{} of {} planted bugs found within {} seeds, {:.0} s",
-        Planted::ALL.len() - missed.len(),
-        Planted::ALL.len(),
+        bugs.len() - missed.len(),
+        bugs.len(),
         arguments.seeds,
         began.elapsed().as_secs_f64()
     );

@@ -87,11 +87,13 @@ pub enum Kind {
     /// The key loses its trading right, a symbol stops, or the venue accepts no orders for another
     /// reason, for a while.
     Barred,
+    /// Another instance of the runtime, with a data folder of its own, trades on the account.
+    Second,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 29] = [
+    pub const ALL: [(Self, &'static str); 30] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -121,6 +123,7 @@ impl Kind {
         (Self::Weight, "weight"),
         (Self::Greedy, "greedy"),
         (Self::Barred, "barred"),
+        (Self::Second, "second"),
     ];
 
     /// Its name.
@@ -224,6 +227,8 @@ pub struct Faults {
     pub barred_s: u32,
     /// Period of others' use of weight.
     pub weight_s: u32,
+    /// Period of starts of another instance.
+    pub second_s: u32,
     /// Answers that are well-formed and false, of those that may be.
     pub false_ppm: u32,
     /// Account trades are refused.
@@ -274,6 +279,10 @@ impl Mix {
         if choice.takes(Kind::Weight, weight.chance(500_000)) {
             faults.weight_s = 120 + weight.below(600) as u32;
         }
+        let mut second = Random::of(seed, "second");
+        if choice.takes(Kind::Second, second.chance(150_000)) {
+            faults.second_s = 60 + second.below(600) as u32;
+        }
         faults.fit(faults_ms);
         if untold {
             faults.untold = true;
@@ -312,6 +321,7 @@ impl Faults {
             &mut self.reload_s,
             &mut self.barred_s,
             &mut self.weight_s,
+            &mut self.second_s,
         ] {
             *period_s = most_s.min(*period_s);
         }
@@ -615,6 +625,7 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         reload_s: period(later(Kind::Reload), 120, 1_800),
         barred_s: 0,
         weight_s: 0,
+        second_s: 0,
         false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }

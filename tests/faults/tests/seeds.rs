@@ -2,9 +2,8 @@
 //! the same seeds again. The full proof is a documented command (`tests/faults/README.md`).
 
 use faults::life::{Options, lead};
-use faults::mix::{Choice, Kind};
+use faults::mix::Kind;
 use faults::modules::Modules;
-use faults::open_points::Points;
 use faults::tally::{ROLLED_BACK, TORN, Tally};
 
 /// Unoptimized, a simulated minute costs some hundredths of a second: more would make the tests slow.
@@ -18,17 +17,7 @@ fn fifty_seeds_keep_every_rule_and_are_the_same_twice() {
         Ok(modules) => modules,
         Err(error) => panic!("{error}"),
     };
-    // The open points are drawn by the documented command; here they keep their defaults until
-    // the fifty seeds are known to hold with the account's new rules.
-    let choice = Choice {
-        points: Points {
-            strict: true,
-            ..Points::default()
-        },
-        ..Choice::default()
-    };
     let options = Options {
-        choice,
         faults_ms: MINUTES * 60_000,
         ..Options::default()
     };

@@ -7,6 +7,7 @@ use crate::effect::{Adjustment, Cause};
 use crate::order::Surface;
 use crate::planted;
 use crate::protocol::PositionUpdate;
+use crate::timer::Timer;
 use crate::truth::AccountTruth;
 
 use super::Engine;
@@ -20,6 +21,9 @@ const READ_AGAIN_MS: i64 = 250;
 const READ_AGAIN_LAGGING_MS: i64 = 1_000;
 /// Where positions are missing and nothing else changed.
 const READ_AGAIN_SHORT_MS: i64 = 5_000;
+/// Lists of trades, or of orders, may be behind the account by so much, and are read again so often.
+const TRADES_LAG_MS: i64 = 12_000;
+const TRADES_AGAIN_MS: i64 = 2_000;
 /// So many reads that never agree leave the account unexplained.
 const READS_MAX: u32 = 8;
 /// An entry that differs by less than this part is what the venue rounds.
@@ -95,19 +99,23 @@ impl Engine {
         if agreed && line.round.looked_for.as_ref() != Some(&differences) {
             // What our own fills explain needs no adjustment. Trades, or orders, that were read for
             // another difference, or before it, may lack the one that explains this.
+            let changes = differences.clone();
             line.round.looked_for = Some(differences);
             line.round.seen = None;
-            let instruments = self.instruments_of(surface);
-            if let Some(line) = self.line_mut(surface) {
-                line.round.step = if no_trades {
-                    Step::Orders
-                } else {
-                    Step::Trades(instruments)
-                };
-            }
+            self.look_for_trades(surface, no_trades);
+            self.begin_trades_lag(surface, &changes);
             self.ask_next(surface);
             return;
         }
+        if agreed && self.timers.is_set(Timer::TradesLag { surface }) {
+            // The list may be behind the account: it is read again before the difference counts.
+            self.look_for_trades(surface, no_trades);
+            self.later(surface, TRADES_AGAIN_MS);
+            return;
+        }
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
         // Orders were read since this difference was seen, and those that are not listed asked for.
         let since = line.round.orders_asked;
         if agreed && no_trades && self.may_miss_fill_of(surface, since) {
@@ -140,6 +148,50 @@ impl Engine {
             self.set_doubt(Doubt::Reconciliation(surface), true);
             self.update_state();
         }
+    }
+
+    /// The round goes on with the account trades, or with the open orders where there are none.
+    fn look_for_trades(&mut self, surface: Surface, no_trades: bool) {
+        let instruments = self.instruments_of(surface);
+        if let Some(line) = self.line_mut(surface) {
+            line.round.step = if no_trades {
+                Step::Orders
+            } else {
+                Step::Trades(instruments)
+            };
+        }
+    }
+
+    /// A new difference of a position waits for trades that are listed late. The first reading of an
+    /// account that is not known at all does not: no fill of ours explains it. Neither does a position
+    /// that the venue refused to reduce.
+    fn begin_trades_lag(&mut self, surface: Surface, differences: &[Adjustment]) {
+        let moves_position = differences.iter().any(|one| match one {
+            Adjustment::Position {
+                instrument, side, ..
+            } => !self.was_close_refused(*instrument, *side),
+            _ => false,
+        });
+        let is_known = self.balances.keys().any(|(of, _)| *of == surface);
+        let timer = Timer::TradesLag { surface };
+        if moves_position && is_known && !planted!(TradesLagIgnored) {
+            self.timers.set(self.now.plus_ms(TRADES_LAG_MS), timer);
+        } else {
+            self.timers.cancel(timer);
+        }
+    }
+
+    /// The list of trades has everything now: it is read once more, and then the account.
+    pub(super) fn trades_lag_is_over(&mut self, surface: Surface) {
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
+        if line.round.is_idle() || line.round.looked_for.is_none() {
+            return;
+        }
+        line.round.seen = None;
+        let no_trades = line.no_trades;
+        self.look_for_trades(surface, no_trades);
     }
 
     fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {
@@ -228,16 +280,21 @@ impl Engine {
     }
 
     /// The entry of a position is the venue's: fills that were recovered out of their order leave
-    /// another average. What it rounds is left alone.
+    /// another average. The venue may round it to the tick (spec 2, `ACCOUNT_UPDATE`): a difference
+    /// that this explains is left alone.
     fn take_entries(&mut self, account: &AccountTruth) {
         for told in &account.positions {
             let (id, side) = (told.instrument, told.position_side);
             if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
                 continue;
             }
+            let rules = &self.instruments[usize::from(id.0)];
+            let tick = rules.filters.price.map_or(0, |filter| filter.tick_size);
+            let half_tick = rules.notional(tick, told.qty.0.saturating_abs()).0 / 2;
             let position = &mut self.ledgers.account.at_mut(id, side).position;
             let moved = told.cost - position.cost;
-            let is_rounding = moved.0.abs().saturating_mul(ENTRY_PARTS) <= told.cost.0.abs();
+            let parts = told.cost.0.abs() / ENTRY_PARTS;
+            let is_rounding = moved.0.abs() <= parts.max(half_tick);
             if position.qty == told.qty.0 && !is_rounding {
                 position.cost = told.cost;
                 self.ledgers.external.at_mut(id, side).position.cost += moved;

@@ -501,6 +501,7 @@ impl Engine {
                 Timer::Rules { surface } => self.read_rules(surface),
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
                 Timer::CloseReading { .. } => self.continue_all_flattening(),
+                Timer::TradesLag { surface } => self.trades_lag_is_over(surface),
             }
         }
     }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause};
+use crate::effect::{Adjustment, Cause, Notice};
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::ledger::value;
 use crate::order::{OrderTerms, PositionSide, Qty, Side, Surface};
@@ -147,6 +147,11 @@ impl Engine {
         assets
             .into_iter()
             .any(|asset| !self.fits_closes(surface, read, asset, &unlisted))
+    }
+
+    /// Whether the venue refused to reduce a position, because it knows of none.
+    pub(super) fn was_close_refused(&self, id: InstrumentId, side: PositionSide) -> bool {
+        self.outside.refused.contains(&(id, side))
     }
 
     fn all_refused(&self, held: &[(Key, i64)]) -> bool {
@@ -406,27 +411,33 @@ impl Engine {
         covers && read.take(update, fill.qty.0).0 > 0
     }
 
-    /// A late own fill may be the close that its strategy gave up: the strategy gets the quantity
-    /// back, and the fill is booked in its place.
-    pub(super) fn undo_settlement(
-        &mut self,
-        strategy: StrategyId,
-        update: &OrderUpdate,
-        fill: &Fill,
-    ) {
-        let (id, side) = (update.instrument, update.position_side);
-        let Some(settled) = self.outside.settled.get_mut(&(strategy, id, side)) else {
-            return;
-        };
-        let (qty, quote) = settled.take(update, fill.qty.0);
-        if qty > 0 {
-            self.move_to_external(
+    /// A late own fill may be the close that strategies gave up: they get the quantity back, first the
+    /// owner of the fill, and the fill is booked in its place.
+    pub(super) fn undo_settlement(&mut self, owner: StrategyId, update: &OrderUpdate, fill: &Fill) {
+        let key @ (id, side) = (update.instrument, update.position_side);
+        let others = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
+        let others = others.filter(|other| *other != owner && !planted!(SettlementKept));
+        let mut left = fill.qty.0;
+        for strategy in std::iter::once(owner).chain(others.collect::<Vec<_>>()) {
+            let Some(settled) = self.outside.settled.get_mut(&(strategy, id, side)) else {
+                continue;
+            };
+            let (qty, quote) = settled.take(update, left);
+            if qty == 0 {
+                continue;
+            }
+            left -= qty;
+            let opening = closing_side(update.side.sign());
+            self.move_to_external(strategy, key, opening, qty, quote);
+            self.notices.push_back(Notice::NotClosedOutside {
+                time: self.now,
                 strategy,
-                (id, side),
-                closing_side(update.side.sign()),
-                qty,
-                quote,
-            );
+                instrument: id,
+                qty: opening.sign() * qty,
+            });
+            if strategy != owner {
+                self.tell_position(strategy, id, side);
+            }
         }
     }
 

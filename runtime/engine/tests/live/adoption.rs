@@ -41,12 +41,14 @@ fn found() -> (Account, ClientOrderId) {
         terms: limit(Side::Buy, 990, 10),
     }];
     account.begin();
-    for _ in 0..4 {
+    for _ in 0..60 {
         let trades = [trade(1, 7, 4), trade(1, 8, 2), trade(3, 9, 3)];
         round(&mut account, &open, &trades, |own| {
             own.positions = vec![position(9)];
         });
         account.pass(250);
+        account.alive();
+        account.clock();
     }
     assert_eq!(qty(&account), 9);
     (account, id)

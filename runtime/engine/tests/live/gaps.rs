@@ -286,7 +286,7 @@ fn differing_while_lost(behind: usize) -> Account {
     account.live(LiveInput::StreamUp { surface: FUTURES });
     let total = account.own_account().balances[0].total + Amount(5);
     let mut asked = 0;
-    for _ in 0..40 {
+    for _ in 0..80 {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),

@@ -3,13 +3,19 @@
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::{OrderReport, OrderUpdate};
+use windvane_engine::truth::OpenOrder;
 use windvane_engine::{
-    Amount, Notice, OrderSeq, OrderTerms, PositionSide, Side, Surface, UserEvent,
+    Amount, Input, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, PositionSide, Reply, Side,
+    StrategyId, Surface, Time, UserEvent, VenueOrderId,
 };
 
 use super::order_of_events::{Manner, USUAL, World, watches};
-use super::reconciliation::{adjustments, qty};
-use super::support::{BTC, MM, USDT, instrument, limit, market};
+use super::reconciliation::{adjustments, qty, round};
+use super::support::{
+    Account, BTC, MM, OTHER, USDT, fill, instrument, limit, market, report, update,
+};
+use super::world::{position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -75,7 +81,7 @@ fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
     let doubts = world.account.engine.doubts();
     let told = world.account.engine.told_doubts(&doubts);
     assert!(told.iter().any(|text| text.contains("BTCUSDT")), "{told:?}");
-    world.pass(10_000);
+    world.pass(20_000);
     assert_eq!(
         (qty(&world.account), own_qty(&world), external_qty(&world)),
         (0, 0, 0)
@@ -198,7 +204,7 @@ fn a_part_that_others_closed_is_taken_from_the_strategy() {
     let (mut world, exit) = holding();
     close_outside(&mut world, 4_000, 1_010, 1_000_000);
     cut_stream(&mut world);
-    world.pass(10_000);
+    world.pass(20_000);
     assert_eq!((qty(&world.account), own_qty(&world)), (6_000, 6_000));
     assert!(
         world.account.engine.order(exit).is_none(),
@@ -263,4 +269,82 @@ fn an_own_fill_that_is_told_after_the_settlement_counts_once() {
         assert!(world.account.engine.order(exit).is_none());
         assert_eq!(world.account.engine.run_state(), RunState::Ready);
     }
+}
+
+fn qty_of(account: &Account, strategy: StrategyId) -> i64 {
+    let own = &account.engine.ledgers().strategies[usize::from(strategy.0)];
+    own.at(BTC, PositionSide::Both).position.qty
+}
+
+/// Two strategies hold 10 each. The exit of one fills and every report of it is late, so that the
+/// readings of the account show a close by others, and each strategy gives up 5.
+fn settled_for_a_late_own_fill() -> (Account, OrderUpdate) {
+    let mut account = ready();
+    for (strategy, number) in [(MM, 1), (OTHER, 2)] {
+        let order = account.submit(strategy, limit(Side::Buy, 990, 10));
+        account.confirm_countdowns();
+        let id = account.id(strategy, order);
+        let mut bought = fill(id, Side::Buy, number, 10, 10, OrderStatus::Filled);
+        bought.order_id = VenueOrderId(number);
+        account.update(bought);
+    }
+    let exit = account.submit(MM, limit(Side::Sell, 1_010, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, exit);
+    let mut sold = fill(id, Side::Sell, 3, 10, 10, OrderStatus::Filled);
+    sold.order_id = VenueOrderId(3);
+    sold.transaction_time = Time::from_millis(1_000);
+    let accepted = report(id, OrderStatus::New, 0);
+    let accepted = OrderReport {
+        order_id: VenueOrderId(3),
+        ..accepted
+    };
+    account.placed(id, Outcome::Done(accepted));
+    let mut rests = update(id, Side::Sell, OrderStatus::New, 0);
+    rests.order_id = VenueOrderId(3);
+    account.update(rests);
+    account.wait(31);
+    account.confirm_countdowns();
+    let total = account.own_account().balances[0].total + Amount(2_000_000);
+    for _ in 0..80 {
+        let listed = [OpenOrder {
+            report: accepted,
+            terms: limit(Side::Sell, 1_010, 10),
+        }];
+        round(&mut account, &listed, &[], |own| {
+            own.positions = vec![position(10)];
+            own.balances[0].total = total;
+        });
+        account.pass(250);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+        for _ in 0..account.take_queries() {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(accepted),
+            }));
+        }
+    }
+    assert_eq!((qty_of(&account, MM), qty_of(&account, OTHER)), (5, 5));
+    (account, sold)
+}
+
+#[test]
+fn a_late_own_fill_gives_back_what_other_strategies_gave_up() {
+    let (mut account, sold) = settled_for_a_late_own_fill();
+    account.update(sold);
+    assert_eq!((qty_of(&account, MM), qty_of(&account, OTHER)), (0, 10));
+    assert_eq!(qty(&account), 10);
+    let external = account
+        .engine
+        .ledgers()
+        .external
+        .at(BTC, PositionSide::Both);
+    assert_eq!(external.position.qty, 0);
+    let returned = account.notices.iter().filter_map(|notice| match notice {
+        Notice::NotClosedOutside { strategy, qty, .. } => Some((*strategy, *qty)),
+        _ => None,
+    });
+    assert_eq!(returned.collect::<Vec<_>>(), [(MM, 5), (OTHER, 5)]);
 }

@@ -126,7 +126,7 @@ fn taken_without_its_fill(updated: Option<Time>) -> (Account, OrderSeq) {
     told.updated = updated;
     account.wait(31);
     account.confirm_countdowns();
-    read(&mut account, order, &told, 3);
+    read(&mut account, order, &told, 20);
     assert_eq!((qty(&account), own_qty(&account)), (4, 0));
     account.notices.clear();
     (account, order)

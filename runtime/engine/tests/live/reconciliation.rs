@@ -100,14 +100,7 @@ fn a_difference_counts_after_two_reads_that_agree() {
         own.positions = vec![position(5)];
     });
     assert_eq!(qty(&account), 0, "trades may explain it");
-    account.pass(250);
-    round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(5)];
-    });
-    account.pass(250);
-    round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(5)];
-    });
+    differs_for(&mut account, 16, 5, &[]);
     assert_eq!(qty(&account), 5);
     assert_eq!(
         adjustments(&account),
@@ -220,7 +213,8 @@ fn bought_at_another_entry() -> (Account, Amount) {
     let order = account.rest();
     let id = account.id(MM, order);
     account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-    let venues = cost(&account) + Amount(1_000);
+    // Three ticks more.
+    let venues = cost(&account) + instrument().notional(3, 10);
     (account, venues)
 }
 
@@ -236,17 +230,30 @@ fn the_entry_of_a_position_is_the_venues() {
 }
 
 #[test]
+fn an_entry_that_the_venue_rounds_to_the_tick_changes_nothing() {
+    let (mut account, _) = bought_at_another_entry();
+    let known = cost(&account);
+    account.wait(31);
+    round(&mut account, &[], &[], |own| {
+        own.positions[0].cost = known + Amount(instrument().notional(1, 10).0 / 2);
+    });
+    assert_eq!(cost(&account), known, "fills have all decimals");
+}
+
+#[test]
 fn the_entry_of_a_position_comes_with_a_balance_that_differs() {
     let (mut account, venues) = bought_at_another_entry();
     let told = account.engine.balance(FUTURES, USDT).total - Amount(7);
     account.wait(31);
     // Two that agree, trades read between them.
-    for _ in 0..4 {
+    for _ in 0..60 {
         round(&mut account, &[], &[], |own| {
             own.positions[0].cost = venues;
             own.balances[0].total = told;
         });
         account.pass(250);
+        account.alive();
+        account.clock();
     }
     assert_eq!(cost(&account), venues);
     assert_eq!(adjustments(&account).len(), 1);
@@ -298,14 +305,78 @@ fn trades_that_were_read_for_another_difference_do_not_count() {
         account.pass(250);
         assert_eq!(qty(&account), 0, "a trade since then may explain it");
     }
-    round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(6)];
-    });
-    account.pass(250);
-    round(&mut account, &[], &[], |own| {
-        own.positions = vec![position(6)];
-    });
+    differs_for(&mut account, 16, 6, &[]);
     assert_eq!(qty(&account), 6);
+}
+
+/// For so many seconds, every reading has a position of `held`.
+fn differs_for(account: &mut Account, seconds: u32, held: i64, trades: &[AccountTrade]) {
+    for _ in 0..seconds {
+        for _ in 0..4 {
+            round(account, &[], trades, |own| {
+                own.positions = vec![position(held)];
+            });
+            account.pass(249);
+        }
+        account.alive();
+        account.clock();
+    }
+}
+
+fn ready_with_money() -> Account {
+    let mut account = ready();
+    let mut told = account.own_account();
+    told.balances[0].total = Amount(1_000_000_000);
+    told.balances[0].change = Amount(1_000_000_000);
+    let event = UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Other,
+        balances: told.balances,
+        positions: Vec::new(),
+        event_time: Time(0),
+    });
+    account.handle(Input::User(&event));
+    account.notices.clear();
+    account.wait(31);
+    account
+}
+
+#[test]
+fn a_difference_waits_for_trades_that_are_listed_late() {
+    let mut account = ready_with_money();
+    differs_for(&mut account, 10, 4, &[]);
+    assert_eq!(qty(&account), 0, "the trade may be listed late");
+    differs_for(&mut account, 4, 4, &[trade(77, 9, 4)]);
+    assert_eq!(qty(&account), 4);
+    let position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
+    assert!(
+        !adjustments(&account).iter().any(position),
+        "the trade explains it"
+    );
+}
+
+#[test]
+fn trades_are_read_once_more_after_the_longest_delay() {
+    let mut account = ready_with_money();
+    differs_for(&mut account, 3, 4, &[]);
+    // No answer comes for longer than the delay. Then the trade is listed.
+    account.wait(14);
+    differs_for(&mut account, 4, 4, &[trade(77, 9, 4)]);
+    assert_eq!(qty(&account), 4);
+    let position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
+    assert!(
+        !adjustments(&account).iter().any(position),
+        "the trade explains it"
+    );
+}
+
+#[test]
+fn a_difference_that_no_trade_explains_is_taken_after_the_longest_delay() {
+    let mut account = ready_with_money();
+    differs_for(&mut account, 20, 4, &[]);
+    assert_eq!(qty(&account), 4);
+    let position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
+    assert!(adjustments(&account).iter().any(position));
 }
 
 #[test]

@@ -99,12 +99,14 @@ fn what_a_close_that_nobody_told_lost_is_a_loss() {
     let mut account = holding();
     account.wait(31);
     let total = account.own_account().balances[0].total;
-    for _ in 0..6 {
+    for _ in 0..60 {
         round(&mut account, &[], &[], |own| {
             own.balances[0].total = total - usdt(600);
             own.positions = vec![position(0)];
         });
         account.pass(300);
+        account.alive();
+        account.clock();
     }
     account.top(999, 1001);
     assert_eq!(account.engine.run_state(), RunState::Halted);

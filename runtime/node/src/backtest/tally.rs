@@ -242,7 +242,8 @@ impl Tally {
             | Notice::RulesUnusable { .. }
             | Notice::Unexplained { .. }
             | Notice::Crossed { .. }
-            | Notice::MarginChanged { .. } => {}
+            | Notice::MarginChanged { .. }
+            | Notice::NotClosedOutside { .. } => {}
             Notice::ClosedOutside { time, strategy, instrument, qty, .. } => {
                 let strategy = engine.strategy_name(*strategy).unwrap_or_default();
                 tracing::warn!(time_ns = time.0, strategy, instrument = instrument.0, qty, "closed by outside orders");

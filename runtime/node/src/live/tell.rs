@@ -273,6 +273,22 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 "outside orders closed it already: no close is sent"
             );
         }
+        Notice::NotClosedOutside {
+            strategy,
+            instrument,
+            qty,
+            ..
+        } => {
+            let strategy = name(engine, *strategy);
+            let rules = engine.instrument(*instrument);
+            tracing::warn!(
+                strategy,
+                instrument = rules.map(Instrument::name),
+                qty = rules.map(|rules| display(rules.qty(*qty))),
+                "a fill of an own order was reported late: it closed the position, and nobody else \
+                 did. The strategy holds this quantity again"
+            );
+        }
         Notice::ForcedClose { report, .. } => forced::tell(engine, report),
         Notice::RulesChanged {
             instrument, before, ..

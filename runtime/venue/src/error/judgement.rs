@@ -57,7 +57,8 @@ pub struct Pause {
     pub limit: Limit,
     /// `Retry-After`, seconds.
     pub retry_after_s: Option<u64>,
-    /// End of the ban in Unix milliseconds, where the message states it (-1003).
+    /// End of the wait in Unix milliseconds, where the message states it (-1003) or `Retry-After` is a
+    /// date.
     pub until_ms: Option<i64>,
     /// What was answered.
     pub complaint: Complaint,
@@ -110,10 +111,12 @@ pub fn judge(status: u16, retry_after: Option<&str>, body: &str) -> Judgement {
     };
     let pause = |limit| {
         let complaint = complain();
-        let until_ms = complaint
+        let stated = complaint
             .error
             .as_ref()
             .and_then(|error| ban_end(&error.msg));
+        let dated = retry_after.and_then(http_date_ms);
+        let until_ms = stated.max(dated);
         Judgement::Wait(Pause {
             limit,
             retry_after_s: retry_after.and_then(|text| text.trim().parse().ok()),
@@ -229,6 +232,33 @@ fn ban_end(msg: &str) -> Option<i64> {
     let (_, after) = msg.split_once("until")?;
     let mut numbers = after.split(|c: char| !c.is_ascii_digit());
     numbers.find(|digits| digits.len() == 13)?.parse().ok()
+}
+
+/// The Unix milliseconds of a date as HTTP writes it, `Sun, 06 Nov 1994 08:49:37 GMT`. It has whole
+/// seconds: its end counts, so that nothing is sent too early.
+fn http_date_ms(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (_, date) = text.split_once(", ")?;
+    let parts: Vec<&str> = date.split_whitespace().collect();
+    let [day, month, year, time, "GMT"] = parts[..] else {
+        return None;
+    };
+    let number = |text: &str| text.parse::<i64>().ok();
+    let month = MONTHS.iter().position(|name| *name == month)?;
+    let (day, year) = (number(day)?, number(year)?);
+    let clock: Vec<i64> = time.split(':').filter_map(number).collect();
+    let [hour, minute, second] = clock[..] else {
+        return None;
+    };
+    // The year begins in March, so that the day of a leap year is its last.
+    let month = i64::try_from(month).ok()?;
+    let year = if month < 2 { year - 1 } else { year };
+    let of_year = (153 * ((month + 10) % 12) + 2) / 5 + day - 1;
+    let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let days = year * 365 + leaps + of_year - 719_468;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second + 1) * 1_000)
 }
 
 /// As much of a foreign body as a log line should hold.
@@ -355,6 +385,25 @@ mod tests {
             panic!("a ban is a reason to wait")
         };
         assert_eq!(pause.until_ms, Some(1_659_146_400_000));
+    }
+
+    #[test]
+    fn a_date_in_retry_after_ends_the_wait() {
+        for (date, end_s) in [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+            ("Thu, 29 Feb 2024 00:00:00 GMT", 1_709_164_800),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ] {
+            let Judgement::Wait(pause) = judge(429, Some(date), &payload(-1003)) else {
+                panic!("a limit is a reason to wait")
+            };
+            let until_ms = (end_s + 1) * 1_000;
+            assert_eq!(
+                (pause.retry_after_s, pause.until_ms),
+                (None, Some(until_ms))
+            );
+        }
+        assert_eq!(http_date_ms("tomorrow"), None);
     }
 
     #[test]

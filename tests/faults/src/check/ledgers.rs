@@ -20,7 +20,11 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen, StrategyView, Terms};
 
 /// The venue rounds what it tells to 8 decimals, and so do we.
 const ROUNDING: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
-/// Entry prices agree to a millionth: each fill rounds them.
+/// The commission of an event and of an account trade may be rounded to four decimals, while the venue
+/// charges all of it: half of the last decimal for each trade.
+const FEE_ROUNDING: Decimal = Decimal::from_parts(5, 0, 0, false, 5);
+/// Entry prices agree to a millionth: each fill rounds them. An entry that is known from the venue alone
+/// may be rounded to the tick.
 const ENTRY: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
 
 /// The rule.
@@ -40,6 +44,8 @@ struct Books {
     /// Quote that came in less quote that went out.
     flow: Decimal,
     fees: Decimal,
+    /// How many trades.
+    trades: u32,
     /// The least and the highest price paid, by instrument.
     prices: BTreeMap<String, (Decimal, Decimal)>,
 }
@@ -65,6 +71,7 @@ impl Ledgers {
             let quote = number("quote_qty");
             books.flow += if buys { -quote } else { quote };
             books.fees += number("fee");
+            books.trades += 1;
             let price = number("price");
             let seen = books.prices.entry(instrument).or_insert((price, price));
             *seen = (seen.0.min(price), seen.1.max(price));
@@ -83,7 +90,8 @@ impl Ledgers {
             ));
         }
         let fees = wire::decimal(&own.fees);
-        if !self.estimated.contains(id) && (fees - books.fees).abs() > ROUNDING {
+        let rounded = ROUNDING + FEE_ROUNDING * Decimal::from(books.trades);
+        if !self.estimated.contains(id) && (fees - books.fees).abs() > rounded {
             return Err(format!(
                 "{id} paid {fees} in fees by its own account, the venue charged {}",
                 books.fees
@@ -121,7 +129,10 @@ impl Ledgers {
                 continue;
             };
             let entry = entry(&own.cost, &own.qty);
-            if self.instruments.contains(&instrument) && (entry - venue).abs() > venue * ENTRY {
+            let tick = rest.view.ticks.get(&instrument);
+            let half_tick = tick.map_or(Decimal::ZERO, |tick| wire::decimal(tick)) / Decimal::TWO;
+            let rounded = half_tick + venue * ENTRY;
+            if self.instruments.contains(&instrument) && (entry - venue).abs() > rounded {
                 return Err(format!(
                     "the entry price of {instrument} is {entry} here, {venue} at the venue"
                 ));

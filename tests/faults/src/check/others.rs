@@ -1,5 +1,6 @@
 //! Nothing of others is touched: cancels are for ids that we intended, whether or not the orders left
 //! before a crash, never for all orders of a symbol, and no setting or money of the account is changed.
+//! Orders of another instance may be adopted once it has cancelled them: no order is touched then.
 
 use std::collections::BTreeSet;
 
@@ -32,6 +33,11 @@ impl Check for Others {
                 client_order_id, ..
             } => {
                 self.own.insert(client_order_id.clone());
+                return Ok(());
+            }
+            Seen::Act { act, .. } if act["act"] == "cancel" => {
+                let id = act["client_order_id"].as_str();
+                self.own.extend(id.map(str::to_owned));
                 return Ok(());
             }
             _ => return Ok(()),

@@ -117,6 +117,8 @@ pub enum Out {
     Roll(Vec<u8>, Chain),
     /// The latch changed.
     Latch(Latch),
+    /// The process ends by itself, and why.
+    Ended(String),
     /// Something for the witness.
     Seen(Seen),
 }
@@ -250,6 +252,13 @@ impl Process {
     fn with_pulse(&mut self, work: impl FnOnce(&mut Pulse, i64, &mut VecDeque<Out>)) {
         if let Some(pulse) = &mut self.pulse {
             work(pulse, self.now_ns, &mut self.outs);
+            if let Some(order) = pulse.engine().other_instance() {
+                let why = format!(
+                    "the process ends: another instance placed {}",
+                    order.as_str()
+                );
+                self.outs.push_back(Out::Ended(why));
+            }
         }
         self.grant();
     }

@@ -169,6 +169,17 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             instrument: name(*instrument),
             qty: engine.instrument(*instrument)?.qty(*qty).to_string(),
         }),
+        Notice::NotClosedOutside {
+            strategy,
+            instrument,
+            qty,
+            ..
+        } => Some(Seen::ClosedOutside {
+            process: life,
+            strategy: engine.strategy_name(*strategy)?.to_owned(),
+            instrument: name(*instrument),
+            qty: engine.instrument(*instrument)?.qty(-*qty).to_string(),
+        }),
         Notice::Adjusted { adjustment, .. } => {
             let (kind, of, from, to) = match adjustment {
                 Adjustment::Balance {

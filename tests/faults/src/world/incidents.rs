@@ -51,10 +51,14 @@ pub enum Incident {
     Unbarred,
     /// Others use weight, or stop doing so.
     Weight,
+    /// Another instance starts.
+    Second,
+    /// It places an order, or ends.
+    SecondActs,
 }
 
 impl Incident {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -71,6 +75,7 @@ impl Incident {
         Self::Reload,
         Self::Barred,
         Self::Weight,
+        Self::Second,
     ];
 }
 
@@ -101,13 +106,15 @@ impl World {
             Incident::Reload => faults.reload_s,
             Incident::Barred => faults.barred_s,
             Incident::Weight => faults.weight_s,
-            Incident::GoOn(_) | Incident::Unbarred => 0,
+            Incident::Second => faults.second_s,
+            Incident::GoOn(_) | Incident::Unbarred | Incident::SecondActs => 0,
         };
         if mean_s > 0 {
-            // Actors and other programs' weight have sequences of their own: the rest of a seed stays as it is.
+            // These have sequences of their own: the rest of a seed stays as it is.
             let chance = match incident {
                 Incident::Actors => &mut self.actors,
                 Incident::Weight => &mut self.weight,
+                Incident::Second => self.second.chance(),
                 _ => &mut self.chance,
             };
             let at_ns = self.now_ns + chance.wait_ns(mean_s);
@@ -149,6 +156,8 @@ impl World {
                 self.operator();
             }
             Incident::GoOn(whom) => {
+                // The operator looks for another instance first.
+                self.second_ends();
                 self.tell("the operator: resume".to_owned());
                 self.deliver(self.life, In::Command(Command::Resume, whom));
             }
@@ -160,6 +169,8 @@ impl World {
                 self.deliver(self.life, In::Reload);
             }
             Incident::Weight => self.others_use_weight(),
+            Incident::Second => self.second_begins(),
+            Incident::SecondActs => self.second_acts(),
         }
     }
 
@@ -345,7 +356,7 @@ impl World {
     }
 
     /// Makes something happen at the venue.
-    fn act(&mut self, act: &Value) {
+    pub(super) fn act(&mut self, act: &Value) {
         let answer = self
             .venue
             .control("POST", "/act", &act.to_string(), self.now_ns);
@@ -474,6 +485,7 @@ impl World {
         self.see(Seen::FaultsEnded);
         self.venue.control("DELETE", "/faults", "", self.now_ns);
         self.unbar();
+        self.second_ends();
         self.leave_untold();
         // Others stay on the address, and the run has to live with them.
         if self.mix.faults.weight_s > 0 {

@@ -7,6 +7,7 @@
 mod incidents;
 mod net;
 mod rest;
+mod second;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use crate::witness::{Answer, ProcessSeen, Seen};
 
 use incidents::Incident;
 use net::{Flight, Link};
+use second::Second;
 
 /// A millisecond.
 pub const MS: i64 = 1_000_000;
@@ -116,6 +118,8 @@ pub struct World {
     actors: Random,
     /// For what others use of the weight.
     weight: Random,
+    /// Another instance on the account.
+    second: Second,
     links: BTreeMap<LinkName, Link>,
     /// Until when a channel is held back, and how much later it is released.
     stalls: [(i64, i64); 3],
@@ -132,6 +136,8 @@ pub struct World {
     disk_told_late: bool,
     /// Client order ids of the intents in blocks on their way.
     intended: BTreeMap<u64, Vec<String>>,
+    /// A process was ready once.
+    was_ready: bool,
     faults_on: bool,
     faults_ended_ns: i64,
     /// The last ban that was told ends then; whoever was told heeds it, though the venue forgot it.
@@ -164,6 +170,7 @@ impl World {
             chance: Random::of(seed, "incidents"),
             actors: Random::of(seed, "acts"),
             weight: Random::of(seed, "weights"),
+            second: Second::new(seed),
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
@@ -176,6 +183,7 @@ impl World {
             disk_given: 0,
             disk_told_late: false,
             intended: BTreeMap::new(),
+            was_ready: false,
             faults_on: true,
             faults_ended_ns: i64::MAX,
             banned_until_ns: 0,
@@ -419,21 +427,23 @@ impl World {
                 self.see(Seen::LossHalt);
                 self.sample();
             }
+            // What a process loses is counted from its first moment with the account known.
+            Out::Seen(Seen::State { from, to, doubts }) if to == "ready" && !self.was_ready => {
+                self.was_ready = true;
+                self.see(Seen::State { from, to, doubts });
+                self.sample();
+            }
+            Out::Ended(why) => {
+                self.see(Seen::Fault(why));
+                self.kill(Damage::None);
+            }
             Out::Seen(seen) => self.see(seen),
         }
     }
 
     /// Kills the process: nothing of it is left but what the disk has.
     fn crash(&mut self) {
-        self.crash_after = None;
         self.count(Kind::Crash);
-        if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
-            self.log.effect(&chain.hash);
-        }
-        self.process = None;
-        self.standing = Standing::Gone;
-        self.backlog.clear();
-        self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
         let faults = &self.mix.faults;
         let damage = if self.chance.chance(faults.rolled_back_ppm) {
             self.log.count(tally::ROLLED_BACK);
@@ -444,6 +454,19 @@ impl World {
         } else {
             Damage::None
         };
+        self.kill(damage);
+    }
+
+    /// Ends the process; the next one starts after a while.
+    fn kill(&mut self, damage: Damage) {
+        self.crash_after = None;
+        if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
+            self.log.effect(&chain.hash);
+        }
+        self.process = None;
+        self.standing = Standing::Gone;
+        self.backlog.clear();
+        self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
         self.disk.crash(damage, &mut self.chance);
         self.intended.clear();
         let names: Vec<_> = self.links.keys().copied().collect();

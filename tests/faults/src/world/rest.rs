@@ -229,7 +229,7 @@ pub fn differences(truth: &Value, view: &View, ours: &[&str]) -> Vec<String> {
 }
 
 /// Entry prices: two fills through zero that were told out of their order leave another one, until the
-/// account is read. Each fill rounds them.
+/// account is read. Each fill rounds them, and the venue may round to the tick what it reports.
 fn compare_entries(account: &Value, view: &View, differences: &mut Vec<String>) {
     let decimal = |value: &Value| value.as_str()?.parse::<Decimal>().ok();
     for position in account["positions"].as_array().into_iter().flatten() {
@@ -246,7 +246,9 @@ fn compare_entries(account: &Value, view: &View, differences: &mut Vec<String>) 
         let parse = |text: &str| text.parse::<Decimal>().unwrap_or_default();
         let here = parse(&own.cost).checked_div(parse(&own.qty));
         let here = here.unwrap_or_default();
-        if (here - entry).abs() > entry * Decimal::new(1, 6) {
+        let tick = view.ticks.get(&instrument).map(|tick| parse(tick));
+        let half_tick = tick.unwrap_or_default() / Decimal::TWO;
+        if (here - entry).abs() > half_tick + entry * Decimal::new(1, 6) {
             differences.push(format!(
                 "entry price of {instrument}: the venue has {entry}, we have {here}"
             ));

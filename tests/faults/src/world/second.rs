@@ -1,0 +1,105 @@
+//! Another instance of the runtime on the account: it has a data folder of its own and the same
+//! strategies. Its order ids look like ours, and no process of our folder gave them out. It places an
+//! order every few seconds, and cancels its orders when its operator stops it.
+
+use serde_json::json;
+use windvane_engine::{ClientOrderId, OrderSeq};
+
+use super::incidents::Incident;
+use super::{BORN_NS, Event, S, World};
+use crate::mix::Kind;
+use crate::random::Random;
+
+/// Its clock was behind ours when it started: no process of ours has its epoch.
+const STARTED_BEFORE_S: u64 = 100_000;
+/// The operator lets our process go on so long after the other instance ended: by then the venue has
+/// told everything that it did.
+const SETTLED_NS: i64 = 15 * S;
+
+/// What the world knows of the other instance.
+#[derive(Debug)]
+pub struct Second {
+    chance: Random,
+    /// How often it started.
+    starts: u64,
+    /// Orders that it placed since its start.
+    placed: u64,
+    /// Its open orders: symbol and id.
+    open: Vec<(String, String)>,
+    runs: bool,
+}
+
+impl Second {
+    /// None runs yet.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            chance: Random::of(seed, "second instance"),
+            starts: 0,
+            placed: 0,
+            open: Vec::new(),
+            runs: false,
+        }
+    }
+
+    /// Its sequence of chance.
+    pub const fn chance(&mut self) -> &mut Random {
+        &mut self.chance
+    }
+}
+
+impl World {
+    pub(super) fn second_begins(&mut self) {
+        if self.second.runs {
+            return;
+        }
+        self.second.runs = true;
+        self.second.starts += 1;
+        self.second.placed = 0;
+        self.count(Kind::Second);
+        self.second_places();
+    }
+
+    /// It places another order, or its operator ends it.
+    pub(super) fn second_acts(&mut self) {
+        if !self.second.runs {
+            return;
+        }
+        if self.second.chance.chance(200_000) {
+            self.second_ends();
+            let at_ns = self.now_ns + SETTLED_NS;
+            self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
+        } else {
+            self.second_places();
+        }
+    }
+
+    fn second_places(&mut self) {
+        let Some(strategy) = self.setup.config.strategies.first() else {
+            return;
+        };
+        let second = &mut self.second;
+        second.placed += 1;
+        let born_s = (BORN_NS / S).unsigned_abs();
+        let epoch = born_s - STARTED_BEFORE_S + second.starts;
+        let id = ClientOrderId::own(&strategy.id, epoch, OrderSeq(second.placed));
+        let id = id.as_str().to_owned();
+        let first = self.setup.names.first();
+        let symbol = first.map_or_else(String::new, |name| name.symbol.clone());
+        second.open.push((symbol.clone(), id.clone()));
+        let next_ns = self.now_ns + second.chance.between(S, 8 * S);
+        self.act(&json!({
+            "act": "place", "symbol": symbol, "side": "BUY", "price": "58000",
+            "quantity": "0.001", "client_order_id": id,
+        }));
+        self.queue
+            .put(next_ns, Event::Incident(Incident::SecondActs));
+    }
+
+    /// Its operator stops it, and it cancels its orders.
+    pub(super) fn second_ends(&mut self) {
+        self.second.runs = false;
+        for (symbol, id) in std::mem::take(&mut self.second.open) {
+            self.act(&json!({"act": "cancel", "symbol": symbol, "client_order_id": id}));
+        }
+    }
+}
