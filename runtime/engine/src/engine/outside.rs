@@ -22,7 +22,7 @@ use crate::ledger::value;
 use crate::order::{OrderTerms, PositionSide, Qty, Side, Surface};
 use crate::orders::Order;
 use crate::planted;
-use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
+use crate::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
 use crate::truth::AccountTruth;
 
 use super::Engine;
@@ -79,6 +79,11 @@ impl Taken {
     }
 }
 
+/// Whether a reading lists neither a balance nor a position.
+fn is_empty(account: &AccountTruth) -> bool {
+    account.balances.is_empty() && account.positions.iter().all(|told| told.qty.0 == 0)
+}
+
 /// The side of orders that close a position.
 pub(super) const fn closing_side(qty: i64) -> Side {
     if qty > 0 { Side::Sell } else { Side::Buy }
@@ -94,8 +99,8 @@ impl Engine {
             .collect()
     }
 
-    /// Positions that are held here and that a reading does not list. One that lacks the balance
-    /// too says nothing of them.
+    /// Positions that are held here and that a reading does not list. One that lists nothing at all says
+    /// nothing, unless an account event agrees.
     fn unlisted_in(&self, surface: Surface, account: &AccountTruth) -> Vec<(Key, i64)> {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {
             return Vec::new();
@@ -104,18 +109,48 @@ impl Engine {
             let mut positions = account.positions.iter();
             positions.any(|told| (told.instrument, told.position_side) == key)
         };
-        let has_balance = |asset: AssetId| {
-            let mut balances = account.balances.iter();
-            balances.any(|told| told.asset == asset)
-        };
+        let says_nothing = is_empty(account);
         let mut held = self.held_positions(surface);
         held.retain(|(key, _)| {
-            !listed(*key) && has_balance(self.instruments[usize::from(key.0.0)].quote)
+            !listed(*key) && (!says_nothing || self.is_stated_flat(surface, *key))
         });
         held
     }
 
-    /// A reading with the positions that it does not list as flat ones, so that they are compared.
+    /// Balances that are held here and that a reading does not list: venues may leave out empty ones.
+    fn unlisted_balances(&self, surface: Surface, account: &AccountTruth) -> Vec<AssetId> {
+        if surface != Surface::Futures || planted!(UnlistedPositionKept) {
+            return Vec::new();
+        }
+        let listed = |asset: AssetId| account.balances.iter().any(|told| told.asset == asset);
+        let says_nothing = is_empty(account);
+        let held = self.balances().filter(|(of, asset, balance)| {
+            let believed = !says_nothing || self.is_stated_empty(surface, *asset);
+            *of == surface && balance.total != Amount::ZERO && !listed(*asset) && believed
+        });
+        held.map(|(_, asset, _)| asset).collect()
+    }
+
+    /// The account event that no fill explains yet, if there is one.
+    fn pending_statement(&self, surface: Surface) -> Option<&AccountTruth> {
+        let line = self.live.as_ref()?.lines.get(&surface)?;
+        line.told.as_ref().map(|(statement, _)| statement)
+    }
+
+    fn is_stated_flat(&self, surface: Surface, key: Key) -> bool {
+        let statement = self.pending_statement(surface);
+        let mut positions = statement.into_iter().flat_map(|told| &told.positions);
+        positions.any(|told| (told.instrument, told.position_side) == key && told.qty.0 == 0)
+    }
+
+    fn is_stated_empty(&self, surface: Surface, asset: AssetId) -> bool {
+        let statement = self.pending_statement(surface);
+        let mut balances = statement.into_iter().flat_map(|told| &told.balances);
+        balances.any(|told| told.asset == asset && told.total == Amount::ZERO)
+    }
+
+    /// A reading with the positions and balances that it does not list as flat and empty ones, so that
+    /// they are compared.
     pub(super) fn complete_reading(&self, surface: Surface, read: &AccountTruth) -> AccountTruth {
         let mut account = read.clone();
         for ((instrument, position_side), _) in self.unlisted_in(surface, read) {
@@ -126,20 +161,37 @@ impl Engine {
                 cost: Amount::ZERO,
             });
         }
+        for asset in self.unlisted_balances(surface, read) {
+            account.balances.push(BalanceUpdate {
+                asset,
+                total: Amount::ZERO,
+                locked: Amount::ZERO,
+                change: Amount::ZERO,
+            });
+        }
         account
     }
 
-    /// Whether a reading lacks positions and shows no trace of their close: it may be short.
+    /// Whether a reading lacks positions or balances and shows no trace of their close: it may be short.
+    /// An account event that states them as flat and empty is such a trace.
     pub(super) fn is_short(&self, surface: Surface, read: &AccountTruth) -> bool {
         let flat = read.positions.iter().all(|told| told.qty.0 == 0);
-        let held = self.held_positions(surface);
+        let mut empty = self.unlisted_balances(surface, read);
+        empty.retain(|asset| !self.is_stated_empty(surface, *asset));
+        if !empty.is_empty() {
+            return true;
+        }
+        let mut held = self.held_positions(surface);
+        held.retain(|(key, _)| !self.is_stated_flat(surface, *key));
         let mut told = read.balances.iter();
         let unchanged = told.all(|told| told.total == self.balance(surface, told.asset).total);
         if !held.is_empty() && flat && unchanged && !self.all_refused(&held) {
             return true;
         }
         let mut unlisted = self.unlisted_in(surface, read);
-        unlisted.retain(|(key, _)| !self.outside.refused.contains(key));
+        unlisted.retain(|(key, _)| {
+            !self.outside.refused.contains(key) && !self.is_stated_flat(surface, *key)
+        });
         let assets: BTreeSet<AssetId> = unlisted
             .iter()
             .map(|((id, _), _)| self.instruments[usize::from(id.0)].quote)

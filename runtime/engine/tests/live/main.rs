@@ -33,6 +33,7 @@ mod succession;
 mod trading;
 mod unknown;
 mod untold;
+mod vanished;
 mod venue_wait;
 mod watchdog;
 mod world;

@@ -1,0 +1,141 @@
+//! Positions and balances that only account events take away: liquidation and auto-deleveraging without
+//! order events, at a venue that leaves flat positions and empty balances out of its answers.
+
+use windvane_engine::engine::RunState;
+use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
+use windvane_engine::truth::{AccountTruth, Subject, Truth};
+use windvane_engine::{Amount, Input, OrderStatus, PositionSide, Qty, Side, Surface, UserEvent};
+
+use super::support::{Account, BTC, MM, fill, limit};
+use super::world::{live_config, no_trades, nothing};
+
+/// 10 bought at 100.
+fn holding() -> Account {
+    let mut config = super::support::config();
+    config.live = Some(live_config());
+    let mut account = Account::new(config);
+    account.begin();
+    account.sync();
+    account.top(999, 1001);
+    let order = account.submit(MM, limit(Side::Buy, 1000, 10_000));
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10_000, 10_000, OrderStatus::Filled));
+    account.seconds(2);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account
+}
+
+fn held(account: &Account) -> (i64, i64) {
+    let ledgers = account.engine.ledgers();
+    let both = PositionSide::Both;
+    let own = ledgers.strategies[0].at(BTC, both).position.qty;
+    (ledgers.account.at(BTC, both).position.qty, own)
+}
+
+/// The venue takes the position away, and the balance too. Only an account event says so.
+fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: bool) {
+    let mut told = account.own_account();
+    if empty {
+        told.balances[0].total = Amount::ZERO;
+    }
+    let flat = PositionUpdate {
+        instrument: BTC,
+        position_side: PositionSide::Both,
+        qty: Qty(0),
+        cost: Amount::ZERO,
+    };
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: Surface::Futures,
+        reason,
+        balances: told.balances,
+        positions: if lists_flat { vec![flat] } else { Vec::new() },
+        event_time: account.now,
+    })));
+}
+
+/// Readings of a venue that lists neither flat positions nor empty balances, for so many seconds.
+fn answer(account: &mut Account, truth: &AccountTruth, seconds: u32) {
+    for _ in 0..seconds {
+        for _ in 0..4 {
+            while let Some(subject) = account.take_question() {
+                let told = match subject {
+                    Subject::Account { .. } => Truth::Account(truth.clone()),
+                    Subject::Trades { .. } => no_trades(),
+                    _ => nothing(subject),
+                };
+                account.tell(subject, told);
+            }
+            account.pass(249);
+        }
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+}
+
+fn reading(account: &Account, empty: bool) -> AccountTruth {
+    let mut truth = account.own_account();
+    truth.positions.clear();
+    if empty {
+        truth.balances.clear();
+    }
+    truth
+}
+
+#[test]
+fn an_account_event_and_readings_without_the_position_settle_it() {
+    for reason in [
+        AccountReason::InsuranceClear,
+        AccountReason::Order,
+        AccountReason::Charge,
+    ] {
+        for empty in [false, true] {
+            let mut account = holding();
+            let truth = reading(&account, empty);
+            take(&mut account, reason, empty, true);
+            answer(&mut account, &truth, 10);
+            assert_eq!(held(&account), (0, 0), "{reason:?} {empty}");
+            assert_eq!(account.engine.doubts(), [], "{reason:?} {empty}");
+            let balance = account.own_account().balances[0].total;
+            assert_eq!(balance == Amount::ZERO, empty, "{reason:?}");
+        }
+    }
+}
+
+#[test]
+fn readings_alone_settle_it_after_a_minute() {
+    let mut account = holding();
+    let truth = reading(&account, false);
+    account.wait(30);
+    answer(&mut account, &truth, 20);
+    assert_eq!(held(&account), (10_000, 10_000));
+    assert_ne!(account.engine.run_state(), RunState::Ready);
+    answer(&mut account, &truth, 60);
+    assert_eq!(held(&account), (0, 0));
+}
+
+#[test]
+fn readings_that_list_nothing_at_all_degrade_the_run() {
+    let mut account = holding();
+    let truth = reading(&account, true);
+    account.wait(30);
+    answer(&mut account, &truth, 100);
+    assert_eq!(held(&account), (10_000, 10_000));
+    assert_ne!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn one_empty_reading_takes_nothing_away() {
+    let mut account = holding();
+    let truth = reading(&account, true);
+    let full = account.own_account();
+    account.wait(30);
+    answer(&mut account, &truth, 2);
+    answer(&mut account, &full, 40);
+    assert_eq!(held(&account), (10_000, 10_000));
+    assert_eq!(
+        account.own_account().balances[0].total,
+        full.balances[0].total
+    );
+    assert_eq!(account.engine.doubts(), []);
+}
