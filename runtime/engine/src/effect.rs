@@ -331,6 +331,14 @@ pub enum Notice {
         /// The side.
         side: Side,
     },
+    /// Commissions are taken in an asset without a price: the loss limits count an estimate. Told once
+    /// for each asset.
+    FeeUnpriced {
+        /// When the engine learned of it.
+        time: Time,
+        /// The asset.
+        asset: AssetId,
+    },
     /// A balance fell, and neither an event nor the venue's history explains it: it counts as a loss.
     Unexplained {
         /// When the engine learned of it.

@@ -201,6 +201,8 @@ mod choice {
             "a late own fill that explains a close by others leaves what other strategies gave up for it"
         TradesLagIgnored "trades-lag-ignored"
             "a difference is taken although the list of trades may be behind the account"
+        OtherFeesIgnored "other-fees-ignored"
+            "commissions in another asset do not reach the loss limits"
     }
 
     impl std::str::FromStr for Planted {

@@ -61,6 +61,38 @@ pub fn symbol_rules(entry: &str) -> Result<SymbolRules, ExchangeInfoError> {
     rules(parse::<Symbol>(entry)?)
 }
 
+/// Names of the assets that an answer lists: those of its list of assets, and those of its symbols. An
+/// answer that cannot be read has none.
+pub fn assets(answer: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Listed {
+        #[serde(default)]
+        assets: Vec<Asset>,
+        #[serde(default)]
+        symbols: Vec<Assets>,
+    }
+    #[derive(Deserialize)]
+    struct Asset {
+        asset: String,
+    }
+    #[derive(Deserialize)]
+    struct Assets {
+        #[serde(rename = "baseAsset")]
+        base: Option<String>,
+        #[serde(rename = "quoteAsset")]
+        quote: Option<String>,
+        #[serde(rename = "marginAsset")]
+        margin: Option<String>,
+    }
+    let Ok(listed) = parse::<Listed>(answer) else {
+        return Vec::new();
+    };
+    let of_symbols = listed.symbols.into_iter();
+    let of_symbols = of_symbols.flat_map(|one| [one.base, one.quote, one.margin]);
+    let listed = listed.assets.into_iter().map(|one| one.asset);
+    listed.chain(of_symbols.flatten()).collect()
+}
+
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ExchangeInfoError> {
     serde_json::from_str(text).map_err(|error| ExchangeInfoError::Json(error.to_string()))
 }

@@ -103,7 +103,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::LossWhileDownForgotten
         | Planted::FundingIsTransfer
         | Planted::OtherSymbolsIgnored
-        | Planted::OldMarkBelieved => &[LOSSES],
+        | Planted::OldMarkBelieved
+        | Planted::OtherFeesIgnored => &[LOSSES],
         Planted::CrossingsIgnored => &[RATES],
         Planted::SkippedFillWaits => &[FILLS_ONCE, CONVERGES],
         // Weight of others keeps back cancels, closes, or the renewals of what rests.

@@ -238,6 +238,12 @@ impl Engine {
             quote: quote_qty,
             fee: if fee_in_base { fill.fee } else { Amount::ZERO },
         };
+        let is_other = fill.fee_asset != quote && !fee_in_base;
+        let cost = if is_other {
+            self.cost_of_fee(surface, fill)
+        } else {
+            Amount::ZERO
+        };
         let account = &mut self.ledgers.account.at_mut(id, side).position;
         let account = account.fill_net(&net, grains);
         let position = &mut self.ledgers.owner(owner).at_mut(id, side).position;
@@ -247,6 +253,9 @@ impl Engine {
             self.ledgers.account.at_mut(id, side).position.fees += fill.fee;
         } else if !fee_in_base {
             *self.other_fees.entry(fill.fee_asset).or_default() += fill.fee;
+            position.fees += cost;
+            self.ledgers.account.at_mut(id, side).position.fees += cost;
+            self.fee_costs.total += cost;
         }
         match surface {
             Surface::Futures => self.add_balance(surface, quote, account),

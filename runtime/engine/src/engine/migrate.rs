@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use crate::order::Surface;
 
 use super::ages::Ages;
+use super::fee_costs::FeeCosts;
 use super::forced::ForcedCloses;
 use super::income::Incomes;
 use super::instances::Instances;
@@ -59,6 +60,7 @@ fn added_in_10() -> Vec<u8> {
         Others::default(),
         Crossings::default(),
         Ages::default(),
+        FeeCosts::default(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

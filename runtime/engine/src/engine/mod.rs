@@ -17,6 +17,7 @@ mod cover;
 mod deadman;
 mod ends;
 mod external;
+mod fee_costs;
 mod fills;
 mod forced;
 mod income;
@@ -69,6 +70,7 @@ use crate::timer::{Timer, Timers};
 use ages::Ages;
 pub use close_wait::{CloseReason, CloseWait};
 use external::External;
+use fee_costs::FeeCosts;
 use forced::ForcedCloses;
 use income::Incomes;
 use instances::Instances;
@@ -207,6 +209,7 @@ pub struct Engine {
     others: Others,
     crossings: Crossings,
     ages: Ages,
+    fee_costs: FeeCosts,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -346,6 +349,7 @@ impl Engine {
             others: Others::default(),
             crossings: Crossings::default(),
             ages: Ages::default(),
+            fee_costs: FeeCosts::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -159,6 +159,7 @@ impl Engine {
         heir.inherit_margins(&self, &names);
         heir.inherit_incomes(&self, &names);
         heir.inherit_others(&self);
+        heir.inherit_fee_costs(&self, &names);
         Ok(heir)
     }
 

@@ -28,6 +28,13 @@ impl Engine {
         } else {
             self.transferred(surface, told.asset, moved)
         };
+        if self.is_outside_equity(surface, told.asset) {
+            let lost = transferred - moved;
+            if lost > Amount::ZERO && !is_transfer {
+                self.lose_other_asset(told.asset, lost);
+            }
+            return;
+        }
         let worth = self.worth(surface, told.asset, transferred);
         self.losses.shift(worth);
     }
@@ -40,6 +47,9 @@ impl Engine {
     /// Whether such a change is worth a question.
     pub(super) fn is_untold(&self, surface: Surface, told: &BalanceUpdate) -> bool {
         let moved = self.untold_change(surface, told);
+        if surface == Surface::Futures && self.is_outside_equity(surface, told.asset) {
+            return moved != Amount::ZERO;
+        }
         let worth = self.worth(surface, told.asset, moved);
         worth.abs() > self.unseen(surface) && !self.is_rounding(surface, moved)
     }

@@ -39,7 +39,7 @@ pub struct AccountTotals {
     /// Cash: wallet balances of the quote asset on both surfaces.
     pub cash: Amount,
     /// Cash plus unrealized profit on futures, of symbols that are not configured too, and base assets
-    /// at mid on spot.
+    /// at mid on spot, less the value of commissions in other assets.
     pub equity: Amount,
     /// Realized profit before fees.
     pub realized_pnl: Amount,
@@ -268,7 +268,7 @@ impl Engine {
     /// against the equity asset do not count.
     pub(super) fn equity(&self) -> Option<Amount> {
         let asset = self.equity_asset()?;
-        let mut equity = self.cash() + self.unrealized_of_others();
+        let mut equity = self.cash() + self.unrealized_of_others() - self.fee_costs.total;
         for (index, instrument) in self.instruments.iter().enumerate() {
             if instrument.quote != asset {
                 continue;

@@ -21,6 +21,7 @@ mod lifecycle;
 mod listing;
 mod marks;
 mod order_of_events;
+mod other_fees;
 mod others;
 mod outside_closes;
 mod readings;

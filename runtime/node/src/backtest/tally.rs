@@ -241,6 +241,7 @@ impl Tally {
             | Notice::RulesChanged { .. }
             | Notice::RulesUnusable { .. }
             | Notice::Unexplained { .. }
+            | Notice::FeeUnpriced { .. }
             | Notice::Crossed { .. }
             | Notice::MarginChanged { .. }
             | Notice::NotClosedOutside { .. } => {}

@@ -115,6 +115,12 @@ pub async fn instruments(
         let text = text.map_or("", |(_, text)| text.as_str());
         instruments.push(instrument(name, text, assets)?);
     }
+    // The account may hold other assets, and pay commissions in them.
+    for (_, text) in &texts {
+        for asset in exchange_info::assets(text) {
+            assets.id(&asset);
+        }
+    }
     Ok(instruments)
 }
 

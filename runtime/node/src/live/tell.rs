@@ -312,6 +312,16 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                  next ones on this side wait for a growing pause. Check whether market data is late"
             );
         }
+        Notice::FeeUnpriced { asset, .. } => {
+            let asset = engine.assets().get(usize::from(asset.0));
+            let asset = asset.map_or("", String::as_str);
+            tracing::warn!(
+                asset,
+                "commissions are taken in an asset whose price is not known here: the loss limits count an \
+                 estimate by the value of each fill, and nothing where a fill tells no commission. Name \
+                 an instrument of this asset and the quote asset in the configuration to count them exactly"
+            );
+        }
         Notice::Unexplained {
             surface,
             asset,

@@ -1,0 +1,202 @@
+//! Commissions in another asset than the one that equity is counted in.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::engine::RunState;
+use windvane_engine::input::FaultKind;
+use windvane_engine::instrument::Instrument;
+use windvane_engine::protocol::BalanceUpdate;
+use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_engine::{
+    Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Side, Surface, Time,
+};
+
+use super::succession::{killed, next_config};
+use super::support::{Account, MM, fill, instrument, limit};
+use super::world::{live_config, no_trades, nothing};
+
+const TOKEN: AssetId = AssetId(2);
+const TOKENUSDT: InstrumentId = InstrumentId(1);
+
+const fn usdt(whole: i128) -> Amount {
+    Amount(whole * 100_000_000)
+}
+
+fn with_token(mut config: EngineConfig, priced: bool) -> EngineConfig {
+    config.live = Some(live_config());
+    config.assets.push("SVC".to_owned());
+    config.balances.push((Surface::Futures, TOKEN, usdt(1_000)));
+    if priced {
+        config.instruments.push(Instrument {
+            symbol: "SVCUSDT".to_owned(),
+            base: TOKEN,
+            ..instrument()
+        });
+    }
+    config
+}
+
+/// A run with a limit of the account, or of the strategy.
+fn ready(priced: bool, account_limit: i128, strategy_limit: i128) -> Account {
+    let mut config = with_token(super::support::config(), priced);
+    config.limits.max_daily_loss = Some(usdt(account_limit));
+    config.strategies[0].limits.max_daily_loss = Some(usdt(strategy_limit));
+    let mut account = Account::new(config);
+    account.begin();
+    let left = tokens(&account);
+    answer(&mut account, left, &[]);
+    account.top(999, 1001);
+    if priced {
+        account.handle(Input::Market {
+            instrument: TOKENUSDT,
+            event: MarketEvent::Mark {
+                mark: 50_000_000,
+                index: 0,
+                funding_rate: 0,
+                next_funding: Time::NEVER,
+            },
+        });
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account
+}
+
+/// Buys 10 at 100, for a commission of so many tokens.
+fn buy(account: &mut Account, tokens: i128) {
+    let order = account.submit(MM, limit(Side::Buy, 1000, 10_000));
+    let id = account.id(MM, order);
+    let mut bought = fill(id, Side::Buy, 1, 10_000, 10_000, OrderStatus::Filled);
+    let fill = bought.fill.as_mut().unwrap();
+    fill.fee = usdt(tokens);
+    fill.fee_asset = TOKEN;
+    account.update(bought);
+}
+
+/// Answers a round as a venue that lists every balance, so many of them tokens.
+fn answer(account: &mut Account, left: Amount, history: &[Income]) {
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::Account { .. } => {
+                let mut own = account.own_account();
+                own.balances.push(BalanceUpdate {
+                    asset: TOKEN,
+                    total: left,
+                    locked: Amount::ZERO,
+                    change: Amount::ZERO,
+                });
+                Truth::Account(own)
+            }
+            Subject::Trades { .. } => no_trades(),
+            Subject::Income { .. } => Truth::Income {
+                entries: history.to_vec(),
+                more: false,
+            },
+            _ => nothing(subject),
+        };
+        account.tell(subject, truth);
+    }
+}
+
+fn tokens(account: &Account) -> Amount {
+    account.engine.balance(Surface::Futures, TOKEN).total
+}
+
+fn unpriced(account: &Account) -> usize {
+    let told = account.notices.iter();
+    told.filter(|notice| matches!(notice, Notice::FeeUnpriced { .. }))
+        .count()
+}
+
+#[test]
+fn commissions_in_a_priced_asset_count_at_its_price() {
+    for (paid, halted) in [(199, false), (200, true)] {
+        let mut account = ready(true, 100, 1_000);
+        buy(&mut account, paid);
+        assert_eq!(account.engine.run_state() == RunState::Halted, halted);
+        assert_eq!(tokens(&account), usdt(1_000 - paid));
+        assert_eq!(unpriced(&account), 0);
+        let totals = account.engine.totals().unwrap();
+        let start = account.engine.start_equity().unwrap();
+        let sum = start + totals.realized_pnl + totals.unrealized_pnl - totals.fees;
+        assert_eq!(totals.equity, sum, "the books explain equity");
+    }
+    let mut account = ready(true, 1_000, 100);
+    buy(&mut account, 200);
+    assert_eq!(account.engine.fault(MM), Some(FaultKind::Loss));
+}
+
+#[test]
+fn commissions_in_an_asset_without_a_price_count_as_an_estimate() {
+    // 0.04 percent of 1,000 is 0.4.
+    let mut account = ready(false, 1, 1_000);
+    buy(&mut account, 200);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(unpriced(&account), 1);
+    buy(&mut account, 200);
+    assert_eq!(unpriced(&account), 1, "told once");
+    buy(&mut account, 200);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+    assert_eq!(tokens(&account), usdt(400));
+}
+
+#[test]
+fn a_restart_keeps_what_commissions_cost() {
+    let mut account = ready(true, 100, 1_000);
+    buy(&mut account, 150);
+    let mut config = with_token(next_config(), true);
+    config.limits.max_daily_loss = Some(usdt(100));
+    let mut account = killed(account, config);
+    account.begin();
+    let left = tokens(&account);
+    answer(&mut account, left, &[]);
+    account.handle(Input::Market {
+        instrument: TOKENUSDT,
+        event: MarketEvent::Mark {
+            mark: 50_000_000,
+            index: 0,
+            funding_rate: 0,
+            next_funding: Time::NEVER,
+        },
+    });
+    account.top(999, 1001);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.top(969, 971);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}
+
+/// Readings that have so many tokens; the history explains the change as this.
+fn read(account: &mut Account, left: i128, kind: IncomeKind) {
+    let (began, moved) = (account.now, usdt(left) - tokens(account));
+    let history = [Income {
+        kind,
+        instrument: None,
+        asset: TOKEN,
+        amount: moved,
+        time: began,
+    }];
+    for _ in 0..40 {
+        for _ in 0..4 {
+            answer(account, usdt(left), &history);
+            account.pass(249);
+        }
+        account.alive();
+        account.clock();
+    }
+}
+
+#[test]
+fn commissions_that_events_leave_out_are_found_by_readings() {
+    for (kind, state) in [
+        (IncomeKind::Other, RunState::Halted),
+        (IncomeKind::Transfer, RunState::Ready),
+    ] {
+        let mut account = ready(true, 100, 1_000);
+        buy(&mut account, 0);
+        read(&mut account, 800, kind);
+        assert_eq!(tokens(&account), usdt(800));
+        assert_eq!(account.engine.run_state(), state, "{kind:?}");
+    }
+    let mut account = ready(false, 100, 1_000);
+    buy(&mut account, 0);
+    read(&mut account, 800, IncomeKind::Other);
+    assert_eq!(unpriced(&account), 1);
+}
