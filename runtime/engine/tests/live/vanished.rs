@@ -93,7 +93,7 @@ fn an_account_event_and_readings_without_the_position_settle_it() {
             let mut account = holding();
             let truth = reading(&account, empty);
             take(&mut account, reason, empty, true);
-            answer(&mut account, &truth, 10);
+            answer(&mut account, &truth, 25);
             assert_eq!(held(&account), (0, 0), "{reason:?} {empty}");
             assert_eq!(account.engine.doubts(), [], "{reason:?} {empty}");
             let balance = account.own_account().balances[0].total;
