@@ -191,18 +191,10 @@ mod choice {
             "whatever moved a balance without an event counts as a transfer"
         OtherSymbolsIgnored "other-symbols-ignored"
             "positions on symbols that are not configured do not reach the loss limits"
-        SkippedFillWaits "skipped-fill-waits"
-            "a fill that an event counts and does not bring is looked for with the next round alone"
-        CrossingsIgnored "crossings-ignored"
-            "post-only orders that end at once are placed again without a pause"
-        OldMarkBelieved "old-mark-believed"
-            "a mark price that is not told any more stays the price of a position"
         SettlementKept "settlement-kept"
             "a late own fill that explains a close by others leaves what other strategies gave up for it"
         TradesLagIgnored "trades-lag-ignored"
             "a difference is taken although the list of trades may be behind the account"
-        OtherFeesIgnored "other-fees-ignored"
-            "commissions in another asset do not reach the loss limits"
     }
 
     impl std::str::FromStr for Planted {

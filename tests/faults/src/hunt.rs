@@ -102,11 +102,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::RulesNeverReread => &[RULES],
         Planted::LossWhileDownForgotten
         | Planted::FundingIsTransfer
-        | Planted::OtherSymbolsIgnored
-        | Planted::OldMarkBelieved
-        | Planted::OtherFeesIgnored => &[LOSSES],
-        Planted::CrossingsIgnored => &[RATES],
-        Planted::SkippedFillWaits => &[FILLS_ONCE, CONVERGES],
+        | Planted::OtherSymbolsIgnored => &[LOSSES],
         // Weight of others keeps back cancels, closes, or the renewals of what rests.
         Planted::EmergencyWaitsForBudget => &[HALTED, CLOSES, OVERDUE],
         Planted::OthersUsageIgnored => &[HEADERS],

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
 use crate::ids::{InstrumentId, Time};
 use crate::order::Surface;
-use crate::planted;
 use crate::truth::StatedPosition;
 
 use super::Engine;
@@ -35,7 +34,7 @@ impl Engine {
 
     fn mark_is_older(&self, instrument: InstrumentId, ms: i64) -> bool {
         let told = self.ages.marks.get(&instrument);
-        told.is_some_and(|told| self.now > told.plus_ms(ms)) && !planted!(OldMarkBelieved)
+        told.is_some_and(|told| self.now > told.plus_ms(ms))
     }
 
     /// Takes the mark price that a stated position implies, where the market told none for long.

@@ -10,7 +10,6 @@ use crate::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
 use crate::effect::Notice;
 use crate::ids::AssetId;
 use crate::order::Surface;
-use crate::planted;
 use crate::protocol::Fill;
 
 use super::Engine;
@@ -54,7 +53,7 @@ impl Engine {
                 .any(|one| one.surface == surface && one.base == asset && Some(one.quote) == equity)
         };
         let in_equity = equity == Some(asset) || (surface == Surface::Spot && counts(surface));
-        self.live.is_some() && !in_equity && !planted!(OtherFeesIgnored)
+        self.live.is_some() && !in_equity
     }
 
     /// The cost of the commission of a fill, where equity does not contain it.

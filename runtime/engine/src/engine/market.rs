@@ -110,6 +110,7 @@ impl BarPrices {
 impl Engine {
     #[inline]
     pub(super) fn handle_market(&mut self, instrument: InstrumentId, event: &MarketEvent<'_>) {
+        self.note_market(instrument, matches!(event, MarketEvent::Mark { .. }));
         match *event {
             MarketEvent::Trade {
                 price,

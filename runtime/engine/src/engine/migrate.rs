@@ -20,7 +20,7 @@ use super::margin::Margins;
 use super::others::Others;
 use super::outside::OutsideCloses;
 use super::snapshot::SNAPSHOT_VERSION;
-use super::trading::{Crossings, Trading};
+use super::trading::{Crossings, Feeds, Trading};
 use super::venue_wait::VenueWait;
 
 /// The oldest version that can be read.
@@ -61,6 +61,7 @@ fn added_in_10() -> Vec<u8> {
         Crossings::default(),
         Ages::default(),
         FeeCosts::default(),
+        Feeds::default(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -84,7 +84,7 @@ pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
-use trading::{Crossings, Trading};
+use trading::{Crossings, Feeds, Trading};
 pub use venue_wait::Purpose;
 use venue_wait::VenueWait;
 pub use view::{AccountTotals, Mark};
@@ -210,6 +210,7 @@ pub struct Engine {
     crossings: Crossings,
     ages: Ages,
     fee_costs: FeeCosts,
+    feeds: Feeds,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -350,6 +351,7 @@ impl Engine {
             crossings: Crossings::default(),
             ages: Ages::default(),
             fee_costs: FeeCosts::default(),
+            feeds: Feeds::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

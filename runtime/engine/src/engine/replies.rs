@@ -362,7 +362,7 @@ impl Engine {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
-        if !is_live || planted!(SkippedFillWaits) {
+        if !is_live {
             return;
         }
         if order.reported_qty <= order.executed_qty {

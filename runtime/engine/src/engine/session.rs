@@ -556,6 +556,7 @@ impl Engine {
         self.watch_trading();
         self.ask_for_closes();
         self.watch_marks();
+        self.watch_feeds();
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();

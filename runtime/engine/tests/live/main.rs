@@ -13,6 +13,7 @@ mod crossings;
 mod deadman;
 mod down_losses;
 mod ends;
+mod feeds;
 mod forced;
 mod gaps;
 mod income;

@@ -9,7 +9,6 @@ use crate::effect::Notice;
 use crate::ids::OrderSeq;
 use crate::order::TimeInForce;
 use crate::order_state::OrderState;
-use crate::planted;
 
 use super::super::Engine;
 use super::evidence::FREE_REFUSALS;
@@ -31,11 +30,7 @@ impl Engine {
         };
         let terms = &order.terms;
         let refused = matches!(order.state, OrderState::Rejected);
-        if self.live.is_none()
-            || terms.time_in_force != Some(TimeInForce::Gtx)
-            || refused
-            || planted!(CrossingsIgnored)
-        {
+        if self.live.is_none() || terms.time_in_force != Some(TimeInForce::Gtx) || refused {
             return;
         }
         let party = (order.strategy, terms.instrument, terms.side);

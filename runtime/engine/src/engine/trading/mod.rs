@@ -8,6 +8,7 @@
 
 mod crossings;
 mod evidence;
+mod feeds;
 mod watch;
 mod words;
 
@@ -29,6 +30,7 @@ use super::Engine;
 use super::session::Doubt;
 
 pub(super) use crossings::Crossings;
+pub(super) use feeds::Feeds;
 pub use words::BlockWords;
 
 /// From a block to the first order that tries again, doubled each time up to the second bound.
@@ -51,6 +53,8 @@ pub enum TradingBlock {
     Instrument(InstrumentId),
     /// The balance of the asset is too small for the orders.
     Funds(Surface, AssetId),
+    /// The market data of the instrument stopped.
+    StaleMarket(InstrumentId),
 }
 
 impl TradingBlock {
@@ -62,7 +66,7 @@ impl TradingBlock {
             | Self::ReduceOnly(surface)
             | Self::CanTrade(surface)
             | Self::Stopped(surface) => Some(surface),
-            Self::Instrument(_) | Self::Funds(..) => None,
+            Self::Instrument(_) | Self::Funds(..) | Self::StaleMarket(_) => None,
         }
     }
 
@@ -78,7 +82,7 @@ impl TradingBlock {
     /// Whether it concerns orders for one side of an instrument.
     fn concerns(self, id: InstrumentId, rules: &Instrument, side: Side) -> bool {
         match self {
-            Self::Instrument(blocked) => blocked == id,
+            Self::Instrument(blocked) | Self::StaleMarket(blocked) => blocked == id,
             Self::Funds(surface, asset) => surface == rules.surface && asset == spends(rules, side),
             block => block.account() == Some(rules.surface),
         }
@@ -87,7 +91,7 @@ impl TradingBlock {
     /// The rule by which opening orders are refused.
     const fn rule(self) -> Rule {
         match self {
-            Self::Instrument(_) => Rule::InstrumentBlocked,
+            Self::Instrument(_) | Self::StaleMarket(_) => Rule::InstrumentBlocked,
             Self::Funds(..) => Rule::FundsBlocked,
             _ => Rule::AccountBlocked,
         }

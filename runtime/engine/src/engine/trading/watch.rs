@@ -131,7 +131,9 @@ impl Engine {
     /// A person has mended what was blocked, or accepts another try.
     pub(in super::super) fn forget_blocks(&mut self) {
         let by_reading = |engine: &Self, block: TradingBlock| match block {
-            TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) => true,
+            TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) | TradingBlock::StaleMarket(_) => {
+                true
+            }
             TradingBlock::Instrument(id) => {
                 let rules = engine.instrument(id);
                 rules.is_some_and(|rules| rules.status != SymbolStatus::Trading)

@@ -64,6 +64,15 @@ impl Engine {
                  lists the symbol as TRADING, or accepts an order, which tries after growing pauses"
                     .to_owned(),
             ),
+            TradingBlock::StaleMarket(id) => (
+                self.name_of(id),
+                "no market data of the instrument came for 15 s, although its mark price came every \
+                 few seconds before"
+                    .to_owned(),
+                "check the connection to the venue's market streams. Closing orders and cancels \
+                 pass. Trading goes on with the next market data"
+                    .to_owned(),
+            ),
             TradingBlock::Funds(surface, asset) => {
                 let asset = self.assets.get(usize::from(asset.0));
                 let asset = asset.map_or("", String::as_str);

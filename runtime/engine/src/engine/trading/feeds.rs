@@ -1,0 +1,77 @@
+//! Market data that stopped. Mark prices come every few seconds where they are streamed, whatever the
+//! market does. Where they did, and nothing at all comes any more, the book is old: no strategy opens a
+//! position on it. A market that is quiet, or polled, has no such rhythm and is not judged.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{InstrumentId, Time};
+
+use super::super::Engine;
+use super::{BlockState, TradingBlock};
+
+/// Mark prices that are no further apart have a rhythm.
+const RHYTHM_MS: i64 = 5_000;
+/// So many of them in a row show it.
+const REGULAR: u32 = 10;
+/// Nothing came for so long: the data stopped.
+const STOPPED_MS: i64 = 15_000;
+
+/// The market data of each instrument.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct Feeds(Vec<Feed>);
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Feed {
+    last: Time,
+    mark: Time,
+    /// Mark prices in a row that kept the rhythm.
+    regular: u32,
+    stopped: bool,
+}
+
+impl Engine {
+    /// Market data of an instrument came.
+    #[inline]
+    pub(in super::super) fn note_market(&mut self, instrument: InstrumentId, is_mark: bool) {
+        if self.live.is_none() {
+            return;
+        }
+        let (now, index) = (self.now, usize::from(instrument.0));
+        if self.feeds.0.len() <= index {
+            self.feeds.0.resize(index + 1, Feed::default());
+        }
+        let feed = &mut self.feeds.0[index];
+        feed.last = now;
+        if is_mark {
+            let is_regular = now <= feed.mark.plus_ms(RHYTHM_MS);
+            feed.regular = if is_regular {
+                feed.regular.saturating_add(1)
+            } else {
+                0
+            };
+            feed.mark = now;
+        }
+        if std::mem::take(&mut feed.stopped) {
+            self.unblock(TradingBlock::StaleMarket(instrument));
+        }
+    }
+
+    /// Blocks opening orders of instruments whose market data stopped.
+    pub(in super::super) fn watch_feeds(&mut self) {
+        let now = self.now;
+        for index in 0..self.feeds.0.len() {
+            let feed = &mut self.feeds.0[index];
+            let is_old = feed.regular >= REGULAR && now > feed.last.plus_ms(STOPPED_MS);
+            if feed.stopped || !is_old {
+                continue;
+            }
+            feed.stopped = true;
+            let state = BlockState {
+                since: now,
+                ..BlockState::default()
+            };
+            let block = TradingBlock::StaleMarket(InstrumentId(index as u16));
+            self.begin_block(block, state);
+        }
+    }
+}
