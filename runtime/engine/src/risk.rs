@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::ids::Time;
+use crate::order::Side;
 use crate::planted;
 
 /// Limits; `None` is no limit.
@@ -218,6 +219,15 @@ impl Exposure {
             .saturating_sub(self.open_sell)
             .saturating_abs();
         if long > short { long } else { short }
+    }
+
+    /// The position that the open orders of one side may lead to, counted in their direction: not
+    /// positive where they only reduce.
+    pub const fn side_qty(&self, side: Side) -> i64 {
+        match side {
+            Side::Buy => self.position.saturating_add(self.open_buy),
+            Side::Sell => self.open_sell.saturating_sub(self.position),
+        }
     }
 }
 

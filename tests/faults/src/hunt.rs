@@ -59,6 +59,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::CancelRefusedIsDone => &[EXPOSURE, ARMED, CONVERGES],
         Planted::UnknownLeavesExposure
         | Planted::UnknownCountsBuysOnly
+        | Planted::OtherSideCovers
         | Planted::AccountLimitsForgotten => &[EXPOSURE],
         Planted::RateForgotten => &[RATES],
         Planted::FillsNotDeduplicated
@@ -76,6 +77,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
         Planted::SettlementKept => &[FILLS_ONCE],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
+        Planted::OldListBelieved | Planted::YoungOrderDenied => &[RENEWALS, CONVERGES],
         Planted::MissingNotAsked | Planted::UnlistedPositionKept | Planted::UnknownOrderUnread => {
             &[CONVERGES]
         }

@@ -11,7 +11,7 @@ use crate::timer::Timer;
 use crate::truth::AccountTruth;
 
 use super::Engine;
-use super::lag::Age;
+use super::lag::{Age, READ_LAG_MS};
 use super::reconcile::{RETRY_MS, Step};
 use super::session::{Doubt, Line};
 
@@ -21,8 +21,7 @@ const READ_AGAIN_MS: i64 = 250;
 const READ_AGAIN_LAGGING_MS: i64 = 1_000;
 /// Where positions are missing and nothing else changed.
 const READ_AGAIN_SHORT_MS: i64 = 5_000;
-/// Lists of trades, or of orders, may be behind the account by so much, and are read again so often.
-const TRADES_LAG_MS: i64 = 12_000;
+/// While the list of trades may be behind the account, it is read again so often.
 const TRADES_AGAIN_MS: i64 = 2_000;
 /// So many reads that never agree leave the account unexplained.
 const READS_MAX: u32 = 8;
@@ -175,7 +174,7 @@ impl Engine {
         let is_known = self.balances.keys().any(|(of, _)| *of == surface);
         let timer = Timer::TradesLag { surface };
         if moves_position && is_known && !planted!(TradesLagIgnored) {
-            self.timers.set(self.now.plus_ms(TRADES_LAG_MS), timer);
+            self.timers.set(self.now.plus_ms(READ_LAG_MS), timer);
         } else {
             self.timers.cancel(timer);
         }

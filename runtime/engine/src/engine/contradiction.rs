@@ -7,11 +7,13 @@ use crate::ids::{InstrumentId, OrderSeq, Time};
 use crate::order::Surface;
 use crate::order_state::{OrderMove, OrderState};
 use crate::orders::{Denied, Order};
+use crate::planted;
 use crate::protocol::OrderUpdate;
 use crate::timer::Timer;
 use crate::truth::OpenOrder;
 
 use super::Engine;
+use super::lag::READ_LAG_MS;
 use super::session::{Doubt, Session};
 
 /// So long every query and every list must have denied a confirmed order that it counts as over.
@@ -79,15 +81,23 @@ impl Engine {
         }
     }
 
-    /// An order that had ended here rests by a list. One that was asked for after the end is
-    /// evidence of its life; an older one was on its way.
+    /// An order that had ended here rests by a list. A list may be behind the stream, and may have
+    /// orders that ended a moment ago: one that was asked for long enough after the end is evidence.
     pub(super) fn revive_listed(&mut self, seq: OrderSeq, open: &OpenOrder) {
         let surface = self.surface_of(open.report.instrument);
         let asked = self.orders_asked(surface);
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
-        let is_newer = |asked: Time| order.ended.is_none_or(|at| asked > at);
+        let lag_ms = if planted!(OldListBelieved) {
+            0
+        } else {
+            READ_LAG_MS
+        };
+        let is_newer = |asked: Time| order.ended.is_none_or(|at| asked > at.plus_ms(lag_ms));
+        if open.report.status.is_final() {
+            return;
+        }
         if may_live(order) && asked.is_some_and(is_newer) {
             self.revive(seq, Cause::Reconciliation);
             self.take_report(seq, &open.report);

@@ -16,6 +16,9 @@ use super::Engine;
 
 /// A source that is further behind than this is not believed to be late, but right.
 const LAG_MS: i64 = 30_000;
+/// Lists and queries may be behind the stream by so much. The documents name no bound: ten seconds are
+/// allowed for.
+pub(super) const READ_LAG_MS: i64 = 12_000;
 /// Readings that were of the past for so long, with none that agreed, are believed all the same:
 /// a difference may look like the past, and `updateTime` may stand still.
 const PATIENCE_MS: i64 = 300_000;

@@ -163,13 +163,22 @@ impl Engine {
             return Ok(());
         };
         let (before, after) = exposures(party.ledger, order, callback);
-        if after.worst_qty() <= before.worst_qty() {
+        // What the other side may come to does not cover this order: it may end without a fill.
+        let own_side = after.side_qty(terms.side);
+        let covered = planted!(OtherSideCovers) || own_side <= 0;
+        let no_worse = after.worst_qty() <= before.worst_qty();
+        if no_worse && covered {
             return Ok(());
         }
         let Some(others) = self.worst_notional(party.ledger, callback, terms) else {
             return Err(Rule::RiskNoReferencePrice.plain());
         };
-        let total = others + value(instrument, after.worst_qty(), price);
+        let worst = if no_worse {
+            own_side
+        } else {
+            after.worst_qty()
+        };
+        let total = others + value(instrument, worst, price);
         if total > max {
             return Err(amounts(Rule::RiskPositionNotional, total, max));
         }

@@ -14,6 +14,7 @@ use crate::protocol::{Fill, OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
 use crate::truth::Subject;
 
+use super::lag::READ_LAG_MS;
 use super::outside::REDUCES_NOTHING;
 use super::session::Doubt;
 use super::{Engine, Latch, narrow};
@@ -453,7 +454,13 @@ impl Engine {
         else {
             return;
         };
+        // The query may be behind the answer that confirmed the order.
+        let is_young = now <= order.submitted.plus_ms(READ_LAG_MS);
         let forgets = order.reported_qty == 0 && now > order.submitted.plus_ms(FORGOTTEN_MS);
+        if order.is_confirmed() && is_young && !planted!(YoungOrderDenied) {
+            self.ask_later(seq);
+            return;
+        }
         if order.is_confirmed() && !forgets {
             self.take_denial(seq);
             return;

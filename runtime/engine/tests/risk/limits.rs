@@ -103,6 +103,24 @@ fn orders_that_do_not_worsen_the_worst_case_pass_an_exhausted_limit() {
 }
 
 #[test]
+fn open_orders_of_the_other_side_cover_no_order() {
+    let limits = RiskLimits {
+        max_position_notional: Some(usdt(2)),
+        ..RiskLimits::default()
+    };
+    for mut account in account_and_strategy(&limits) {
+        let bought = refusal(&mut account, MM, limit(Side::Buy, 1000, 20));
+        assert_eq!(bought, None);
+        // The purchase is over the limit at this price. Without a fill it leaves the sales alone.
+        account.top(1999, 2001);
+        let sell = |qty| limit(Side::Sell, 2000, qty);
+        let too_much = Some(Rule::RiskPositionNotional);
+        assert_eq!(refusal(&mut account, MM, sell(11)), too_much);
+        assert_eq!(refusal(&mut account, MM, sell(10)), None);
+    }
+}
+
+#[test]
 fn one_callback_counts_its_own_orders() {
     let limits = RiskLimits {
         max_position_notional: Some(usdt(1)),
