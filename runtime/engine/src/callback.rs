@@ -174,7 +174,12 @@ impl Callback {
                 .map(|()| wire);
         }
         if !terms.reduce_only {
-            return Ok(wire);
+            let (buy, sell) = self.added_to(id, side);
+            let added = match terms.side {
+                Side::Buy => buy,
+                Side::Sell => sell,
+            };
+            return engine.exit_terms(self.strategy, terms, added);
         }
         let Some(Qty(qty)) = terms.qty else {
             // Without a quantity the documents' own rules tell what is wrong.

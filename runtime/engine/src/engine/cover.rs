@@ -11,7 +11,8 @@ use crate::decimal::Amount;
 use crate::effect::Notice;
 use crate::holding::Ledger;
 use crate::ids::{InstrumentId, StrategyId};
-use crate::order::{PositionSide, Side};
+use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use crate::rules::{Rejection, Rule};
 
 use super::Engine;
 
@@ -22,6 +23,75 @@ fn held(ledger: &Ledger, id: InstrumentId, position_side: PositionSide, closing:
 }
 
 impl Engine {
+    /// A strategy's order without `reduce_only` in one-way mode, as it may leave. One that exits its
+    /// position must not open a position on the other side of the account:
+    ///
+    /// - while others closed a part that is not settled yet, no more may be exited than is left;
+    /// - a market exit is sent with `reduceOnly` where the account covers it, because others may have
+    ///   closed the position a moment ago. Beside resting orders that only reduce it is left as it is:
+    ///   the venue may refuse more of these than it has a position for.
+    ///
+    /// `added` is the quantity of this callback's earlier orders of the same side.
+    pub(crate) fn exit_terms(
+        &self,
+        strategy: StrategyId,
+        terms: OrderTerms,
+        added: i64,
+    ) -> Result<OrderTerms, Rejection> {
+        let (id, closing) = (terms.instrument, terms.side);
+        let Some(Qty(qty)) = terms.qty else {
+            return Ok(terms);
+        };
+        let one_way = self.surface_of(id) == Surface::Futures
+            && terms.position_side == PositionSide::Both
+            && !self.hedge_mode;
+        let own = held(
+            &self.ledgers.strategies[usize::from(strategy.0)],
+            id,
+            PositionSide::Both,
+            closing,
+        );
+        if self.live.is_none() || !one_way || own == 0 {
+            return Ok(terms);
+        }
+        let is_market = terms.order_type == OrderType::Market;
+        let closable = self.closable(strategy, id, PositionSide::Both, closing);
+        if closable < own && qty > closable && (is_market || qty <= own) {
+            return Err(self.qty_rejection(Rule::ReduceOnlyPosition, id, qty, closable));
+        }
+        let mut wire = terms;
+        wire.reduce_only = is_market && self.covers_exit(strategy, id, closing, (qty, own), added);
+        Ok(wire)
+    }
+
+    /// Whether a market order of this quantity only reduces the strategy's position and the account's,
+    /// beside the orders that are under way.
+    fn covers_exit(
+        &self,
+        strategy: StrategyId,
+        id: InstrumentId,
+        closing: Side,
+        (qty, own): (i64, i64),
+        added: i64,
+    ) -> bool {
+        let account = held(&self.ledgers.account, id, PositionSide::Both, closing);
+        let (mut of_own, mut of_account) = (added, added);
+        for order in self.orders.iter() {
+            let order_terms = &order.terms;
+            if order_terms.instrument != id || order_terms.side != closing {
+                continue;
+            }
+            let is_market = order_terms.order_type == OrderType::Market;
+            if is_market || order_terms.reduce_only {
+                of_account += order.remaining_qty();
+            }
+            if is_market && order.strategy == strategy {
+                of_own += order.remaining_qty();
+            }
+        }
+        qty <= own - of_own && qty <= account - of_account
+    }
+
     /// How much of its position a strategy may close with orders of this side.
     pub(crate) fn closable(
         &self,

@@ -25,6 +25,7 @@ mod order_of_events;
 mod other_fees;
 mod others;
 mod outside_closes;
+mod outside_exits;
 mod readings;
 mod reconciliation;
 mod skipped_fills;

@@ -235,6 +235,21 @@ impl Venue {
         }
     }
 
+    pub(super) const fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    /// An order ends at the venue, and no event says so.
+    pub(super) fn cancel_silently(&mut self, id: ClientOrderId) {
+        self.canceled.insert(id);
+    }
+
+    /// Whether a market order that only reduces meets no position.
+    fn has_nothing_to_reduce(&self, terms: &OrderTerms) -> bool {
+        let held = -terms.side.sign() * self.position(terms.position_side).qty.0;
+        self.market_price.is_some() && terms.price.is_none() && terms.reduce_only && held <= 0
+    }
+
     fn report(&self, place: usize) -> OrderReport {
         let (id, terms, executed, cum_quote) = self.orders[place];
         let executed = if self.hides_fills { 0 } else { executed };
@@ -330,7 +345,10 @@ impl World {
                 Request::Cancel {
                     client_order_id, ..
                 } => self.cancel(client_order_id),
-                Request::Place(order) if self.venue.refuses_closes => {
+                Request::Place(order)
+                    if self.venue.refuses_closes
+                        || self.venue.has_nothing_to_reduce(&order.terms) =>
+                {
                     self.account.placed(order.client_order_id, refused(-2022));
                 }
                 Request::Place(order) => {
