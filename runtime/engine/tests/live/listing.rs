@@ -266,3 +266,105 @@ fn leverage_and_margin_type_that_a_person_changed_are_told() {
     let held = account.engine.ledgers().account.at(BTC, PositionSide::Both);
     assert_eq!(held.position.qty, 0);
 }
+
+/// Steps of quantities, for market orders too.
+fn step(size: i64) -> impl Fn(&mut Instrument) {
+    move |rules| {
+        let lot = LotSize {
+            min_qty: size,
+            max_qty: 1_000_000,
+            step_size: size,
+        };
+        rules.filters.lot_size = Some(lot);
+        rules.filters.market_lot_size = Some(lot);
+    }
+}
+
+/// The closing orders that were sent and not taken, with their quantities.
+fn take_closes(account: &mut Account) -> Vec<(windvane_engine::ClientOrderId, i64)> {
+    let closes = account.sent.iter().filter_map(|request| match request {
+        Request::Place(order) => Some((order.client_order_id, order.terms.qty.unwrap().0)),
+        _ => None,
+    });
+    let closes = closes.collect();
+    account
+        .sent
+        .retain(|request| !matches!(request, Request::Place(_)));
+    closes
+}
+
+fn holding_15() -> Account {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 1000, 15));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.update(fill(
+        id,
+        Side::Buy,
+        1,
+        15,
+        15,
+        windvane_engine::OrderStatus::Filled,
+    ));
+    account.sent.clear();
+    account
+}
+
+#[test]
+fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
+    for code in [-4023, -1111, -1013] {
+        let mut account = holding_15();
+        account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+        let [(id, 15)] = take_closes(&mut account)[..] else {
+            panic!("{:?}", account.sent);
+        };
+        account.placed(id, refused(code));
+        assert_eq!(asked(&mut account), 1, "{code}");
+        tell(&mut account, rules(step(10)));
+        account.seconds(2);
+        let [(id, 10)] = take_closes(&mut account)[..] else {
+            panic!("{code} {:?}", account.sent);
+        };
+        account.update(fill(
+            id,
+            Side::Sell,
+            2,
+            10,
+            10,
+            windvane_engine::OrderStatus::Filled,
+        ));
+        assert!(
+            !account.engine.is_flattening(MM),
+            "nothing more can be closed"
+        );
+        let left = account.notices.iter().find_map(|notice| match notice {
+            Notice::Dust { left, .. } => Some(*left),
+            _ => None,
+        });
+        assert_eq!(left, Some(windvane_engine::Amount(500_000)), "0.005");
+        account.seconds(60);
+        assert_eq!(take_closes(&mut account), []);
+    }
+}
+
+#[test]
+fn a_close_that_the_venue_always_refuses_is_given_up_and_told() {
+    let mut account = holding_15();
+    account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+    let mut tries = 0;
+    for _ in 0..600 {
+        for (id, _) in take_closes(&mut account) {
+            tries += 1;
+            account.placed(id, refused(-4023));
+        }
+        if asked(&mut account) > 0 {
+            tell(&mut account, rules(|_| {}));
+        }
+        account.seconds(1);
+    }
+    assert_eq!(tries, 10);
+    assert!(!account.engine.is_flattening(MM));
+    let told = account.notices.iter();
+    let unclosed = told.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
+    assert_eq!(unclosed.count(), 1);
+}

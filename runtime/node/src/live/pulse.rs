@@ -11,8 +11,8 @@ use windvane_driver::{Action, Driver};
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Block;
 use windvane_engine::{
-    ClientOrderId, ENGINE_RULES, Input, InstrumentId, Notice, Request, StrategyId, Surface, Time,
-    UserEvent,
+    ClientOrderId, ENGINE_RULES, Input, InstrumentId, Notice, Reply, Request, StrategyId, Surface,
+    Time, UserEvent,
 };
 use windvane_journal::{AppendError, Event as JournalEvent, Journal, RollError};
 use windvane_venue::market_stream;
@@ -36,6 +36,8 @@ use crate::config::Leave;
 use crate::results::{ResultError, Summary};
 use crate::strategies::Made;
 
+/// An order that the client does not send is answered within this.
+const SENT_AFTER: Duration = Duration::from_millis(100);
 /// What was recorded becomes durable within this, orders or not.
 const SEAL_EVERY: Duration = Duration::from_millis(100);
 /// A segment is ended at this many bytes of records. sled keeps in memory what it writes, so that
@@ -125,8 +127,9 @@ pub(super) struct State {
     event_at: Option<Instant>,
     /// Requests were handed to the tasks of this thread, which are to have their turn.
     handed: bool,
-    /// Requests of orders that were handed over, to be told once they have left.
-    sent: Vec<Request>,
+    /// Requests of orders that were handed over, and when. The log says that one was sent once its
+    /// answer is there, or after [`SENT_AFTER`]: one that the client does not send is answered sooner.
+    sent: VecDeque<(Instant, Request)>,
     rolled: Instant,
     rolling: bool,
     /// The next segment is to begin as soon as it can.
@@ -161,7 +164,7 @@ impl State {
             durable: 0,
             event_at: None,
             handed: false,
-            sent: Vec::new(),
+            sent: VecDeque::new(),
             rolled: now,
             rolling: false,
             roll_wanted: false,
@@ -225,6 +228,9 @@ impl Pulse {
             self.outside.let_watchdog_go();
             self.save_last(&mut state);
         }
+        for (_, request) in state.sent.drain(..) {
+            tell::sent(self.driver.engine(), &request);
+        }
         // The disk is waited for elsewhere, so that what still has to leave does.
         let journal = self.journal;
         match tokio::task::spawn_blocking(move || journal.close()).await {
@@ -249,9 +255,37 @@ impl Pulse {
             tokio::task::yield_now().await;
             self.append(state);
         }
-        for request in state.sent.drain(..) {
+        while let Some((_, request)) = state
+            .sent
+            .pop_front_if(|(handed, _)| handed.elapsed() >= SENT_AFTER)
+        {
             tell::sent(self.driver.engine(), &request);
         }
+    }
+
+    /// The answer to an order says whether it was sent.
+    fn tell_whether_sent(&self, reply: &Reply, state: &mut State) {
+        let Reply::Placed {
+            client_order_id,
+            outcome,
+        } = reply
+        else {
+            return;
+        };
+        let is_it =
+            |(_, request): &(Instant, Request)| tell::placed_by(request) == Some(client_order_id);
+        let handed = state.sent.iter().position(is_it);
+        if let Some((_, request)) = handed.and_then(|place| state.sent.remove(place))
+            && !tell::never_left(outcome)
+        {
+            tell::sent(self.driver.engine(), &request);
+        }
+    }
+
+    /// On futures a rest that no order can close is a position all the same.
+    fn is_spot(&self, instrument: InstrumentId) -> bool {
+        let rules = self.driver.engine().instrument(instrument);
+        rules.is_some_and(|rules| rules.surface == Surface::Spot)
     }
 
     /// The next thing. The thread stays awake for it while an order waits for the disk, for a
@@ -315,6 +349,7 @@ impl Pulse {
             Happened::User { surface, text } => self.take_user(surface, &text, state),
             Happened::Replies(replies) => {
                 for reply in &replies {
+                    self.tell_whether_sent(reply, state);
                     self.handle(Input::Reply(reply), state);
                     self.outside.unsettled.hear(self.driver.engine(), reply);
                 }
@@ -494,7 +529,9 @@ impl Pulse {
                 }
                 Action::Request(request) => {
                     let now = self.driver.engine().now();
-                    state.sent.extend(tell::of_orders(&request).cloned());
+                    state
+                        .sent
+                        .extend(tell::of_orders(&request).map(|one| (Instant::now(), one.clone())));
                     let purpose = self.driver.engine().purpose(&request);
                     self.account.carry(now, (request, purpose), state.event_at);
                     state.handed = matches!(self.account, Account::Venue(_));
@@ -518,6 +555,7 @@ impl Pulse {
                         ..
                     } = *notice
                         && state.is_stopping()
+                        && self.is_spot(instrument)
                     {
                         state.dust.insert((strategy, instrument));
                     }

@@ -8,8 +8,10 @@ use windvane_engine::effect::{Adjustment, Cause, HeartbeatNotice, NotPlaced};
 use windvane_engine::order::NewOrder;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
+use windvane_engine::protocol::OrderReport;
 use windvane_engine::{
-    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Request, StrategyId, Time,
+    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Outcome, Request,
+    StrategyId, Surface, Time,
 };
 
 use super::forced;
@@ -28,6 +30,19 @@ pub fn of_orders(request: &Request) -> Option<&Request> {
             | Request::CancelAll { .. }
     );
     is_it.then_some(request)
+}
+
+/// The order that a request places.
+pub const fn placed_by(request: &Request) -> Option<&ClientOrderId> {
+    match request {
+        Request::Place(order) => Some(&order.client_order_id),
+        _ => None,
+    }
+}
+
+/// Whether an answer says that the order never left the process.
+pub const fn never_left(outcome: &Outcome<OrderReport>) -> bool {
+    matches!(outcome, Outcome::Refused(refusal) if refusal.is_not_sent())
 }
 
 /// Tells of a request that has left.
@@ -228,9 +243,20 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             ..
         } => {
             let strategy = name(engine, *strategy);
-            let instrument = engine.instrument(*instrument).map(Instrument::name);
-            let instrument = instrument.unwrap_or_default();
-            tracing::info!(strategy, instrument, %left, "no order can close what is left: it counts as flat");
+            let rules = engine.instrument(*instrument);
+            let instrument = rules.map(Instrument::name).unwrap_or_default();
+            if rules.is_some_and(|rules| rules.surface == Surface::Futures) {
+                tracing::error!(
+                    strategy,
+                    instrument,
+                    %left,
+                    what_to_do = "close the rest by hand at the venue",
+                    "a rest of the position stays open: it is smaller than the symbol's quantity step, so \
+                     no order can close it"
+                );
+            } else {
+                tracing::info!(strategy, instrument, %left, "no order can close what is left: it counts as flat");
+            }
         }
         Notice::Unclosed {
             strategy,
