@@ -245,6 +245,21 @@ impl Engine {
         self.ask_countdown(instrument, countdown_ms);
     }
 
+    /// Asks for the timer of a symbol that the venue did not arm before. Answers whether it could.
+    pub(super) fn arm_on_trial(&mut self, instrument: InstrumentId) -> bool {
+        let now = self.now;
+        let is_free = self.live.as_ref().is_some_and(|live| {
+            let countdown = live.countdowns.get(usize::from(instrument.0));
+            let asked = countdown.is_some_and(|it| it.asked.is_some());
+            live.healthy(Surface::Futures, now) && !live.stopping && !asked
+        });
+        let can = is_free && !self.is_letting_go(instrument);
+        if can {
+            self.arm(instrument);
+        }
+        can
+    }
+
     fn ask_countdown(&mut self, instrument: InstrumentId, countdown_ms: u64) {
         let now = self.now;
         let wait = self.venue_wait(Surface::Futures);
@@ -313,6 +328,7 @@ impl Engine {
             (Outcome::Done(granted_ms @ 1..), 1..) => {
                 countdown.failures = 0;
                 countdown.unsettled = false;
+                let was_blocked = self.trading.lacks_countdown(instrument);
                 let length_ms = i64::try_from(length_ms.min(*granted_ms)).unwrap_or(i64::MAX);
                 countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut countdown.held);
@@ -323,6 +339,9 @@ impl Engine {
                     what: HeartbeatNotice::Renewed,
                 });
                 self.trust_countdown(instrument);
+                if was_blocked {
+                    self.countdown_is_armed(instrument);
+                }
                 if !planted!(ForgetToRenew) {
                     let due = if self.keeps_orders() {
                         now
@@ -364,6 +383,13 @@ impl Engine {
                 }
                 if tired {
                     self.refuse_held(instrument);
+                    match outcome {
+                        Outcome::Refused(refusal) if refusal.is_not_sent() => {}
+                        Outcome::Refused(refusal) => {
+                            self.block_for_countdown(instrument, refusal.code);
+                        }
+                        _ => self.block_for_countdown(instrument, 0),
+                    }
                 }
             }
         }

@@ -196,7 +196,12 @@ impl Engine {
     /// Tells a strategy what it may do.
     pub(super) fn tell_state(&mut self, strategy: StrategyId) {
         let latch = self.strategies[usize::from(strategy.0)].latch;
-        let fields = [self.state.under(latch).told(), 0, 0, 0, 0, 0];
+        let mut state = self.state.under(latch);
+        if state == RunState::Degraded && self.latch == Latch::None && self.is_on_trial() {
+            // One order has to show whether the venue takes orders again.
+            state = RunState::Ready.under(latch);
+        }
+        let fields = [state.told(), 0, 0, 0, 0, 0];
         let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);
         self.deliver(strategy, event);
     }

@@ -227,6 +227,8 @@ fn asked_in_vain() -> Account {
 #[test]
 fn a_timer_that_may_run_for_nobody_is_stopped() {
     let mut account = asked_in_vain();
+    // A person ends the tries to arm it.
+    account.handle(Input::Command(Command::Resume));
     account.wait(6);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));
@@ -386,7 +388,8 @@ fn renewals_that_fail_are_a_doubt_until_one_is_confirmed() {
     fail_to_renew(&mut account, 1);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let doubts = account.engine.doubts();
-    assert_eq!(doubts, [Doubt::Countdown(BTC)]);
+    let blocked = Doubt::TradingBlocked(Surface::Futures);
+    assert_eq!(doubts, [Doubt::Countdown(BTC), blocked]);
     let told = account.engine.told_doubts(&doubts);
     assert!(told[0].contains("futures:BTCUSDT"), "{told:?}");
     account.confirm_countdowns();
@@ -414,11 +417,14 @@ fn a_timer_that_ran_out_is_a_doubt_until_nothing_rests() {
 }
 
 #[test]
-fn a_timer_that_cannot_be_armed_for_a_first_order_is_no_doubt() {
+fn a_timer_that_cannot_be_armed_for_a_first_order_blocks_trading() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
-    fail_to_renew(&mut account, 3);
-    assert_eq!(account.engine.doubts(), [], "nothing rests");
+    fail_to_renew(&mut account, 2);
+    assert_eq!(account.engine.doubts(), []);
+    fail_to_renew(&mut account, 1);
+    let blocked = Doubt::TradingBlocked(Surface::Futures);
+    assert_eq!(account.engine.doubts(), [blocked], "nothing rests");
 }
 
 #[test]

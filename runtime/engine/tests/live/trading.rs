@@ -2,6 +2,7 @@
 
 use windvane_engine::effect::NotPlaced;
 use windvane_engine::engine::{Doubt, RunState, TradingBlock};
+use windvane_engine::event::EventKind;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::live::{LiveInput, StopReason};
@@ -41,6 +42,24 @@ impl Account {
     fn refusal_of(&mut self, terms: windvane_engine::OrderTerms) -> Option<Rule> {
         let tried = self.call(MM, |callback, engine| callback.submit(engine, terms));
         tried.err().map(|rejection| rejection.rule)
+    }
+
+    /// The state that the strategy was told last.
+    fn told_state(&self) -> i64 {
+        let mut told = self.events.iter().rev();
+        let is_state =
+            |event: &&(_, EventKind, [i64; 6])| event.0 == MM && event.1 == EventKind::RuntimeState;
+        told.find(is_state).unwrap().2[0]
+    }
+
+    /// Lets time pass in health; no countdown is answered.
+    fn seconds_without_countdown(&mut self, seconds: u32) {
+        for _ in 0..seconds {
+            self.pass(999);
+            self.alive();
+            self.clock();
+            self.sync();
+        }
     }
 
     fn blocks(&self) -> Vec<TradingBlock> {
@@ -163,18 +182,70 @@ fn a_key_that_cancels_and_places_nothing_blocks_the_account_in_the_end() {
 }
 
 #[test]
+fn a_venue_that_arms_no_countdown_is_a_reason_with_its_time() {
+    for code in [Some(-1130), None] {
+        let mut account = ready_with(live_config());
+        let fails = || match code {
+            Some(code) => Outcome::Refused(windvane_engine::protocol::Refusal {
+                code,
+                msg: String::new(),
+            }),
+            None => Outcome::Unknown,
+        };
+        account.submit(MM, limit(Side::Buy, 990, 1));
+        let since = account.now;
+        for _ in 0..5 {
+            if account.take_countdown().is_some() {
+                account.countdown_reply(fails());
+            }
+            account.wait(1);
+        }
+        assert_eq!(account.blocks(), [TradingBlock::Countdown(BTC)]);
+        assert_eq!(account.engine.run_state(), RunState::Degraded);
+        let doubts = account.engine.doubts();
+        let told = account.engine.told_doubts(&doubts).join("; ");
+        assert!(told.contains("countdownCancelAll"), "{told}");
+        let (_, state) = account.engine.blocks().next().unwrap();
+        assert!(state.since >= since);
+        assert_eq!(account.refusal(), Some(Rule::InstrumentBlocked));
+        // It is tried again without an order, after a pause.
+        let mut tries = 0;
+        for _ in 0..60 {
+            account.seconds_without_countdown(1);
+            if account.take_countdown().is_some() {
+                tries += 1;
+                account.countdown_reply(fails());
+            }
+        }
+        assert!((2..=20).contains(&tries), "{tries}");
+        account.seconds(65);
+        assert_eq!(account.blocks(), []);
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        assert_eq!(account.refusal(), None);
+    }
+}
+
+#[test]
 fn an_account_that_takes_no_orders_tries_one_after_a_growing_pause() {
     let mut account = trusted();
     account.refuse(-4088);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
     account.seconds(11);
-    assert_eq!(account.engine.run_state(), RunState::Ready, "on trial");
-    assert!(!account.blocks().is_empty(), "and still named");
+    assert_eq!(
+        account.engine.run_state(),
+        RunState::Degraded,
+        "it is not known"
+    );
+    assert_eq!(
+        account.told_state(),
+        RunState::Ready as i64,
+        "one order may try"
+    );
     account.refuse(-4088);
-    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(account.told_state(), RunState::Degraded as i64);
     account.seconds(11);
-    assert_eq!(account.engine.run_state(), RunState::Degraded, "longer");
+    assert_eq!(account.told_state(), RunState::Degraded as i64, "longer");
     account.seconds(10);
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(

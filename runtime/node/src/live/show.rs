@@ -220,7 +220,9 @@ pub fn trading(engine: &Engine) -> Vec<view::Trading> {
     for (block, state) in engine.blocks() {
         let words = engine.block_words(block, state);
         let scope = match block {
-            TradingBlock::Instrument(_) | TradingBlock::StaleMarket(_) => view::Scope::Instrument,
+            TradingBlock::Instrument(_)
+            | TradingBlock::StaleMarket(_)
+            | TradingBlock::Countdown(_) => view::Scope::Instrument,
             TradingBlock::Funds(..) => view::Scope::Asset,
             _ => view::Scope::Account,
         };

@@ -35,6 +35,8 @@ pub use words::BlockWords;
 
 /// From a block to the first order that tries again, doubled each time up to the second bound.
 const TRIAL_MS: (i64, i64) = (10_000, 600_000);
+/// The longest pause between two tries to arm a countdown.
+const COUNTDOWN_TRIAL_MS: i64 = 60_000;
 
 /// A reason why opening orders are blocked, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,6 +57,8 @@ pub enum TradingBlock {
     Funds(Surface, AssetId),
     /// The market data of the instrument stopped.
     StaleMarket(InstrumentId),
+    /// The venue does not arm the countdown of the instrument.
+    Countdown(InstrumentId),
 }
 
 impl TradingBlock {
@@ -66,7 +70,18 @@ impl TradingBlock {
             | Self::ReduceOnly(surface)
             | Self::CanTrade(surface)
             | Self::Stopped(surface) => Some(surface),
-            Self::Instrument(_) | Self::Funds(..) | Self::StaleMarket(_) => None,
+            Self::Instrument(_) | Self::Funds(..) | Self::StaleMarket(_) | Self::Countdown(_) => {
+                None
+            }
+        }
+    }
+
+    /// The shortest and the longest pause between two tries.
+    const fn trial_ms(self) -> (i64, i64) {
+        match self {
+            // It costs no order.
+            Self::Countdown(_) => (TRIAL_MS.0, COUNTDOWN_TRIAL_MS),
+            _ => TRIAL_MS,
         }
     }
 
@@ -75,14 +90,20 @@ impl TradingBlock {
     const fn needs_trial(self) -> bool {
         matches!(
             self,
-            Self::Account(_) | Self::ReduceOnly(_) | Self::Instrument(_) | Self::Funds(..)
+            Self::Account(_)
+                | Self::ReduceOnly(_)
+                | Self::Instrument(_)
+                | Self::Funds(..)
+                | Self::Countdown(_)
         )
     }
 
     /// Whether it concerns orders for one side of an instrument.
     fn concerns(self, id: InstrumentId, rules: &Instrument, side: Side) -> bool {
         match self {
-            Self::Instrument(blocked) | Self::StaleMarket(blocked) => blocked == id,
+            Self::Instrument(blocked) | Self::StaleMarket(blocked) | Self::Countdown(blocked) => {
+                blocked == id
+            }
             Self::Funds(surface, asset) => surface == rules.surface && asset == spends(rules, side),
             block => block.account() == Some(rules.surface),
         }
@@ -91,7 +112,9 @@ impl TradingBlock {
     /// The rule by which opening orders are refused.
     const fn rule(self) -> Rule {
         match self {
-            Self::Instrument(_) | Self::StaleMarket(_) => Rule::InstrumentBlocked,
+            Self::Instrument(_) | Self::StaleMarket(_) | Self::Countdown(_) => {
+                Rule::InstrumentBlocked
+            }
             Self::Funds(..) => Rule::FundsBlocked,
             _ => Rule::AccountBlocked,
         }
@@ -117,7 +140,7 @@ pub struct BlockState {
     pub trial: Option<Time>,
     /// How many have tried.
     trials: u32,
-    /// The account counts as open until the next order is answered.
+    /// Strategies may try until the next order is answered; the account stays degraded.
     on_trial: bool,
     /// The available balance of the asset when the venue refused.
     available: Amount,
@@ -156,6 +179,12 @@ pub(super) struct Trading {
 }
 
 impl Trading {
+    /// Whether the venue did not arm the countdown of an instrument.
+    pub(super) fn lacks_countdown(&self, instrument: InstrumentId) -> bool {
+        let block = TradingBlock::Countdown(instrument);
+        self.blocks.contains_key(&block)
+    }
+
     /// Whether anything is blocked.
     pub(super) fn blocks_any(&self) -> bool {
         !self.blocks.is_empty()
@@ -303,11 +332,11 @@ impl Engine {
         if let Some(state) = self.trading.blocks.get_mut(&block) {
             state.code = code;
             if block.needs_trial() {
-                let again = now.plus_ms(doubled(TRIAL_MS, state.trials));
+                let again = now.plus_ms(doubled(block.trial_ms(), state.trials));
                 state.trial = state.trial.max(Some(again));
             }
             if std::mem::take(&mut state.on_trial) {
-                self.trading_changed();
+                self.tell_trial();
             }
             return;
         }
@@ -360,14 +389,52 @@ impl Engine {
     /// Decides anew which accounts are in doubt for their trading status.
     fn trading_changed(&mut self) {
         for surface in Surface::ALL.iter().copied() {
-            let blocked = self.blocks().any(|(block, state)| {
+            let blocked = self.blocks().any(|(block, _)| {
                 // `canTrade` has a doubt of its own.
                 let other = !matches!(block, TradingBlock::CanTrade(_));
-                block.account() == Some(surface) && other && !state.on_trial
+                block.account() == Some(surface) && other
             });
+            let blocked = blocked || self.no_countdown_is_armed(surface);
             self.set_doubt(Doubt::TradingBlocked(surface), blocked);
         }
         self.update_state();
+    }
+
+    /// Whether the venue arms no countdown of any instrument of a surface: nothing can be opened.
+    fn no_countdown_is_armed(&self, surface: Surface) -> bool {
+        let blocks = &self.trading.blocks;
+        let instruments = self.instruments_of(surface);
+        let is_blocked = |id: &InstrumentId| blocks.contains_key(&TradingBlock::Countdown(*id));
+        !instruments.is_empty() && instruments.iter().all(is_blocked)
+    }
+
+    /// Whether the account is degraded for its trading status alone, and one order may show whether
+    /// that is over.
+    pub(super) fn is_on_trial(&self) -> bool {
+        let mut of_accounts = self
+            .blocks()
+            .filter(|(block, _)| block.account().is_some())
+            .peekable();
+        self.only_trading_is_blocked()
+            && of_accounts.peek().is_some()
+            && of_accounts.all(|(_, state)| state.on_trial)
+    }
+
+    /// Strategies are told that they may try, or that they may not any more.
+    fn tell_trial(&mut self) {
+        for index in 0..self.strategies.len() {
+            self.tell_state(StrategyId(index as u16));
+        }
+    }
+
+    /// The venue refuses to arm the countdown of an instrument, or gives no readable answer.
+    pub(super) fn block_for_countdown(&mut self, instrument: InstrumentId, code: i32) {
+        self.block(TradingBlock::Countdown(instrument), code);
+    }
+
+    /// The venue armed it.
+    pub(super) fn countdown_is_armed(&mut self, instrument: InstrumentId) {
+        self.unblock(TradingBlock::Countdown(instrument));
     }
 
     /// The balance of an asset that is free for new orders.

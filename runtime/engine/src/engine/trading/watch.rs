@@ -8,7 +8,7 @@ use crate::order::Surface;
 use crate::protocol::Request;
 
 use super::super::Engine;
-use super::{Crossings, Right, TradingBlock};
+use super::{Crossings, Right, TradingBlock, doubled};
 
 /// The trading right is probed when no answer has shown it for so long.
 const VERIFY_MS: i64 = 300_000;
@@ -53,11 +53,31 @@ impl Engine {
             }
         }
         if tries {
-            self.trading_changed();
+            self.tell_trial();
         }
+        self.try_countdowns();
         let surfaces = self.live.as_ref().map(|live| live.config.surfaces.clone());
         for surface in surfaces.unwrap_or_default() {
             self.probe_if_due(surface);
+        }
+    }
+
+    /// Tries again to arm countdowns that the venue did not arm, after growing pauses. A timer that no
+    /// order needs is let go a moment later.
+    fn try_countdowns(&mut self) {
+        let now = self.now;
+        let due = self.blocks().filter_map(|(block, state)| match block {
+            TradingBlock::Countdown(id) if state.trial.is_some_and(|at| now >= at) => Some(id),
+            _ => None,
+        });
+        for instrument in due.collect::<Vec<_>>() {
+            let block = TradingBlock::Countdown(instrument);
+            if self.arm_on_trial(instrument)
+                && let Some(state) = self.trading.blocks.get_mut(&block)
+            {
+                state.trials += 1;
+                state.trial = Some(now.plus_ms(doubled(block.trial_ms(), state.trials)));
+            }
         }
     }
 

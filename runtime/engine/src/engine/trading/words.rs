@@ -73,6 +73,17 @@ impl Engine {
                  pass. Trading goes on with the next market data"
                     .to_owned(),
             ),
+            TradingBlock::Countdown(id) => (
+                self.name_of(id),
+                match code {
+                    0 => "the venue gives no readable answer to countdownCancelAll".to_owned(),
+                    code => format!("the venue refuses countdownCancelAll (code {code})"),
+                },
+                "ask the venue why. Without this countdown, orders would rest on if this process \
+                 died, so no order that may rest is sent; cancels and closes pass. The countdown is \
+                 tried again after growing pauses, and trading goes on when the venue arms it"
+                    .to_owned(),
+            ),
             TradingBlock::Funds(surface, asset) => {
                 let asset = self.assets.get(usize::from(asset.0));
                 let asset = asset.map_or("", String::as_str);
@@ -97,7 +108,9 @@ impl Engine {
     pub(in super::super) fn blocked_sentence(&self, surface: Surface) -> String {
         let of_surface = self.blocks().filter(|(block, _)| {
             let told = matches!(block, TradingBlock::CanTrade(_));
-            block.account() == Some(surface) && !told
+            let countdown = matches!(block, TradingBlock::Countdown(_));
+            let of_account = block.account() == Some(surface);
+            (of_account || countdown && surface == Surface::Futures) && !told
         });
         let sentences = of_surface.map(|(block, state)| {
             let words = self.block_words(block, state);
