@@ -90,8 +90,10 @@ impl std::fmt::Display for Doubt {
             Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
             Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
             Self::Ownership => f.write_str(
-                "the journal was lost, and with it which strategy's the positions are: close \
-                 them or keep them as nobody's, then windvane resume",
+                "this journal does not know every order of the account: it was lost, it is an older \
+                 copy, or another instance placed orders. So which strategy the positions belong to \
+                 is not known, and none opens one: close them or keep them as nobody's, then \
+                 windvane resume",
             ),
             Self::TradingBlocked(surface) => {
                 write!(
