@@ -1,6 +1,7 @@
 //! The account under test with a venue of random words, and the model that hears the same.
 
 use windvane_engine::config::EngineConfig;
+use windvane_engine::effect::Adjustment;
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate,
 };
@@ -109,24 +110,43 @@ impl World {
         self.orders.len().checked_sub(pick + 1)
     }
 
-    /// What outside orders closed is settled in a sub-ledger, at the profit that is told.
+    /// Books what was settled in sub-ledgers without an order: outside orders closed it, at the profit
+    /// that the notice states, or two strategies that are being closed held opposite positions.
     pub(crate) fn hear_settlements(&mut self) {
-        for notice in &self.account.notices {
-            if let Notice::ClosedOutside {
-                strategy,
-                instrument,
-                qty,
-                realized_pnl,
-                ..
-            } = notice
-            {
-                let key = (*strategy, *instrument);
-                let own = self.model.own.entry(key).or_default();
-                own.settle(i128::from(*qty), realized_pnl.0);
+        let model = &mut self.model;
+        self.account.notices.retain(|notice| {
+            match *notice {
+                Notice::ClosedOutside {
+                    strategy,
+                    instrument,
+                    qty,
+                    realized_pnl,
+                    ..
+                } => {
+                    let own = model.own.entry((strategy, instrument)).or_default();
+                    own.settle(i128::from(qty), realized_pnl.0);
+                }
+                Notice::Adjusted {
+                    adjustment:
+                        Adjustment::Settled {
+                            instrument,
+                            sold,
+                            bought,
+                            qty,
+                            quote,
+                            ..
+                        },
+                    ..
+                } => {
+                    for (strategy, side) in [(sold, Side::Sell), (bought, Side::Buy)] {
+                        let own = model.own.entry((strategy, instrument)).or_default();
+                        own.fill(side, i128::from(qty), quote.0);
+                    }
+                }
+                _ => return true,
             }
-        }
-        let is_settlement = |notice: &Notice| matches!(notice, Notice::ClosedOutside { .. });
-        self.account.notices.retain(|notice| !is_settlement(notice));
+            false
+        });
     }
 
     /// Does one step, then takes up the orders that were sent.

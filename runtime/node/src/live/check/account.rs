@@ -59,13 +59,14 @@ async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
     });
     let said = speaker.reply(&request, &heard.collect::<Vec<_>>());
     answered.notes = said.notes;
-    if let Some(Reply::Read {
-        outcome: Outcome::Done(truth),
-        ..
-    }) = said.said.into_iter().next()
-    {
-        answered.truth = Some(truth);
-    }
+    // Other replies may come before the one that was asked for.
+    answered.truth = said.said.into_iter().find_map(|reply| match reply {
+        Reply::Read {
+            outcome: Outcome::Done(truth),
+            ..
+        } => Some(truth),
+        _ => None,
+    });
     let outcomes = calls.iter().zip(outcomes).enumerate();
     for (at, (call, outcome)) in outcomes {
         match outcome {
