@@ -24,12 +24,14 @@ impl Engine {
     /// A reading is taken: it contains every fill up to its own newest time, or, where it tells
     /// none, up to the moment at which it was asked for. One that may lag contains who knows what.
     pub(super) fn note_taken(&mut self, surface: Surface, account: &AccountTruth) {
-        let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
+        // Without the venue's clock the time of the question says nothing.
+        let offset_ns = self.clock_offset_ns(surface);
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        let asked = Time(line.round.asked_at.0.saturating_add(offset_ns));
-        let contains = account.updated.or((!account.lags).then_some(asked));
+        let asked_at = line.round.asked_at.0;
+        let asked = offset_ns.map(|offset_ns| Time(asked_at.saturating_add(offset_ns)));
+        let contains = account.updated.or(asked.filter(|_| !account.lags));
         line.taken = line.taken.max(contains);
     }
 

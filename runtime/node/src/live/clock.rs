@@ -13,6 +13,8 @@ pub enum Clock {
         base: Time,
         /// When.
         since: Instant,
+        /// How far it is ahead of the wall's clock, which was set back since the last process.
+        ahead_ns: i64,
     },
     /// The recording's: it stands still between two things that happen.
     Played(Time),
@@ -26,6 +28,15 @@ impl Clock {
         Self::Wall {
             base: Time(i64::try_from(wall).unwrap_or(i64::MAX)),
             since: Instant::now(),
+            ahead_ns: 0,
+        }
+    }
+
+    /// How far it is ahead of the wall's clock as it was read at the start, nanoseconds.
+    pub const fn ahead_ns(&self) -> i64 {
+        match self {
+            Self::Wall { ahead_ns, .. } => *ahead_ns,
+            Self::Played(_) => 0,
         }
     }
 
@@ -33,7 +44,7 @@ impl Clock {
     #[inline]
     pub fn now(&self) -> Time {
         match self {
-            Self::Wall { base, since } => {
+            Self::Wall { base, since, .. } => {
                 let elapsed = since.elapsed().as_nanos();
                 base.plus_ns(i64::try_from(elapsed).unwrap_or(i64::MAX))
             }
@@ -43,12 +54,37 @@ impl Clock {
 
     /// It is not before `last`, the last time that a journal knows.
     pub fn pass(&mut self, last: Time) {
-        if self.now() >= last {
+        let now = self.now();
+        if now >= last {
             return;
         }
         match self {
-            Self::Wall { base, since } => (*base, *since) = (last, Instant::now()),
+            Self::Wall {
+                base,
+                since,
+                ahead_ns,
+            } => {
+                *ahead_ns += last.0 - now.0;
+                (*base, *since) = (last, Instant::now());
+            }
             Self::Played(time) => *time = last,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_knows_how_far_it_is_ahead() {
+        let mut clock = Clock::of_the_wall();
+        assert_eq!(clock.ahead_ns(), 0);
+        let hour_ns = 3_600_000_000_000;
+        let last = clock.now().plus_ns(hour_ns);
+        clock.pass(last);
+        assert!(clock.now() >= last);
+        let second_ns = 1_000_000_000;
+        assert!((hour_ns - second_ns..=hour_ns).contains(&clock.ahead_ns()));
     }
 }

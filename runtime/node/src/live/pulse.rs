@@ -354,7 +354,10 @@ impl Pulse {
                     self.outside.unsettled.hear(self.driver.engine(), reply);
                 }
             }
-            Happened::Live(input) => self.handle(Input::Live(&input), state),
+            Happened::Live(input) => {
+                let input = by_engine_clock(input, self.clock.ahead_ns());
+                self.handle(Input::Live(&input), state);
+            }
             Happened::Reload(reload) => self.take_reload(*reload, state),
             Happened::Nudge => {}
         }
@@ -768,5 +771,21 @@ pub fn head(
             .collect(),
         paper: account.to_bytes(),
         engine_rules: ENGINE_RULES,
+    }
+}
+
+/// The client measures the venue's clock against the wall's. The engine's clock may be ahead of that.
+fn by_engine_clock(input: LiveInput, ahead_ns: i64) -> LiveInput {
+    match input {
+        LiveInput::Clock {
+            surface,
+            offset_ns,
+            error_ns,
+        } => LiveInput::Clock {
+            surface,
+            offset_ns: offset_ns.saturating_sub(ahead_ns),
+            error_ns,
+        },
+        other => other,
     }
 }

@@ -162,9 +162,11 @@ impl Process {
             return self.continue_boot();
         }
         self.clocks.insert(surface, self.now_ns + CLOCK_EVERY_NS);
+        // As in `node/src/live/pulse`: the engine's clock may be ahead of the wall's.
+        let ahead_ns = self.pulse.as_ref().map_or(0, |pulse| pulse.ahead_ns);
         self.live(LiveInput::Clock {
             surface,
-            offset_ns: offset.offset_us.saturating_mul(1_000),
+            offset_ns: offset.offset_us.saturating_mul(1_000) - ahead_ns,
             error_ns: offset.error_us.saturating_mul(1_000),
         });
     }
@@ -282,6 +284,7 @@ impl Process {
             given.latch,
             times,
         );
+        pulse.ahead_ns = base_ns - self.wall_us * 1_000;
         pulse.act(&mut self.outs);
         self.pulse = Some(pulse);
         self.open_streams();

@@ -58,6 +58,8 @@ pub struct Pulse {
     fetching: BTreeSet<InstrumentId>,
     /// The engine's clock: it never runs backwards, and not with the wall's.
     base_ns: i64,
+    /// How far that is ahead of the client's clock.
+    pub ahead_ns: i64,
     started_ns: i64,
     sealed_ns: i64,
     rolled_ns: i64,
@@ -90,6 +92,7 @@ impl Pulse {
             levels: BookLevels::default(),
             fetching: BTreeSet::new(),
             base_ns,
+            ahead_ns: 0,
             started_ns: now_ns,
             sealed_ns: now_ns,
             rolled_ns: now_ns,
