@@ -215,6 +215,14 @@ impl Client {
         until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
     }
 
+    /// How long no order at all may be sent to a surface, closes included: the venue refused one for
+    /// the order limit and stated the end.
+    pub fn all_orders_stopped_for(&self, surface: Surface) -> Option<Duration> {
+        let until = |budget: &mut Budget, now_ms| budget.all_orders_stopped_until(now_ms);
+        let until_ms = self.with_budget(surface, until);
+        until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
+    }
+
     /// Changes each time the venue refuses a request for a limit.
     pub fn refusals(&self) -> watch::Receiver<u64> {
         self.shared.gate.refusals()

@@ -129,8 +129,11 @@ pub enum LiveInput {
 pub enum WaitKind {
     /// Nothing at all: the limit is of the address.
     All,
-    /// No new order: the limit is of the account's orders.
+    /// No new order: the limit is of the account's orders. Closes may be tried.
     Orders,
+    /// No order at all, closes included: the limit is of the account's orders, and the venue stated
+    /// its end.
+    OrdersUntil,
 }
 
 /// Why the venue accepts no request.

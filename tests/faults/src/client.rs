@@ -344,8 +344,11 @@ impl<P> Client<P> {
         let by_venue = std::mem::take(&mut self.order_refusals) > 0;
         let budget = self.budgets.of(venue);
         let all = budget.stopped_until(now_ms).map(|at| (WaitKind::All, at));
-        let orders = budget.orders_stopped_until(now_ms).filter(|_| by_venue);
-        let orders = orders.map(|at| (WaitKind::Orders, at));
+        let stated = budget.all_orders_stopped_until(now_ms);
+        let stated = stated.map(|at| (WaitKind::OrdersUntil, at));
+        let orders = budget.orders_stopped_until(now_ms);
+        let orders = stated.or(orders.map(|at| (WaitKind::Orders, at)));
+        let orders = orders.filter(|_| by_venue);
         let input = |(kind, until_ms): (WaitKind, u64)| LiveInput::VenueWait {
             surface,
             kind,

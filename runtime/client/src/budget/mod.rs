@@ -90,6 +90,8 @@ pub struct Budget {
     own: Vec<(&'static str, Window)>,
     stop: Option<(u64, Denial)>,
     orders_stop_ms: Option<u64>,
+    /// The end of a stop of orders that the venue itself stated.
+    orders_stated_ms: Option<u64>,
     bans: u32,
 }
 
@@ -136,6 +138,7 @@ impl Budget {
             own: Vec::new(),
             stop: None,
             orders_stop_ms: None,
+            orders_stated_ms: None,
             bans: 0,
         };
         budget.set_limits(limits);
@@ -290,7 +293,8 @@ impl Budget {
     /// The order limit stops orders only, and only if the request placed some: its 429 is known by
     /// its missing `Retry-After` (spec 1, Limits, rule 5), which means nothing on other requests. It
     /// stops them until the interval that is used up is over. Closes may still leave: their sender
-    /// spaces them. All other limits stop everything, cancels too.
+    /// spaces them. Where the venue stated the end all the same, no order leaves before it, closes
+    /// included: going on leads to a ban. All other limits stop everything, cancels too.
     pub fn refused(&mut self, now_ms: u64, limit: Limit, after_ms: Option<u64>, cost: &Cost) {
         if planted!(BanIgnored) {
             return;
@@ -300,6 +304,9 @@ impl Budget {
                 let length = after_ms.unwrap_or_else(|| self.orders_turn_over(now_ms));
                 let until_ms = now_ms.saturating_add(length);
                 self.orders_stop_ms = self.orders_stop_ms.max(Some(until_ms));
+                if after_ms.is_some() {
+                    self.orders_stated_ms = self.orders_stated_ms.max(Some(until_ms));
+                }
             }
             Limit::Ban => {
                 let grown = BAN_MIN_MS.saturating_mul(1 << self.bans.min(16));
@@ -365,6 +372,12 @@ impl Budget {
         self.orders_stop_ms.filter(|until_ms| *until_ms > now_ms)
     }
 
+    /// Until when no order may be sent, closes included: the venue refused one for the order limit
+    /// and stated this end.
+    pub fn all_orders_stopped_until(&self, now_ms: u64) -> Option<u64> {
+        self.orders_stated_ms.filter(|until_ms| *until_ms > now_ms)
+    }
+
     /// How long it takes until the interval of orders is over that was refused: the longest one that
     /// is nearly used up as far as is known, or the shortest, and after another refusal soon after
     /// that the longest.
@@ -394,8 +407,12 @@ impl Budget {
             }
             self.stop = None;
         }
-        let stop = self.orders_stopped_until(now_ms);
-        if cost.orders > 0 && lane != Lane::Close && stop.is_some() {
+        let stop = if lane == Lane::Close {
+            self.all_orders_stopped_until(now_ms)
+        } else {
+            self.orders_stopped_until(now_ms)
+        };
+        if cost.orders > 0 && stop.is_some() {
             let why = Denial::Orders;
             return Err(Denied {
                 why,

@@ -151,6 +151,29 @@ fn an_order_limit_stops_orders_only() {
 }
 
 #[test]
+fn the_end_that_an_order_refusal_states_holds_for_closes_too() {
+    let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::NONE);
+    let order = Cost {
+        weight: 1,
+        orders: 1,
+        own: None,
+    };
+    budget.refused(0, Limit::Orders, Some(57_000), &order);
+    // A later refusal without a stated end does not shorten it.
+    budget.refused(1, Limit::Orders, None, &order);
+    for lane in [Lane::Place, Lane::Close] {
+        let denied = budget.acquire(56_999, lane, &order).unwrap_err();
+        assert_eq!(
+            (denied.why, denied.until_ms > Some(56_999)),
+            (Denial::Orders, true)
+        );
+    }
+    assert_eq!(budget.all_orders_stopped_until(2), Some(57_000));
+    assert!(budget.acquire(2, Lane::Cancel, &Cost::weight(1)).is_ok());
+    assert!(budget.acquire(57_000, Lane::Close, &order).is_ok());
+}
+
+#[test]
 fn the_interval_of_orders_that_is_used_up_is_waited_for() {
     let minute = RateLimit {
         interval_ms: 60_000,

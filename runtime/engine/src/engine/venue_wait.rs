@@ -12,7 +12,8 @@
 //!
 //! The 429 of the order limit is of one account, and stops new orders alone. Closes are tried again
 //! one at a time, with growing pauses, the largest notional first: the venue may count its interval
-//! otherwise than we do, and each refusal brings a ban nearer.
+//! otherwise than we do, and each refusal brings a ban nearer. Where the venue stated the end of the wait,
+//! no close is tried before it.
 
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,9 @@ impl Engine {
                     Purpose::Ordinary
                 }
             }
+            Request::Countdown {
+                countdown_ms: 0, ..
+            } if stopping => Purpose::Close,
             Request::Query { .. } if closing || stopping || self.halted() => Purpose::Close,
             Request::Read(_) if closing || stopping => Purpose::Close,
             Request::Query { .. } | Request::Read(_) if starting || syncing => Purpose::Start,
@@ -145,7 +149,12 @@ impl Engine {
                 } else {
                     CLOSE_PAUSE_MS.0
                 };
-                wait.next_close = now.plus_ms(wait.close_pause_ms);
+                let next = now.plus_ms(wait.close_pause_ms);
+                wait.next_close = wait.next_close.max(next);
+                wait.orders_until = wait.orders_until.max(Some(until));
+            }
+            WaitKind::OrdersUntil => {
+                wait.next_close = wait.next_close.max(until);
                 wait.orders_until = wait.orders_until.max(Some(until));
             }
         }
@@ -193,8 +202,19 @@ impl Engine {
         self.cancel_in_order(reducing);
     }
 
-    /// An order was accepted although the order limit was refused before: its interval is over.
+    /// Whether closes are tried before the end of a wait for the order limit. Not where the venue
+    /// stated the end.
+    pub fn tries_closes(&self, surface: Surface) -> bool {
+        let wait = self.venue_waits.get(&surface);
+        wait.is_none_or(|wait| Some(wait.next_close) < wait.orders_until)
+    }
+
+    /// An order was accepted although the order limit was refused before: its interval is over. It
+    /// may be an order that left before the refusal, so that an end that the venue stated stays.
     pub(super) fn order_limit_is_over(&mut self, surface: Surface) {
+        if !self.tries_closes(surface) {
+            return;
+        }
         if let Some(wait) = self.venue_waits.get_mut(&surface) {
             wait.orders_until = None;
             wait.close_pause_ms = 0;

@@ -1,6 +1,6 @@
 //! What waits after the venue refused a request for a limit, and in which order it leaves.
 
-use windvane_engine::engine::Purpose;
+use windvane_engine::engine::{CloseReason, Purpose};
 use windvane_engine::input::Command;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStop, WaitKind};
 use windvane_engine::protocol::Refusal;
@@ -240,6 +240,39 @@ fn after_the_order_limit_closes_are_tried_one_at_a_time() {
     // The interval is over: both leave, though many tries were refused.
     account.seconds(20);
     assert_eq!(account.closes(), 2);
+}
+
+#[test]
+fn no_close_is_tried_before_the_end_that_the_venue_stated() {
+    let mut account = ready();
+    account.position_of(MM, 1);
+    let earlier = account.submit(OTHER, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let earlier = account.id(OTHER, earlier);
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(account.closes(), 1);
+    account.told_to_wait(WaitKind::OrdersUntil, 57_000);
+    account.refuse_close(TOO_MANY_ORDERS);
+    // It left before the refusal: that it was accepted does not end the wait.
+    account.placed(earlier, Outcome::Done(report(earlier, OrderStatus::New, 0)));
+    account.seconds(56);
+    assert_eq!(account.closes(), 0, "{:?}", account.sent);
+    assert!(!account.engine.tries_closes(Surface::Futures));
+    let waits = account.engine.close_waits();
+    let named = |reason: &CloseReason| matches!(reason, CloseReason::OrderLimit(..));
+    assert!(waits[0].reasons.iter().any(named), "{waits:?}");
+    account.seconds(2);
+    assert_eq!(account.closes(), 1);
+}
+
+#[test]
+fn a_stated_end_does_not_keep_cancels_back() {
+    let mut account = ready();
+    let order = account.rests_at(990, 10);
+    account.told_to_wait(WaitKind::OrdersUntil, 57_000);
+    account.handle(Input::Command(Command::Halt));
+    assert_eq!(account.cancelled(), [order]);
 }
 
 #[test]

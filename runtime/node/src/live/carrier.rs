@@ -468,6 +468,13 @@ pub const fn lane(request: &Request, purpose: Purpose) -> Lane {
         (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
             Lane::Cancel
         }
+        // It only stops a countdown that nothing needs any more: that is no emergency.
+        (
+            Request::Countdown {
+                countdown_ms: 0, ..
+            },
+            Purpose::Ordinary,
+        ) => Lane::Place,
         (Request::Countdown { .. }, _) => Lane::Heartbeat,
         (_, Purpose::Close) => Lane::Close,
         (Request::Query { .. } | Request::Read(_), Purpose::Start) => Lane::Start,
@@ -487,5 +494,24 @@ pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
     match surface {
         Surface::Spot => windvane_venue::route::Surface::Spot,
         Surface::Futures => windvane_venue::route::Surface::Futures,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_engine::InstrumentId;
+
+    use super::*;
+
+    #[test]
+    fn a_countdown_is_an_emergency_except_to_stop_one_that_nothing_needs() {
+        let countdown = |countdown_ms| Request::Countdown {
+            instrument: InstrumentId(0),
+            countdown_ms,
+        };
+        let urgent = |ms, purpose| lane(&countdown(ms), purpose).is_emergency();
+        assert!(urgent(30_000, Purpose::Ordinary));
+        assert!(urgent(0, Purpose::Close), "the stop waits for it");
+        assert!(!urgent(0, Purpose::Ordinary));
     }
 }

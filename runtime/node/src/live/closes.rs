@@ -69,6 +69,10 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
             "the {surface} limit: the venue takes no request for {} s",
             left(*until)
         ),
+        CloseReason::OrderLimit(surface, until) if !engine.tries_closes(*surface) => format!(
+            "the {surface} order limit: the venue takes no order for {} s, and bans who sends one",
+            left(*until)
+        ),
         CloseReason::OrderLimit(surface, until) => format!(
             "the {surface} order limit, at most {} s: one close is tried again after each pause",
             left(*until)

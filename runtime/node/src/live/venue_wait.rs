@@ -18,13 +18,16 @@ const MARGIN: Duration = Duration::from_millis(5);
 pub fn inputs(client: &Client, surface: Surface, by_venue: bool) -> Vec<LiveInput> {
     let venue = venue_surface(surface);
     let all = client.stopped_for(venue).map(|left| (WaitKind::All, left));
-    let orders = client.orders_stopped_for(venue).filter(|_| by_venue);
-    let orders = orders.map(|left| (WaitKind::Orders, left));
+    let stated = client.all_orders_stopped_for(venue);
+    let stated = stated.map(|left| (WaitKind::OrdersUntil, left));
+    let orders = client.orders_stopped_for(venue);
+    let orders = stated.or(orders.map(|left| (WaitKind::Orders, left)));
     let input = |(kind, left): (WaitKind, Duration)| LiveInput::VenueWait {
         surface,
         kind,
         wait_ms: i64::try_from((left + MARGIN).as_millis()).unwrap_or(i64::MAX),
     };
+    let orders = orders.filter(|_| by_venue);
     all.into_iter().chain(orders).map(input).collect()
 }
 
