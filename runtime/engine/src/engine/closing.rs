@@ -169,7 +169,7 @@ impl Engine {
     }
 
     /// Whether the venue itself keeps an order from opening a position, and from resting.
-    fn only_reduces(&self, terms: &OrderTerms) -> bool {
+    pub(super) fn only_reduces(&self, terms: &OrderTerms) -> bool {
         let closes_side = matches!(
             (terms.position_side, terms.side),
             (PositionSide::Long, Side::Sell) | (PositionSide::Short, Side::Buy)

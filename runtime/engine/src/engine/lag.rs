@@ -108,6 +108,11 @@ impl Newest {
             .is_some_and(|newest| *newest >= at)
     }
 
+    /// When the newest event that states a position was made.
+    pub(super) fn position(&self, id: InstrumentId, side: PositionSide) -> Option<Time> {
+        self.positions.get(&(id, side)).copied()
+    }
+
     /// Leaves of an event what no newer one told, and remembers when that was.
     pub(super) fn filter(&mut self, update: &mut AccountUpdate) {
         let at = update.event_time;

@@ -22,6 +22,7 @@ use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdat
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::lag::READ_LAG_MS;
 
 /// A statement waits so long for the fill that explains it, before the account is read.
 const FILL_MS: i64 = 1_000;
@@ -307,9 +308,14 @@ impl Engine {
         }
     }
 
-    /// A round that began after the statement came compared the account:
-    /// the statement needs no other explanation.
+    /// A round that began after the statement came compared the account: the statement needs no other
+    /// explanation. A reading may be behind the event: one that agrees with the books and was asked for
+    /// shortly after the event refutes nothing that the event says of positions.
     pub(super) fn forget_statement(&mut self, surface: Surface, asked: Option<Time>) {
+        if asked.is_some_and(|asked| self.may_be_behind_statement(surface, asked)) {
+            self.postpone_statement(surface);
+            return;
+        }
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -318,6 +324,27 @@ impl Engine {
             line.told = None;
             self.watch_losses_after_fill();
         }
+    }
+
+    /// Whether a reading that was asked for then may be older than what the statement says of a
+    /// position.
+    fn may_be_behind_statement(&self, surface: Surface, asked: Time) -> bool {
+        let Some(offset_ns) = self.clock_offset_ns(surface) else {
+            return false;
+        };
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some((line, (statement, _))) = line.and_then(|line| Some((line, line.told.as_ref()?)))
+        else {
+            return false;
+        };
+        let asked = Time(asked.0.saturating_add(offset_ns));
+        let disagreeing = statement.positions.iter();
+        let mut disagreeing = disagreeing.filter(|told| !self.positions_agree(&[**told]));
+        disagreeing.any(|told| {
+            let at = line.newest.position(told.instrument, told.position_side);
+            let is_recent = |at: Time| asked <= at.plus_ms(READ_LAG_MS);
+            at.is_some_and(is_recent)
+        })
     }
 
     /// The equity that the loss limits use while a statement is pending; `None` while none is.

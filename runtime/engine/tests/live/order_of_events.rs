@@ -17,7 +17,7 @@ use windvane_engine::{
     Price, Qty, Reply, Request, Side, Surface, Time, TradeId, UserEvent, VenueOrderId,
 };
 
-use super::support::{Account, BTC, MM, USDT, config, instrument, limit, refused, update};
+use super::support::{Account, BTC, MM, USDT, config, instrument, limit, refused, report, update};
 use super::world::live_config;
 
 const FUTURES: Surface = Surface::Futures;
@@ -115,6 +115,8 @@ pub(super) struct Venue {
     pub(super) hides_fills: bool,
     /// Closing orders are refused: there is nothing to reduce.
     pub(super) refuses_closes: bool,
+    /// They are refused by the status REJECTED, without a code.
+    pub(super) refuses_by_status: bool,
     /// The user stream is down: no event arrives.
     pub(super) silent: bool,
     /// Market orders fill at once at this price; one that only reduces never does more.
@@ -349,7 +351,13 @@ impl World {
                     if self.venue.refuses_closes
                         || self.venue.has_nothing_to_reduce(&order.terms) =>
                 {
-                    self.account.placed(order.client_order_id, refused(-2022));
+                    let id = order.client_order_id;
+                    let answer = if self.venue.refuses_by_status {
+                        Outcome::Done(report(id, OrderStatus::Rejected, 0))
+                    } else {
+                        refused(-2022)
+                    };
+                    self.account.placed(id, answer);
                 }
                 Request::Place(order) => {
                     let id = order.client_order_id;
@@ -464,6 +472,7 @@ impl World {
                 hides_positions: false,
                 hides_fills: false,
                 refuses_closes: false,
+                refuses_by_status: false,
                 silent: false,
                 market_price: None,
                 stale: None,

@@ -152,21 +152,42 @@ fn readings_that_agree_for_long_settle_a_close_that_cost_nothing() {
 
 #[test]
 fn a_refused_close_and_a_second_reading_settle_it() {
+    for by_status in [false, true] {
+        let (mut world, _) = holding();
+        close_outside(&mut world, 10_000, 1_000, 0);
+        world.pass(35_000);
+        assert!(is_unlisted(&world));
+        assert_eq!(own_qty(&world), 10_000);
+        world.venue.refuses_closes = true;
+        world.venue.refuses_by_status = by_status;
+        world
+            .account
+            .handle(windvane_engine::Input::Command(Command::Flatten));
+        world.pass(20_000);
+        assert_eq!((qty(&world.account), own_qty(&world)), (0, 0));
+        assert!(
+            !world.account.engine.is_flattening(MM),
+            "nothing is left to close"
+        );
+    }
+}
+
+#[test]
+fn one_close_with_the_status_rejected_proves_nothing() {
     let (mut world, _) = holding();
-    close_outside(&mut world, 10_000, 1_000, 0);
-    world.pass(35_000);
-    assert!(is_unlisted(&world));
-    assert_eq!(own_qty(&world), 10_000);
+    world.venue.hides_positions = true;
     world.venue.refuses_closes = true;
-    world
+    world.venue.refuses_by_status = true;
+    cut_stream(&mut world);
+    let terms = OrderTerms {
+        reduce_only: true,
+        ..market(Side::Sell, 10_000)
+    };
+    let submitted = world
         .account
-        .handle(windvane_engine::Input::Command(Command::Flatten));
+        .call(MM, |callback, engine| callback.submit(engine, terms));
     world.pass(20_000);
-    assert_eq!((qty(&world.account), own_qty(&world)), (0, 0));
-    assert!(
-        !world.account.engine.is_flattening(MM),
-        "nothing is left to close"
-    );
+    assert_eq!(own_qty(&world), 10_000, "{submitted:?}");
 }
 
 #[test]

@@ -103,6 +103,34 @@ fn an_account_event_and_readings_without_the_position_settle_it() {
 }
 
 #[test]
+fn readings_that_are_behind_the_account_event_do_not_refute_it() {
+    for (empty, lag_s) in [(false, 1), (false, 10), (true, 1), (true, 10)] {
+        let mut account = holding();
+        let truth = reading(&account, empty);
+        let before = account.own_account();
+        take(&mut account, AccountReason::InsuranceClear, empty, true);
+        answer(&mut account, &before, lag_s);
+        answer(&mut account, &truth, 30);
+        assert_eq!(held(&account), (0, 0), "{empty} {lag_s}");
+        assert_eq!(account.engine.doubts(), [], "{empty} {lag_s}");
+    }
+}
+
+#[test]
+fn an_account_event_that_readings_refute_for_long_takes_nothing_away() {
+    let mut account = holding();
+    let full = account.own_account();
+    take(&mut account, AccountReason::Order, false, true);
+    answer(&mut account, &full, 25);
+    account.sent.clear();
+    let short = reading(&account, true);
+    answer(&mut account, &short, 20);
+    answer(&mut account, &full, 40);
+    assert_eq!(held(&account), (10_000, 10_000));
+    assert_eq!(account.engine.doubts(), []);
+}
+
+#[test]
 fn readings_alone_settle_it_after_a_minute() {
     let mut account = holding();
     let truth = reading(&account, false);

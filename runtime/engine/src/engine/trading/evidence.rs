@@ -33,6 +33,8 @@ const PAUSE_MS: (i64, i64) = (500, 60_000);
 const PAUSE_NOT_SENT_MS: i64 = 5_000;
 /// A refusal so long after the last one begins a new series.
 const SERIES_MS: i64 = 120_000;
+/// So many closes in a row with the status REJECTED are taken as "there is nothing to reduce".
+const REJECTED_CLOSES: u32 = 3;
 /// What an order event says without its code.
 const NEW_ORDER_REJECTED: i32 = -2010;
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER`: the key may cancel, and there is nothing to cancel.
@@ -62,9 +64,10 @@ impl Refusals {
 
 impl Engine {
     /// The venue rejected an order, or it was not sent.
-    pub(in super::super) fn note_not_placed(&mut self, seq: OrderSeq, refusal: &Refusal) {
+    /// Answers how often the strategy's orders of this side were refused in a row.
+    pub(in super::super) fn note_not_placed(&mut self, seq: OrderSeq, refusal: &Refusal) -> u32 {
         let Some(order) = self.orders.known(seq).cloned() else {
-            return;
+            return 0;
         };
         let party = (order.strategy, order.instrument(), order.terms.side);
         let mut count = 1;
@@ -82,9 +85,11 @@ impl Engine {
                 count,
             },
         });
+        count
     }
 
-    /// The venue says that an order has the status REJECTED, without a code.
+    /// The venue says that an order has the status REJECTED, without a code. A close that is refused
+    /// so again and again has nothing to reduce, as far as a refusal without a reason can say it.
     pub(in super::super) fn note_rejected(
         &mut self,
         seq: OrderSeq,
@@ -96,7 +101,12 @@ impl Engine {
                 code: NEW_ORDER_REJECTED,
                 msg: "the order has the status REJECTED".to_owned(),
             };
-            self.note_not_placed(seq, &refusal);
+            let times = self.note_not_placed(seq, &refusal);
+            let terms = self.orders.known(seq).map(|order| order.terms);
+            let is_close = terms.is_some_and(|terms| self.only_reduces(&terms));
+            if is_close && times >= REJECTED_CLOSES {
+                self.note_refused_close(seq);
+            }
         }
     }
 
