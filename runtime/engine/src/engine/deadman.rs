@@ -28,10 +28,51 @@ const RETRY_MS: i64 = 500;
 const WITHHELD_MS: i64 = 1_000;
 /// From a try that failed to the next, while no order waits and none is covered.
 const UNCOVERED_MS: i64 = 5_000;
-/// An order whose timer cannot be armed within that time is refused at once.
-const PATIENCE_MS: i64 = 1_500;
-/// An order that waited for so long does not leave: it was meant for the market of then.
+/// An order waits for at most so long until a timer can be armed after the last one was let go; where
+/// it would take longer the order is refused at once.
+const PATIENCE_MS: i64 = 7_000;
+/// An order that waited for so long does not leave: it was meant for the market of then. The time in
+/// which no timer can be armed is not counted.
 const STALE_MS: i64 = 3_000;
+
+/// The reason why an order that waited for cover is taken back, and was not sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NotCovered {
+    /// The venue accepts no request.
+    VenueWait,
+    /// The last timer was let go, and the next one can be armed only after a long time.
+    LettingGo,
+    /// The venue did not arm the timer.
+    Failed,
+    /// The timer was armed late.
+    Late,
+    /// The state of the account is in doubt.
+    Doubt,
+    /// The watchdog process of spot orders did not answer.
+    Watchdog,
+}
+
+impl NotCovered {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::VenueWait => {
+                "the venue takes no request, because a limit was exceeded; windvane status says for \
+                 how long"
+            }
+            Self::LettingGo => {
+                "the countdown of the symbol was stopped, and the venue may still receive a copy of \
+                 that request: no countdown can be armed soon enough for this order"
+            }
+            Self::Failed => "the venue did not arm the countdown of the symbol",
+            Self::Late => "the countdown of the symbol was armed too late for this order",
+            Self::Doubt => {
+                "the state of the account is in doubt, and no countdown is armed then; windvane \
+                 status names the doubt"
+            }
+            Self::Watchdog => "the watchdog process did not cover it in time",
+        }
+    }
+}
 
 /// The timer of one symbol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -119,7 +160,7 @@ impl Engine {
         let instrument = order.terms.instrument;
         let futures = self.surface_of(instrument) == Surface::Futures;
         let runs = |until: Time| now < until || planted!(LapsedStillCovers);
-        if self.needs_no_countdown(known) {
+        if self.only_reduces(&known.terms) {
             return known.lost.is_none();
         }
         let covered = !futures || self.covered_until(instrument).is_some_and(runs);
@@ -128,8 +169,18 @@ impl Engine {
 
     /// Whether an order waited for too long to leave.
     fn is_stale(&self, seq: OrderSeq, now: Time) -> bool {
-        let order = self.orders.live(seq);
-        order.is_some_and(|order| now >= order.submitted.plus_ms(STALE_MS))
+        let Some(order) = self.orders.live(seq) else {
+            return false;
+        };
+        let countdown = self.countdown(order.instrument());
+        let barred_until = countdown.and_then(|it| it.not_before);
+        let since = barred_until.max(Some(order.submitted));
+        since.is_some_and(|since| now >= since.plus_ms(STALE_MS))
+    }
+
+    fn countdown(&self, instrument: InstrumentId) -> Option<&Countdown> {
+        let countdowns = &self.live.as_ref()?.countdowns;
+        countdowns.get(usize::from(instrument.0))
     }
 
     /// Whether an order was taken back, or its strategy may send none any more, before it left.
@@ -148,7 +199,7 @@ impl Engine {
         let (instrument, now) = (order.instrument(), self.now);
         let surface = self.surface_of(instrument);
         if self.venue_wait(surface).is_some() {
-            self.take_back(seq, OrderMove::Reject);
+            self.refuse_unsent(seq, NotCovered::VenueWait);
             return;
         }
         if self.is_watched(surface) {
@@ -156,7 +207,10 @@ impl Engine {
             return;
         }
         let futures = surface == Surface::Futures;
-        let needs_none = self.needs_no_countdown(order);
+        let live = self.live.as_ref();
+        let healthy = live.is_some_and(|live| live.healthy(surface, now));
+        let needs_none =
+            self.needs_no_countdown(order) || healthy && self.only_reduces(&order.terms);
         let Some(live) = self.live.as_mut().filter(|_| futures && !needs_none) else {
             self.send_order(seq, record);
             return;
@@ -172,7 +226,7 @@ impl Engine {
             return;
         }
         if countdown.is_barred(now, PATIENCE_MS) {
-            self.take_back(seq, OrderMove::Reject);
+            self.refuse_unsent(seq, NotCovered::LettingGo);
             return;
         }
         countdown.held.push((seq, record));
@@ -223,12 +277,13 @@ impl Engine {
             countdown.held.retain(|(held, _)| *held != seq);
             live.watchdog.forget_held(seq);
         }
-        if mv == OrderMove::Reject {
-            let reason = "its dead man's switch could not be armed in time, or the state of the \
-                          account was in doubt when it was";
-            self.note_not_placed(seq, &Refusal::not_sent(reason));
-        }
         self.move_order(seq, mv, before, false);
+    }
+
+    /// Refuses an order that was not sent.
+    pub(super) fn refuse_unsent(&mut self, seq: OrderSeq, why: NotCovered) {
+        self.note_not_placed(seq, &Refusal::not_sent(why.reason()));
+        self.take_back(seq, OrderMove::Reject);
     }
 
     /// Arms or renews the timer of a symbol, unless a request for it is on its way.
@@ -241,7 +296,6 @@ impl Engine {
             self.timers.set(not_before, Timer::Renew { instrument });
             return;
         }
-        countdown.not_before = None;
         self.ask_countdown(instrument, countdown_ms);
     }
 
@@ -352,8 +406,10 @@ impl Engine {
                 }
                 for (seq, record) in held {
                     // It was meant by a state that is in doubt now (promise 5), or by an old one.
-                    if blind || self.is_stale(seq, now) {
-                        self.take_back(seq, OrderMove::Reject);
+                    if blind {
+                        self.refuse_unsent(seq, NotCovered::Doubt);
+                    } else if self.is_stale(seq, now) {
+                        self.refuse_unsent(seq, NotCovered::Late);
                     } else {
                         self.send_order(seq, record);
                     }
@@ -382,7 +438,7 @@ impl Engine {
                     self.doubt_countdown(instrument);
                 }
                 if tired {
-                    self.refuse_held(instrument);
+                    self.refuse_held(instrument, NotCovered::Failed);
                     match outcome {
                         Outcome::Refused(refusal) if refusal.is_not_sent() => {}
                         Outcome::Refused(refusal) => {
@@ -441,7 +497,7 @@ impl Engine {
         let live = self.live.as_ref();
         let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
         if countdown.is_some_and(|it| it.is_barred(self.now, PATIENCE_MS)) {
-            self.refuse_held(instrument);
+            self.refuse_held(instrument, NotCovered::LettingGo);
         }
     }
 
@@ -457,12 +513,12 @@ impl Engine {
 
     /// Orders that wait are refused: nothing was sent. They do not wait for ever for a timer that
     /// cannot be armed.
-    fn refuse_held(&mut self, instrument: InstrumentId) {
+    fn refuse_held(&mut self, instrument: InstrumentId, why: NotCovered) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
         countdown.failures = 0;
         for (seq, _) in std::mem::take(&mut countdown.held) {
-            self.take_back(seq, OrderMove::Reject);
+            self.refuse_unsent(seq, why);
         }
     }
 
@@ -471,7 +527,7 @@ impl Engine {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
             if self.is_waited_for(instrument) {
-                self.refuse_held(instrument);
+                self.refuse_held(instrument, NotCovered::VenueWait);
             }
         }
     }
@@ -499,7 +555,7 @@ impl Engine {
         if waited_for && healthy {
             self.arm(instrument);
         } else if waited_for {
-            self.refuse_held(instrument);
+            self.refuse_held(instrument, NotCovered::Doubt);
             // What rests counts on the timer still: it is renewed once health is back.
             self.timers
                 .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });

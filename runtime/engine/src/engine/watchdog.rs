@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::effect::{Effect, HeartbeatNotice, Notice};
 use crate::ids::{OrderSeq, Time};
 use crate::order::Surface;
-use crate::order_state::OrderMove;
 use crate::timer::Timer;
 
 use super::Engine;
-use super::deadman::margin_ms;
+use super::deadman::{NotCovered, margin_ms};
 use super::session::Doubt;
 
 /// Signs of health in one countdown.
@@ -137,7 +136,7 @@ impl Engine {
         if now >= live.watchdog.held_since.plus_ms(HELD_MS) {
             // Orders do not wait for ever for cover that does not come.
             for (seq, _) in std::mem::take(&mut live.watchdog.held) {
-                self.take_back(seq, OrderMove::Reject);
+                self.refuse_unsent(seq, NotCovered::Watchdog);
             }
         }
         self.beat();

@@ -11,7 +11,7 @@ use windvane_engine::{
     Surface,
 };
 
-use super::support::{Account, BTC, MM, fill, limit, report, update};
+use super::support::{Account, BTC, MM, fill, limit, market, report, update};
 use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
 
 fn heartbeats(account: &Account) -> Vec<HeartbeatNotice> {
@@ -133,16 +133,86 @@ fn a_symbol_without_orders_is_let_go_and_armed_anew() {
     account.countdown_reply(Outcome::Done(0));
     account.wait(4);
     account.submit(MM, limit(Side::Buy, 990, 1));
-    assert_eq!(account.engine.orders().iter().count(), 0, "refused");
+    account.submit(MM, market(Side::Buy, 1));
     assert_eq!(account.take_countdown(), None, "a copy may still stop it");
-    account.wait(1);
-    account.submit(MM, limit(Side::Buy, 990, 1));
-    assert_eq!(account.take_countdown(), None, "it waits a moment");
-    account.wait(2);
+    account.wait(3);
+    assert_eq!(account.engine.orders().iter().count(), 3, "all wait");
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     assert_eq!(account.places(), 0);
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
-    assert_eq!(account.places(), 1);
+    assert_eq!(account.places(), 3);
+}
+
+#[test]
+fn an_order_that_waits_for_the_next_timer_leaves_if_it_is_still_wanted() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    let unwanted = account.submit(MM, limit(Side::Buy, 990, 1));
+    account.submit(MM, limit(Side::Buy, 980, 1));
+    account.wait(1);
+    account.cancel(MM, unwanted);
+    assert!(account.engine.order(unwanted).is_none(), "nothing was sent");
+    account.wait(6);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    // The timer itself is late: what waited was meant for the market of then.
+    account.wait(3);
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 0);
+    assert!(reasons(&account)[0].contains("too late"));
+}
+
+#[test]
+fn an_order_is_refused_with_the_true_reason() {
+    let mut live = live_config();
+    live.copy_ms = 20_000;
+    let mut account = without_orders(ready_with(live), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.engine.orders().iter().count(), 0, "refused");
+    let told = reasons(&account);
+    assert!(told[0].contains("was stopped"), "{told:?}");
+
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    for _ in 0..3 {
+        account.take_countdown();
+        account.countdown_reply(Outcome::Unknown);
+        account.pass(500);
+    }
+    let told = reasons(&account);
+    assert!(told[0].contains("did not arm"), "{told:?}");
+
+    let mut account = holding();
+    account.live(LiveInput::Journal { healthy: false });
+    account.submit(MM, reducing());
+    account.pass(999);
+    let told = reasons(&account);
+    assert!(told[0].contains("in doubt"), "{told:?}");
+}
+
+#[test]
+fn a_market_order_that_only_reduces_needs_no_timer() {
+    let mut account = holding();
+    let mut terms = market(Side::Sell, 1);
+    terms.reduce_only = true;
+    account.submit(MM, terms);
+    assert_eq!((account.places(), account.take_countdown()), (1, None));
+    let order = match account.sent.pop() {
+        Some(Request::Place(order)) => order,
+        other => panic!("{other:?}"),
+    };
+    assert!(account.engine.may_leave(&order, account.now));
+}
+
+/// Why orders were not placed, in the words for people.
+fn reasons(account: &Account) -> Vec<String> {
+    let reason = |notice: &Notice| match notice {
+        Notice::NotPlaced { words, .. } => Some(words.reason.clone()),
+        _ => None,
+    };
+    account.notices.iter().filter_map(reason).collect()
 }
 
 #[test]
@@ -196,7 +266,6 @@ fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Unknown);
-    account.submit(MM, limit(Side::Buy, 990, 1));
     account.pass(4_900);
     assert_eq!(
         account.take_countdown(),
@@ -209,6 +278,24 @@ fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
     account.wait(7);
     account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn after_a_release_of_unknown_outcome_an_order_waits_for_a_timer_that_can_be_trusted() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.countdown_reply(Outcome::Unknown);
+    account.wait(5);
+    assert_eq!(
+        account.take_countdown(),
+        None,
+        "the release may still arrive"
+    );
+    account.wait(2);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 1);
 }
 
 /// The symbol's timer was asked for by an order that was refused, and the answer was lost.
