@@ -406,7 +406,9 @@ impl Engine {
                 }
                 for (seq, record) in held {
                     // It was meant by a state that is in doubt now (promise 5), or by an old one.
-                    if blind {
+                    let order = self.orders.live(seq);
+                    let may_leave = order.is_none_or(|order| self.may_still_leave(order));
+                    if blind || !may_leave {
                         self.refuse_unsent(seq, NotCovered::Doubt);
                     } else if self.is_stale(seq, now) {
                         self.refuse_unsent(seq, NotCovered::Late);

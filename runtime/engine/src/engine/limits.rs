@@ -7,11 +7,13 @@ use crate::holding::Ledger;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId};
 use crate::ledger::value;
 use crate::order::{OrderTerms, OrderType, PositionSide, Side};
+use crate::orders::Order;
 use crate::planted;
 use crate::risk::{Exposure, RateWindow, RiskLimits};
 use crate::rules::{self, OrderContext, Rejection, Rule};
 use crate::timer::Timer;
 
+use super::closing::covers;
 use super::{Engine, Latch, OpenOrders, RunState};
 
 impl Engine {
@@ -113,6 +115,29 @@ impl Engine {
             self.check_party(&account, &order, callback)?;
         }
         self.check_party(&own, &order, callback)
+    }
+
+    /// Whether an order that waited for its countdown may still leave: an exit may, and anything else
+    /// where it could be submitted now.
+    pub(super) fn may_still_leave(&self, order: &Order) -> bool {
+        let terms = &order.terms;
+        let ledger = &self.ledgers.strategies[usize::from(order.strategy.0)];
+        let held = ledger
+            .at(terms.instrument, terms.position_side)
+            .position
+            .qty;
+        let is_exit = terms.reduce_only || terms.close_position;
+        if is_exit || covers(held, terms.side, order.remaining_qty()) {
+            return true;
+        }
+        let is_certain = match self.state {
+            RunState::Ready | RunState::Paused => true,
+            RunState::Degraded => self.only_trading_is_blocked(),
+            RunState::Halted | RunState::Syncing | RunState::Booting => {
+                self.is_flattening(order.strategy)
+            }
+        };
+        is_certain && !self.is_blocked(terms)
     }
 
     fn check_party(

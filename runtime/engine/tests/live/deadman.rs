@@ -8,7 +8,7 @@ use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::Refusal;
 use windvane_engine::{
     Input, NewOrder, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Reply, Request, Side,
-    Surface,
+    Surface, UserEvent,
 };
 
 use super::support::{Account, BTC, MM, fill, limit, market, report, update};
@@ -160,6 +160,21 @@ fn an_order_that_waits_for_the_next_timer_leaves_if_it_is_still_wanted() {
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
     assert_eq!(account.places(), 0);
     assert!(reasons(&account)[0].contains("too late"));
+}
+
+#[test]
+fn an_order_that_waited_opens_nothing_once_the_run_is_degraded() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.handle(Input::User(&UserEvent::MarginCall));
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.wait(7);
+    account.confirm_countdowns();
+    assert_eq!(account.places(), 0);
+    let told = reasons(&account);
+    assert!(told[0].contains("in doubt"), "{told:?}");
 }
 
 #[test]

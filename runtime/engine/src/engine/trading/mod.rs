@@ -289,6 +289,15 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether the trading status keeps an opening order from being sent, and no order may try it: one
+    /// that may has done so by being submitted.
+    pub(super) fn is_blocked(&self, terms: &OrderTerms) -> bool {
+        opens(terms)
+            && self
+                .blocks_of(terms)
+                .any(|(_, state)| state.trial.is_none())
+    }
+
     /// Whether the run is degraded for the trading status alone: everything that it knows is
     /// certain, so that strategies may close.
     pub(super) fn only_trading_is_blocked(&self) -> bool {
