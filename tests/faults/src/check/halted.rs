@@ -2,7 +2,7 @@
 //! runtime knows to rest leaves soon after the operator halts or flattens its strategy. The runtime may
 //! not wait for its own count of weight, and must wait after a refusal for a limit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, Asked, Report};
@@ -18,6 +18,8 @@ pub struct Halted {
     placed: BTreeMap<RequestId, Vec<String>>,
     /// Orders that rest, as an answer told the runtime.
     resting: BTreeMap<String, Option<i64>>,
+    /// Orders that ended. The answer to their request may come later than the event of their end.
+    ended: BTreeSet<String>,
     /// Until when the venue has requests wait.
     wait_ns: i64,
 }
@@ -30,6 +32,7 @@ impl Halted {
     fn told(&mut self, report: &Report) {
         if report.is_final() {
             self.resting.remove(&report.id);
+            self.ended.insert(report.id.clone());
         }
     }
 
@@ -44,7 +47,7 @@ impl Halted {
         }
         for report in wire::reports(answer) {
             let is_placed = placed.iter().flatten().any(|id| *id == report.id);
-            if is_placed && !report.is_final() {
+            if is_placed && !report.is_final() && !self.ended.contains(&report.id) {
                 self.resting.entry(report.id).or_default();
             } else {
                 self.told(&report);
@@ -141,6 +144,17 @@ mod tests {
         assert!(verdict(Halted::default(), &broken.state("halted")).is_err());
         let other = resting().command("halt", Some("ema")).later_ms(21_000);
         assert_eq!(verdict(Halted::default(), &other.state("ready")), Ok(()));
+    }
+
+    #[test]
+    fn an_order_that_ended_before_its_answer_came_needs_no_cancel() {
+        let body = r#"{"clientOrderId":"mm.a.1","orderId":1,"status":"NEW","executedQty":"0"}"#;
+        let ended = Log::new().start().order("mm.a.1");
+        let ended = ended
+            .order_event("mm.a.1", "FILLED", "1")
+            .heard(200, &[], body);
+        let sound = ended.command("halt", None).later_ms(21_000);
+        assert_eq!(verdict(Halted::default(), &sound.state("halted")), Ok(()));
     }
 
     #[test]
