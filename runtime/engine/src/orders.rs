@@ -385,6 +385,11 @@ impl Orders {
         self.live.values()
     }
 
+    /// Every live order, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Order> {
+        self.live.values_mut()
+    }
+
     /// Live orders of one strategy, oldest first, of one instrument or of all.
     pub fn of(
         &self,

@@ -16,6 +16,7 @@ use crate::instrument::Instrument;
 use crate::live::{LiveConfig, LiveInput, OnStop};
 use crate::order::Surface;
 use crate::order_state::OrderState;
+use crate::orders::Order;
 use crate::planted;
 use crate::timer::Timer;
 use crate::truth::{AccountTruth, Subject};
@@ -445,6 +446,14 @@ impl Engine {
         // One refusal may have been of that moment.
         line.no_trades = false;
         line.newest = Newest::default();
+        // A new connection brings new events. It cannot show what was sent before it.
+        let instruments = &self.instruments;
+        let of_surface =
+            |order: &&mut Order| instruments[usize::from(order.instrument().0)].surface == surface;
+        self.orders
+            .iter_mut()
+            .filter(of_surface)
+            .for_each(|order| order.on_stream = true);
         self.incomes.stream_up();
         self.begin_round(surface);
     }

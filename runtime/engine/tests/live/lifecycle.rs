@@ -146,6 +146,29 @@ fn a_stream_that_does_not_show_what_rest_confirmed_is_reconnected() {
 }
 
 #[test]
+fn a_new_stream_need_not_show_orders_that_were_confirmed_before_it() {
+    use super::support::report;
+    use windvane_engine::OrderStatus;
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    let open = account.open_order(order);
+    account.wait(4);
+    assert_eq!(account.reconnected, [FUTURES]);
+    // The event was lost with the first connection. The second brings new events only.
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    for _ in 0..10 {
+        account.wait(1);
+        account.sync_with(std::slice::from_ref(&open));
+        account.confirm_countdowns();
+    }
+    assert_eq!(account.reconnected, [FUTURES]);
+    assert_eq!(account.engine.doubts(), []);
+}
+
+#[test]
 fn a_margin_call_degrades_until_a_person_resumes() {
     let mut account = ready();
     account.handle(Input::User(&UserEvent::MarginCall));
