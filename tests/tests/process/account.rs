@@ -73,7 +73,7 @@ fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
     let admin = instance.admin();
     let lost = |status: &Value| {
         let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "degraded" && reason.contains("which strategy's the positions are")
+        status["state"] == "degraded" && reason.contains("which strategy the positions belong to")
     };
     instance.until_shown(&admin, "/api/status", REST, &lost);
     admin.command("/api/resume");
