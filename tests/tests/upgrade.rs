@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(4);
 const LOST: [&str; 4] = [
     "cannot be used",
     "is not believed",
-    "the journal was lost",
+    "does not know every order",
     "cannot be read",
 ];
 
