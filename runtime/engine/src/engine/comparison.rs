@@ -12,13 +12,15 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::lag::{Age, READ_LAG_MS};
-use super::reconcile::{RETRY_MS, Step};
+use super::reconcile::Step;
 use super::session::{Doubt, Line};
 
-/// From the first read to the second, where the source is the order book's own.
-const READ_AGAIN_MS: i64 = 250;
-/// Where the source may lag.
-const READ_AGAIN_LAGGING_MS: i64 = 1_000;
+/// From the first read to the second. Two readings within a shorter time may come from one copy.
+const READ_AGAIN_MS: i64 = 1_000;
+/// The same for an account that is not known at all: no fill of ours can explain it.
+const READ_AGAIN_UNKNOWN_MS: i64 = 250;
+/// After readings that never agreed.
+const READ_AGAIN_UNEXPLAINED_MS: i64 = 2_000;
 /// Where positions are missing and nothing else changed.
 const READ_AGAIN_SHORT_MS: i64 = 5_000;
 /// While the list of trades may be behind the account, it is read again so often.
@@ -86,7 +88,7 @@ impl Engine {
         }
         if age == Age::Past {
             // Nothing was compared since the stream came up: this is no evidence that all is well.
-            self.later(surface, READ_AGAIN_LAGGING_MS);
+            self.later(surface, READ_AGAIN_MS);
             return;
         }
         let agreed = quiet
@@ -101,13 +103,19 @@ impl Engine {
             let changes = differences.clone();
             line.round.looked_for = Some(differences);
             line.round.seen = None;
+            // These two agreed: the next two are not far apart.
+            line.round.reads = line.round.reads.min(READS_MAX - 3);
             self.look_for_trades(surface, no_trades);
             self.begin_trades_lag(surface, &changes);
             self.ask_next(surface);
             return;
         }
-        if agreed && self.timers.is_set(Timer::TradesLag { surface }) {
-            // The list may be behind the account: it is read again before the difference counts.
+        if agreed
+            && (self.timers.is_set(Timer::TradesLag { surface }) || self.may_precede_fill(surface))
+        {
+            // The list may be behind the account, or the account behind the last fill: both are read
+            // again before the difference counts.
+            self.doubt_first_reading(surface);
             self.look_for_trades(surface, no_trades);
             self.later(surface, TRADES_AGAIN_MS);
             return;
@@ -119,7 +127,7 @@ impl Engine {
         let since = line.round.orders_asked;
         if agreed && no_trades && self.may_miss_fill_of(surface, since) {
             // It is told late, or made up from the order's totals: taken now, it would count twice.
-            self.later(surface, READ_AGAIN_LAGGING_MS);
+            self.later(surface, READ_AGAIN_MS);
             return;
         }
         if agreed && self.ask_for_income(surface, account, &differences) {
@@ -136,10 +144,10 @@ impl Engine {
         line.round.seen = quiet.then_some((differences, now_events));
         line.round.reads += 1;
         let unexplained = line.round.reads >= READS_MAX;
-        let wait_ms = match (unexplained, account.lags) {
-            (true, _) => RETRY_MS.1,
-            (false, true) => READ_AGAIN_LAGGING_MS,
-            (false, false) => READ_AGAIN_MS,
+        let wait_ms = match (unexplained, self.is_account_known(surface)) {
+            (true, _) => READ_AGAIN_UNEXPLAINED_MS,
+            (false, true) => READ_AGAIN_MS,
+            (false, false) => READ_AGAIN_UNKNOWN_MS,
         };
         self.later(surface, wait_ms);
         if unexplained {
@@ -171,12 +179,26 @@ impl Engine {
             } => !self.was_close_refused(*instrument, *side),
             _ => false,
         });
-        let is_known = self.balances.keys().any(|(of, _)| *of == surface);
         let timer = Timer::TradesLag { surface };
-        if moves_position && is_known && !planted!(TradesLagIgnored) {
+        if moves_position && self.is_account_known(surface) && !planted!(TradesLagIgnored) {
             self.timers.set(self.now.plus_ms(READ_LAG_MS), timer);
         } else {
             self.timers.cancel(timer);
+        }
+    }
+
+    /// Whether balances of this surface are known, from a reading or from an earlier process.
+    fn is_account_known(&self, surface: Surface) -> bool {
+        self.balances.keys().any(|(of, _)| *of == surface)
+    }
+
+    /// Nothing was compared since the stream came up, and the readings differ: the reason is shown while
+    /// later ones are waited for.
+    fn doubt_first_reading(&mut self, surface: Surface) {
+        let is_first = |line: &mut Line| line.clean.is_none();
+        if self.line_mut(surface).is_some_and(is_first) {
+            self.set_doubt(Doubt::Reconciliation(surface), true);
+            self.update_state();
         }
     }
 

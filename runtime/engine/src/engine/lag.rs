@@ -190,6 +190,34 @@ impl Engine {
         }
     }
 
+    /// Whether the first readings after a start, or after the stream came up, may be from before the last
+    /// fill: the last one was asked for less than the longest lag after it.
+    pub(super) fn may_precede_fill(&self, surface: Surface) -> bool {
+        let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some(line) = line.filter(|line| line.clean.is_none()) else {
+            return false;
+        };
+        // The venue's time of the fill, by our clock. A fill cannot be newer than its event.
+        let made = |(made, booked): (Time, Time)| {
+            let ours = Time(made.0.saturating_sub(offset_ns));
+            ours.min(booked)
+        };
+        let filled = line.past.filled.map(made);
+        filled.is_some_and(|made| line.round.asked_at <= made.plus_ms(READ_LAG_MS))
+    }
+
+    /// Takes over when an earlier process booked its last fills.
+    pub(super) fn inherit_fill_times(&mut self, from: &Self) {
+        let (Some(live), Some(old)) = (&mut self.live, &from.live) else {
+            return;
+        };
+        for (surface, line) in &mut live.lines {
+            let old = old.lines.get(surface);
+            line.past.filled = old.and_then(|old| old.past.filled);
+        }
+    }
+
     /// The age of a reading that differs: it may be what the account was within the last moments, or
     /// by its own words from before the last fill. `is_short` says that it lacks positions.
     pub(super) fn age_of(

@@ -74,6 +74,11 @@ impl Round {
         self.asked.map(|(_, at)| at)
     }
 
+    /// Whether the account is to be read, and was not asked for yet.
+    pub(super) const fn waits_for_reading(&self) -> bool {
+        matches!(self.step, Step::Account) && self.asked.is_none()
+    }
+
     /// Whether nothing runs.
     pub(super) const fn is_idle(&self) -> bool {
         matches!(self.step, Step::Idle)

@@ -160,6 +160,7 @@ impl Engine {
         heir.inherit_incomes(&self, &names);
         heir.inherit_others(&self);
         heir.inherit_fee_costs(&self, &names);
+        heir.inherit_fill_times(&self);
         Ok(heir)
     }
 

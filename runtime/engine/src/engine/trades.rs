@@ -139,11 +139,17 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        // A round that runs comes by trades itself where the account differs.
+        // A round that reads the account comes by trades itself only after two readings that agree: one
+        // that waits for its next reading asks for trades first. Any other asks for them soon.
         if line.round.is_idle() {
             line.round = Round::of_trades(instrument);
-            self.ask_next(surface);
+        } else if line.round.waits_for_reading() {
+            line.round.step = Step::Trades([instrument].into());
+            line.round.seen = None;
+        } else {
+            return;
         }
+        self.ask_next(surface);
     }
 
     /// Whether the venue executed more of an own order than we know fills of, or may have: one

@@ -46,7 +46,7 @@ fn found() -> (Account, ClientOrderId) {
         round(&mut account, &open, &trades, |own| {
             own.positions = vec![position(9)];
         });
-        account.pass(250);
+        account.pass(1_000);
         account.alive();
         account.clock();
     }

@@ -18,6 +18,7 @@ mod forced;
 mod gaps;
 mod income;
 mod instances;
+mod late_start;
 mod lifecycle;
 mod listing;
 mod marks;

@@ -3,9 +3,10 @@
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
+use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
 use windvane_engine::{
-    Input, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, Surface, VenueOrderId,
+    Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, Surface,
+    VenueOrderId,
 };
 
 use super::reconciliation::{qty, trade};
@@ -106,4 +107,65 @@ fn an_event_that_overtook_another_asks_for_nothing() {
     account.pass(2_000);
     let doubts = account.engine.doubts();
     assert_eq!(doubts, []);
+}
+
+/// Reads an account whose balance moves with every reading, until the run is degraded.
+fn never_agreeing(account: &mut Account, open: &[OpenOrder]) {
+    account.wait(31);
+    for reading in 1..=24 {
+        answer_once(account, reading, open);
+        account.wait(1);
+    }
+    let doubts = account.engine.doubts();
+    assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
+}
+
+/// Answers what is asked now, with a balance that is so much less than ours.
+fn answer_once(account: &mut Account, less: i128, open: &[OpenOrder]) {
+    let total = 999_990_000_000 - less;
+    while let Some(subject) = account.take_question() {
+        let outcome = match subject {
+            Subject::Account { .. } => {
+                let mut own = account.own_account();
+                own.balances[0].total = Amount(total);
+                Outcome::Done(Truth::Account(own))
+            }
+            Subject::Income { .. } => Outcome::Refused(Refusal {
+                code: 404,
+                msg: String::new(),
+            }),
+            Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(open.to_vec())),
+            _ => Outcome::Done(super::world::nothing(subject)),
+        };
+        account.answer(subject, outcome);
+    }
+    account.confirm_countdowns();
+}
+
+#[test]
+fn readings_that_agree_at_last_settle_within_seconds() {
+    let mut account = ready();
+    never_agreeing(&mut account, &[]);
+    for _ in 0..7 {
+        account.wait(1);
+        answer_once(&mut account, 24, &[]);
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_round_that_waits_for_its_next_reading_asks_for_trades_first() {
+    let mut account = ready();
+    let order = account.rest();
+    let open = account.open_order(order);
+    never_agreeing(&mut account, &[open]);
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 2, 4, 10, OrderStatus::Filled));
+    answer(&mut account, order, Some(0), 4);
+    assert_eq!(qty(&account), 10);
+    let made_up = account
+        .notices
+        .iter()
+        .any(|notice| matches!(notice, Notice::Recovered { fill, .. } if fill.trade_id.0 < 0));
+    assert!(!made_up);
 }

@@ -1,0 +1,175 @@
+//! A process that starts a moment after its last fill, on a venue whose readings of the account are
+//! behind: they say what the account was before that fill, and take nothing from a strategy.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::protocol::Refusal;
+use windvane_engine::truth::{AccountTruth, Subject, Truth};
+use windvane_engine::{Amount, OrderStatus, Outcome, Side, Surface};
+
+use super::reconciliation::{adjustments, qty, trade};
+use super::succession::{killed, next_config};
+use super::support::{Account, MM, USDT, fill, market};
+use super::world::{no_trades, nothing, ready};
+
+/// What a venue does with the question for account trades.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trades {
+    Told,
+    Refused,
+    Late,
+}
+
+/// One fill that is long over, and one just before the process is killed. Answers the account as it was
+/// before the second.
+fn killed_after_fill(since_s: u32) -> (Account, AccountTruth) {
+    let mut account = ready();
+    buy(&mut account, 1);
+    account.seconds(60);
+    let before = account.own_account();
+    buy(&mut account, 2);
+    account.seconds(since_s);
+    assert_eq!(
+        (own(&account), account.engine.run_state()),
+        (8, RunState::Ready)
+    );
+    (killed(account, next_config()), before)
+}
+
+fn buy(account: &mut Account, trade_id: i64) {
+    trade_at(account, Side::Buy, trade_id);
+}
+
+fn trade_at(account: &mut Account, side: Side, trade_id: i64) {
+    let order = account.submit(MM, market(side, 4));
+    let id = account.id(MM, order);
+    let mut told = fill(id, side, trade_id, 4, 4, OrderStatus::Filled);
+    told.transaction_time = account.now;
+    told.event_time = account.now;
+    account.update(told);
+    account
+        .sent
+        .retain(|request| matches!(request, windvane_engine::Request::Read(_)));
+}
+
+fn own(account: &Account) -> i64 {
+    let ledgers = account.engine.ledgers();
+    let side = windvane_engine::PositionSide::Both;
+    ledgers.strategies[0]
+        .at(super::support::BTC, side)
+        .position
+        .qty
+}
+
+/// Answers every question of a quarter of a second.
+fn quarter_second(account: &mut Account, trades: Trades, read: &AccountTruth) {
+    while let Some(subject) = account.take_question() {
+        let outcome = match subject {
+            Subject::Trades { .. } => match trades {
+                Trades::Refused => Outcome::Refused(Refusal {
+                    code: 404,
+                    msg: String::new(),
+                }),
+                Trades::Told => Outcome::Done(Truth::Trades {
+                    trades: vec![trade(1, 1, 4), trade(1, 2, 4)],
+                    more: false,
+                }),
+                Trades::Late => Outcome::Done(no_trades()),
+            },
+            Subject::Account { .. } => Outcome::Done(Truth::Account(read.clone())),
+            _ => Outcome::Done(nothing(subject)),
+        };
+        account.answer(subject, outcome);
+    }
+    account.confirm_countdowns();
+    account.pass(250);
+    account.alive();
+    account.clock();
+}
+
+#[test]
+fn a_reading_from_before_the_last_fill_takes_nothing_after_a_start() {
+    for trades in [Trades::Told, Trades::Refused, Trades::Late] {
+        // Balances that events left commissions out of, which no earlier books had.
+        for fees in [0, 77_000] {
+            for lag in [0, 1, 5, 10] {
+                let name = format!("{trades:?}, {lag} s, commissions {fees}");
+                let (mut account, mut before) = killed_after_fill(1);
+                let mut now = account.own_account();
+                before.balances[0].total -= Amount(fees);
+                now.balances[0].total -= Amount(2 * fees);
+                account.begin();
+                for quarter in 0..4 * 40 {
+                    // The fill is one second old.
+                    let is_late = quarter < 4 * lag - 4;
+                    quarter_second(&mut account, trades, if is_late { &before } else { &now });
+                    assert_eq!((own(&account), qty(&account)), (8, 8), "{name} {quarter}");
+                    let state = account.engine.run_state();
+                    let may_be_ready = !is_late || state != RunState::Ready;
+                    assert!(may_be_ready, "{name} {quarter}: ready on old readings");
+                }
+                assert_eq!(account.engine.run_state(), RunState::Ready, "{name}");
+                let total = account.engine.balance(Surface::Futures, USDT).total;
+                assert_eq!(total, now.balances[0].total, "{name}");
+                assert!(adjustments(&account).len() <= 1, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_start_long_after_the_last_fill_does_not_wait() {
+    let (mut account, _) = killed_after_fill(20);
+    let mut now = account.own_account();
+    now.balances[0].total -= Amount(5);
+    account.begin();
+    for _ in 0..14 {
+        quarter_second(&mut account, Trades::Told, &now);
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let total = account.engine.balance(Surface::Futures, USDT).total;
+    assert_eq!(total, now.balances[0].total);
+}
+
+#[test]
+fn a_balance_from_before_the_last_fills_is_not_taken_after_a_start() {
+    for lag in [0, 1, 5, 10] {
+        let mut account = ready();
+        buy(&mut account, 1);
+        account.seconds(60);
+        // The position is the same as before, and a balance is not.
+        let before = account.own_account();
+        trade_at(&mut account, Side::Sell, 2);
+        trade_at(&mut account, Side::Buy, 3);
+        account.seconds(1);
+        let now = account.own_account();
+        assert_ne!(before.balances, now.balances);
+        let mut account = killed(account, next_config());
+        account.begin();
+        for quarter in 0..4 * 20 {
+            let is_late = quarter < 4 * lag - 4;
+            let read = if is_late { &before } else { &now };
+            quarter_second(&mut account, Trades::Late, read);
+            let total = account.engine.balance(Surface::Futures, USDT).total;
+            assert_eq!(total, now.balances[0].total, "{lag} s, {quarter}");
+            let is_ready = account.engine.run_state() == RunState::Ready;
+            assert!(!is_late || !is_ready, "{lag} s, {quarter}");
+            let reason = Doubt::Reconciliation(Surface::Futures);
+            let is_told = account.engine.doubts().contains(&reason);
+            assert!(!is_late || quarter < 12 || is_told, "{lag} s, {quarter}");
+        }
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{lag} s");
+        assert_eq!(adjustments(&account), [], "{lag} s");
+    }
+}
+
+#[test]
+fn two_readings_within_one_second_are_one() {
+    let (mut account, _) = killed_after_fill(20);
+    let mut now = account.own_account();
+    now.balances[0].total -= Amount(5);
+    account.begin();
+    for _ in 0..3 {
+        quarter_second(&mut account, Trades::Told, &now);
+    }
+    assert_eq!(adjustments(&account), []);
+}
