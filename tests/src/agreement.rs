@@ -35,7 +35,7 @@ pub fn differences(own: &Value, account: &Value) -> Vec<String> {
     let keys: BTreeSet<_> = ours.keys().chain(venues.keys()).collect();
     let differing = keys
         .into_iter()
-        .filter(|key| ours.get(*key) != venues.get(*key));
+        .filter(|key| !agree(ours.get(*key), venues.get(*key)));
     let said = |fact: Option<&String>| fact.map_or("nothing", String::as_str).to_owned();
     differing
         .map(|key| {
@@ -43,6 +43,21 @@ pub fn differences(own: &Value, account: &Value) -> Vec<String> {
             format!("{key}: {ours} here, {venues} at the venue")
         })
         .collect()
+}
+
+/// Whether two facts are the same. A venue may round an entry price to the tick; fills do not.
+fn agree(ours: Option<&String>, venues: Option<&String>) -> bool {
+    let position = |fact: Option<&String>| {
+        let (qty, entry) = fact?.split_once(" at ")?;
+        Some((qty.to_owned(), entry.parse::<Decimal>().ok()?))
+    };
+    match (position(ours), position(venues)) {
+        (Some((qty, entry)), Some((venues_qty, venues_entry))) => {
+            let rounding = venues_entry * Decimal::new(1, 6);
+            qty == venues_qty && (entry - venues_entry).abs() <= rounding
+        }
+        _ => ours == venues,
+    }
 }
 
 /// What is wrong beyond differences: client order ids that were accepted twice, and strategies

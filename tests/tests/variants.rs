@@ -192,7 +192,7 @@ fn decimal(value: &Value) -> Decimal {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Positions of futures and balances of USDT and BTC, as the venue has them.
+/// Positions of futures and all balances, as the venue has them.
 fn venue_state(account: &Value) -> BTreeMap<String, Decimal> {
     let mut state = BTreeMap::new();
     for row in account["positions"].as_array().unwrap() {
@@ -208,7 +208,6 @@ fn venue_state(account: &Value) -> BTreeMap<String, Decimal> {
         let name = format!("spot {}", row["asset"].as_str().unwrap());
         state.insert(name, decimal(&row["free"]) + decimal(&row["locked"]));
     }
-    state.retain(|name, _| !name.contains("ETH") && !name.contains("DOGE"));
     state
 }
 
