@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -19,6 +19,8 @@ use windvane_tests::venue::Venue;
 const MODULES: [&str; 3] = ["market_maker", "ema_cross", "grid"];
 /// The longest that a state may take to come about; strategies are built within it, once.
 const PATIENCE: Duration = Duration::from_mins(4);
+/// How long positions and the log may disagree.
+const SETTLES: Duration = Duration::from_secs(30);
 /// Words of a log that say that a journal was not used.
 const LOST: [&str; 4] = [
     "cannot be used",
@@ -110,27 +112,40 @@ fn names_the_rules(data: &Path) {
 /// A paused strategy may close its position at once, on the prices of the new market. So what it
 /// holds, less what it filled since the start, is what was left.
 fn holds_what_was_left(instance: &Instance, left: &Value) {
-    let (own, log) = loop {
+    let expected = quantities(&left["own"]);
+    let begun = Instant::now();
+    loop {
+        // The log may be behind the positions for a moment.
         let (own, log) = (agreement::own(&instance.admin()), instance.log());
-        if positions(&agreement::own(&instance.admin())) == positions(&own) {
-            break (own, log);
+        let mut held = quantities(&own);
+        for (strategy, bought) in fills(&log) {
+            *held.entry(strategy).or_default() -= bought;
         }
-    };
-    let mut held = quantities(&own);
-    for line in log
+        held.retain(|_, qty| !qty.is_zero());
+        if held == expected {
+            return;
+        }
+        let waited = begun.elapsed();
+        assert!(waited < SETTLES, "{held:?} {expected:?}\n{own:#}\n{log}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The strategies and signed quantities of the fills that a log tells.
+fn fills(log: &str) -> Vec<(String, Decimal)> {
+    let told = log
         .lines()
-        .filter(|line| line.contains(" filled strategy="))
-    {
+        .filter(|line| line.contains(" filled strategy="));
+    told.map(|line| {
         let field = |name: &str| {
             let rest = line.split_once(&format!(" {name}=")).unwrap().1;
             rest.split(' ').next().unwrap().trim_matches('"').to_owned()
         };
         let qty: Decimal = field("qty").parse().unwrap();
         let bought = if field("side") == "BUY" { qty } else { -qty };
-        *held.entry(field("strategy")).or_default() -= bought;
-    }
-    held.retain(|_, qty| !qty.is_zero());
-    assert_eq!(held, quantities(&left["own"]), "{own:#}\n{log}");
+        (field("strategy"), bought)
+    })
+    .collect()
 }
 
 /// What each strategy holds; each of them trades one instrument.
