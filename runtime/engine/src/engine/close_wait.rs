@@ -34,7 +34,8 @@ pub enum CloseReason {
     Sent(ClientOrderId),
     /// The venue takes no request until then.
     VenueWait(Surface, Time),
-    /// The venue takes no new order until then; closes are tried in between.
+    /// The venue takes no new order until then. Closes are tried in between only where the venue
+    /// stated no end.
     OrderLimit(Surface, Time),
     /// The journal does not write: nothing that it does not have may be sent.
     Journal,

@@ -1,7 +1,6 @@
 //! Balances that moved without an event: the venue's income history tells transfers from losses. Where
 //! it does not, a decrease counts as a loss.
 
-use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::RunState;
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
@@ -12,32 +11,8 @@ use windvane_engine::{
 
 use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, USDT, fill, limit};
-use super::world::{live_config, no_trades, nothing};
-
-const fn usdt(whole: i128) -> Amount {
-    Amount(whole * 100_000_000)
-}
-
-fn limited(mut config: EngineConfig) -> EngineConfig {
-    config.live = Some(live_config());
-    config.limits.max_daily_loss = Some(usdt(500));
-    config
-}
-
-/// A run that is ready, with a limit of 500, 10 bought at 100.
-fn holding() -> Account {
-    let mut account = Account::new(limited(super::support::config()));
-    account.begin();
-    account.sync();
-    account.top(999, 1001);
-    let order = account.submit(MM, limit(Side::Buy, 1000, 10_000));
-    let id = account.id(MM, order);
-    account.update(fill(id, Side::Buy, 1, 10_000, 10_000, OrderStatus::Filled));
-    account.seconds(2);
-    account.top(999, 1001);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
-    account
-}
+use super::untold::{holding, limited, usdt};
+use super::world::{no_trades, nothing};
 
 /// What the venue does with the question for its income history.
 #[derive(Clone, Debug)]

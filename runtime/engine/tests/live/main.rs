@@ -11,6 +11,7 @@ mod closes;
 mod contradiction;
 mod crossings;
 mod deadman;
+mod deadman_release;
 mod down_losses;
 mod ends;
 mod feeds;

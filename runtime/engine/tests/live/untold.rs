@@ -15,18 +15,18 @@ use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, fill, instrument, limit, market, report};
 use super::world::{live_config, no_trades, position, ready};
 
-const fn usdt(whole: i128) -> Amount {
+pub(super) const fn usdt(whole: i128) -> Amount {
     Amount(whole * 100_000_000)
 }
 
-fn limited(mut config: EngineConfig) -> EngineConfig {
+pub(super) fn limited(mut config: EngineConfig) -> EngineConfig {
     config.live = Some(live_config());
     config.limits.max_daily_loss = Some(usdt(500));
     config
 }
 
 /// A run that is ready, with a limit of 500, 10 bought at 100.
-fn holding() -> Account {
+pub(super) fn holding() -> Account {
     let mut account = Account::new(limited(super::support::config()));
     account.begin();
     account.sync();

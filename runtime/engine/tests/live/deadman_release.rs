@@ -1,0 +1,281 @@
+//! Promise 4 after the last order of a symbol ended: its timer is let go, and orders wait until the next
+//! one can be armed.
+
+use windvane_engine::engine::RunState;
+use windvane_engine::input::Command;
+use windvane_engine::live::{LiveInput, OnStop};
+use windvane_engine::{Input, Notice, OrderStatus, Outcome, Request, Side, UserEvent};
+
+use super::deadman::{holding, reducing};
+use super::support::{Account, MM, limit, market, update};
+use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
+
+/// A symbol without orders, seconds after its only one was cancelled.
+pub(super) fn without_orders(mut account: Account, seconds: usize) -> Account {
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
+    for _ in 0..seconds {
+        account.pass(999);
+        account.alive();
+    }
+    account
+}
+
+#[test]
+fn a_symbol_without_orders_is_let_go_and_armed_anew() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(
+        account.take_countdown(),
+        None,
+        "not before the release is answered"
+    );
+    account.countdown_reply(Outcome::Done(0));
+    account.wait(4);
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.submit(MM, market(Side::Buy, 1));
+    assert_eq!(account.take_countdown(), None, "a copy may still stop it");
+    account.wait(3);
+    assert_eq!(account.engine.orders().iter().count(), 3, "all wait");
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    assert_eq!(account.places(), 0);
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 3);
+}
+
+#[test]
+fn an_order_that_waits_for_the_next_timer_leaves_if_it_is_still_wanted() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    let unwanted = account.submit(MM, limit(Side::Buy, 990, 1));
+    account.submit(MM, limit(Side::Buy, 980, 1));
+    account.wait(1);
+    account.cancel(MM, unwanted);
+    assert!(account.engine.order(unwanted).is_none(), "nothing was sent");
+    account.wait(6);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    // The timer itself is late: what waited was meant for the market of then.
+    account.wait(3);
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 0);
+    assert!(reasons(&account)[0].contains("too late"));
+}
+
+#[test]
+fn an_order_that_waited_opens_nothing_once_the_run_is_degraded() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.handle(Input::User(&UserEvent::MarginCall));
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.wait(7);
+    account.confirm_countdowns();
+    assert_eq!(account.places(), 0);
+    let told = reasons(&account);
+    assert!(told[0].contains("in doubt"), "{told:?}");
+}
+
+#[test]
+fn an_order_is_refused_with_the_true_reason() {
+    let mut live = live_config();
+    live.copy_ms = 20_000;
+    let mut account = without_orders(ready_with(live), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.engine.orders().iter().count(), 0, "refused");
+    let told = reasons(&account);
+    assert!(told[0].contains("was stopped"), "{told:?}");
+
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    for _ in 0..3 {
+        account.take_countdown();
+        account.countdown_reply(Outcome::Unknown);
+        account.pass(500);
+    }
+    let told = reasons(&account);
+    assert!(told[0].contains("did not arm"), "{told:?}");
+
+    let mut account = holding();
+    account.live(LiveInput::Journal { healthy: false });
+    account.submit(MM, reducing());
+    account.pass(999);
+    let told = reasons(&account);
+    assert!(told[0].contains("in doubt"), "{told:?}");
+}
+
+#[test]
+fn a_market_order_that_only_reduces_needs_no_timer() {
+    let mut account = holding();
+    let mut terms = market(Side::Sell, 1);
+    terms.reduce_only = true;
+    account.submit(MM, terms);
+    assert_eq!((account.places(), account.take_countdown()), (1, None));
+    let order = match account.sent.pop() {
+        Some(Request::Place(order)) => order,
+        other => panic!("{other:?}"),
+    };
+    assert!(account.engine.may_leave(&order, account.now));
+}
+
+/// Why orders were not placed, in the words for people.
+fn reasons(account: &Account) -> Vec<String> {
+    let reason = |notice: &Notice| match notice {
+        Notice::NotPlaced { words, .. } => Some(words.reason.clone()),
+        _ => None,
+    };
+    account.notices.iter().filter_map(reason).collect()
+}
+
+#[test]
+fn where_requests_have_nonces_no_copy_stops_the_next_timer() {
+    let mut live = live_config();
+    live.copy_ms = 0;
+    let mut account = without_orders(ready_with(live), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn a_symbol_whose_orders_are_only_replaced_is_not_let_go() {
+    let mut account = without_orders(ready(), 12);
+    assert_eq!(account.take_countdown(), None, "an order may come");
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.places(), 1, "it is covered");
+    account.pass(0);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS), "and due");
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    account.wait(9);
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
+fn the_next_process_arms_nothing_while_the_last_one_may_still_stop_it() {
+    use super::succession::{killed, next_config};
+    for answered in [true, false] {
+        let mut account = without_orders(ready(), 20);
+        assert_eq!(account.take_countdown(), Some(0));
+        if answered {
+            account.countdown_reply(Outcome::Done(0));
+        }
+        let mut account = killed(account, next_config());
+        account.begin();
+        account.sync();
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        account.submit(MM, limit(Side::Buy, 990, 1));
+        account.wait(5);
+        assert_eq!(account.take_countdown(), None, "answered: {answered}");
+        account.wait(2);
+        account.submit(MM, limit(Side::Buy, 990, 1));
+        assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    }
+}
+
+#[test]
+fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Unknown);
+    account.pass(4_900);
+    assert_eq!(
+        account.take_countdown(),
+        None,
+        "the release may still arrive"
+    );
+    account.pass(100);
+    assert_eq!(account.take_countdown(), Some(0), "or it never does");
+    account.countdown_reply(Outcome::Done(0));
+    account.wait(7);
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+}
+
+#[test]
+fn after_a_release_of_unknown_outcome_an_order_waits_for_a_timer_that_can_be_trusted() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    account.countdown_reply(Outcome::Unknown);
+    account.wait(5);
+    assert_eq!(
+        account.take_countdown(),
+        None,
+        "the release may still arrive"
+    );
+    account.wait(2);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.places(), 1);
+}
+
+/// The symbol's timer was asked for by an order that was refused, and the answer was lost.
+fn asked_in_vain() -> Account {
+    let mut account = ready();
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    for _ in 0..3 {
+        assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+        account.countdown_reply(Outcome::Unknown);
+        account.pass(500);
+    }
+    assert_eq!(account.places(), 0);
+    account
+}
+
+#[test]
+fn a_timer_that_may_run_for_nobody_is_stopped() {
+    let mut account = asked_in_vain();
+    // A person ends the tries to arm it.
+    account.handle(Input::Command(Command::Resume));
+    account.wait(6);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    // What was given up arrived by now, or never will.
+    account.wait(40);
+    while account.take_countdown().is_some() {
+        account.countdown_reply(Outcome::Done(0));
+    }
+    account.wait(40);
+    assert_eq!(account.take_countdown(), None);
+}
+
+#[test]
+fn orders_stay_only_where_nothing_that_was_given_up_may_arm_a_timer() {
+    let mut live = live_config();
+    live.on_stop = OnStop::Keep;
+    let mut account = ready_with(live);
+    account.rest();
+    account.wait(10);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Unknown);
+    account.live(LiveInput::Stop);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(!account.engine.has_stopped(), "it may still arrive");
+    account.wait(7);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(account.engine.has_stopped());
+}
+
+#[test]
+fn a_timer_of_the_process_before_is_stopped_where_orders_shall_stay() {
+    let mut account = ready();
+    account.rest();
+    let mut config = super::succession::next_config();
+    if let Some(live) = &mut config.live {
+        live.on_stop = OnStop::Keep;
+    }
+    let mut account = super::succession::killed(account, config);
+    account.begin();
+    account.live(LiveInput::Stop);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    assert!(account.engine.has_stopped());
+}
