@@ -6,7 +6,9 @@ use crate::decimal::Amount;
 use crate::engine::{BlockState, Doubt, Refusals, RunState, TradingBlock};
 use crate::event::Event;
 use crate::forced::ForcedCloseReport;
-use crate::ids::{AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
+use crate::ids::{
+    AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId,
+};
 use crate::input::FaultKind;
 use crate::instrument::Instrument;
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
@@ -338,6 +340,25 @@ pub enum Notice {
         time: Time,
         /// The asset.
         asset: AssetId,
+    },
+    /// An account trade stated the commission of a fill that was booked without one.
+    LateFee {
+        /// When the engine learned of it.
+        time: Time,
+        /// The owner of the fill; `None` for a fill of somebody else.
+        strategy: Option<StrategyId>,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The order at the venue.
+        order_id: VenueOrderId,
+        /// The trade.
+        trade_id: TradeId,
+        /// Commission; negative for a rebate.
+        fee: Amount,
+        /// Its asset.
+        asset: AssetId,
+        /// A reading of the account had it already: the balance did not move.
+        in_balance: bool,
     },
     /// A balance fell, and neither an event nor the venue's history explains it: it counts as a loss.
     Unexplained {

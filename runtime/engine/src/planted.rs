@@ -201,6 +201,20 @@ mod choice {
             "a late own fill that explains a close by others leaves what other strategies gave up for it"
         TradesLagIgnored "trades-lag-ignored"
             "a difference is taken although the list of trades may be behind the account"
+        CloseWaitsForStream "close-waits-for-stream"
+            "a close waits until the user stream is up and the account is reconciled"
+        CloseWaitsForCountdown "close-waits-for-countdown"
+            "a close waits until the venue confirms a countdown"
+        ExitMayOpen "exit-may-open"
+            "closes and exits leave without reduceOnly"
+        StartReadingBelieved "start-reading-believed"
+            "a reading after a start is taken although it may be older than the last fill"
+        OtherFeesFree "other-fees-free"
+            "commissions in another asset do not reach the loss limits"
+        LateFeesIgnored "late-fees-ignored"
+            "a commission that account trades alone state is not booked"
+        LateFeeTwice "late-fee-twice"
+            "a commission that account trades alone state is booked with each reading of them"
     }
 
     impl std::str::FromStr for Planted {

@@ -71,7 +71,7 @@ table! {
     FORCED_CLOSES: Counters<2>, counter, "windvane_forced_closes_total", "closes",
         ["instrument", "reason"],
         "Closes of the account's positions by the venue itself, each part of one counted: \
-         liquidation, ADL.";
+         liquidation, ADL, insurance_clear (only stated by an account event so far).";
     RULE_CHANGES: Counters<1>, counter, "windvane_rule_changes_total", "changes", ["instrument"],
         "Changes of an instrument's rules (status, filters) that the venue made during the run.";
     REALIZED_PNL: Gauges<1>, gauge, "windvane_realized_pnl", "quote asset", ["strategy"],

@@ -136,12 +136,16 @@ impl Window {
     /// The venue says that `used` is the sum. The part beyond own use belongs to others.
     ///
     /// A lower sum than before is believed once [`LATE_MS`] have passed: the venue's interval began
-    /// anew. A sum below own use is not: the venue's interval may be shorter than ours.
+    /// anew. A sum below own use is not: the venue's interval may be shorter than ours. A sum above a
+    /// lower limit that a refusal led to shows that the refusal had another cause.
     pub fn correct(&mut self, now_ms: u64, used: u32) {
         if planted!(OthersUsageIgnored) {
             return;
         }
         self.forget(now_ms);
+        if used > self.limit_at(now_ms) {
+            self.caution = None;
+        }
         let own = total(&self.used, 0);
         self.see(now_ms, used.saturating_sub(own));
     }
@@ -301,6 +305,10 @@ mod tests {
         window.refused(2_000);
         assert!(!at_once(&mut window, 2_000, 1_351));
         assert!(at_once(&mut window, 602_000, 2_400));
+        // Others use more than a lower limit, and the venue goes on to answer.
+        window.refused(602_000);
+        window.correct(602_500, 1_900);
+        assert!(at_once(&mut window, 602_500, 500));
         // A header explains it.
         window.correct(603_000, 2_390);
         window.refused(603_000);

@@ -10,6 +10,7 @@
 
 use crate::ids::{StrategyId, Time};
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};
+use crate::planted;
 use crate::timer::Timer;
 use crate::truth::AccountTruth;
 
@@ -81,7 +82,8 @@ impl Engine {
 
     /// Sends the closes that a reading of the account allows.
     pub(super) fn close_by_reading(&mut self, surface: Surface, read: &AccountTruth) {
-        if surface != Surface::Futures || !self.may_close_uncertain(surface) {
+        let waits = planted!(CloseWaitsForStream) || !self.may_close_uncertain(surface);
+        if surface != Surface::Futures || waits {
             return;
         }
         let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) else {
@@ -134,7 +136,7 @@ impl Engine {
             let lots = [filters.lot_size, filters.market_lot_size];
             let wanted = terms.qty.map_or(0, |qty| qty.0);
             terms.qty = Some(Qty(close_qty(wanted.min(left.max(0)), &lots)));
-            terms.reduce_only = terms.position_side == PositionSide::Both;
+            terms.reduce_only = terms.position_side == PositionSide::Both && !planted!(ExitMayOpen);
         }
         closing.retain(|terms| terms.qty.is_some_and(|qty| qty.0 > 0));
         closing

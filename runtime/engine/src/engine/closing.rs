@@ -17,6 +17,7 @@ use crate::ledger::Grains;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
 use crate::order_state::OrderMove;
 use crate::orders::Order;
+use crate::planted;
 use crate::rules::Rule;
 
 use super::{Engine, OpenOrders};
@@ -181,7 +182,8 @@ impl Engine {
 
     /// Whether an order leaves without a countdown: it closes a position, and it only reduces.
     pub(super) fn needs_no_countdown(&self, order: &Order) -> bool {
-        self.is_flattening(order.strategy) && self.only_reduces(&order.terms)
+        let is_close = self.is_flattening(order.strategy) && self.only_reduces(&order.terms);
+        is_close && !planted!(CloseWaitsForCountdown)
     }
 
     /// Reports positions that the venue did not let us close: a person has to close them.
@@ -271,7 +273,8 @@ impl Engine {
             let account = self.ledgers.account.at(id, position_side).position.qty;
             terms.reduce_only = instrument.surface == Surface::Futures
                 && position_side == PositionSide::Both
-                && covers(account, side, qty_lots);
+                && covers(account, side, qty_lots)
+                && !planted!(ExitMayOpen);
             if !self.is_worth_too_little(&terms) {
                 orders.push(terms);
             }

@@ -66,6 +66,9 @@ impl Engine {
                     self.take_entries(account);
                 }
             }
+            if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
+                self.forget_free_fills(surface, asked);
+            }
             self.watch_all_losses();
             self.end_round(surface);
             return;
@@ -91,6 +94,12 @@ impl Engine {
             self.later(surface, READ_AGAIN_MS);
             return;
         }
+        if self.wait_for_fees(surface, account, &differences) {
+            return;
+        }
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
         let agreed = quiet
             && line
                 .round
@@ -155,6 +164,35 @@ impl Engine {
             self.set_doubt(Doubt::Reconciliation(surface), true);
             self.update_state();
         }
+    }
+
+    /// Balances differ by what commissions may be that events left out: account trades are read once for
+    /// them, and later again where they are not listed yet. Answers whether nothing else differs.
+    fn wait_for_fees(
+        &mut self,
+        surface: Surface,
+        account: &AccountTruth,
+        differences: &[Adjustment],
+    ) -> bool {
+        if !self.awaits_fees(surface, account) {
+            return false;
+        }
+        self.want_fees();
+        let Some(line) = self.line_mut(surface) else {
+            return false;
+        };
+        if line.round.looked_for.is_some() {
+            self.end_round(surface);
+            return true;
+        }
+        line.round.looked_for = Some(differences.to_vec());
+        line.round.seen = None;
+        let step = self.step_of_fees();
+        if let Some(line) = self.line_mut(surface) {
+            line.round.step = step;
+        }
+        self.ask_next(surface);
+        true
     }
 
     /// The round goes on with the account trades, or with the open orders where there are none.
@@ -277,6 +315,7 @@ impl Engine {
         self.take_stated();
         let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
         let gains = self.gains_of_closes(surface, account);
+        let fees = self.fees_by_agreement(surface, account);
         for balance in &account.balances {
             if self.balance(surface, balance.asset).total != balance.total {
                 if is_transfer {
@@ -289,10 +328,15 @@ impl Engine {
             let key = (position.instrument, position.position_side);
             let gain = gains.get(&key).copied().unwrap_or_default();
             if !self.take_outside_close(position, gain) {
+                self.note_moved_position(position);
                 self.take_position(position, Cause::Reconciliation);
             }
         }
         self.review_unlisted();
+        if let Some(fees) = fees {
+            self.share_fees(fees);
+        }
+        self.fees_are_in_reading(surface);
         if !account.lags {
             self.take_entries(account);
         }

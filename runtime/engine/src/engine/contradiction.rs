@@ -85,7 +85,11 @@ impl Engine {
     /// orders that ended a moment ago: one that was asked for long enough after the end is evidence.
     pub(super) fn revive_listed(&mut self, seq: OrderSeq, open: &OpenOrder) {
         let surface = self.surface_of(open.report.instrument);
-        let asked = self.orders_asked(surface);
+        let Some(asked) = self.orders_asked(surface) else {
+            return;
+        };
+        let offset_ns = self.clock_offset_ns(surface);
+        let asked_by_venue = offset_ns.map(|offset_ns| Time(asked.0.saturating_add(offset_ns)));
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -94,11 +98,14 @@ impl Engine {
         } else {
             READ_LAG_MS
         };
-        let is_newer = |asked: Time| order.ended.is_none_or(|at| asked > at.plus_ms(lag_ms));
+        // By both clocks: ours may have been set forward since, with a start in between.
+        let ended_before = order.ended.is_none_or(|at| asked > at.plus_ms(lag_ms))
+            && (order.told_over)
+                .is_none_or(|at| asked_by_venue.is_some_and(|asked| asked > at.plus_ms(lag_ms)));
         if open.report.status.is_final() {
             return;
         }
-        if may_live(order) && asked.is_some_and(is_newer) {
+        if may_live(order) && ended_before {
             self.revive(seq, Cause::Reconciliation);
             self.take_report(seq, &open.report);
             self.cancel_at_start(seq);

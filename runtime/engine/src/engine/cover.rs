@@ -12,6 +12,7 @@ use crate::effect::Notice;
 use crate::holding::Ledger;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use crate::planted;
 use crate::rules::{Rejection, Rule};
 
 use super::Engine;
@@ -60,7 +61,8 @@ impl Engine {
             return Err(self.qty_rejection(Rule::ReduceOnlyPosition, id, qty, closable));
         }
         let mut wire = terms;
-        wire.reduce_only = is_market && self.covers_exit(strategy, id, closing, (qty, own), added);
+        let covered = is_market && self.covers_exit(strategy, id, closing, (qty, own), added);
+        wire.reduce_only = covered && !planted!(ExitMayOpen);
         Ok(wire)
     }
 

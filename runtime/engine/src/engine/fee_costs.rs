@@ -1,6 +1,7 @@
 //! Commissions in another asset than the one that equity is counted in. They lower a balance that equity
 //! does not have, so their value is subtracted: at the price of a configured instrument of both assets,
-//! else as an estimate by the value of the fill. People are told once of an asset without a price.
+//! else as an estimate by the value of the fill. The log names an asset without a price once, and the
+//! status names it as long as it has none.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use crate::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
 use crate::effect::Notice;
 use crate::ids::AssetId;
 use crate::order::Surface;
+use crate::planted;
 use crate::protocol::Fill;
 
 use super::Engine;
@@ -58,7 +60,8 @@ impl Engine {
 
     /// The cost of the commission of a fill, where equity does not contain it.
     pub(super) fn cost_of_fee(&mut self, surface: Surface, fill: &Fill) -> Amount {
-        if fill.fee == Amount::ZERO || !self.is_outside_equity(surface, fill.fee_asset) {
+        let outside = self.is_outside_equity(surface, fill.fee_asset) && !planted!(OtherFeesFree);
+        if fill.fee == Amount::ZERO || !outside {
             return Amount::ZERO;
         }
         if let Some(value) = self.value_in_equity(fill.fee_asset, fill.fee) {
@@ -76,10 +79,17 @@ impl Engine {
 
     /// A balance that equity does not have fell without an event: commissions that events left out.
     pub(super) fn lose_other_asset(&mut self, asset: AssetId, lost: Amount) {
-        match self.value_in_equity(asset, lost) {
-            Some(value) => self.fee_costs.total += value,
-            None => self.tell_unpriced(asset),
+        let value = self.value_in_equity(asset, lost);
+        if value.is_none() {
+            self.tell_unpriced(asset);
         }
+        self.fee_costs.total += value.unwrap_or_else(|| self.estimated_fees(lost));
+    }
+
+    /// Assets that commissions were taken in and that have no price here: an estimate counts.
+    pub fn unpriced_fees(&self) -> impl Iterator<Item = AssetId> {
+        let assets = self.fee_costs.unpriced.iter().copied();
+        assets.filter(|asset| self.value_in_equity(*asset, Amount::ZERO).is_none())
     }
 
     fn tell_unpriced(&mut self, asset: AssetId) {

@@ -165,6 +165,7 @@ impl Engine {
         let event = self.event(EventKind::Fill, instrument, flags, fields, seq.0 as i64);
         self.deliver(strategy, event);
         self.tell_position(strategy, instrument, side);
+        self.note_own_fill(strategy, update, fill);
         let position = self.ledgers.account.at(instrument, side).position.qty;
         if let Some(order) = self.orders.known_mut(seq) {
             let notice = Notice::Filled {
@@ -217,6 +218,7 @@ impl Engine {
         let (id, side, now) = (update.instrument, update.position_side, self.now);
         self.remember_account(self.surface_of(id));
         let kept = self.keep_what_was_taken(update, fill);
+        self.note_late_fee(owner, update, fill, kept.is_some());
         if let Some(line) = self.line_mut(self.surface_of(id)) {
             line.fill_value = fill.quote_qty;
             // One that was made up from totals bears the time of its order's last change.
@@ -356,7 +358,9 @@ impl Engine {
                 to: update.total,
             };
             let cause = match cause {
-                Cause::Event if self.is_rounding(surface, update.total - expected) => {
+                Cause::Event
+                    if self.is_rounding(surface, update.asset, update.total - expected) =>
+                {
                     Cause::Rounding
                 }
                 cause => cause,
@@ -381,7 +385,15 @@ impl Engine {
     }
 
     /// Whether a difference after a fill is what the venue rounds, as in its entry prices.
-    pub(super) fn is_rounding(&self, surface: Surface, difference: Amount) -> bool {
+    pub(super) fn is_rounding(&self, surface: Surface, asset: AssetId, difference: Amount) -> bool {
+        let mut rules = self.instruments.iter();
+        let difference = if rules.any(|one| one.quote == asset) {
+            difference
+        } else if let Some(value) = self.value_in_equity(asset, difference) {
+            value
+        } else {
+            return false;
+        };
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         line.is_some_and(|line| {
             difference.abs().0.saturating_mul(ROUNDING_PARTS) <= line.fill_value.abs().0

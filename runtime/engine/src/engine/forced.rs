@@ -77,12 +77,15 @@ struct Question {
 }
 
 /// What is to be settled.
-struct Due {
-    side: Side,
-    position_side: PositionSide,
-    qty: i64,
-    quote: Amount,
-    fee: Amount,
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Due {
+    pub(super) side: Side,
+    pub(super) position_side: PositionSide,
+    pub(super) qty: i64,
+    pub(super) quote: Amount,
+    pub(super) fee: Amount,
+    /// When the venue closed it, by its clock.
+    pub(super) made: Time,
 }
 
 impl Due {
@@ -95,6 +98,18 @@ impl Due {
             fee: self.fee.part(qty, whole),
             ..*self
         }
+    }
+
+    /// So much of it, and what is left.
+    pub(super) fn split(&self, qty: i64) -> (Self, Self) {
+        let part = self.part(qty);
+        let left = Self {
+            qty: self.qty - part.qty,
+            quote: self.quote - part.quote,
+            fee: self.fee - part.fee,
+            ..*self
+        };
+        (part, left)
     }
 }
 
@@ -122,6 +137,7 @@ impl Outside {
             qty: self.booked - self.settled,
             quote: self.quote - self.settled_quote,
             fee: self.fee - self.settled_fee,
+            made: Time::default(),
         };
         self.settled = self.booked;
         self.settled_quote = self.quote;
@@ -231,10 +247,13 @@ impl Engine {
         if known && fresh + earlier == 0 {
             return;
         }
-        let due = whole.part(fresh + earlier);
+        let due = Due {
+            made: update.transaction_time,
+            ..whole.part(fresh + earlier)
+        };
         let stated = fill.and_then(|fill| fill.realized_pnl);
-        let report = self.settle(id, &due);
-        self.report_forced_close(ForcedCloseReport {
+        let (report, rest) = self.settle(id, &due);
+        let report = ForcedCloseReport {
             kind,
             order_id: update.order_id,
             client_order_id: Some(update.client_order_id),
@@ -243,12 +262,14 @@ impl Engine {
             fee: whole.fee,
             realized_pnl: stated.unwrap_or(realized_pnl),
             ..report
-        });
+        };
+        self.keep_rest(rest, &report);
+        self.report_forced_close(report);
     }
 
     /// Takes a closed quantity from the strategies on that side. It is in the ledger of nobody
-    /// already. Answers a report without the order's identity.
-    fn settle(&mut self, instrument: InstrumentId, due: &Due) -> ForcedCloseReport {
+    /// already. Answers a report without the order's identity, and what nobody held.
+    fn settle(&mut self, instrument: InstrumentId, due: &Due) -> (ForcedCloseReport, Due) {
         let (closing, side) = (due.side, due.position_side);
         let held = |qty: i64| (-closing.sign() * qty).max(0);
         let external = self.ledgers.external.at(instrument, side).position.qty;
@@ -262,32 +283,17 @@ impl Engine {
         let parts = pro_rata(&holders, due.qty, step);
         let mut shares = Vec::new();
         for (index, qty) in parts.iter().copied().enumerate() {
-            if qty == 0 || index == self.strategies.len() {
-                continue;
+            if qty != 0 && index != self.strategies.len() {
+                let strategy = StrategyId(index as u16);
+                shares.push(self.give_share(strategy, instrument, &due.part(qty)));
             }
-            let quote = due.quote.part(qty, due.qty);
-            let fee = due.fee.part(qty, due.qty);
-            let strategy = StrategyId(index as u16);
-            let external = &mut self.ledgers.external.at_mut(instrument, side).position;
-            external.fill(closing.opposite(), qty, quote);
-            external.fees -= fee;
-            let own = &mut self.ledgers.strategies[index]
-                .at_mut(instrument, side)
-                .position;
-            let realized_pnl = own.fill(closing, qty, quote);
-            own.fees += fee;
-            let left = own.qty;
-            shares.push(ForcedShare {
-                strategy,
-                qty,
-                realized_pnl,
-                left,
-            });
-            self.tell_position(strategy, instrument, side);
         }
+        let rest = due.part(due.qty - parts.iter().sum::<i64>());
+        let (later, rest) = self.share_with_later_fills(instrument, rest);
+        shares.extend(later);
         self.watch_losses_after_fill();
         let taken: i64 = shares.iter().map(|share| share.qty).sum();
-        ForcedCloseReport {
+        let report = ForcedCloseReport {
             kind: ForcedClose::Liquidation,
             instrument,
             side: closing,
@@ -300,9 +306,40 @@ impl Engine {
             fee: due.fee,
             shares,
             unowned: due.qty - taken,
-            left: self.ledgers.account.at(instrument, side).position.qty,
+            left: self.account_qty(instrument, side),
             reaction: self.forced.reaction,
             latched: false,
+        };
+        (report, rest)
+    }
+
+    pub(super) fn account_qty(&self, instrument: InstrumentId, side: PositionSide) -> i64 {
+        self.ledgers.account.at(instrument, side).position.qty
+    }
+
+    /// Takes a part of a forced close from a strategy. It is in the ledger of nobody already.
+    pub(super) fn give_share(
+        &mut self,
+        strategy: StrategyId,
+        instrument: InstrumentId,
+        part: &Due,
+    ) -> ForcedShare {
+        let (closing, side) = (part.side, part.position_side);
+        let external = &mut self.ledgers.external.at_mut(instrument, side).position;
+        external.fill(closing.opposite(), part.qty, part.quote);
+        external.fees -= part.fee;
+        let own = &mut self.ledgers.strategies[usize::from(strategy.0)]
+            .at_mut(instrument, side)
+            .position;
+        let realized_pnl = own.fill(closing, part.qty, part.quote);
+        own.fees += part.fee;
+        let left = own.qty;
+        self.tell_position(strategy, instrument, side);
+        ForcedShare {
+            strategy,
+            qty: part.qty,
+            realized_pnl,
+            left,
         }
     }
 
@@ -317,7 +354,7 @@ impl Engine {
             latched: latch.is_some(),
             ..report
         };
-        codec::record_forced_close(&mut self.recorder, self.now, &report);
+        self.record_forced_close(&report);
         if self.forced.reports.len() >= REPORTS_MAX {
             self.forced.reports.pop_front();
         }
@@ -331,6 +368,10 @@ impl Engine {
             Some(latch) => self.latch_at(latch),
             None => {}
         }
+    }
+
+    pub(super) fn record_forced_close(&mut self, report: &ForcedCloseReport) {
+        codec::record_forced_close(&mut self.recorder, self.now, report);
     }
 
     /// The insurance fund paid, which proves a liquidation even if its order event was lost.
@@ -380,7 +421,9 @@ impl Engine {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let agreed = Time(asked.0.saturating_add(offset_ns)).plus_ms(-SLACK_MS);
         let since = self.forced.agreed.insert(surface, agreed);
-        for id in self.instruments_with_due_closes() {
+        let mut moved = self.instruments_with_due_closes();
+        moved.extend(self.instruments_moved_now());
+        for id in moved {
             let question = Question {
                 since: since.unwrap_or_default(),
                 sent: Time::default(),
@@ -473,28 +516,33 @@ impl Engine {
         }
         order.take_due();
         let (qty, quote) = (report.executed_qty.0, report.cum_quote);
+        let closed = self.take_due_close(id, side, terms.side, qty);
+        let moved = self.take_moved_position(id, side, terms.side, qty - closed);
         let due = Due {
             side: terms.side,
             position_side: side,
-            qty: self.take_due_close(id, side, terms.side, qty),
+            qty: closed + moved,
             quote,
             fee: Amount::ZERO,
+            made: report.update_time,
         };
-        let settled = self.settle(
+        let (settled, rest) = self.settle(
             id,
             &Due {
                 quote: quote.part(due.qty, qty),
                 ..due
             },
         );
-        self.report_forced_close(ForcedCloseReport {
+        let report = ForcedCloseReport {
             kind,
             order_id: report.order_id,
             client_order_id: Some(report.client_order_id),
             qty,
             quote,
             ..settled
-        });
+        };
+        self.keep_rest(rest, &report);
+        self.report_forced_close(report);
     }
 
     /// Takes over what an engine of another process knew.

@@ -13,13 +13,16 @@ use crate::order::Surface;
 use super::ages::Ages;
 use super::fee_costs::FeeCosts;
 use super::forced::ForcedCloses;
+use super::forced_rest::OutOfOrder;
 use super::income::Incomes;
 use super::instances::Instances;
+use super::late_fees::LateFees;
 use super::listing::Listing;
 use super::margin::Margins;
 use super::others::Others;
 use super::outside::OutsideCloses;
 use super::snapshot::SNAPSHOT_VERSION;
+use super::taken::Moved;
 use super::trading::{Crossings, Feeds, Trading};
 use super::venue_wait::VenueWait;
 
@@ -30,9 +33,12 @@ pub(super) const OLDEST: u32 = 8;
 pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
     match version {
         SNAPSHOT_VERSION => Some(Cow::Borrowed(content)),
-        9 => Some(Cow::Owned([content, &added_in_10()].concat())),
+        10 => Some(Cow::Owned([content, &added_in_11()].concat())),
+        9 => Some(Cow::Owned(
+            [content, &added_in_10(), &added_in_11()].concat(),
+        )),
         8 => Some(Cow::Owned(
-            [content, &added_in_9(), &added_in_10()].concat(),
+            [content, &added_in_9(), &added_in_10(), &added_in_11()].concat(),
         )),
         _ => None,
     }
@@ -62,6 +68,16 @@ fn added_in_10() -> Vec<u8> {
         Ages::default(),
         FeeCosts::default(),
         Feeds::default(),
+    );
+    postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The fields that version 11 appended, as an engine of version 10 would have had them.
+fn added_in_11() -> Vec<u8> {
+    let fields = (
+        BTreeMap::<Surface, Moved>::new(),
+        OutOfOrder::default(),
+        LateFees::default(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

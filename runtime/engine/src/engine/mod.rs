@@ -20,9 +20,11 @@ mod external;
 mod fee_costs;
 mod fills;
 mod forced;
+mod forced_rest;
 mod income;
 mod instances;
 mod lag;
+mod late_fees;
 mod limits;
 mod listing;
 mod margin;
@@ -72,9 +74,11 @@ pub use close_wait::{CloseReason, CloseWait};
 use external::External;
 use fee_costs::FeeCosts;
 use forced::ForcedCloses;
+use forced_rest::OutOfOrder;
 use income::Incomes;
 use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
+use late_fees::LateFees;
 use listing::Listing;
 use margin::Margins;
 use market::MarketState;
@@ -83,6 +87,7 @@ use outside::OutsideCloses;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
+use taken::Moved;
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
 use trading::{Crossings, Feeds, Trading};
 pub use venue_wait::Purpose;
@@ -211,6 +216,9 @@ pub struct Engine {
     ages: Ages,
     fee_costs: FeeCosts,
     feeds: Feeds,
+    moved: BTreeMap<Surface, Moved>,
+    out_of_order: OutOfOrder,
+    late_fees: LateFees,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -352,6 +360,9 @@ impl Engine {
             ages: Ages::default(),
             fee_costs: FeeCosts::default(),
             feeds: Feeds::default(),
+            moved: BTreeMap::new(),
+            out_of_order: OutOfOrder::default(),
+            late_fees: LateFees::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -63,10 +63,20 @@ impl Round {
 
     /// A round about the account alone.
     pub(super) fn of_account() -> Self {
+        Self::of_step(Step::Account)
+    }
+
+    /// A round that begins with this step.
+    pub(super) fn of_step(step: Step) -> Self {
         Self {
-            step: Step::Account,
+            step,
             ..Self::default()
         }
+    }
+
+    /// Whether trades are read for commissions, and nothing else.
+    pub(super) const fn is_of_fees(&self) -> bool {
+        matches!(self.step, Step::Fees(_)) && self.looked_for.is_none()
     }
 
     /// Since when a question waits for its answer.
@@ -101,6 +111,8 @@ pub(super) enum Step {
     Trades(VecDeque<InstrumentId>),
     Account,
     Income,
+    /// Account trades of fills whose commission is not known.
+    Fees(VecDeque<InstrumentId>),
 }
 
 impl Engine {
@@ -160,8 +172,15 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        if matches!(&line.round.step, Step::Trades(left) if left.is_empty()) {
-            line.round.step = Step::Account;
+        match &line.round.step {
+            Step::Trades(left) if left.is_empty() => line.round.step = Step::Account,
+            Step::Fees(left) if left.is_empty() && line.round.is_of_fees() => {
+                line.round = Round::default();
+                self.plan_round(surface, None);
+                return;
+            }
+            Step::Fees(left) if left.is_empty() => line.round.step = Step::Account,
+            _ => {}
         }
         let subject = match &line.round.step {
             Step::Idle => return,
@@ -175,6 +194,11 @@ impl Engine {
                     instrument,
                     from: verified.map(|id| TradeId(id.0 + 1)),
                 }
+            }
+            Step::Fees(left) => {
+                let instrument = left.front().copied().unwrap_or_default();
+                let from = self.first_late_fee(instrument);
+                Subject::Trades { instrument, from }
             }
         };
         if let Some(line) = self.line_mut(surface) {
@@ -267,7 +291,12 @@ impl Engine {
                 self.ask_next(surface);
             }
             (Subject::Trades { instrument, .. }, Truth::Trades { trades, more }) => {
-                self.take_trades(surface, *instrument, trades, *more);
+                let step = self.line_mut(surface).map(|line| &line.round.step);
+                if matches!(step, Some(Step::Fees(_))) {
+                    self.take_fee_trades(*instrument, trades, *more);
+                } else {
+                    self.take_trades(surface, *instrument, trades, *more);
+                }
             }
             (Subject::Account { .. }, Truth::Account(account)) => {
                 self.take_account(surface, account);
@@ -368,21 +397,11 @@ impl Engine {
     /// Nothing is left unexplained. What was read is as old as the question for open orders; a
     /// round about trades alone makes it no younger.
     pub(super) fn end_round(&mut self, surface: Surface) {
-        let now = self.now;
-        let Some(live) = &mut self.live else { return };
-        let (reconcile_ms, doubted) = (live.config.reconcile_ms, live.is_unexplained(surface));
-        let Some(line) = live.lines.get_mut(&surface) else {
+        let Some(line) = self.line_mut(surface) else {
             return;
         };
         let whole = std::mem::take(&mut line.round).orders_asked;
-        line.clean = whole.or(line.clean);
-        let due = match line.clean {
-            _ if whole.is_none() && doubted => now,
-            asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
-        };
-        if !planted!(ForgetToReconcile) {
-            self.timers.set(due, Timer::Reconcile { surface });
-        }
+        self.plan_round(surface, whole);
         self.explain_statement(surface);
         self.forget_statement(surface, whole);
         self.tell_round(surface, true);
@@ -390,6 +409,24 @@ impl Engine {
             self.round_is_clean(surface);
             self.examine_outside_closes(surface, asked);
             self.settle_outside_closes(surface);
+        }
+    }
+
+    /// Sets when the next round begins, after one that asked for open orders then, or for none.
+    fn plan_round(&mut self, surface: Surface, whole: Option<Time>) {
+        let now = self.now;
+        let Some(live) = &mut self.live else { return };
+        let (reconcile_ms, doubted) = (live.config.reconcile_ms, live.is_unexplained(surface));
+        let Some(line) = live.lines.get_mut(&surface) else {
+            return;
+        };
+        line.clean = whole.or(line.clean);
+        let due = match line.clean {
+            _ if whole.is_none() && doubted => now,
+            asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
+        };
+        if !planted!(ForgetToReconcile) {
+            self.timers.set(due, Timer::Reconcile { surface });
         }
     }
 

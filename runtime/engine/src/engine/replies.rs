@@ -136,14 +136,14 @@ impl Engine {
     }
 
     /// The own order with exactly this id, live or lately ended.
-    pub(super) fn known(&mut self, id: &ClientOrderId) -> Option<OrderSeq> {
+    pub(super) fn known(&self, id: &ClientOrderId) -> Option<OrderSeq> {
         let (_, epoch, own) = id.parse_own()?;
         let seq = match self.orders.foreign(id) {
             Some(seq) => seq,
             None if epoch == self.epoch => own,
             None => return None,
         };
-        let order = self.orders.known_mut(seq)?;
+        let order = self.orders.known(seq)?;
         (order.client_order_id == *id).then_some(seq)
     }
 

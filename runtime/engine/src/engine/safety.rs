@@ -57,6 +57,7 @@ impl Engine {
     /// A halted account is watched, too: its day and its peak go on.
     fn watch_account(&mut self) {
         let Some(equity) = self.equity() else { return };
+        let equity = equity + self.fees_to_come();
         let (now, base) = (self.now, Amount::ZERO);
         let breach = match self.best_equity(equity) {
             Some(best) => self.losses.breach(now, best, base, &self.limits),
@@ -152,11 +153,11 @@ impl Engine {
             self.losses.accept(equity);
         }
         for index in 0..self.strategies.len() {
-            let state = &self.strategies[index];
-            // What its own fault, or a word about it alone, has closed is closed all the same.
-            let by_fault = state.fault.is_some() && state.config.on_fault == OnFault::Flatten;
-            if !by_fault && state.latch != Latch::Halted {
-                self.end_flattening(StrategyId(index as u16));
+            let strategy = StrategyId(index as u16);
+            // A command for one strategy alone has it closed all the same.
+            let is_halted = self.strategies[index].latch == Latch::Halted;
+            if !is_halted && !self.is_closed_by_fault(strategy) {
+                self.end_flattening(strategy);
             }
         }
         self.accept_forced_closes();
@@ -165,6 +166,12 @@ impl Engine {
         self.forget_blocks();
         self.accept_instance();
         self.latch_at(Latch::None);
+    }
+
+    /// Whether a strategy is closed because of its own fault: no resume ends that.
+    pub(super) fn is_closed_by_fault(&self, strategy: StrategyId) -> bool {
+        let state = &self.strategies[usize::from(strategy.0)];
+        state.fault.is_some() && state.config.on_fault == OnFault::Flatten
     }
 
     pub(super) fn halt(&mut self) {

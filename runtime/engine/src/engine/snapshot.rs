@@ -23,7 +23,7 @@ use super::session::Doubt;
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the
 /// earlier versions.
-pub(super) const SNAPSHOT_VERSION: u32 = 10;
+pub(super) const SNAPSHOT_VERSION: u32 = 11;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -155,11 +155,13 @@ impl Engine {
         heir.inherit_countdowns(&self, &names);
         heir.inherit_outside_closes(&self, &names);
         heir.inherit_forced_closes(&self, &names);
+        heir.inherit_order_of_fills(&self, &names);
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);
         heir.inherit_incomes(&self, &names);
         heir.inherit_others(&self);
         heir.inherit_fee_costs(&self, &names);
+        heir.inherit_late_fees(&self, &names);
         heir.inherit_fill_times(&self);
         Ok(heir)
     }

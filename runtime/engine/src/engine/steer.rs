@@ -55,8 +55,7 @@ impl Engine {
     /// Whoever resumes a strategy that lost too much accepts it: its limits count from here.
     fn resume_one(&mut self, strategy: StrategyId) {
         self.accept_loss(strategy);
-        let state = &self.strategies[usize::from(strategy.0)];
-        if state.fault.is_none() {
+        if !self.is_closed_by_fault(strategy) {
             self.end_flattening(strategy);
         }
         self.latch_one(strategy, Latch::None);

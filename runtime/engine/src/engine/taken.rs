@@ -2,14 +2,56 @@
 //! afterwards, by account trades or a stream that lag, is in there already: it says whose the
 //! position is, and leaves the account as it was read.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause};
-use crate::ids::{AssetId, InstrumentId, Time};
+use crate::ids::{AssetId, ClientOrderId, InstrumentId, Time};
 use crate::order::{PositionSide, Surface};
 use crate::protocol::{Fill, OrderUpdate};
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::lag::LAG_MS;
+
+/// What the readings that were taken lately moved, less the fills that were told since. It is the
+/// evidence that a reading contained a fill: the times alone are of two clocks.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Moved {
+    /// When the last of them was asked for, and when it was taken, by our clock.
+    asked: Time,
+    taken: Time,
+    positions: BTreeMap<(InstrumentId, PositionSide), i64>,
+    balances: BTreeMap<AssetId, Amount>,
+}
+
+impl Moved {
+    fn add(&mut self, difference: &Adjustment) {
+        match *difference {
+            Adjustment::Position {
+                instrument,
+                side,
+                from,
+                to,
+            } => *self.positions.entry((instrument, side)).or_default() += to - from,
+            Adjustment::Balance {
+                asset, from, to, ..
+            } => *self.balances.entry(asset).or_default() += to - from,
+            _ => {}
+        }
+    }
+
+    fn has_moved(&self, instrument: InstrumentId, side: PositionSide) -> bool {
+        let qty = self.positions.get(&(instrument, side));
+        qty.is_some_and(|qty| *qty != 0)
+    }
+
+    fn of_balance(&self, asset: AssetId) -> Amount {
+        self.balances.get(&asset).copied().unwrap_or_default().abs()
+    }
+}
 
 /// What of the account a fill must leave as it is.
 pub(super) struct Kept {
@@ -24,6 +66,7 @@ impl Engine {
     /// A reading is taken: it contains every fill up to its own newest time, or, where it tells
     /// none, up to the moment at which it was asked for. One that may lag contains who knows what.
     pub(super) fn note_taken(&mut self, surface: Surface, account: &AccountTruth) {
+        self.note_moved(surface, account);
         // Without the venue's clock the time of the question says nothing.
         let offset_ns = self.clock_offset_ns(surface);
         let Some(line) = self.line_mut(surface) else {
@@ -35,6 +78,22 @@ impl Engine {
         line.taken = line.taken.max(contains);
     }
 
+    fn note_moved(&mut self, surface: Surface, account: &AccountTruth) {
+        let now = self.now;
+        let differences = self.differences(surface, account);
+        let asked = self.line_mut(surface).map(|line| line.round.asked_at);
+        let moved = self.moved.entry(surface).or_default();
+        if now > moved.taken.plus_ms(LAG_MS) {
+            // A fill from before that is told now is later than any source may be.
+            *moved = Moved::default();
+        }
+        moved.asked = asked.unwrap_or(now);
+        moved.taken = now;
+        for difference in &differences {
+            moved.add(difference);
+        }
+    }
+
     /// What a fill that the last reading contained must not move; `None` where it is a newer one.
     pub(super) fn keep_what_was_taken(
         &mut self,
@@ -43,6 +102,9 @@ impl Engine {
     ) -> Option<Kept> {
         let (instrument, side) = (update.instrument, update.position_side);
         let surface = self.surface_of(instrument);
+        if !self.may_be_taken(surface, update) {
+            return None;
+        }
         let taken = self.live.as_ref()?.lines.get(&surface)?.taken;
         let made = update.transaction_time;
         let was_read = self.was_in_reading(update, fill);
@@ -62,6 +124,35 @@ impl Engine {
         })
     }
 
+    /// Whether a reading that was taken can contain a fill. It cannot where the order was placed after
+    /// the question, or where the reading left the position as it was: then its difference was another
+    /// one, such as a rounded commission.
+    fn may_be_taken(&self, surface: Surface, update: &OrderUpdate) -> bool {
+        let Some((moved, rules)) =
+            (self.moved.get(&surface)).zip(self.instrument(update.instrument))
+        else {
+            return true;
+        };
+        if self.was_placed_after(&update.client_order_id, moved.asked) {
+            return false;
+        }
+        match surface {
+            Surface::Spot => moved.of_balance(rules.base) != Amount::ZERO,
+            // A balance moves for many reasons. Two fills that leave the position as it was would be
+            // counted twice in the balance until the next reading, which is the lesser error.
+            Surface::Futures => moved.has_moved(update.instrument, update.position_side),
+        }
+    }
+
+    /// Whether this process placed an order after a moment. When earlier ones did is not known.
+    fn was_placed_after(&self, id: &ClientOrderId, at: Time) -> bool {
+        if self.orders.foreign(id).is_some() {
+            return false;
+        }
+        let own = self.known(id).and_then(|seq| self.orders.known(seq));
+        own.is_some_and(|order| order.submitted > at)
+    }
+
     /// Puts back what a fill moved: what it was counted as before, nobody's, goes to its owner.
     /// On spot balances alone are read. Of a balance it is told: each sum of what fills moved and
     /// what was adjusted is what the balance moved by.
@@ -77,6 +168,7 @@ impl Engine {
                     from,
                     to,
                 };
+                self.moved.entry(surface).or_default().add(&adjustment);
                 self.tell_adjustment(adjustment, Cause::Reconciliation);
             }
         }
@@ -86,6 +178,13 @@ impl Engine {
         let account = self.ledgers.account.at_mut(kept.instrument, kept.side);
         let position = &mut account.position;
         let (qty, cost) = (kept.qty - position.qty, kept.cost - position.cost);
+        let moved = self.moved.entry(surface).or_default();
+        moved.add(&Adjustment::Position {
+            instrument: kept.instrument,
+            side: kept.side,
+            from: position.qty,
+            to: kept.qty,
+        });
         position.qty += qty;
         position.cost += cost;
         let external = self.ledgers.external.at_mut(kept.instrument, kept.side);

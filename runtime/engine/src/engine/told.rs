@@ -15,7 +15,7 @@
 
 use crate::decimal::Amount;
 use crate::effect::Cause;
-use crate::ids::Time;
+use crate::ids::{AssetId, Time};
 use crate::order::{PositionSide, Surface};
 use crate::planted;
 use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
@@ -250,7 +250,7 @@ impl Engine {
     fn agrees(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let balance = |told: &BalanceUpdate| {
             let known = self.balance(surface, told.asset).total;
-            self.is_same(surface, told.total, known)
+            self.is_same(surface, told.asset, told.total, known)
         };
         self.positions_agree(&statement.positions) && statement.balances.iter().all(balance)
     }
@@ -258,13 +258,14 @@ impl Engine {
     /// Whether the books were as stated within the last moments.
     fn agreed_lately(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.live.as_ref().and_then(|it| it.lines.get(&surface));
-        let same = |told, known| self.is_same(surface, told, known);
+        let same = |asset, told, known| self.is_same(surface, asset, told, known);
         line.is_some_and(|line| line.past.was(self.now, statement, same))
     }
 
     /// Futures round profits; spot rounds nothing.
-    fn is_same(&self, surface: Surface, told: Amount, known: Amount) -> bool {
-        told == known || (surface == Surface::Futures && self.is_rounding(surface, told - known))
+    fn is_same(&self, surface: Surface, asset: AssetId, told: Amount, known: Amount) -> bool {
+        let rounds = surface == Surface::Futures;
+        told == known || (rounds && self.is_rounding(surface, asset, told - known))
     }
 
     /// A pending statement that the books agree with by now is settled: the remaining difference is rounding.
@@ -274,6 +275,9 @@ impl Engine {
             return;
         };
         if !self.agrees(surface, statement) {
+            if self.awaits_fees(surface, statement) {
+                self.want_fees();
+            }
             return;
         }
         let told = self.line_mut(surface).and_then(|line| line.told.take());
@@ -288,13 +292,16 @@ impl Engine {
     /// A statement that no fill explained in time starts a reading of the account.
     pub(super) fn look_into_statement(&mut self, surface: Surface) {
         let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some(line) = line.filter(|line| line.round.is_idle() && line.stream_up) else {
             return;
         };
-        let idle = line.round.is_idle();
-        let overdue = |(_, at): &(AccountTruth, Time)| now > at.plus_ms(FILL_MS);
-        if idle && line.stream_up && line.told.as_ref().is_some_and(overdue) {
+        let overdue = |(_, at): &&(AccountTruth, Time)| now > at.plus_ms(FILL_MS);
+        let statement = line.told.as_ref().filter(overdue);
+        if statement.is_some_and(|(statement, _)| !self.awaits_fees(surface, statement)) {
             self.begin_round(surface);
+        } else {
+            self.ask_for_fees(surface);
         }
     }
 
@@ -355,7 +362,9 @@ impl Engine {
         let live = self.live.as_ref()?;
         let mut best = None;
         for (surface, line) in &live.lines {
-            if let Some((statement, _)) = &line.told {
+            let statement = line.told.as_ref();
+            let statement = statement.filter(|(told, _)| !self.awaits_fees(*surface, told));
+            if let Some((statement, _)) = statement {
                 let more = self.stated_gain(*surface, statement).max(Amount::ZERO);
                 best = Some(best.unwrap_or(books) + more);
             }
@@ -396,8 +405,11 @@ impl Engine {
     /// Whether the losses of strategies wait for a statement to be explained.
     pub(super) fn strategies_wait(&self) -> bool {
         let pending = |at: Time| self.now <= at.plus_ms(STRATEGIES_WAIT_MS);
-        let mut lines = self.live.iter().flat_map(|live| live.lines.values());
-        lines.any(|line| line.told.as_ref().is_some_and(|(_, at)| pending(*at)))
+        let mut lines = self.live.iter().flat_map(|live| &live.lines);
+        lines.any(|(surface, line)| {
+            let statement = line.told.as_ref();
+            statement.is_some_and(|(told, at)| pending(*at) && !self.awaits_fees(*surface, told))
+        })
     }
 }
 

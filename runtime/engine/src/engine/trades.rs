@@ -56,6 +56,7 @@ impl Engine {
                 Some(_) => {}
             }
         }
+        self.settle_fees(instrument, trades);
         let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
         self.verified_trades[index] = verified.max(newest).or(Some(TradeId(0)));
         let Some(line) = self.line_mut(surface) else {
@@ -141,6 +142,9 @@ impl Engine {
         };
         // A round that reads the account comes by trades itself only after two readings that agree: one
         // that waits for its next reading asks for trades first. Any other asks for them soon.
+        if line.round.is_of_fees() {
+            line.give_up_round();
+        }
         if line.round.is_idle() {
             line.round = Round::of_trades(instrument);
         } else if line.round.waits_for_reading() {

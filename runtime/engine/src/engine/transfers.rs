@@ -51,7 +51,7 @@ impl Engine {
             return moved != Amount::ZERO;
         }
         let worth = self.worth(surface, told.asset, moved);
-        worth.abs() > self.unseen(surface) && !self.is_rounding(surface, moved)
+        worth.abs() > self.unseen(surface) && !self.is_rounding(surface, told.asset, moved)
     }
 
     /// Estimates and rounding are at most so much.

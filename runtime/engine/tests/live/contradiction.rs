@@ -2,11 +2,13 @@
 
 use windvane_engine::effect::{Adjustment, Cause};
 use windvane_engine::engine::RunState;
+use windvane_engine::live::LiveInput;
 use windvane_engine::live::OnStart;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::truth::OpenOrder;
 use windvane_engine::{
-    Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side, Time,
+    Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side, Surface,
+    Time,
 };
 
 use super::reconciliation::round;
@@ -233,6 +235,23 @@ fn an_order_that_ended_and_is_listed_later_is_taken_up_again() {
     queried(&mut account, order, over);
     assert!(account.engine.order(order).is_none());
     assert_eq!(open_buy(&account), 0);
+}
+
+#[test]
+fn the_age_of_an_end_is_measured_by_the_venues_clock_too() {
+    // Ours was set forward by an hour since, while no process ran.
+    let (mut account, order, open) = canceled();
+    account.wait(31);
+    account.take_queries();
+    let venue = Time(100).plus_ms(5_000);
+    account.live(LiveInput::Clock {
+        surface: Surface::Futures,
+        offset_ns: venue.0 - account.now.0,
+        error_ns: 1,
+    });
+    round(&mut account, &[open], &[], |_| {});
+    assert!(account.engine.order(order).is_none());
+    assert_eq!(adjustments(&account), []);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use windvane_engine::event::EventKind;
 use windvane_engine::forced::{ForcedClose, ForcedCloseReport, OnLiquidation};
 use windvane_engine::input::Command;
 use windvane_engine::protocol::{
-    AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, Refusal,
+    AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate, Refusal,
 };
 use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
 use windvane_engine::{
@@ -20,7 +20,7 @@ use super::succession::{killed, next_config};
 use super::support::{
     Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report,
 };
-use super::world::{no_trades, nothing, position, ready};
+use super::world::{booting, live_config, no_trades, nothing, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 const ORDER: VenueOrderId = VenueOrderId(500);
@@ -336,6 +336,25 @@ fn tell_round(
     closed: Option<Amount>,
     forced: &Outcome<Truth>,
 ) {
+    let read = closed.map(|left| (position(0), left));
+    answer_with_trades(account, trades, read, forced);
+}
+
+/// The same without trades, and with any position.
+fn answer_round(
+    account: &mut Account,
+    read: Option<(PositionUpdate, Amount)>,
+    forced: &Outcome<Truth>,
+) {
+    answer_with_trades(account, &[], read, forced);
+}
+
+fn answer_with_trades(
+    account: &mut Account,
+    trades: &[AccountTrade],
+    read: Option<(PositionUpdate, Amount)>,
+    forced: &Outcome<Truth>,
+) {
     while let Some(subject) = account.take_question() {
         let truth = match subject {
             Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
@@ -352,8 +371,8 @@ fn tell_round(
             }
             Subject::Account { .. } => {
                 let mut own = account.own_account();
-                if let Some(total) = closed {
-                    own.positions = vec![position(0)];
+                if let Some((position, total)) = read {
+                    own.positions = vec![position];
                     own.balances[0].total = total;
                 }
                 Truth::Account(own)
@@ -514,4 +533,102 @@ fn a_payment_after_a_liquidation_that_was_told_is_no_second_one() {
     }
     account.handle(Input::User(&told));
     assert_eq!(reports(&account).len(), 1);
+}
+
+/// An own sale that the venue made at `ms`.
+fn sale(account: &mut Account, strategy: StrategyId, qty: i64, ms: i64) -> OrderUpdate {
+    let order = account.submit(strategy, limit(Side::Sell, 1000, qty));
+    account.confirm_countdowns();
+    let id = account.id(strategy, order);
+    let mut event = fill(id, Side::Sell, 40, qty, qty, OrderStatus::Filled);
+    event.order_id = VenueOrderId(40);
+    event.transaction_time = Time::from_millis(ms);
+    event
+}
+
+fn made(event: OrderUpdate, ms: i64) -> OrderUpdate {
+    OrderUpdate {
+        transaction_time: Time::from_millis(ms),
+        ..event
+    }
+}
+
+#[test]
+fn an_own_fill_after_a_forced_close_may_be_told_between_its_events() {
+    let mut account = holding(12, 40);
+    let own = sale(&mut account, OTHER, 40, 5_009);
+    account.update(made(marked(sold(30, 30, 30, 52)), 5_000));
+    account.update(own);
+    account.update(made(marked(sold(31, 22, 52, 52)), 5_000));
+    assert_eq!(held(&account), [-40, 0, -40]);
+    let unowned: i64 = reports(&account).iter().map(|report| report.unowned).sum();
+    assert_eq!(unowned, 0);
+}
+
+#[test]
+fn an_own_fill_before_a_forced_close_may_be_told_after_it() {
+    for is_late in [true, false] {
+        let mut account = holding(12, 20);
+        let order = account.submit(OTHER, limit(Side::Buy, 1000, 20));
+        account.confirm_countdowns();
+        let id = account.id(OTHER, order);
+        let mut own = fill(id, Side::Buy, 41, 20, 20, OrderStatus::Filled);
+        own.order_id = VenueOrderId(41);
+        let own = made(own, 4_990);
+        let forced = made(marked(sold(30, 52, 52, 52)), 5_000);
+        let events = if is_late {
+            [forced, own]
+        } else {
+            [own, forced]
+        };
+        for event in events {
+            account.update(event);
+        }
+        assert_eq!(held(&account), [0, 0, 0], "late: {is_late}");
+        let latched = reports(&account).iter().filter(|one| one.latched).count();
+        assert_eq!(latched, 1, "the reaction follows once");
+    }
+}
+
+#[test]
+fn a_forced_close_that_only_a_reading_shows_is_the_strategys_that_traded_after_it() {
+    let mut account = holding(2, 0);
+    minute(&mut account, &[], None, &refused_route());
+    // The venue sold 2, and no event told of it. The strategy sold 10 afterwards.
+    let forced = listed_order(&account, 2);
+    let made_ms = forced.report.update_time.millis();
+    let own = sale(&mut account, MM, 10, made_ms + 100);
+    account.update(own);
+    assert_eq!(held(&account), [-8, -8, 0]);
+    let left = wallet_after(&account);
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![forced]));
+    for _ in 0..60 {
+        answer_round(&mut account, Some((position(-10), left)), &forced);
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+    assert_eq!(held(&account), [-10, -10, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+}
+
+#[test]
+fn forced_closes_from_before_the_account_was_known_are_no_news() {
+    let mut account = booting(live_config());
+    account.begin();
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 2)]));
+    for _ in 0..60 {
+        answer_round(
+            &mut account,
+            Some((position(6), Amount(1_000_000_000))),
+            &forced,
+        );
+        account.pass(499);
+        account.alive();
+        account.clock();
+    }
+    assert_eq!(held(&account), [6, 0, 0]);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(reports(&account), []);
 }

@@ -19,6 +19,7 @@ mod forced;
 mod gaps;
 mod income;
 mod instances;
+mod late_fees;
 mod late_start;
 mod lifecycle;
 mod listing;

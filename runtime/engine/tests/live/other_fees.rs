@@ -4,10 +4,13 @@ use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::RunState;
 use windvane_engine::input::FaultKind;
 use windvane_engine::instrument::Instrument;
-use windvane_engine::protocol::BalanceUpdate;
-use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::Refusal;
+use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_engine::truth::{AccountTrade, Income, IncomeKind, Subject, Truth};
 use windvane_engine::{
-    Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Side, Surface, Time,
+    Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Outcome, PositionSide,
+    Side, Surface, Time, UserEvent,
 };
 
 use super::succession::{killed, next_config};
@@ -199,4 +202,132 @@ fn commissions_that_events_leave_out_are_found_by_readings() {
     buy(&mut account, 0);
     read(&mut account, 800, IncomeKind::Other);
     assert_eq!(unpriced(&account), 1);
+}
+
+/// The account trade of a fill that `buy` booked, with a commission of so many tokens.
+fn trade_of(account: &Account, number: i64, tokens: i128) -> AccountTrade {
+    let own = account.engine.orders().all().1.last().unwrap().seq;
+    let id = account.id(MM, own);
+    let bought = fill(id, Side::Buy, number, 10_000, 10_000, OrderStatus::Filled);
+    let mut stated = bought.fill.unwrap();
+    stated.fee = usdt(tokens);
+    stated.fee_asset = TOKEN;
+    AccountTrade {
+        order_id: bought.order_id,
+        side: Side::Buy,
+        position_side: PositionSide::Both,
+        fill: stated,
+        time: account.now,
+    }
+}
+
+/// Readings of a venue that lists this trade, or serves no trades, and has so many tokens.
+fn learn(account: &mut Account, trade: Option<AccountTrade>, left: Amount) {
+    for _ in 0..20 {
+        account.pass(998);
+        account.alive();
+        account.clock();
+        while let Some(subject) = account.take_question() {
+            let truth = match subject {
+                Subject::Account { .. } => {
+                    let mut own = account.own_account();
+                    own.balances.push(BalanceUpdate {
+                        asset: TOKEN,
+                        total: left,
+                        locked: Amount::ZERO,
+                        change: Amount::ZERO,
+                    });
+                    Truth::Account(own)
+                }
+                Subject::Trades { .. } => {
+                    let Some(trade) = trade else {
+                        let refusal = Refusal {
+                            code: -1020,
+                            msg: String::new(),
+                        };
+                        account.answer(subject, Outcome::Refused(refusal));
+                        continue;
+                    };
+                    Truth::Trades {
+                        trades: vec![trade],
+                        more: false,
+                    }
+                }
+                Subject::Income { .. } => Truth::Income {
+                    entries: Vec::new(),
+                    more: false,
+                },
+                _ => nothing(subject),
+            };
+            account.tell(subject, truth);
+        }
+    }
+}
+
+#[test]
+fn a_commission_that_the_event_leaves_out_counts_for_its_strategy() {
+    // At a price of 0.5 two tokens cost 1. Without a price an estimate of 0.4 counts.
+    for (priced, listed, cost) in [
+        (true, true, Amount(100_000_000)),
+        (true, false, Amount(100_000_000)),
+        (false, true, Amount(40_000_000)),
+        (false, false, Amount(40_000_000)),
+    ] {
+        let mut account = ready(priced, 1_000, 1_000);
+        buy(&mut account, 0);
+        let trade = trade_of(&account, 1, 2);
+        account.live(LiveInput::StreamUp {
+            surface: Surface::Futures,
+        });
+        learn(&mut account, listed.then_some(trade), usdt(998));
+        assert_eq!(tokens(&account), usdt(998));
+        let own = &account.engine.ledgers().strategies[0];
+        assert_eq!(
+            own.total(|position| position.fees),
+            cost,
+            "{priced} {listed}"
+        );
+        let totals = account.engine.totals().unwrap();
+        let start = account.engine.start_equity().unwrap();
+        let sum = start + totals.realized_pnl + totals.unrealized_pnl - totals.fees;
+        assert_eq!(totals.equity, sum, "{priced} {listed}");
+        assert_eq!(unpriced(&account), usize::from(!priced));
+        let told = account.engine.unpriced_fees().collect::<Vec<_>>();
+        assert_eq!(told.is_empty(), priced);
+    }
+}
+
+#[test]
+fn a_small_amount_of_an_expensive_asset_is_no_rounding() {
+    let mut account = ready(true, 1_000, 1_000);
+    account.handle(Input::Market {
+        instrument: TOKENUSDT,
+        event: MarketEvent::Mark {
+            mark: 100_000_000_000,
+            index: 0,
+            funding_rate: 0,
+            next_funding: Time::NEVER,
+        },
+    });
+    buy(&mut account, 0);
+    let mut trade = trade_of(&account, 1, 0);
+    // At a price of 1,000 it is worth 0.4.
+    trade.fill.fee = Amount(40_000);
+    let left = usdt(1_000) - trade.fill.fee;
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: Surface::Futures,
+        reason: AccountReason::Order,
+        balances: vec![BalanceUpdate {
+            asset: TOKEN,
+            total: left,
+            locked: Amount::ZERO,
+            change: Amount::ZERO,
+        }],
+        positions: account.own_account().positions,
+        event_time: account.now,
+    })));
+    learn(&mut account, Some(trade), left);
+    assert_eq!(tokens(&account), left);
+    let own = &account.engine.ledgers().strategies[0];
+    assert_eq!(own.total(|position| position.fees), Amount(40_000_000));
 }

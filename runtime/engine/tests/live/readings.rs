@@ -157,6 +157,45 @@ fn a_fill_after_the_reading_that_was_taken_counts() {
     assert_eq!((qty(&account), own_qty(&account)), (8, 4));
 }
 
+/// A reading of the venue's second 5 moved the balance by `less` and no position.
+fn taken_with_a_smaller_balance(less: Amount, updated: Option<Time>) -> (Account, OrderSeq) {
+    let mut account = ready();
+    let order = account.rest();
+    let mut told = account.own_account();
+    told.balances[0].total -= less;
+    told.updated = updated;
+    account.wait(31);
+    account.confirm_countdowns();
+    read(&mut account, order, &told, 20);
+    assert_eq!(account.own_account().balances, told.balances, "it is taken");
+    account.notices.clear();
+    (account, order)
+}
+
+#[test]
+fn a_reading_that_moved_no_position_contains_no_fill() {
+    // A rounded commission, and what somebody gained with another symbol.
+    for less in [Amount(3), Amount(100_000_000_000)] {
+        for updated in [Some(Time::from_millis(5_000)), None] {
+            let (mut account, order) = taken_with_a_smaller_balance(less, updated);
+            let told = fill_at(&account, order, 7, 3_000);
+            account.update(told);
+            assert_eq!((qty(&account), own_qty(&account)), (4, 4), "{updated:?}");
+            assert_eq!(adjustments(&account), []);
+        }
+    }
+}
+
+#[test]
+fn an_order_that_was_placed_after_the_reading_was_asked_for_is_not_in_it() {
+    // The venue's clock was ahead when the account was read.
+    let (mut account, _) = taken_without_its_fill(Some(Time::from_millis(5_000)));
+    let order = account.rest();
+    let told = fill_at(&account, order, 7, 4_000);
+    account.update(told);
+    assert_eq!((qty(&account), own_qty(&account)), (8, 4));
+}
+
 #[test]
 fn account_trades_that_are_told_after_the_reading_that_contained_them_count_once() {
     let (mut account, order) = taken_without_its_fill(Some(Time::from_millis(5_000)));

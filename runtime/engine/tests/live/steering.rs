@@ -188,15 +188,21 @@ fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
 
 #[test]
 fn whoever_resumes_takes_the_close_of_a_quarantined_strategy_back_too() {
-    let mut account = ready();
-    account.bought(MM);
-    let kind = FaultKind::Trap;
-    account.handle(Input::Fault { strategy: MM, kind });
-    account.seconds(30);
-    account.handle(Input::Command(Command::Flatten));
-    assert!(account.engine.is_flattening(MM));
-    account.handle(Input::Command(Command::Resume));
-    assert!(!account.engine.is_flattening(MM));
+    let commands: [fn(&mut Account, Command); 2] = [
+        |account, command| account.handle(Input::Command(command)),
+        |account, command| account.steer(MM, command),
+    ];
+    for command in commands {
+        let mut account = ready();
+        account.bought(MM);
+        let kind = FaultKind::Trap;
+        account.handle(Input::Fault { strategy: MM, kind });
+        account.seconds(30);
+        command(&mut account, Command::Flatten);
+        assert!(account.engine.is_flattening(MM));
+        command(&mut account, Command::Resume);
+        assert!(!account.engine.is_flattening(MM));
+    }
 }
 
 #[test]

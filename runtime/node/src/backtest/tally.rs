@@ -242,6 +242,7 @@ impl Tally {
             | Notice::RulesUnusable { .. }
             | Notice::Unexplained { .. }
             | Notice::FeeUnpriced { .. }
+            | Notice::LateFee { .. }
             | Notice::Crossed { .. }
             | Notice::MarginChanged { .. }
             | Notice::NotClosedOutside { .. } => {}

@@ -14,7 +14,10 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         .increment(1);
     let strategies: Vec<_> = row.strategies.iter().map(share).collect();
     let what_happened = match (report.qty, report.order_id.0) {
-        (0, 0) => "the insurance fund paid after a liquidation of the account",
+        (0, 0) => {
+            "the venue reported INSURANCE_CLEAR: it closes positions of the account, or its insurance \
+             fund paid. No closing order is reported yet"
+        }
         (0, _) => "the venue placed an order of its own to close a position",
         _ => "the venue closed a position of the account itself",
     };
@@ -74,9 +77,15 @@ fn row(engine: &Engine, time_ms: i64, report: &ForcedCloseReport) -> ForcedClose
         let closed = rules.qty(report.qty);
         report.quote.to_decimal().checked_div(closed)
     });
+    let is_only_stated = (report.qty, report.order_id.0) == (0, 0);
+    let reason = if is_only_stated {
+        "insurance_clear"
+    } else {
+        report.kind.as_str()
+    };
     ForcedClose {
         time_ms,
-        reason: report.kind.as_str().to_owned(),
+        reason: reason.to_owned(),
         instrument: rules.map(Instrument::name).unwrap_or_default(),
         side: report.side.as_str().to_owned(),
         qty: qty(report.qty),

@@ -174,8 +174,8 @@ pub fn strategy(
     })
 }
 
-/// What hinders trading although nothing is in doubt, one sentence each: strategies in quarantine,
-/// blocked instruments and assets, accounts on trial.
+/// What a person should know although nothing is in doubt, one sentence each: strategies in quarantine,
+/// blocked instruments and assets, accounts on trial, commissions that count as an estimate.
 pub fn hindrances(engine: &Engine, modules: &[Module], latches: &latches::Held) -> Vec<String> {
     let mut sentences = Vec::new();
     for (place, (id, _)) in modules.iter().enumerate() {
@@ -199,6 +199,15 @@ pub fn hindrances(engine: &Engine, modules: &[Module], latches: &latches::Held) 
             words.what, words.reason, words.what_to_do
         ));
     }
+    sentences.extend(engine.unpriced_fees().map(|asset| {
+        let name = engine.assets().get(usize::from(asset.0));
+        format!(
+            "commissions are taken in {}, whose price is not known here: the loss limits count an estimate \
+             by the value of each fill. Add an instrument of this asset and the quote asset to the \
+             configuration to count them exactly",
+            name.map_or("", String::as_str)
+        )
+    }));
     sentences
 }
 

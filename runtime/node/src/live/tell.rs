@@ -52,10 +52,10 @@ pub fn sent(engine: &Engine, request: &Request) {
         Request::PlaceBatch(orders) => placed(engine, orders),
         Request::Cancel {
             client_order_id, ..
-        } => cancelled(slice::from_ref(client_order_id)),
+        } => cancelled(engine, slice::from_ref(client_order_id)),
         Request::CancelBatch {
             client_order_ids, ..
-        } => cancelled(client_order_ids),
+        } => cancelled(engine, client_order_ids),
         Request::CancelAll { instrument } => {
             let instrument = engine.instrument(*instrument).map(Instrument::name);
             tracing::info!(instrument, "the cancel of all orders was sent");
@@ -83,8 +83,15 @@ fn placed(engine: &Engine, orders: &[NewOrder]) {
     }
 }
 
-fn cancelled(ids: &[ClientOrderId]) {
+fn cancelled(engine: &Engine, ids: &[ClientOrderId]) {
     for id in ids {
+        if engine.probed(id).is_some() {
+            tracing::debug!(
+                id = id.as_str(),
+                "asked whether the key may trade: a cancel of an order that cannot exist was sent"
+            );
+            continue;
+        }
         tracing::info!(strategy = owner(id), id = id.as_str(), "a cancel was sent");
     }
 }
@@ -296,7 +303,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 instrument = rules.map(Instrument::name),
                 qty = rules.map(|rules| display(rules.qty(*qty))),
                 realized_pnl = %realized_pnl.to_decimal(),
-                "outside orders closed it already: no close is sent"
+                "orders of others closed this quantity: the strategy holds it no more, and no close is \
+                 sent for it"
             );
         }
         Notice::NotClosedOutside {
@@ -344,8 +352,29 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::warn!(
                 asset,
                 "commissions are taken in an asset whose price is not known here: the loss limits count an \
-                 estimate by the value of each fill, and nothing where a fill tells no commission. Name \
-                 an instrument of this asset and the quote asset in the configuration to count them exactly"
+                 estimate by the value of each fill. Add an instrument of this asset and the quote asset \
+                 to the configuration to count them exactly"
+            );
+        }
+        Notice::LateFee {
+            strategy,
+            instrument,
+            trade_id,
+            fee,
+            asset,
+            ..
+        } => {
+            let asset = engine.assets().get(usize::from(asset.0));
+            let asset = asset.map_or("", String::as_str);
+            let strategy = strategy.map_or("", |strategy| name(engine, strategy));
+            let instrument = engine.instrument(*instrument).map(Instrument::name);
+            tracing::debug!(
+                strategy,
+                instrument,
+                trade = trade_id.0,
+                fee = %fee.to_decimal(),
+                asset,
+                "the commission of a fill was booked from account trades: its event had none"
             );
         }
         Notice::Unexplained {

@@ -141,8 +141,8 @@ impl Engine {
         Some(ClientOrderId::own(name, self.epoch, OrderSeq(number)))
     }
 
-    /// The surface whose trading right a cancel of this id probes.
-    pub(super) fn probed(&self, id: &ClientOrderId) -> Option<Surface> {
+    /// The surface whose trading right a cancel of this id probes; `None` for an order.
+    pub fn probed(&self, id: &ClientOrderId) -> Option<Surface> {
         self.live.as_ref()?;
         let mut surfaces = Surface::ALL.iter().copied();
         surfaces.find(|surface| self.probe_id(*surface).as_ref() == Some(id))

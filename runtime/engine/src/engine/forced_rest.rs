@@ -1,0 +1,250 @@
+//! Forced closes and own fills that are told in another order than the venue made them.
+//!
+//! A forced close is shared among the strategies by what they hold when it is told. Two things make that
+//! wrong. An own fill that the venue made after the close may be told before it: the strategy then seems
+//! to hold less than it held. One that the venue made before the close may be told after it. In both
+//! cases a part of the close is left that no strategy held. It belongs to the strategy of that fill.
+//!
+//! Where no event told of the close at all, a reading moves a position by it, and the venue's list of
+//! forced orders may explain that.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Notice;
+use crate::forced::{ForcedCloseReport, ForcedShare};
+use crate::ids::{InstrumentId, StrategyId, Time};
+use crate::order::{PositionSide, Side, Surface};
+use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
+
+use super::Engine;
+use super::forced::Due;
+use super::lag::LAG_MS;
+use super::snapshot::Names;
+
+/// So many own fills, and parts of forced closes, are remembered at most.
+const REMEMBERED_MAX: usize = 256;
+
+/// What may turn out to be told out of its order.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct OutOfOrder {
+    /// The last own fills.
+    fills: VecDeque<OwnFill>,
+    /// What no strategy held of the last forced closes.
+    rests: VecDeque<Rest>,
+    /// By how much readings moved positions, where that was no close of what is held here, and when.
+    moved: BTreeMap<(InstrumentId, PositionSide), (i64, Time)>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct OwnFill {
+    told: Time,
+    /// The venue's time.
+    made: Time,
+    strategy: StrategyId,
+    instrument: InstrumentId,
+    position_side: PositionSide,
+    side: Side,
+    qty: i64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Rest {
+    told: Time,
+    due: Due,
+    /// The report of the close, without shares.
+    report: ForcedCloseReport,
+}
+
+impl OutOfOrder {
+    fn forget(&mut self, now: Time) {
+        let is_old = |told: Time| now > told.plus_ms(LAG_MS);
+        while self.fills.len() > REMEMBERED_MAX
+            || (self.fills.front()).is_some_and(|first| is_old(first.told))
+        {
+            self.fills.pop_front();
+        }
+        while self.rests.len() > REMEMBERED_MAX
+            || (self.rests.front()).is_some_and(|first| is_old(first.told))
+        {
+            self.rests.pop_front();
+        }
+        self.moved.retain(|_, (_, at)| !is_old(*at));
+    }
+}
+
+impl Engine {
+    /// Remembers an own fill that was booked. Where the venue made it before a forced close that was told
+    /// already, what nobody held of that close is its strategy's.
+    pub(super) fn note_own_fill(
+        &mut self,
+        strategy: StrategyId,
+        update: &OrderUpdate,
+        fill: &Fill,
+    ) {
+        let made = update.transaction_time;
+        if self.live.is_none() || made == Time::default() {
+            return;
+        }
+        self.out_of_order.forget(self.now);
+        let mut left = fill.qty.0;
+        while let Some(place) = self.rest_before(update).filter(|_| left > 0) {
+            let rest = &mut self.out_of_order.rests[place];
+            let qty = left.min(rest.due.qty);
+            let (part, remaining) = rest.due.split(qty);
+            rest.due = remaining;
+            let report = rest.report.clone();
+            left -= qty;
+            let share = self.give_share(strategy, update.instrument, &part);
+            self.tell_late_share(&report, &part, share);
+        }
+        self.out_of_order.fills.push_back(OwnFill {
+            told: self.now,
+            made,
+            strategy,
+            instrument: update.instrument,
+            position_side: update.position_side,
+            side: update.side,
+            qty: fill.qty.0,
+        });
+    }
+
+    /// A part of a forced close after an own fill, that closed what the fill opened.
+    fn rest_before(&self, update: &OrderUpdate) -> Option<usize> {
+        let concerns = |rest: &Rest| {
+            let key = (rest.report.instrument, rest.due.position_side);
+            key == (update.instrument, update.position_side)
+                && rest.due.side == update.side.opposite()
+                && rest.due.qty > 0
+                && update.transaction_time <= rest.due.made
+        };
+        self.out_of_order.rests.iter().position(concerns)
+    }
+
+    /// Gives what nobody held of a forced close to strategies whose own fills the venue made after it: they
+    /// held it then. Answers their shares, and what is left.
+    pub(super) fn share_with_later_fills(
+        &mut self,
+        instrument: InstrumentId,
+        mut rest: Due,
+    ) -> (Vec<ForcedShare>, Due) {
+        self.out_of_order.forget(self.now);
+        let mut shares = Vec::new();
+        for place in 0..self.out_of_order.fills.len() {
+            let fill = &mut self.out_of_order.fills[place];
+            let concerns = (fill.instrument, fill.position_side, fill.side)
+                == (instrument, rest.position_side, rest.side)
+                && fill.made > rest.made;
+            let qty = fill.qty.min(rest.qty);
+            if !concerns || qty <= 0 || rest.made == Time::default() {
+                continue;
+            }
+            fill.qty -= qty;
+            let strategy = fill.strategy;
+            let (part, remaining) = rest.split(qty);
+            rest = remaining;
+            shares.push(self.give_share(strategy, instrument, &part));
+        }
+        (shares, rest)
+    }
+
+    /// Keeps what nobody held of a forced close: a fill from before it may still be told.
+    pub(super) fn keep_rest(&mut self, due: Due, report: &ForcedCloseReport) {
+        if due.qty <= 0 || due.made == Time::default() {
+            return;
+        }
+        self.out_of_order.forget(self.now);
+        let report = ForcedCloseReport {
+            shares: Vec::new(),
+            ..report.clone()
+        };
+        let told = self.now;
+        self.out_of_order
+            .rests
+            .push_back(Rest { told, due, report });
+    }
+
+    /// A reading that is taken moves a position, and closes nothing that is held here.
+    pub(super) fn note_moved_position(&mut self, told: &PositionUpdate) {
+        let (id, side) = (told.instrument, told.position_side);
+        if usize::from(id.0) >= self.instruments.len() || self.surface_of(id) != Surface::Futures {
+            return;
+        }
+        // An account that was never known is no account that something moved.
+        if self.agreed_at(Surface::Futures).is_none() {
+            return;
+        }
+        let by = told.qty.0 - self.account_qty(id, side);
+        if by != 0 {
+            let now = self.now;
+            let (moved, at) = self.out_of_order.moved.entry((id, side)).or_default();
+            (*moved, *at) = (*moved + by, now);
+        }
+    }
+
+    /// Instruments whose position a reading moved just now, and no close by others explains it.
+    pub(super) fn instruments_moved_now(&self) -> BTreeSet<InstrumentId> {
+        let moved = self.out_of_order.moved.iter();
+        let now = moved.filter(|(_, (_, at))| *at == self.now);
+        now.map(|((id, _), _)| *id).collect()
+    }
+
+    /// Takes out of what readings moved as much as a forced close explains. Answers the quantity.
+    pub(super) fn take_moved_position(
+        &mut self,
+        id: InstrumentId,
+        side: PositionSide,
+        closing: Side,
+        qty: i64,
+    ) -> i64 {
+        let Some((moved, _)) = self.out_of_order.moved.get_mut(&(id, side)) else {
+            return 0;
+        };
+        let taken = (closing.sign() * *moved).max(0).min(qty.max(0));
+        *moved -= closing.sign() * taken;
+        taken
+    }
+
+    /// Tells that a strategy bears a part of a close that was reported before. The reaction followed then.
+    fn tell_late_share(&mut self, report: &ForcedCloseReport, part: &Due, share: ForcedShare) {
+        let report = ForcedCloseReport {
+            qty: part.qty,
+            quote: part.quote,
+            realized_pnl: share.realized_pnl,
+            fee: part.fee,
+            shares: vec![share],
+            unowned: 0,
+            left: self.account_qty(report.instrument, report.position_side),
+            latched: false,
+            ..report.clone()
+        };
+        self.record_forced_close(&report);
+        self.notices.push_back(Notice::ForcedClose {
+            time: self.now,
+            report: Box::new(report),
+        });
+    }
+
+    /// Takes over what an engine of another process remembered.
+    pub(super) fn inherit_order_of_fills(&mut self, from: &Self, names: &Names) {
+        for fill in &from.out_of_order.fills {
+            let strategy = names.strategies.get(&fill.strategy).copied();
+            let instrument = names.instruments.get(&fill.instrument).copied();
+            if let Some((strategy, instrument)) = strategy.zip(instrument) {
+                self.out_of_order.fills.push_back(OwnFill {
+                    strategy,
+                    instrument,
+                    ..*fill
+                });
+            }
+        }
+        for rest in &from.out_of_order.rests {
+            if let Some(instrument) = names.instruments.get(&rest.report.instrument) {
+                let mut rest = rest.clone();
+                rest.report.instrument = *instrument;
+                self.out_of_order.rests.push_back(rest);
+            }
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Commissions that the event of a fill leaves out. Spec 2 (`ORDER_TRADE_UPDATE`) omits both fields without a
+//! commission. So the commission may be zero, or the venue states it in the balance and in the account trade
+//! alone.
+//!
+//! - A fill without a commission is remembered.
+//! - Where a balance then differs by no more than commissions may be, the account trades of the fills are
+//!   read, at most every [`AGAIN_MS`], and their commissions are booked, each once. Until then the loss
+//!   limits of the account use the stated balance, and the run stays ready.
+//! - A fill whose trade is not listed after the longest lag, or after which the account agrees, had no
+//!   commission that account trades state.
+//!
+//! Where the venue serves no account trades, two readings that agree correct the balance, as for any
+//! difference. Each fill since then gets its share of the change by its value.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::decimal::{Amount, div_half_even};
+use crate::effect::Notice;
+use crate::ids::{AssetId, InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
+use crate::order::{PositionSide, Surface};
+use crate::planted;
+use crate::protocol::{BalanceUpdate, Fill, OrderUpdate};
+use crate::truth::{AccountTrade, AccountTruth};
+
+use super::Engine;
+use super::lag::READ_LAG_MS;
+use super::reconcile::{Round, Step};
+use super::session::Line;
+use super::snapshot::Names;
+
+/// Events of this surface may leave commissions out.
+const SURFACE: Surface = Surface::Futures;
+/// From one reading of trades to the next: it has the commissions of all fills in between.
+const AGAIN_MS: i64 = 3_000;
+/// A commission is at most so much of its fill while none is known: 1 percent. The documents name no
+/// bound.
+const FEE_MAX_PPM: i64 = 10_000;
+/// So many fills are remembered.
+const WAITING_MAX: usize = 1_000;
+
+/// Fills whose commission is not known.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct LateFees {
+    waiting: VecDeque<LateFee>,
+    /// A balance differs.
+    wanted: bool,
+    /// When account trades were read for commissions last.
+    asked: Option<Time>,
+    /// The highest commission that account trades stated of such fills, in parts of a million of the fill.
+    highest_ppm: Option<i64>,
+}
+
+/// A fill whose commission is not known.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct LateFee {
+    instrument: InstrumentId,
+    side: PositionSide,
+    owner: Option<StrategyId>,
+    order_id: VenueOrderId,
+    trade_id: TradeId,
+    value: Amount,
+    /// The venue's time of it.
+    made: Time,
+    booked: Time,
+    /// A reading of the account from after the fill was taken: it has the commission.
+    in_reading: bool,
+}
+
+impl LateFee {
+    /// Whether a list that was asked for then has its trade.
+    fn is_listed_by(&self, asked: Time) -> bool {
+        asked >= self.booked.plus_ms(READ_LAG_MS)
+    }
+}
+
+impl Engine {
+    /// Remembers a fill that was booked without a commission.
+    pub(super) fn note_late_fee(
+        &mut self,
+        owner: Option<StrategyId>,
+        update: &OrderUpdate,
+        fill: &Fill,
+        in_reading: bool,
+    ) {
+        let is_told = fill.fee != Amount::ZERO || fill.trade_id.0 <= 0;
+        if is_told
+            || planted!(LateFeesIgnored)
+            || self.surface_of(update.instrument) != SURFACE
+            || self.line_mut(SURFACE).is_none()
+        {
+            return;
+        }
+        let waiting = &mut self.late_fees.waiting;
+        if waiting.len() >= WAITING_MAX {
+            waiting.pop_front();
+        }
+        waiting.push_back(LateFee {
+            instrument: update.instrument,
+            side: update.position_side,
+            owner,
+            order_id: update.order_id,
+            trade_id: fill.trade_id,
+            value: fill.quote_qty,
+            made: update.transaction_time,
+            booked: self.now,
+            in_reading,
+        });
+    }
+
+    /// Whether the account is as stated, apart from commissions that account trades will state.
+    pub(super) fn awaits_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        self.tells_trades() && self.differs_by_fees(surface, statement)
+    }
+
+    fn tells_trades(&self) -> bool {
+        let live = self.live.as_ref();
+        let line = live.and_then(|live| live.lines.get(&SURFACE));
+        line.is_some_and(|line| !line.no_trades)
+    }
+
+    /// Whether the account is as stated, apart from commissions that are not known.
+    fn differs_by_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        let differs = |told: &BalanceUpdate| {
+            let moved = told.total - self.balance(surface, told.asset).total;
+            (moved != Amount::ZERO).then(|| self.may_be_fees(told.asset, moved))
+        };
+        let mut different = statement.balances.iter().filter_map(differs).peekable();
+        surface == SURFACE
+            && !self.late_fees.waiting.is_empty()
+            && self.positions_agree(&statement.positions)
+            && different.peek().is_some()
+            && different.all(|may_be| may_be)
+    }
+
+    fn may_be_fees(&self, asset: AssetId, moved: Amount) -> bool {
+        let quote = |late: &&LateFee| self.instruments[usize::from(late.instrument.0)].quote;
+        let waiting = self.late_fees.waiting.iter();
+        let waiting = waiting.filter(|late| !late.in_reading);
+        let in_asset = waiting.clone().filter(|late| quote(late) == asset);
+        // Prices of another asset move between the fill and the comparison.
+        let known = self.late_fees.highest_ppm;
+        let most_ppm = known.map_or(FEE_MAX_PPM, |ppm| ppm.saturating_mul(3) / 2);
+        let most = |value: Amount| value.abs().part(most_ppm, 1_000_000).0;
+        let own: i128 = in_asset.map(|late| most(late.value)).sum();
+        if own > 0 {
+            return moved.abs().0 <= own;
+        }
+        let all: i128 = waiting.map(|late| most(late.value)).sum();
+        let value = self.value_in_equity(asset, moved);
+        all > 0 && value.is_none_or(|value| value.abs().0 <= all)
+    }
+
+    /// The change that a pending statement shows for commissions that are not booked yet, in the equity asset.
+    pub(super) fn fees_to_come(&self) -> Amount {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&SURFACE));
+        let statement = line.and_then(|line| line.told.as_ref());
+        let Some((statement, _)) = statement.filter(|(told, _)| self.awaits_fees(SURFACE, told))
+        else {
+            return Amount::ZERO;
+        };
+        self.gain_of_fees(statement)
+    }
+
+    /// The difference of the balances, in the equity asset.
+    fn gain_of_fees(&self, statement: &AccountTruth) -> Amount {
+        let balances = statement.balances.iter().map(|told| {
+            let moved = told.total - self.balance(SURFACE, told.asset).total;
+            if self.is_outside_equity(SURFACE, told.asset) {
+                let value = self.value_in_equity(told.asset, moved);
+                value.unwrap_or_else(|| -self.estimated_fees(-moved))
+            } else {
+                self.worth(SURFACE, told.asset, moved)
+            }
+        });
+        balances.sum()
+    }
+
+    /// The value of commissions of an asset without a price that were paid, by the value of their fills.
+    pub(super) fn estimated_fees(&self, paid: Amount) -> Amount {
+        let live = self.live.as_ref();
+        let fee_ppm = live.map_or(0, |live| live.config.fee_estimate_ppm);
+        let waiting = self.late_fees.waiting.iter();
+        let waiting = waiting.filter(|late| !late.in_reading);
+        let costs = waiting.map(|late| late.value.part(fee_ppm, 1_000_000));
+        if paid > Amount::ZERO {
+            costs.sum()
+        } else {
+            Amount::ZERO
+        }
+    }
+
+    /// A balance differs by no more than commissions may be: asks for account trades.
+    pub(super) fn want_fees(&mut self) {
+        self.late_fees.wanted = true;
+    }
+
+    /// Reads account trades for commissions, where a balance differs and nothing else is read.
+    pub(super) fn ask_for_fees(&mut self, surface: Surface) {
+        let is_due = |asked: Time| self.now >= asked.plus_ms(AGAIN_MS);
+        let is_due = self.late_fees.asked.is_none_or(is_due);
+        if surface != SURFACE || !self.late_fees.wanted || !is_due {
+            return;
+        }
+        let idle = |line: &mut Line| line.round.is_idle() && line.stream_up && !line.no_trades;
+        if self.line_mut(SURFACE).is_some_and(idle) {
+            let step = self.step_of_fees();
+            if let Some(line) = self.line_mut(SURFACE) {
+                line.round = Round::of_step(step);
+            }
+            self.ask_next(SURFACE);
+        }
+    }
+
+    /// The step of a round that reads the trades of fills without a commission.
+    pub(super) fn step_of_fees(&mut self) -> Step {
+        self.late_fees.asked = Some(self.now);
+        let waiting = self.late_fees.waiting.iter();
+        let instruments: BTreeSet<_> = waiting.map(|late| late.instrument).collect();
+        Step::Fees(instruments.into_iter().collect())
+    }
+
+    /// From which trade on an instrument's trades are read for commissions.
+    pub(super) fn first_late_fee(&self, instrument: InstrumentId) -> Option<TradeId> {
+        let waiting = self.late_fees.waiting.iter();
+        let of_instrument = waiting.filter(|late| late.instrument == instrument);
+        of_instrument.map(|late| late.trade_id).min()
+    }
+
+    /// The trades that were asked for commissions.
+    pub(super) fn take_fee_trades(
+        &mut self,
+        instrument: InstrumentId,
+        trades: &[AccountTrade],
+        more: bool,
+    ) {
+        self.settle_fees(instrument, trades);
+        let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
+        let asked = self.late_fees.asked.unwrap_or_default();
+        let had = self.late_fees.waiting.len();
+        self.late_fees.waiting.retain(|late| {
+            let is_over = !more || newest.is_some_and(|newest| late.trade_id < newest);
+            late.instrument != instrument || !is_over || !late.is_listed_by(asked)
+        });
+        let mut left = self.late_fees.waiting.iter();
+        self.late_fees.wanted = left.any(|late| late.booked <= asked);
+        let Some(line) = self.line_mut(SURFACE) else {
+            return;
+        };
+        if let Step::Fees(left) = &mut line.round.step {
+            left.pop_front();
+        }
+        self.explain_statement(SURFACE);
+        self.watch_losses_after_fill();
+        self.ask_next(SURFACE);
+        if self.late_fees.waiting.len() < had {
+            // Account trades do not state what differs now.
+            self.reconcile_soon(SURFACE);
+        }
+    }
+
+    /// Books the commissions that account trades state of fills without one.
+    pub(super) fn settle_fees(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
+        for trade in trades {
+            let is_same = |late: &LateFee| {
+                late.instrument == instrument
+                    && (late.trade_id, late.order_id) == (trade.fill.trade_id, trade.order_id)
+            };
+            let waiting = &mut self.late_fees.waiting;
+            if let Some(place) = waiting.iter().position(is_same) {
+                let late = if planted!(LateFeeTwice) {
+                    waiting.get(place).copied()
+                } else {
+                    waiting.remove(place)
+                };
+                let fee = trade.fill.fee;
+                if fee == Amount::ZERO {
+                    self.note_rate(Amount::ZERO, trade.fill.quote_qty);
+                } else if let Some(late) = late {
+                    self.book_late_fee(&late, trade);
+                }
+            }
+        }
+    }
+
+    /// A trade stated a commission of this value.
+    fn note_rate(&mut self, cost: Amount, value: Amount) {
+        let parts = cost.abs().0.saturating_mul(1_000_000);
+        let ppm = parts.checked_div(value.abs().0).unwrap_or_default();
+        let ppm = i64::try_from(ppm).unwrap_or(FEE_MAX_PPM).min(FEE_MAX_PPM);
+        // The least part counts as one.
+        let ppm = ppm + i64::from(cost != Amount::ZERO);
+        self.late_fees.highest_ppm = self.late_fees.highest_ppm.max(Some(ppm));
+    }
+
+    fn book_late_fee(&mut self, late: &LateFee, trade: &AccountTrade) {
+        let (fee, asset) = (trade.fill.fee, trade.fill.fee_asset);
+        let id = late.instrument;
+        let in_reading = late.in_reading;
+        let is_quote = asset == self.instruments[usize::from(id.0)].quote;
+        let cost = if is_quote {
+            fee
+        } else {
+            self.cost_of_fee(SURFACE, &trade.fill)
+        };
+        self.note_rate(cost, trade.fill.quote_qty);
+        let own = self.ledgers.owner(late.owner).at_mut(id, late.side);
+        own.position.fees += cost;
+        self.ledgers.account.at_mut(id, late.side).position.fees += cost;
+        if !is_quote {
+            *self.other_fees.entry(asset).or_default() += fee;
+        }
+        if !in_reading {
+            if !is_quote {
+                self.fee_costs.total += cost;
+            }
+            self.remember_account(SURFACE);
+            self.balances.entry((SURFACE, asset)).or_default().total += -fee;
+            if let Some(line) = self.line_mut(SURFACE) {
+                line.past.move_since(late.booked, asset, -fee);
+            }
+        }
+        self.notices.push_back(Notice::LateFee {
+            time: self.now,
+            strategy: late.owner,
+            instrument: id,
+            order_id: late.order_id,
+            trade_id: late.trade_id,
+            fee,
+            asset,
+            in_balance: in_reading,
+        });
+    }
+
+    /// A reading that was asked for then agrees with the books: older fills had no commission.
+    pub(super) fn forget_free_fills(&mut self, surface: Surface, asked: Time) {
+        if surface != SURFACE {
+            return;
+        }
+        let waiting = &mut self.late_fees.waiting;
+        waiting.retain(|late| late.in_reading || !late.is_listed_by(asked));
+        self.late_fees.wanted &= !waiting.is_empty();
+    }
+
+    /// The sum of the commissions by a reading that is about to be taken, where account trades do not
+    /// state them.
+    pub(super) fn fees_by_agreement(
+        &self,
+        surface: Surface,
+        account: &AccountTruth,
+    ) -> Option<Amount> {
+        let is_fees = !self.tells_trades() && self.differs_by_fees(surface, account);
+        is_fees.then(|| -self.gain_of_fees(account))
+    }
+
+    /// The commissions of fills came to so much: each has a part of it by its value.
+    pub(super) fn share_fees(&mut self, cost: Amount) {
+        let shares = std::mem::take(&mut self.late_fees.waiting);
+        let mut value: Amount = shares.iter().map(|late| late.value.abs()).sum();
+        let mut left = cost;
+        for late in shares {
+            let own = late.value.abs();
+            let share = if value == Amount::ZERO {
+                Amount::ZERO
+            } else {
+                Amount(div_half_even(left.0.saturating_mul(own.0), value.0))
+            };
+            (value, left) = (value - own, left - share);
+            let owner = self.ledgers.owner(late.owner);
+            owner.at_mut(late.instrument, late.side).position.fees += share;
+            let account = self.ledgers.account.at_mut(late.instrument, late.side);
+            account.position.fees += share;
+        }
+    }
+
+    /// A reading of the account was taken: it has the commissions, and strategies do not.
+    pub(super) fn fees_are_in_reading(&mut self, surface: Surface) {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let taken = line.and_then(|line| line.taken);
+        if let Some(taken) = taken.filter(|_| surface == SURFACE) {
+            for late in &mut self.late_fees.waiting {
+                late.in_reading |= late.made != Time::default() && late.made <= taken;
+            }
+            self.late_fees.wanted = !self.late_fees.waiting.is_empty();
+        }
+    }
+
+    /// Takes over what an earlier process waited for.
+    pub(super) fn inherit_late_fees(&mut self, from: &Self, names: &Names) {
+        for late in &from.late_fees.waiting {
+            if let Some(instrument) = names.instruments.get(&late.instrument) {
+                let owner = late.owner;
+                let owner = owner.and_then(|owner| names.strategies.get(&owner).copied());
+                self.late_fees.waiting.push_back(LateFee {
+                    instrument: *instrument,
+                    owner,
+                    ..*late
+                });
+            }
+        }
+        self.late_fees.wanted = !self.late_fees.waiting.is_empty();
+        self.late_fees.highest_ppm = from.late_fees.highest_ppm;
+    }
+}
