@@ -81,9 +81,11 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A venue that begins now, and the keys of its accounts.
+    /// A venue that begins now, and the keys of its accounts. Every time that it is given is of the
+    /// client's clock; the choice `venue-clock` says how the venue's compares.
     pub fn new(settings: Settings, now: Time) -> Result<(Self, Vec<AccountKeys>), StartError> {
         check_settings(&settings)?;
+        let now = settings.choices.venue_time(now);
         let (mut state, accounts) = State::new(settings, now)?;
         state.counters.executions = Some(Vec::new());
         let seats = BTreeMap::new();
@@ -93,11 +95,12 @@ impl Machine {
     /// Lets time pass. Whoever drives does so every 10 to 100 ms: countdowns and held events are
     /// looked at only then, and by requests.
     pub fn advance(&mut self, now: Time) {
-        self.state.advance(now);
+        self.state.advance(self.state.choices.venue_time(now));
     }
 
     /// Answers a request.
     pub fn request(&mut self, asked: &Asked<'_>, now: Time) -> Answered {
+        let now = self.state.choices.venue_time(now);
         let headers = header_map(asked.headers);
         let received = dispatch::Received {
             port: asked.port,
@@ -165,6 +168,7 @@ impl Machine {
         now: Time,
     ) -> Result<StreamId, Response> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let now = self.state.choices.venue_time(now);
         let seat = stream::sit(&mut self.state, port, ip, (path, Some(query)), now);
         let refused = |refusal: Refusal| Response::of(Sent::new(Err(refusal)));
         let seat = seat.map_err(refused)?;
@@ -175,7 +179,7 @@ impl Machine {
 
     /// A client's message.
     pub fn say(&mut self, stream: StreamId, text: &str, now: Time) {
-        self.state.advance(now);
+        self.advance(now);
         if let Some(seat) = self.seats.get(&stream) {
             stream::hear(&mut self.state, seat.id, text);
         }

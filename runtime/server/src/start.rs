@@ -89,7 +89,8 @@ pub async fn start(settings: Settings) -> Result<Running, StartError> {
         rpc: address(Port::Rpc),
         control: address(Port::Control),
     };
-    let (state, accounts) = State::new(settings, http::now())?;
+    let now = settings.choices.venue_time(http::now());
+    let (state, accounts) = State::new(settings, now)?;
     let shared = Arc::new(Shared::new(state));
     let mut tasks = JoinSet::new();
     for (port, (listener, _)) in listeners {
@@ -130,6 +131,6 @@ async fn tick(shared: Arc<Shared>) {
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        shared.state().advance(http::now());
+        shared.at_present(State::advance);
     }
 }

@@ -10,6 +10,8 @@ mod table;
 
 use std::collections::BTreeMap;
 
+use windvane_engine::Time;
+
 pub(crate) use events::{Arranged, arrange, is_forced};
 pub(crate) use shape::{Subject, shape};
 pub(crate) use table::*;
@@ -142,6 +144,15 @@ impl Choices {
             .all()
             .filter(|(point, value)| point.values[0] != *value);
         all.map(|(point, value)| (point.name, value)).collect()
+    }
+
+    /// The venue's time when a client's clock shows `local`. All of the venue lives in its own time.
+    pub(crate) fn venue_time(&self, local: Time) -> Time {
+        local.plus_ms(match self.of::<ClockOffset>() {
+            ClockOffset::Exact => 0,
+            ClockOffset::Ahead => 3_000,
+            ClockOffset::Behind => -3_000,
+        })
     }
 
     /// Whether any route is behind the stream.

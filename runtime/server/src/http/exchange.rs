@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::answer::Sent;
 use super::dispatch::{self, Received};
-use super::{Cut, Port, Refusal, Shared, now};
+use super::{Cut, Port, Refusal, Shared};
 use crate::control::{self, Ending};
 use crate::{limits, stream};
 
@@ -53,12 +53,12 @@ pub(crate) async fn exchange(
         body: &body,
     };
     if port == Port::Control {
-        return response(control::answer(&mut shared.state(), &received, now()));
+        return response(shared.at_present(|state, now| control::answer(state, &received, now)));
     }
-    let plan = control::plan(&mut shared.state(), &received, now());
+    let plan = shared.at_present(|state, now| control::plan(state, &received, now));
     wait(plan.before_ms).await;
     let sent = if plan.handled {
-        Some(dispatch::answer(&mut shared.state(), &received, now()))
+        Some(shared.at_present(|state, now| dispatch::answer(state, &received, now)))
     } else {
         None
     };
@@ -113,7 +113,7 @@ async fn upgrade(
         headers: request.headers(),
         body: &[],
     };
-    let plan = control::plan(&mut shared.state(), &received, now());
+    let plan = shared.at_present(|state, now| control::plan(state, &received, now));
     wait(plan.before_ms.saturating_add(plan.after_ms)).await;
     match plan.ending {
         Ending::AsIs => stream::accept(shared, port, ip, request)
@@ -131,8 +131,9 @@ async fn upgrade(
 fn refused(shared: &Shared, port: Port, ip: IpAddr, refusal: Refusal) -> Sent {
     let mut sent = Sent::new(Err(refusal));
     if port != Port::Control {
-        let state = &mut *shared.state();
-        limits::tell_used(state, port.surface(), ip, now(), &mut sent.headers);
+        shared.at_present(|state, now| {
+            limits::tell_used(state, port.surface(), ip, now, &mut sent.headers);
+        });
     }
     sent
 }

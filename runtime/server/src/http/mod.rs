@@ -88,6 +88,13 @@ impl Shared {
         }
     }
 
+    /// Does something with the state at the venue's present time.
+    pub(crate) fn at_present<T>(&self, act: impl FnOnce(&mut State, Time) -> T) -> T {
+        let mut state = self.state();
+        let now = state.choices.venue_time(now());
+        act(&mut state, now)
+    }
+
     /// The state, locked. Never held across an await.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

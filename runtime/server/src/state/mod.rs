@@ -25,8 +25,8 @@ pub(crate) use nonces::NonceError;
 pub(crate) use past::{Moment, Past};
 
 use crate::choices::{
-    self, AfterReconnect, Choices, ClockOffset, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd,
-    ListenKeyLife, OrderIds, Point, PostOnlyCross, SpotFeeAsset, WeightWindow,
+    self, AfterReconnect, Choices, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd, ListenKeyLife,
+    OrderIds, Point, PostOnlyCross, SpotFeeAsset, WeightWindow,
 };
 use crate::control::{Counters, Faults};
 use crate::http::Router;
@@ -283,12 +283,7 @@ impl State {
 
     /// The venue's clock as its answers show it and its time rule reads it: the time of the call
     /// and the skew that a fault switch sets. Orders, timers and funding live in unskewed time.
-    pub(crate) fn clock_ms(&self, now: Time) -> i64 {
-        let offset_ms = match self.choices.of::<ClockOffset>() {
-            ClockOffset::Exact => 0,
-            ClockOffset::Ahead => 3_000,
-            ClockOffset::Behind => -3_000,
-        };
-        now.millis() + offset_ms + self.faults.skew_ms
+    pub(crate) const fn clock_ms(&self, now: Time) -> i64 {
+        now.millis() + self.faults.skew_ms
     }
 }

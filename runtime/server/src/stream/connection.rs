@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::command::command;
 use super::hub::{End, Order, Seat};
 use super::settings::StreamLimits;
-use crate::http::{Shared, now};
+use crate::http::Shared;
 
 /// Frames that are written before they are flushed together.
 const BATCH: usize = 256;
@@ -136,9 +136,10 @@ async fn talk(
                 }
                 match message {
                     Message::Text(text) => {
-                        let state = &mut *shared.state();
-                        state.advance(now());
-                        command(&mut state.hub, &state.board, &limits, seat.id, &text);
+                        shared.at_present(|state, now| {
+                            state.advance(now);
+                            command(&mut state.hub, &state.board, &limits, seat.id, &text);
+                        });
                     }
                     Message::Pong(_) => last_pong = Instant::now(),
                     // The answer to a ping is sent by itself; nothing is asked in bytes.

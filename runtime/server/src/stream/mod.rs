@@ -54,8 +54,8 @@ pub(crate) fn accept(
     let accept_key = derive_accept_key(key.as_bytes());
     let target = (request.uri().path(), request.uri().query());
     let (seat, limits) = {
-        let state = &mut *shared.state();
-        let seat = sit(state, port, ip, target, now())?;
+        let seat = shared.at_present(|state, now| sit(state, port, ip, target, now))?;
+        let state = shared.state();
         let surface = surface_of(port, target.0)?;
         (seat, *state.settings.streams(surface))
     };
