@@ -53,6 +53,14 @@ fn quotes(orders: &Value) -> bool {
     orders.any(|order| order["strategy"] == "maker")
 }
 
+/// The ids of the maker's orders.
+fn quoted(orders: &Value) -> Vec<String> {
+    let orders = orders.as_array().unwrap().iter();
+    let own = orders.filter(|order| order["strategy"] == "maker");
+    own.map(|order| order["client_order_id"].to_string())
+        .collect()
+}
+
 /// The folder of a segment.
 fn segment(data: &Path, number: u32) -> PathBuf {
     data.join("journal").join(format!("{number:08x}"))
@@ -98,7 +106,10 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     }
     let mut instance = Instance::start(&venue, &data);
     instance.ready();
-    instance.until("orders", &quotes);
+    let first = quoted(&instance.until("orders", &quotes));
+    instance.until("orders", &|orders| {
+        quotes(orders) && quoted(orders) != first
+    });
     // The buyer below needs tops to buy at.
     let heard = |instance: &Instance| {
         let metrics = instance.admin().metrics();
@@ -120,10 +131,9 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     assert_eq!(verified["equal"], json!(true));
     // One for each start, and one for what strategies saved at the orderly end.
     assert_eq!(verified["segments"], json!(4));
-    assert!(
-        verified["module_answers"].as_u64().unwrap() >= 3,
-        "{verified:#}"
-    );
+    // The first quotes, and those that replaced them.
+    let answers = verified["module_answers"].as_u64().unwrap();
+    assert!(answers >= 2, "{verified:#}");
     let (by, sha256) = role(&verified, "maker");
     assert_eq!((by, role(&verified, "ema").0), ("module", "module"));
 

@@ -42,10 +42,14 @@ const DURABLE: &str = "an order leaves only after its record is durable";
 const MEMORY: &str = "a strategy goes on from what it knew";
 const TRADING: &str = "the trading status agrees with the evidence";
 const LOSSES: &str = "a loss halts in time, and not early";
+const BOOKS: &str = "books and entry prices are what trades make them";
 const EXPLAINED: &str = "nothing is adjusted that trades explain";
 
 const RULES: &str = "the rules of an instrument are the venue's present ones";
 const FORCED: &str = "strategies hold what a liquidation left them";
+const LAGGING: &str = "an answer that is behind changes no order";
+const FLATTENED: &str = "a flatten closes while requests are answered";
+const EXITS: &str = "an order that closes opens nothing";
 
 /// The rules that are about what a bug breaks.
 pub const fn rules(bug: Planted) -> &'static [&'static str] {
@@ -67,6 +71,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::RecoveredNotDeduplicated
         | Planted::CumulativeFill => &[FILLS_ONCE],
         Planted::FeeTwice => &[FEES_ONCE],
+        Planted::LateFeesIgnored | Planted::LateFeeTwice => &[FEES_ONCE, BOOKS],
         // A fill is not booked, or as another's, and the account is adjusted to it.
         Planted::LateFillDropped
         | Planted::PositionSideMixed
@@ -74,10 +79,13 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::AccountBeforeFill
         | Planted::OlderAccountRead
         | Planted::TradesLagIgnored
+        | Planted::StartReadingBelieved
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
-        Planted::SettlementKept => &[FILLS_ONCE],
+        Planted::CloseWaitsForStream | Planted::CloseWaitsForCountdown => &[FLATTENED],
+        Planted::ExitMayOpen => &[EXITS],
+        Planted::SettlementKept => &[FORCED],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
-        Planted::OldListBelieved | Planted::YoungOrderDenied => &[RENEWALS, CONVERGES],
+        Planted::OldListBelieved | Planted::YoungOrderDenied => &[LAGGING],
         Planted::MissingNotAsked | Planted::UnlistedPositionKept | Planted::UnknownOrderUnread => {
             &[CONVERGES]
         }
@@ -104,6 +112,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::RulesNeverReread => &[RULES],
         Planted::LossWhileDownForgotten
         | Planted::FundingIsTransfer
+        | Planted::OtherFeesFree
         | Planted::OtherSymbolsIgnored => &[LOSSES],
         // Weight of others keeps back cancels, closes, or the renewals of what rests.
         Planted::EmergencyWaitsForBudget => &[HALTED, CLOSES, OVERDUE],

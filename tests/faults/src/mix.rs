@@ -16,6 +16,12 @@ pub const CONVERGE_NS: i64 = 60_000_000_000;
 /// With nonces an order that was lost may arrive for a minute and a margin, and is asked for until
 /// then: nothing can converge before.
 const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
+/// Where others used up the weight of a minute, readings wait until the last header that showed it is a
+/// minute old.
+const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
+/// Where readings alone tell commissions, which may be ten seconds behind, the balance is up to date only
+/// after a pause of the strategies.
+const CONVERGE_COMMISSIONS_NS: i64 = 240_000_000_000;
 /// Where account trades are not told, user events come late so often, and by so much: later than a
 /// fill is waited for before it is made up from its order's totals.
 const LATE_UNTOLD_PPM: u32 = 20_000;
@@ -89,11 +95,17 @@ pub enum Kind {
     Barred,
     /// Another instance of the runtime, with a data folder of its own, trades on the account.
     Second,
+    /// Others trade on a symbol that is not configured.
+    Elsewhere,
+    /// The operator flattens while the user stream is down.
+    Blind,
+    /// The run is paused, and the account loses money on a symbol that is not configured.
+    Idle,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 30] = [
+    pub const ALL: [(Self, &'static str); 33] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -124,6 +136,9 @@ impl Kind {
         (Self::Greedy, "greedy"),
         (Self::Barred, "barred"),
         (Self::Second, "second"),
+        (Self::Elsewhere, "elsewhere"),
+        (Self::Blind, "blind"),
+        (Self::Idle, "idle"),
     ];
 
     /// Its name.
@@ -229,6 +244,14 @@ pub struct Faults {
     pub weight_s: u32,
     /// Period of starts of another instance.
     pub second_s: u32,
+    /// Period of trades on a symbol that is not configured.
+    pub elsewhere_s: u32,
+    /// Period of flattens while the user stream is down.
+    pub blind_s: u32,
+    /// Period of positions that a person closes by hand.
+    pub hand_s: u32,
+    /// Period of losses of a run that is paused from its first moments on.
+    pub idle_s: u32,
     /// Answers that are well-formed and false, of those that may be.
     pub false_ppm: u32,
     /// Account trades are refused.
@@ -260,6 +283,12 @@ impl Mix {
         let untold = choice.takes(Kind::Untold, kinds.chance(150_000));
         let greedy = choice.takes(Kind::Greedy, kinds.chance(200_000));
         let mut terms = terms(seed, &mut random);
+        let mut idle = Random::of(seed, "idle");
+        let is_idle = choice.takes(Kind::Idle, idle.chance(100_000));
+        if is_idle {
+            let loss = idle.pick(&["1", "2", "3"]).copied();
+            terms.max_daily_loss = loss.map(str::to_owned);
+        }
         let mut config = config(&terms, &mut random, &mut Random::of(seed, "sizes"));
         if greedy {
             terms.strategies.push(greedy_terms(&mut kinds));
@@ -278,16 +307,36 @@ impl Mix {
         let mut weight = Random::of(seed, "weight");
         if choice.takes(Kind::Weight, weight.chance(500_000)) {
             faults.weight_s = 120 + weight.below(600) as u32;
+            terms.converge_ns = terms.converge_ns.max(CONVERGE_WEIGHT_NS);
         }
         let mut second = Random::of(seed, "second");
         if choice.takes(Kind::Second, second.chance(150_000)) {
             faults.second_s = 60 + second.below(600) as u32;
         }
+        let mut elsewhere = Random::of(seed, "elsewhere");
+        if choice.takes(Kind::Elsewhere, elsewhere.chance(300_000)) {
+            faults.elsewhere_s = 20 + elsewhere.below(300) as u32;
+        }
+        let mut blind = Random::of(seed, "blind");
+        if choice.takes(Kind::Blind, blind.chance(250_000)) {
+            faults.blind_s = 100 + blind.below(1_200) as u32;
+        }
+        let mut hand = Random::of(seed, "hand");
+        if greedy && choice.takes(Kind::Actors, hand.chance(500_000)) {
+            faults.hand_s = 8 + hand.below(30) as u32;
+        }
         faults.fit(faults_ms);
+        if is_idle {
+            faults.idle_s = 10 + idle.below(30) as u32;
+        }
         if untold {
             faults.untold = true;
             faults.event_late_ppm = faults.event_late_ppm.max(LATE_UNTOLD_PPM);
             faults.event_late_ms = LATE_UNTOLD_MS;
+        }
+        let choices = open_points::draw(seed, &choice.points);
+        if tells_no_commission(&choices, &faults) {
+            terms.converge_ns = terms.converge_ns.max(CONVERGE_COMMISSIONS_NS);
         }
         Self {
             terms,
@@ -295,9 +344,19 @@ impl Mix {
             per_second,
             faults,
             flattens: kinds.chance(300_000),
-            choices: open_points::draw(seed, &choice.points),
+            choices,
         }
     }
+}
+
+/// Whether neither events nor account trades tell commissions. Readings alone do.
+fn tells_no_commission(choices: &Choices, faults: &Faults) -> bool {
+    let chosen = |name: &str| {
+        let mut all = choices.all();
+        all.find_map(|(point, value)| (point.name == name).then_some(value))
+    };
+    let tells_trades = chosen("account-trades-route") == Some("served") && !faults.untold;
+    chosen("fee-in-event") == Some("later") && !tells_trades
 }
 
 impl Faults {
@@ -322,6 +381,8 @@ impl Faults {
             &mut self.barred_s,
             &mut self.weight_s,
             &mut self.second_s,
+            &mut self.elsewhere_s,
+            &mut self.blind_s,
         ] {
             *period_s = most_s.min(*period_s);
         }
@@ -626,6 +687,10 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         barred_s: 0,
         weight_s: 0,
         second_s: 0,
+        elsewhere_s: 0,
+        blind_s: 0,
+        hand_s: 0,
+        idle_s: 0,
         false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }

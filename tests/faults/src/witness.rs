@@ -258,6 +258,24 @@ pub enum Seen {
         /// What it realized for the account, before fees.
         realized: String,
     },
+    /// The runtime told people that an account trade stated the commission of a fill that it had booked
+    /// without one.
+    LateFee {
+        /// Its life of the process.
+        process: u32,
+        /// `surface:SYMBOL`.
+        instrument: String,
+        /// Its order's number at the venue.
+        order_id: i64,
+        /// The trade.
+        trade_id: i64,
+        /// Its fee.
+        fee: String,
+        /// The asset of the fee.
+        fee_asset: String,
+        /// A reading of the account had it already: the balance did not move.
+        in_balance: bool,
+    },
     /// What one step of the engine, in which fills were booked or something was adjusted, made of a
     /// balance of its own. It comes after what was booked and adjusted.
     Balance {
@@ -287,6 +305,11 @@ pub enum Seen {
         from: String,
         /// What it took; empty for an order.
         to: String,
+    },
+    /// The runtime told people that the venue denies an order that it had confirmed.
+    Denied {
+        /// The order.
+        client_order_id: String,
     },
     /// The runtime told people that outside orders had closed a part of a strategy's position.
     ClosedOutside {
@@ -331,6 +354,19 @@ pub enum Seen {
     Truth(Value),
     /// The runtime's own view at the same moment as the truth before it, as far as it runs.
     View(View),
+    /// The venue's whole truth while the operator has everything closed and faults go on.
+    Closing(Value),
+    /// A market order of ours was carried out or refused.
+    Market {
+        /// As it was sent.
+        what: Request,
+        /// What the runtime believed as it sent it.
+        view: Box<View>,
+        /// The venue's truth before it.
+        before: Value,
+        /// The same after it.
+        after: Value,
+    },
     /// From here on there are no faults.
     FaultsEnded,
     /// After the faults the operator had everything closed, and the runtime says that it is: the
@@ -439,6 +475,8 @@ pub struct View {
     pub orders: Vec<OrderView>,
     /// The account's positions that are not flat.
     pub positions: Vec<PositionView>,
+    /// Positions of the account on symbols that are not configured.
+    pub elsewhere: Vec<ElsewhereView>,
     /// Balances of the account.
     pub balances: Vec<BalanceView>,
     /// Each strategy's own part.
@@ -485,6 +523,19 @@ pub struct PositionView {
     pub qty: String,
     /// Signed cost.
     pub cost: String,
+}
+
+/// A position on a symbol that is not configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ElsewhereView {
+    /// The symbol.
+    pub symbol: String,
+    /// `BOTH`, `LONG` or `SHORT`.
+    pub position_side: String,
+    /// Signed quantity.
+    pub qty: String,
+    /// The unrealized profit that the venue stated last.
+    pub unrealized: String,
 }
 
 /// A balance.

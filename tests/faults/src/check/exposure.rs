@@ -58,9 +58,16 @@ struct Worst {
 
 impl Worst {
     fn qty(&self) -> Decimal {
-        let long = (self.position + self.buys).abs();
-        let short = (self.position - self.sells).abs();
-        long.max(short)
+        self.side(true).abs().max(self.side(false).abs())
+    }
+
+    /// What it comes to where only the orders of one side fill: negative where that is less than flat.
+    fn side(&self, buys: bool) -> Decimal {
+        if buys {
+            self.position + self.buys
+        } else {
+            self.sells - self.position
+        }
     }
 
     fn add(&mut self, buys: bool, qty: Decimal) {
@@ -130,10 +137,11 @@ impl Exposure {
             ));
         }
         let mut worst = self.worst(party, &new.instrument);
-        let before = worst.qty();
         worst.add(new.buys, new.qty);
-        let total = worst.qty() * price + self.elsewhere(party, &new.instrument);
-        if worst.qty() > before && over(total, &limits.max_position_notional) {
+        // What the other side may come to does not cover the order: that side may end without a fill.
+        let side = worst.side(new.buys);
+        let total = side * price + self.elsewhere(party, &new.instrument);
+        if side > Decimal::ZERO && over(total, &limits.max_position_notional) {
             return Err(format!(
                 "{id} is sent: with position {}, {} to buy and {} to sell, unknown orders included, \
                  {} may come to {} {} at {price}, {total} in all",
@@ -141,7 +149,7 @@ impl Exposure {
                 worst.buys,
                 worst.sells,
                 party.name(),
-                worst.qty(),
+                side,
                 new.instrument
             ));
         }
@@ -271,6 +279,26 @@ mod tests {
         let closed = |qty| held().closed_outside("mm", qty).order("mm.a.3");
         assert_eq!(verdict(rule(), &closed("2")), Ok(()));
         assert!(verdict(rule(), &closed("0.5")).is_err());
+    }
+
+    #[test]
+    fn orders_of_the_other_side_do_not_cover() {
+        let limits = LimitTerms {
+            max_position_notional: Some("200".to_owned()),
+            ..LimitTerms::default()
+        };
+        let held = Log::new().order("mm.a.1").order("mm.a.2");
+        let held = held.order_event("mm.a.1", "FILLED", "1");
+        let mut log = held.order_event("mm.a.2", "FILLED", "1");
+        for id in ["mm.a.3", "mm.a.4", "mm.a.5", "mm.a.6"] {
+            log = log.order_sell(id);
+        }
+        let two = log
+            .closed_outside("mm", "2")
+            .order("mm.a.7")
+            .order("mm.a.8");
+        assert_eq!(verdict(account(limits.clone()), &two), Ok(()));
+        assert!(verdict(account(limits), &two.order("mm.a.9")).is_err());
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Fees {
     questions: BTreeMap<RequestId, String>,
     /// What the venue charged; two own orders that met share one trade, each with its fee.
     charged: BTreeMap<Trade, BTreeSet<(Decimal, String)>>,
+    /// Commissions that were learned from account trades in this life of the process, by order.
+    late: BTreeSet<(Trade, i64)>,
     /// What fills and adjustments of the running step come to, by balance.
     moved: BTreeMap<String, Decimal>,
     /// Fills of the running step, for the words.
@@ -86,8 +88,12 @@ impl Fees {
     ) -> Result<(), String> {
         self.begin();
         let charged = self.charged.get(&(instrument.to_owned(), trade));
-        let booked = (fee, asset.to_owned());
-        if let Some(charged) = charged.filter(|charged| !charged.contains(&booked)) {
+        // An event without a commission names no asset.
+        let booked = (fee, if fee.is_zero() { "" } else { asset });
+        let names = |(of, in_asset): &(Decimal, String)| {
+            *of == booked.0 && (of.is_zero() || in_asset == booked.1)
+        };
+        if let Some(charged) = charged.filter(|charged| !charged.iter().any(names)) {
             return Err(format!(
                 "trade {trade} of {instrument} is booked with a fee of {fee} {asset}, the venue \
                  charged {charged:?}"
@@ -99,6 +105,37 @@ impl Fees {
         self.add(format!("{surface}:USDT"), realized);
         self.fills
             .push(format!("trade {trade} with {realized} less {fee}"));
+        Ok(())
+    }
+
+    /// An account trade stated the commission of a fill that had been booked without one.
+    fn booked_late(
+        &mut self,
+        trade: &Trade,
+        order_id: i64,
+        (fee, asset): (Decimal, &str),
+        in_balance: bool,
+    ) -> Result<(), String> {
+        self.begin();
+        let (instrument, number) = trade;
+        let charged = self.charged.get(trade);
+        let is_charged = |charged: &BTreeSet<_>| charged.contains(&(fee, asset.to_owned()));
+        if !charged.is_some_and(is_charged) {
+            return Err(format!(
+                "trade {number} of {instrument} is booked late with a fee of {fee} {asset}, the venue \
+                 charged {charged:?}"
+            ));
+        }
+        if !self.late.insert((trade.clone(), order_id)) {
+            return Err(format!(
+                "the fee of trade {number} of {instrument} is booked late a second time"
+            ));
+        }
+        if !in_balance {
+            let surface = instrument.split(':').next().unwrap_or_default();
+            self.add(format!("{surface}:{asset}"), -fee);
+        }
+        self.fills.push(format!("{fee} of trade {number}, late"));
         Ok(())
     }
 
@@ -150,6 +187,19 @@ impl Check for Fees {
                 let fee = (wire::decimal(fee), fee_asset.as_str());
                 self.booked(instrument, *trade_id, fee, wire::decimal(realized))?;
             }
+            Seen::LateFee {
+                instrument,
+                order_id,
+                trade_id,
+                fee,
+                fee_asset,
+                in_balance,
+                ..
+            } => {
+                let trade = (instrument.clone(), *trade_id);
+                let fee = (wire::decimal(fee), fee_asset.as_str());
+                self.booked_late(&trade, *order_id, fee, *in_balance)?;
+            }
             Seen::Adjusted {
                 kind, of, from, to, ..
             } if kind == "balance" => {
@@ -169,7 +219,10 @@ impl Check for Fees {
                 }
             }
             // A kill in the middle of a step.
-            Seen::Process(ProcessSeen::Started { .. }) => self.ended = true,
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.ended = true;
+                self.late.clear();
+            }
             _ => {}
         }
         Ok(())
@@ -220,6 +273,23 @@ mod tests {
             .charged("mm.a.1", 7, "0.08")
             .balance("100", "99.92");
         assert!(verdict(Fees::default(), &broken).is_err());
+    }
+
+    #[test]
+    fn a_commission_that_account_trades_state_counts_once() {
+        let order = json!({"c": "mm.a.1", "s": "BTCUSDT", "t": 7});
+        let event = json!({"e": "ORDER_TRADE_UPDATE", "o": order});
+        let trades = json!([{"id": 7, "commission": "0.04", "commissionAsset": "USDT"}]);
+        let log = Log::new().place("mm.a.1").user_event(&event);
+        let log = log.charged("mm.a.1", 7, "0").balance("100", "100");
+        let log = log.ask("GET", "/fapi/v1/userTrades", &[]);
+        let log = log.heard(200, &[], &trades.to_string()).late_fee(7, "0.04");
+        let sound = log.clone().balance("100", "99.96");
+        assert_eq!(verdict(Fees::default(), &sound), Ok(()));
+        let forgotten = log.clone().balance("100", "100");
+        assert!(verdict(Fees::default(), &forgotten).is_err());
+        let twice = log.late_fee(7, "0.04").balance("100", "99.92");
+        assert!(verdict(Fees::default(), &twice).is_err());
     }
 
     #[test]

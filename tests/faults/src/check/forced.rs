@@ -1,6 +1,7 @@
-//! After a liquidation or an ADL, the strategies hold together the account's position at the venue,
-//! except for the quantity that people traded by hand. A run halts or pauses at the moment it learns
-//! of the forced close, as configured.
+//! The strategies hold together the account's position at the venue, except for the quantity that people
+//! traded by hand: after a liquidation or an ADL, and after fills that were told late. A run halts or
+//! pauses at the moment it learns of a forced close, as configured: at the latest some seconds after the
+//! event of its order was delivered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,9 @@ use super::Check;
 use super::wire;
 use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
 
+/// From the delivery of the event of a forced close to the reaction.
+const WITHIN_NS: i64 = 5_000_000_000;
+
 /// The rule.
 #[derive(Debug)]
 pub struct Forced {
@@ -20,6 +24,18 @@ pub struct Forced {
     state: String,
     /// The run reported a forced close at this time, and has not reacted yet.
     told_ns: Option<i64>,
+    /// When the first event of each forced order was emitted: a venue may repeat events.
+    first: BTreeMap<String, i64>,
+    /// Events of forced closes on their way, and when the first one of the order was emitted.
+    emitted: BTreeMap<u64, i64>,
+    /// When the venue closed a position last.
+    closed_ns: i64,
+    /// When the run reported a forced close last: a late event of it is no news.
+    reported_ns: i64,
+    /// The process is stopped, and reads what is delivered only when it goes on.
+    stopped: bool,
+    /// The reaction to an event that was delivered is due then.
+    due_ns: Option<i64>,
     lost: bool,
 }
 
@@ -32,6 +48,12 @@ impl Forced {
             instruments: terms.instruments.iter().cloned().collect(),
             state: String::new(),
             told_ns: None,
+            first: BTreeMap::new(),
+            emitted: BTreeMap::new(),
+            closed_ns: 0,
+            reported_ns: 0,
+            stopped: false,
+            due_ns: None,
             lost: false,
         }
     }
@@ -42,6 +64,19 @@ impl Forced {
             "pause" => self.state != "ready",
             _ => true,
         }
+    }
+
+    /// The order of an event that tells of a forced close of something that is traded here.
+    fn forced_order(&self, text: &str) -> Option<String> {
+        let event: Value = serde_json::from_str(text).ok()?;
+        let event = event.get("data").unwrap_or(&event);
+        let order = event.get("o").filter(|order| order.is_object())?;
+        let id = wire::text(order, "c").unwrap_or_default();
+        let symbol = wire::text(order, "s").unwrap_or_default();
+        let closed = wire::number(order, "z").unwrap_or_default() > Decimal::ZERO;
+        let named = id.starts_with("autoclose-") || id.starts_with("adl_autoclose");
+        let ours = self.instruments.contains(&format!("futures:{symbol}"));
+        (named && closed && ours).then(|| format!("{symbol} {}", order["i"]))
     }
 
     /// Quantities of forced closes and of trades by hand, by instrument.
@@ -88,17 +123,60 @@ impl Check for Forced {
                 self.state, self.reaction
             ));
         }
+        if let Some(due_ns) = self.due_ns
+            && entry.at_ns > due_ns
+        {
+            return Err(format!(
+                "an event told of a forced close {} s ago, and the run is {}, but its configuration \
+                 says {}",
+                WITHIN_NS / 1_000_000_000,
+                self.state,
+                self.reaction
+            ));
+        }
         match &entry.seen {
-            Seen::ForcedClose { .. } if !self.has_reacted() => self.told_ns = Some(entry.at_ns),
+            Seen::Act { act, done: true } if act["act"] == "adl" || act["act"] == "liquidate" => {
+                self.closed_ns = entry.at_ns;
+            }
+            Seen::Emitted { event, text, .. } => {
+                if let Some(order) = self.forced_order(text) {
+                    let first = *self.first.entry(order).or_insert(entry.at_ns);
+                    self.emitted.insert(*event, first);
+                }
+            }
+            Seen::Delivered { event, .. } => {
+                let emitted = self.emitted.remove(event);
+                let is_news =
+                    emitted.is_some_and(|at_ns| at_ns.min(self.closed_ns) > self.reported_ns);
+                let runs = matches!(self.state.as_str(), "ready" | "degraded") && !self.stopped;
+                if is_news && runs && !self.has_reacted() {
+                    self.due_ns.get_or_insert(entry.at_ns + WITHIN_NS);
+                }
+            }
+            Seen::Process(ProcessSeen::Resumed { .. }) => self.stopped = false,
+            Seen::Process(ProcessSeen::Paused { .. } | ProcessSeen::Crashed { .. })
+            | Seen::Commanded { .. } => {
+                self.stopped = matches!(entry.seen, Seen::Process(ProcessSeen::Paused { .. }));
+                self.due_ns = None;
+            }
+            Seen::ForcedClose { .. } => {
+                self.reported_ns = entry.at_ns;
+                if !self.has_reacted() {
+                    self.told_ns = Some(entry.at_ns);
+                }
+            }
             Seen::State { to, .. } => {
                 self.state.clone_from(to);
                 if self.has_reacted() {
                     self.told_ns = None;
+                    self.due_ns = None;
                 }
             }
             Seen::Process(ProcessSeen::Started { .. }) => {
                 "booting".clone_into(&mut self.state);
                 self.told_ns = None;
+                self.due_ns = None;
+                self.stopped = false;
             }
             Seen::Process(ProcessSeen::Running {
                 process, journal, ..
@@ -112,10 +190,8 @@ impl Check for Forced {
         let (forced, by_hand) = self.others(&rest.truth);
         let positions = rest.truth.pointer("/accounts/0/positions");
         let positions = positions.and_then(Value::as_array);
-        for (instrument, closed) in &forced {
-            if self.lost || !self.instruments.contains(instrument) {
-                continue;
-            }
+        for instrument in self.instruments.iter().filter(|_| !self.lost) {
+            let closed = forced.get(instrument).copied().unwrap_or_default();
             let symbol = instrument.split(':').nth(1).unwrap_or_default();
             let account: Decimal = positions
                 .into_iter()
@@ -186,7 +262,19 @@ mod tests {
         assert!(judged("autoclose-1", "2").is_err());
         assert!(judged("adl_autoclose", "2").is_err());
         assert_eq!(judged("web_1", "2"), Ok(()), "a person closed it");
-        assert_eq!(judged("mm.a.1", "2"), Ok(()), "its own order did");
+        assert!(judged("mm.a.1", "2").is_err(), "its own order did");
+    }
+
+    #[test]
+    fn a_forced_close_that_was_delivered_and_not_noticed_is_found() {
+        let order = json!({"s": "BTCUSDT", "c": "adl_autoclose", "z": "1"});
+        let event = json!({"e": "ORDER_TRADE_UPDATE", "o": order});
+        let act = || Log::new().start().state("ready").act(json!({"act": "adl"}));
+        let told = || act().user_event(&event);
+        let late = |log: Log| verdict(rule("halt"), &log.later_ms(6_000).pong());
+        assert!(late(told()).is_err());
+        assert_eq!(late(told().state("halted")), Ok(()));
+        assert_eq!(late(told().start()), Ok(()), "it was killed");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rust_decimal::Decimal;
+
 use super::Check;
 use super::wire::{self, Asked, Report};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
@@ -16,6 +18,8 @@ const WITHIN_NS: i64 = 20_000_000_000;
 #[derive(Debug, Default)]
 pub struct Halted {
     placed: BTreeMap<RequestId, Vec<String>>,
+    /// The quantity of each order.
+    quantities: BTreeMap<String, Decimal>,
     /// Orders that rest, as an answer told the runtime.
     resting: BTreeMap<String, Option<i64>>,
     /// Orders that ended. The answer to their request may come later than the event of their end.
@@ -31,8 +35,20 @@ impl Halted {
 
     fn told(&mut self, report: &Report) {
         if report.is_final() {
-            self.resting.remove(&report.id);
-            self.ended.insert(report.id.clone());
+            self.end(&report.id);
+        }
+    }
+
+    fn end(&mut self, id: &str) {
+        self.resting.remove(id);
+        self.ended.insert(id.to_owned());
+    }
+
+    /// A filled order needs no cancel, however the runtime comes to know of it.
+    fn executed(&mut self, id: &str, qty: &str) {
+        let qty = qty.parse::<Decimal>().unwrap_or_default();
+        if self.quantities.get(id).is_some_and(|whole| qty >= *whole) {
+            self.end(id);
         }
     }
 
@@ -93,6 +109,8 @@ impl Check for Halted {
             }
             Seen::Sent(request) => match wire::asked(request) {
                 Asked::Place(orders) => {
+                    let known = orders.iter().map(|order| (order.id.clone(), order.qty));
+                    self.quantities.extend(known);
                     let ids = orders.into_iter().map(|order| order.id).collect();
                     self.placed.insert(request.id, ids);
                 }
@@ -105,6 +123,10 @@ impl Check for Halted {
                 request,
                 answer: Some(answer),
             } => self.heard(*request, entry, answer),
+            Seen::Executed {
+                client_order_id,
+                executed_qty,
+            } => self.executed(client_order_id, executed_qty),
             Seen::Emitted { text, .. } => {
                 if let Some(report) = wire::told(text) {
                     self.told(&report);

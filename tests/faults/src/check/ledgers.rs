@@ -7,6 +7,9 @@
 //! strategy did before is nobody's, and its books are not compared. The fee of a fill that was made up
 //! from its order's totals is an estimate: fees of such a strategy are not compared either. Nor are the
 //! books of one whose position outside orders closed: what they got for it is in no trade of its own.
+//! Where the venue serves no account trades, nothing states a commission that events leave out: fees are
+//! not compared either. Commissions in another asset count at its price when they are booked, so that they
+//! are compared with the least and the highest price of the life.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +18,8 @@ use serde_json::Value;
 
 use super::Check;
 use super::fills::Fills;
-use super::wire;
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, StrategyView, Terms};
+use super::wire::{self, Asked};
+use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, StrategyView, Terms};
 
 /// The venue rounds what it tells to 8 decimals, and so do we.
 const ROUNDING: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
@@ -27,6 +30,11 @@ const FEE_ROUNDING: Decimal = Decimal::from_parts(5, 0, 0, false, 5);
 /// may be rounded to the tick.
 const ENTRY: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
 
+/// Refusals that say nothing of the route: the server, the time, the keys.
+const OF_ANY_ROUTE: [i64; 10] = [
+    -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
+];
+
 /// The rule.
 #[derive(Debug)]
 pub struct Ledgers {
@@ -35,6 +43,12 @@ pub struct Ledgers {
     strategies: Vec<String>,
     /// Strategies with a fill that was made up.
     estimated: BTreeSet<String>,
+    /// Questions for account trades.
+    questions: BTreeSet<RequestId>,
+    /// The venue refused to list account trades.
+    unlisted: bool,
+    /// The least and the highest mark price, by instrument.
+    marks: BTreeMap<String, (Decimal, Decimal)>,
     lost: bool,
 }
 
@@ -44,8 +58,12 @@ struct Books {
     /// Quote that came in less quote that went out.
     flow: Decimal,
     fees: Decimal,
-    /// How many trades.
-    trades: u32,
+    /// The highest price over the least: a commission in another asset counts at any of them.
+    fees_most: Decimal,
+    /// Commissions were charged in an asset that has no price.
+    unpriced: bool,
+    /// What the rounding of commissions may come to.
+    rounding: Decimal,
     /// The least and the highest price paid, by instrument.
     prices: BTreeMap<String, (Decimal, Decimal)>,
 }
@@ -58,6 +76,9 @@ impl Ledgers {
             instruments: terms.instruments.iter().cloned().collect(),
             strategies: terms.strategies.iter().map(|s| s.id.clone()).collect(),
             estimated: BTreeSet::new(),
+            questions: BTreeSet::new(),
+            unlisted: false,
+            marks: BTreeMap::new(),
             lost: false,
         }
     }
@@ -70,8 +91,19 @@ impl Ledgers {
             let books = all.entry(owner).or_default();
             let quote = number("quote_qty");
             books.flow += if buys { -quote } else { quote };
-            books.fees += number("fee");
-            books.trades += 1;
+            let fee = number("fee");
+            let asset = wire::text(trade, "fee_asset").unwrap_or_default();
+            if fee.is_zero() || asset.is_empty() || asset == "USDT" {
+                books.fees += fee;
+                books.fees_most += fee;
+                books.rounding += FEE_ROUNDING;
+            } else if let Some((least, most)) = self.marks.get(&format!("futures:{asset}USDT")) {
+                books.fees += fee * least;
+                books.fees_most += fee * most;
+                books.rounding += FEE_ROUNDING * most;
+            } else {
+                books.unpriced = true;
+            }
             let price = number("price");
             let seen = books.prices.entry(instrument).or_insert((price, price));
             *seen = (seen.0.min(price), seen.1.max(price));
@@ -90,11 +122,12 @@ impl Ledgers {
             ));
         }
         let fees = wire::decimal(&own.fees);
-        let rounded = ROUNDING + FEE_ROUNDING * Decimal::from(books.trades);
-        if !self.estimated.contains(id) && (fees - books.fees).abs() > rounded {
+        let rounded = ROUNDING + books.rounding;
+        let is_told = !self.estimated.contains(id) && !self.unlisted && !books.unpriced;
+        if is_told && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
             return Err(format!(
-                "{id} paid {fees} in fees by its own account, the venue charged {}",
-                books.fees
+                "{id} paid {fees} in fees by its own account, the venue charged {} to {}",
+                books.fees, books.fees_most
             ));
         }
         for held in &own.positions {
@@ -142,6 +175,10 @@ impl Ledgers {
     }
 }
 
+fn code_of(answer: &Answer) -> Option<i64> {
+    answer.json()?.get("code")?.as_i64()
+}
+
 /// The average price of what is held.
 fn entry(cost: &str, qty: &str) -> Decimal {
     let (cost, qty) = (wire::decimal(cost), wire::decimal(qty));
@@ -159,6 +196,25 @@ impl Check for Ledgers {
             Seen::Process(ProcessSeen::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            Seen::Sent(request) => {
+                if matches!(wire::asked(request), Asked::Trades(_)) {
+                    self.questions.insert(request.id);
+                }
+            }
+            Seen::Answered {
+                request, answer, ..
+            } if self.questions.contains(request) => {
+                let refused = code_of(answer).is_some_and(|code| !OF_ANY_ROUTE.contains(&code));
+                self.unlisted |= answer.status == 404 || refused;
+            }
+            Seen::View(view) => {
+                for (instrument, mark) in &view.marks {
+                    let mark = wire::decimal(mark);
+                    let (least, most) =
+                        self.marks.entry(instrument.clone()).or_insert((mark, mark));
+                    (*least, *most) = ((*least).min(mark), (*most).max(mark));
+                }
+            }
             Seen::Booked {
                 client_order_id,
                 trade_id: ..=-1,

@@ -215,6 +215,44 @@ impl Log {
         self.with(Seen::Flattened(truth))
     }
 
+    /// What the venue has while everything is to be closed.
+    pub fn closing(self, truth: Value) -> Self {
+        self.with(Seen::Closing(truth))
+    }
+
+    /// A market order of 1 that was carried out or refused: truth before and after it.
+    pub fn market(self, id: &str, side: &str, view: View, (before, after): (Value, Value)) -> Self {
+        let what = self.clone().place_market(id, side).entries.pop();
+        let Some(Seen::Arrived { what, .. }) = what.map(|entry| entry.seen) else {
+            return self;
+        };
+        self.with(Seen::Market {
+            what,
+            view: Box::new(view),
+            before,
+            after,
+        })
+    }
+
+    /// The runtime takes an order up again that had ended.
+    pub fn revived(self, id: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::Adjusted {
+            process,
+            kind: "alive".to_owned(),
+            of: id.to_owned(),
+            from: String::new(),
+            to: String::new(),
+        })
+    }
+
+    /// The runtime says that the venue denies an order.
+    pub fn denied(self, id: &str) -> Self {
+        self.with(Seen::Denied {
+            client_order_id: id.to_owned(),
+        })
+    }
+
     /// Something that somebody else did, and was able to.
     pub fn act(self, act: Value) -> Self {
         self.with(Seen::Act { act, done: true })
@@ -244,6 +282,20 @@ impl Log {
     /// A fill of 1 with a fee.
     pub fn charged(self, id: &str, trade_id: i64, fee: &str) -> Self {
         self.booked_for(id, trade_id, "1", fee)
+    }
+
+    /// An account trade stated the commission of a fill.
+    pub fn late_fee(self, trade_id: i64, fee: &str) -> Self {
+        let process = self.process;
+        self.with(Seen::LateFee {
+            process,
+            instrument: "futures:BTCUSDT".to_owned(),
+            order_id: 1,
+            trade_id,
+            fee: fee.to_owned(),
+            fee_asset: "USDT".to_owned(),
+            in_balance: false,
+        })
     }
 
     /// Outside orders closed so much of a strategy's position.

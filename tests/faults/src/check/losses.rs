@@ -5,10 +5,13 @@
 //! compute it: the limit halts before the next such sample. Where they are not, the difference of
 //! both versions of the account is the uncertainty: a halt is early only below the limit less that.
 //!
+//! Positions on symbols that are not configured count at the profit that the venue stated last to the
+//! runtime, or at their present one, whichever loses less.
+//!
 //! Judged are lives up to their first halt, within one UTC day, until money comes or goes or a journal
 //! is lost: then the base of the limit is another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -24,45 +27,70 @@ const SLACK: Decimal = Decimal::from_parts(5, 0, 0, false, 2);
 /// Instrument and position side, with the signed quantity and cost.
 type Positions = BTreeMap<(String, String), (Decimal, Decimal)>;
 
+/// Balances of other assets, which commissions may be taken of.
+type Tokens = BTreeMap<String, Decimal>;
+
 /// One version of the account.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Account {
     cash: Decimal,
     positions: Positions,
+    /// On symbols that are not configured: symbol and position side, with the signed quantity and the
+    /// unrealized profit.
+    elsewhere: Positions,
+    tokens: Tokens,
 }
 
 impl Account {
-    fn of_truth(truth: &Value) -> Self {
+    fn of_truth(truth: &Value, configured: &BTreeSet<String>) -> Self {
         let account = &truth["accounts"][0];
         let text = |value: &Value| wire::decimal(value.as_str().unwrap_or_default());
         let mut known = Self::default();
         let balances = account["balances"]["futures"].as_array();
         for balance in balances.into_iter().flatten() {
-            if balance["asset"] == "USDT" {
-                known.cash += text(&balance["wallet"]);
-            }
+            let asset = balance["asset"].as_str().unwrap_or_default();
+            known.fund(asset, text(&balance["wallet"]));
         }
         for position in account["positions"].as_array().into_iter().flatten() {
             let qty = text(&position["qty"]);
             let symbol = position["symbol"].as_str().unwrap_or_default();
             let side = position["position_side"].as_str().unwrap_or_default();
-            let cost = text(&position["cost"]);
-            known.hold((format!("futures:{symbol}"), side.to_owned()), qty, cost);
+            let instrument = format!("futures:{symbol}");
+            if configured.contains(&instrument) {
+                known.hold((instrument, side.to_owned()), qty, text(&position["cost"]));
+            } else {
+                let key = (symbol.to_owned(), side.to_owned());
+                let unrealized = text(&position["unrealized"]);
+                known.elsewhere.insert(key, (qty, unrealized));
+            }
         }
         known
     }
 
     fn of_view(view: &View) -> Self {
         let mut known = Self::default();
-        let is_cash = |of: &&BalanceView| of.surface == "futures" && of.asset == "USDT";
-        for balance in view.balances.iter().filter(is_cash) {
-            known.cash += wire::decimal(&balance.total);
+        let is_futures = |of: &&BalanceView| of.surface == "futures";
+        for balance in view.balances.iter().filter(is_futures) {
+            known.fund(&balance.asset, wire::decimal(&balance.total));
         }
         for held in &view.positions {
             let key = (held.instrument.clone(), held.position_side.clone());
             known.hold(key, wire::decimal(&held.qty), wire::decimal(&held.cost));
         }
+        for held in &view.elsewhere {
+            let key = (held.symbol.clone(), held.position_side.clone());
+            let stated = (wire::decimal(&held.qty), wire::decimal(&held.unrealized));
+            known.elsewhere.insert(key, stated);
+        }
         known
+    }
+
+    fn fund(&mut self, asset: &str, amount: Decimal) {
+        if asset == "USDT" {
+            self.cash += amount;
+        } else if !amount.is_zero() {
+            self.tokens.insert(asset.to_owned(), amount);
+        }
     }
 
     fn hold(&mut self, key: (String, String), qty: Decimal, cost: Decimal) {
@@ -71,24 +99,44 @@ impl Account {
         }
     }
 
-    /// Its value at these prices; `None` without the price of a position.
-    fn equity(&self, marks: &BTreeMap<String, String>) -> Option<Decimal> {
+    /// Its value at these prices, of other assets what changed since the start; `None` without a price.
+    fn equity(&self, marks: &BTreeMap<String, String>, start: &Tokens) -> Option<Decimal> {
         let mut equity = self.cash;
+        for (asset, amount) in &self.tokens {
+            let changed = start
+                .get(asset)
+                .map_or(Decimal::ZERO, |before| amount - before);
+            if !changed.is_zero() {
+                equity += changed * wire::decimal(marks.get(&format!("futures:{asset}USDT"))?);
+            }
+        }
         for ((instrument, _), (qty, cost)) in &self.positions {
             equity += qty * wire::decimal(marks.get(instrument)?) - cost;
         }
-        Some(equity)
+        Some(equity + self.unrealized_elsewhere())
+    }
+
+    fn unrealized_elsewhere(&self) -> Decimal {
+        self.elsewhere
+            .values()
+            .map(|(_, unrealized)| unrealized)
+            .sum()
     }
 
     /// Whether both say the same, apart from rounding.
     fn agrees(&self, other: &Self) -> bool {
         let quantities = |known: &Self| -> Vec<_> {
-            let positions = known.positions.iter();
+            let positions = known.positions.iter().chain(&known.elsewhere);
             positions
                 .map(|(key, (qty, _))| (key.clone(), *qty))
                 .collect()
         };
+        let same = |(asset, amount): (&String, &Decimal)| {
+            let known = other.tokens.get(asset);
+            known.is_none_or(|known| (amount - known).abs() <= Decimal::new(1, 7))
+        };
         quantities(self) == quantities(other)
+            && self.tokens.iter().all(same)
             && (self.cash - other.cash).abs() <= Decimal::new(1, 3)
     }
 }
@@ -97,9 +145,10 @@ impl Account {
 #[derive(Debug)]
 pub struct Losses {
     limit: Option<Decimal>,
+    configured: BTreeSet<String>,
     truth: Option<Account>,
     /// The day, and what the account was worth when the run knew it first.
-    base: Option<(i64, Decimal)>,
+    base: Option<(i64, Decimal, Tokens)>,
     /// The last sample showed a loss over the limit, and the data sufficed.
     overdue: bool,
     /// The limit halted, and the sample of that moment comes next.
@@ -111,6 +160,7 @@ impl Losses {
     pub fn new(terms: &Terms) -> Self {
         Self {
             limit: terms.max_daily_loss.as_deref().map(wire::decimal),
+            configured: terms.instruments.iter().cloned().collect(),
             truth: None,
             base: None,
             overdue: false,
@@ -125,19 +175,26 @@ impl Losses {
         let runs = matches!(view.state.as_str(), "ready" | "degraded" | "paused");
         let known = Account::of_view(view);
         let day = at_ns.div_euclid(DAY_NS);
-        let (Some(is), Some(believed)) = (truth.equity(&view.marks), known.equity(&view.marks))
-        else {
+        let base = self.base.as_ref();
+        let start = base.map_or(&truth.tokens, |(_, _, tokens)| tokens);
+        let (is, believed) = (
+            truth.equity(&view.marks, start),
+            known.equity(&view.marks, start),
+        );
+        let (Some(is), Some(believed)) = (is, believed) else {
             return Ok(());
         };
         let agrees = truth.agrees(&known);
-        let Some((begun, start)) = self.base else {
+        let Some((begun, start, _)) = base else {
             if runs && agrees {
-                self.base = Some((day, is));
+                self.base = Some((day, is, truth.tokens));
             }
             return Ok(());
         };
         let lost = start - is;
-        if begun != day {
+        let stated = known.unrealized_elsewhere() - truth.unrealized_elsewhere();
+        let lost_at_least = lost - stated.max(Decimal::ZERO);
+        if *begun != day {
             self.limit = None;
         } else if self.halted {
             self.limit = None;
@@ -147,7 +204,7 @@ impl Losses {
                     "halted at a loss of {lost}, give or take {uncertain}, with a limit of {limit}"
                 ));
             }
-        } else if runs && agrees && lost > limit * (Decimal::ONE + SLACK) {
+        } else if runs && agrees && lost_at_least > limit * (Decimal::ONE + SLACK) {
             if self.overdue {
                 return Err(format!(
                     "no halt at a loss of {lost} with a limit of {limit}"
@@ -169,10 +226,15 @@ impl Check for Losses {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             Seen::LossHalt => self.halted = true,
-            Seen::Truth(truth) => self.truth = Some(Account::of_truth(truth)),
+            Seen::Truth(truth) => {
+                self.truth = Some(Account::of_truth(truth, &self.configured));
+            }
             Seen::View(view) => return self.judge(entry.at_ns, view),
-            // The operator's halt or resume: the limit may count from there.
-            Seen::Commanded { strategy: None, .. } => self.limit = None,
+            // The operator's halt or resume: the limit may count from there. After a pause it does not.
+            Seen::Commanded {
+                strategy: None,
+                command,
+            } if command != "pause" => self.limit = None,
             Seen::Act { act, .. } => {
                 let word = act["act"].as_str().unwrap_or_default();
                 if ["deposit", "withdraw", "transfer", "fund"].contains(&word) {
@@ -198,7 +260,7 @@ mod tests {
 
     use super::*;
     use crate::check::log::terms;
-    use crate::witness::PositionView;
+    use crate::witness::{ElsewhereView, PositionView};
 
     fn rule() -> Losses {
         let limit = Some("10".to_owned());
@@ -233,7 +295,7 @@ mod tests {
             marks: BTreeMap::from([("futures:BTCUSDT".to_owned(), "95".to_owned())]),
             ..View::default()
         };
-        rule.truth = Some(Account::of_truth(&truth));
+        rule.truth = Some(Account::of_truth(&truth, &rule.configured));
         rule.judge(0, &view)
     }
 
@@ -253,6 +315,42 @@ mod tests {
         assert_eq!(sample(&mut rule, ("1000", false), ("1000", false)), Ok(()));
         for _ in 0..3 {
             assert_eq!(sample(&mut rule, ("900", false), ("1000", false)), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_loss_on_another_symbol_must_halt() {
+        let truth = |unrealized: &str| {
+            json!({"accounts": [{
+                "balances": {"futures": [{"asset": "USDT", "wallet": "1000"}]},
+                "positions": [{"symbol": "DOGEUSDT", "position_side": "BOTH", "qty": "9",
+                    "cost": "0", "unrealized": unrealized}],
+            }]})
+        };
+        let view = |unrealized: &str| View {
+            state: "ready".to_owned(),
+            balances: vec![BalanceView {
+                surface: "futures".to_owned(),
+                asset: "USDT".to_owned(),
+                total: "1000".to_owned(),
+            }],
+            elsewhere: vec![ElsewhereView {
+                symbol: "DOGEUSDT".to_owned(),
+                position_side: "BOTH".to_owned(),
+                qty: "9".to_owned(),
+                unrealized: unrealized.to_owned(),
+            }],
+            ..View::default()
+        };
+        for (stated, sound) in [("-20", false), ("-1", true)] {
+            let mut rule = rule();
+            let mut sample = |is: &str, stated: &str| {
+                rule.truth = Some(Account::of_truth(&truth(is), &rule.configured));
+                rule.judge(0, &view(stated))
+            };
+            assert_eq!(sample("0", "0"), Ok(()));
+            assert_eq!(sample("-20", stated), Ok(()));
+            assert_eq!(sample("-20", stated).is_ok(), sound, "{stated}");
         }
     }
 

@@ -10,14 +10,17 @@ mod bans;
 mod blind;
 mod closings;
 mod durable;
+mod exits;
 mod exposure;
 mod fees;
 mod fills;
+mod flattened;
 mod forced;
 mod halted;
 mod headers;
 mod ids;
 mod intents;
+mod lagging;
 mod latches;
 mod ledgers;
 mod losses;
@@ -78,6 +81,9 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(bans::Bans::default()),
         Box::new(trading::Trading::new(terms)),
         Box::new(halted::Halted::default()),
+        Box::new(flattened::Flattened::new(terms)),
+        Box::new(exits::Exits),
+        Box::new(lagging::Lagging::new(terms)),
         Box::new(headers::Headers::default()),
         Box::new(starts::Starts::default()),
         Box::new(ids::Ids::default()),

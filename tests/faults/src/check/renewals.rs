@@ -41,6 +41,8 @@ pub struct Renewals {
     cancels: BTreeSet<String>,
     sent: BTreeMap<String, i64>,
     calm_since: Option<i64>,
+    converge_ns: i64,
+    ready: bool,
 }
 
 impl Renewals {
@@ -60,6 +62,8 @@ impl Renewals {
             cancels: BTreeSet::new(),
             sent: BTreeMap::new(),
             calm_since: None,
+            converge_ns: terms.converge_ns,
+            ready: false,
         }
     }
 
@@ -119,7 +123,9 @@ impl Renewals {
         };
         let settled_ns = calm + self.countdown_ns + UNDER_WAY_NS;
         let ours = self.sent.contains_key(&report.id) && !self.cancels.contains(&report.id);
-        if ours && now_ns > settled_ns {
+        // What was in doubt when faults ended may be so until everything has converged.
+        let may_doubt = !self.ready && now_ns < calm + self.converge_ns;
+        if ours && now_ns > settled_ns && !may_doubt {
             return Err(format!(
                 "the venue cancels {} in calm weather: its countdown was not renewed",
                 report.id
@@ -192,6 +198,7 @@ impl Check for Renewals {
                     }
                 }
             }
+            Seen::State { to, .. } => self.ready = to == "ready",
             Seen::FaultsEnded => self.calm_since = Some(entry.at_ns),
             Seen::Emitted { surface, text, .. } if surface == "futures" => {
                 self.ended(text, entry.at_ns)?;
@@ -307,7 +314,14 @@ mod tests {
             .cancel("mm.a.1")
             .order_event("mm.a.1", "CANCELED", "0");
         assert_eq!(verdict(rule(), &sound), Ok(()));
-        let broken = calm().order_event("mm.a.1", "CANCELED", "0");
+        let ready = calm().state("ready");
+        let broken = ready.order_event("mm.a.1", "CANCELED", "0");
+        assert!(verdict(rule(), &broken).is_err());
+        let in_doubt = calm().state("degraded");
+        let sound = in_doubt.order_event("mm.a.1", "CANCELED", "0");
+        assert_eq!(verdict(rule(), &sound), Ok(()));
+        let broken = calm().later_ms(30_000).state("degraded");
+        let broken = broken.order_event("mm.a.1", "CANCELED", "0");
         assert!(verdict(rule(), &broken).is_err());
     }
 }

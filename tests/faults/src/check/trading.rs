@@ -47,6 +47,8 @@ pub struct Trading {
     blocked: BTreeMap<String, i64>,
     /// Opening orders that were intended for a blocked instrument.
     forbidden: BTreeSet<String>,
+    /// A journal lost records: which strategy holds what is not known any more.
+    lost: bool,
 }
 
 impl Trading {
@@ -60,6 +62,7 @@ impl Trading {
             pending: None,
             blocked: BTreeMap::new(),
             forbidden: BTreeSet::new(),
+            lost: false,
         }
     }
 
@@ -115,7 +118,8 @@ impl Trading {
     fn intended(&mut self, now_ns: i64, id: &str, terms: &IntentTerms) {
         let since = self.blocked.get(&terms.instrument);
         let blocked = since.is_some_and(|since| now_ns > *since && now_ns < since + BLOCKED_NS);
-        if blocked && !terms.reduce_only && !self.reduces(id, terms) {
+        let opens = !terms.reduce_only && !self.lost && !self.reduces(id, terms);
+        if blocked && opens {
             self.forbidden.insert(id.to_owned());
         }
     }
@@ -174,7 +178,15 @@ impl Check for Trading {
                 self.asked.clear();
             }
             // One that stands still notices nothing.
-            Seen::Process(_) => self.pending = None,
+            Seen::Process(seen) => {
+                self.pending = None;
+                if let ProcessSeen::Running {
+                    process, journal, ..
+                } = seen
+                {
+                    self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn");
+                }
+            }
             Seen::State { to, .. } => {
                 self.ready = to == "ready";
                 if !self.ready {

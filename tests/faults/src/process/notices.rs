@@ -5,12 +5,15 @@ use windvane_engine::forced::ForcedCloseReport;
 use windvane_engine::holding::Ledger;
 use windvane_engine::ids::StrategyName;
 use windvane_engine::order::OrderTerms;
+use windvane_engine::truth::StatedPosition;
 use windvane_engine::{
     Amount, ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, StrategyId,
 };
 
 use super::overheard::Heard;
-use crate::witness::{BalanceView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View};
+use crate::witness::{
+    BalanceView, ElsewhereView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View,
+};
 
 /// The entries of what was overheard of a strategy.
 pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<Seen> {
@@ -146,6 +149,23 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                 realized: realized_pnl.to_decimal().to_string(),
             })
         }
+        Notice::LateFee {
+            instrument,
+            order_id,
+            trade_id,
+            fee,
+            asset,
+            in_balance,
+            ..
+        } => Some(Seen::LateFee {
+            process: life,
+            instrument: name(*instrument),
+            order_id: order_id.0,
+            trade_id: trade_id.0,
+            fee: fee.to_decimal().to_string(),
+            fee_asset: engine.assets()[usize::from(asset.0)].clone(),
+            in_balance: *in_balance,
+        }),
         Notice::Rejected {
             strategy,
             rejection,
@@ -155,6 +175,9 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             rule: rejection.to_string(),
         }),
         Notice::Halted { limit: Some(_), .. } => Some(Seen::LossHalt),
+        Notice::Denied { order, .. } => Some(Seen::Denied {
+            client_order_id: order.client_order_id.as_str().to_owned(),
+        }),
         Notice::Quarantined { strategy, .. } => Some(Seen::Quarantined {
             strategy: engine.strategy_name(*strategy)?.to_owned(),
         }),
@@ -249,6 +272,7 @@ pub fn view(engine: &Engine) -> View {
         orders: orders(engine),
         marks: marks.collect(),
         positions: positions(engine, &ledgers.account),
+        elsewhere: engine.other_positions().map(elsewhere).collect(),
         balances: engine
             .balances()
             .map(|(surface, asset, balance)| BalanceView {
@@ -273,6 +297,16 @@ pub fn view(engine: &Engine) -> View {
             })
             .collect(),
         ticks: engine.instruments().iter().map(tick).collect(),
+    }
+}
+
+fn elsewhere(position: &StatedPosition) -> ElsewhereView {
+    let text = |amount: Amount| amount.to_decimal().normalize().to_string();
+    ElsewhereView {
+        symbol: position.symbol.clone(),
+        position_side: position.position_side.as_str().to_owned(),
+        qty: text(position.qty),
+        unrealized: text(position.unrealized),
     }
 }
 

@@ -177,7 +177,7 @@ impl Pulse {
                 }
                 Action::Reconnect(surface) => self.wishes.push_back(Wish::Reconnect(surface)),
                 Action::Notice(notice) => {
-                    filled |= matches!(*notice, Notice::Filled { .. });
+                    filled |= matches!(*notice, Notice::Filled { .. } | Notice::LateFee { .. });
                     adjusted |= matches!(*notice, Notice::Adjusted { .. });
                     // What others did moves balances too, and is not told in figures.
                     others |= matches!(*notice, Notice::External { .. } | Notice::Funding { .. });

@@ -55,10 +55,24 @@ pub enum Incident {
     Second,
     /// It places an order, or ends.
     SecondActs,
+    /// Others trade on a symbol that is not configured.
+    Elsewhere,
+    /// The user stream is lost for a while, and the operator flattens.
+    Blind,
+    /// The operator flattens.
+    Flatten,
+    /// A person closes a position by hand.
+    Hand,
+    /// A person closes one by hand, again and again.
+    HandAgain,
+    /// The run is paused, and the account loses money.
+    Idle,
+    /// Funding is paid on a symbol that is not configured.
+    IdleFunding,
 }
 
 impl Incident {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 20] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -76,6 +90,9 @@ impl Incident {
         Self::Barred,
         Self::Weight,
         Self::Second,
+        Self::Elsewhere,
+        Self::Blind,
+        Self::HandAgain,
     ];
 }
 
@@ -107,7 +124,16 @@ impl World {
             Incident::Barred => faults.barred_s,
             Incident::Weight => faults.weight_s,
             Incident::Second => faults.second_s,
-            Incident::GoOn(_) | Incident::Unbarred | Incident::SecondActs => 0,
+            Incident::Elsewhere => faults.elsewhere_s,
+            Incident::Blind => faults.blind_s,
+            Incident::HandAgain => faults.hand_s,
+            Incident::GoOn(_)
+            | Incident::Unbarred
+            | Incident::SecondActs
+            | Incident::Flatten
+            | Incident::Hand
+            | Incident::Idle
+            | Incident::IdleFunding => 0,
         };
         if mean_s > 0 {
             // These have sequences of their own: the rest of a seed stays as it is.
@@ -115,6 +141,9 @@ impl World {
                 Incident::Actors => &mut self.actors,
                 Incident::Weight => &mut self.weight,
                 Incident::Second => self.second.chance(),
+                Incident::Elsewhere => &mut self.elsewhere,
+                Incident::Blind => &mut self.blind,
+                Incident::HandAgain => &mut self.hand,
                 _ => &mut self.chance,
             };
             let at_ns = self.now_ns + chance.wait_ns(mean_s);
@@ -159,6 +188,7 @@ impl World {
                 // The operator looks for another instance first.
                 self.second_ends();
                 self.tell("the operator: resume".to_owned());
+                self.closing_since = None;
                 self.deliver(self.life, In::Command(Command::Resume, whom));
             }
             Incident::Barred => self.bar(),
@@ -171,6 +201,12 @@ impl World {
             Incident::Weight => self.others_use_weight(),
             Incident::Second => self.second_begins(),
             Incident::SecondActs => self.second_acts(),
+            Incident::Elsewhere => self.trade_elsewhere(),
+            Incident::Blind => self.flatten_blind(),
+            Incident::Flatten => self.flatten(),
+            Incident::Hand | Incident::HandAgain => self.close_by_hand(),
+            Incident::Idle => self.idle(),
+            Incident::IdleFunding => self.pay_funding_elsewhere(),
         }
     }
 
@@ -179,7 +215,9 @@ impl World {
         let for_ms = self.chance.between(3_000, 90_000);
         self.count(Kind::Barred);
         match self.chance.below(3) {
-            0 => self.act(&json!({"act": "rights", "perp_trade": false})),
+            0 => {
+                self.act(&json!({"act": "rights", "perp_trade": false}));
+            }
             1 => {
                 let symbols: Vec<_> = self
                     .setup
@@ -226,11 +264,14 @@ impl World {
         self.tell(format!("the operator: {command:?} {whom:?}"));
         self.count(Kind::Operator);
         self.deliver(self.life, In::Command(command, whom));
+        if command == Command::Flatten && whom.is_none() {
+            self.watch_closes();
+        }
         let at_ns = self.now_ns + self.chance.between(S, 60 * S);
         self.queue.put(at_ns, Event::Incident(Incident::GoOn(whom)));
     }
 
-    fn tell(&mut self, words: String) {
+    pub(super) fn tell(&mut self, words: String) {
         self.see(Seen::Fault(words));
     }
 
@@ -355,8 +396,8 @@ impl World {
         }
     }
 
-    /// Makes something happen at the venue.
-    pub(super) fn act(&mut self, act: &Value) {
+    /// Makes something happen at the venue. Answers whether the venue did it.
+    pub(super) fn act(&mut self, act: &Value) -> bool {
         let answer = self
             .venue
             .control("POST", "/act", &act.to_string(), self.now_ns);
@@ -366,6 +407,7 @@ impl World {
             done,
         });
         self.carry_frames();
+        done
     }
 
     fn others(&mut self) {
@@ -493,6 +535,7 @@ impl World {
         }
         self.crash_after = None;
         self.stalls = [(0, 0); 3];
+        self.blind_until_ns = 0;
         self.disk_hangs_until = 0;
         self.disk_fails_until = 0;
         let dead = self.links.iter().filter(|(_, link)| link.dead && link.up);

@@ -4,6 +4,9 @@
 //! What may never enter here: rules of the venue and of the runtime. The world carries, delays,
 //! loses and kills.
 
+mod closing;
+mod elsewhere;
+mod idle;
 mod incidents;
 mod net;
 mod rest;
@@ -87,6 +90,8 @@ pub enum Event {
     LookForRest,
     /// Whether everything is closed is looked at.
     LookForFlat,
+    /// The truth is witnessed while the operator has everything closed.
+    LookAtCloses,
 }
 
 /// How the process stands.
@@ -120,6 +125,14 @@ pub struct World {
     weight: Random,
     /// Another instance on the account.
     second: Second,
+    /// For trades on a symbol that is not configured.
+    elsewhere: Random,
+    /// For positions that a person closes by hand.
+    hand: Random,
+    /// For losses of a paused run.
+    idle: Random,
+    /// For flattens while the user stream is down.
+    blind: Random,
     links: BTreeMap<LinkName, Link>,
     /// Until when a channel is held back, and how much later it is released.
     stalls: [(i64, i64); 3],
@@ -144,6 +157,10 @@ pub struct World {
     banned_until_ns: i64,
     /// Since when the operator has everything closed.
     flattened_ns: Option<i64>,
+    /// Since when the operator has everything closed while faults go on.
+    closing_since: Option<i64>,
+    /// No user stream comes about until then.
+    blind_until_ns: i64,
     /// What the account's routes answered last, and whether that was false.
     told: BTreeMap<String, (String, bool)>,
     done: bool,
@@ -171,6 +188,10 @@ impl World {
             actors: Random::of(seed, "acts"),
             weight: Random::of(seed, "weights"),
             second: Second::new(seed),
+            elsewhere: Random::of(seed, "trades elsewhere"),
+            hand: Random::of(seed, "closes by hand"),
+            idle: Random::of(seed, "idle acts"),
+            blind: Random::of(seed, "blind flattens"),
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
@@ -188,6 +209,8 @@ impl World {
             faults_ended_ns: i64::MAX,
             banned_until_ns: 0,
             flattened_ns: None,
+            closing_since: None,
+            blind_until_ns: 0,
             told: BTreeMap::new(),
             done: false,
             mix,
@@ -200,6 +223,7 @@ impl World {
             .put(BORN_NS + options.faults_ms * MS, Event::FaultsEnd);
         world.tell_choices();
         world.plan_incidents();
+        world.plan_idle();
         world.leave_untold();
         world
     }
@@ -264,6 +288,7 @@ impl World {
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
             Event::LookForFlat => self.look_for_flat(),
+            Event::LookAtCloses => self.look_at_closes(),
         }
     }
 
@@ -428,7 +453,9 @@ impl World {
                 self.sample();
             }
             // What a process loses is counted from its first moment with the account known.
-            Out::Seen(Seen::State { from, to, doubts }) if to == "ready" && !self.was_ready => {
+            Out::Seen(Seen::State { from, to, doubts })
+                if matches!(to.as_str(), "ready" | "paused") && !self.was_ready =>
+            {
                 self.was_ready = true;
                 self.see(Seen::State { from, to, doubts });
                 self.sample();

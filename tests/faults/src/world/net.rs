@@ -13,7 +13,7 @@ use crate::client::Wire;
 use crate::mix::Kind;
 use crate::process::{In, StreamKey, venue_surface};
 use crate::venue::LinkName;
-use crate::witness::{Answer, Request, Seen};
+use crate::witness::{Answer, Request, Seen, View};
 
 /// Channels that may be held back: requests, user streams, public streams.
 pub const REST: usize = 0;
@@ -34,6 +34,8 @@ pub struct Flight {
     prepared: Prepared,
     copy: u32,
     fate: Fate,
+    /// Of a market order: what the runtime believed as it sent it.
+    belief: Option<Box<View>>,
 }
 
 /// What becomes of a request at the venue, and of its answer.
@@ -151,13 +153,16 @@ impl World {
             prepared: wire.prepared,
             copy: 0,
             fate,
+            belief: None,
         };
+        flight.belief = self.belief(&flight.what);
         if doubled {
             let copy = Flight {
                 what: flight.what.clone(),
                 prepared: flight.prepared.clone(),
                 copy: 1,
                 fate: Fate::Unheard,
+                belief: None,
                 ..flight
             };
             let at_ns = self.arrival_ns(REST);
@@ -258,6 +263,10 @@ impl World {
         let acts = !matches!(flight.fate, Fate::Instead { acts: false, .. });
         let mut sent = None;
         if acts {
+            let market = flight.belief.map(|view| {
+                let before = self.venue.truth(true, self.now_ns);
+                (flight.what.clone(), view, before)
+            });
             self.see(Seen::Arrived {
                 request,
                 copy,
@@ -276,6 +285,9 @@ impl World {
             }
             sent = answered.1;
             self.carry_frames();
+            if let Some((what, view, before)) = market {
+                self.witness_market(what, view, before);
+            }
             if let Some(answer) = &mut sent {
                 self.falsify(&route, answer);
             }
@@ -327,9 +339,12 @@ impl World {
             return;
         };
         let (key, number, life) = (link.key, link.number, link.life);
-        let made = self
-            .venue
-            .connect(name, venue_surface(key.surface), target, self.now_ns);
+        let made = if key.user && self.now_ns < self.blind_until_ns {
+            Err(spoilt(502, ""))
+        } else {
+            self.venue
+                .connect(name, venue_surface(key.surface), target, self.now_ns)
+        };
         let at_ns = self.arrival_ns(REST);
         let happened = match made {
             Ok(()) => {

@@ -194,16 +194,15 @@ pub fn differences(truth: &Value, view: &View, ours: &[&str]) -> Vec<String> {
             positions.insert(key, qty);
         }
     }
-    let believed: BTreeMap<_, _> = view
-        .positions
-        .iter()
-        .map(|held| {
-            (
-                format!("{} {}", held.instrument, held.position_side),
-                decimal(&held.qty),
-            )
-        })
-        .collect();
+    let elsewhere = view.elsewhere.iter().map(|held| {
+        let key = format!("futures:{} {}", held.symbol, held.position_side);
+        (key, decimal(&held.qty))
+    });
+    let configured = view.positions.iter().map(|held| {
+        let key = format!("{} {}", held.instrument, held.position_side);
+        (key, decimal(&held.qty))
+    });
+    let believed: BTreeMap<_, _> = configured.chain(elsewhere).collect();
     compare("position", &positions, &believed, &mut differences);
     compare_entries(account, view, &mut differences);
 

@@ -65,12 +65,17 @@ impl World {
             return;
         }
         if self.second.chance.chance(200_000) {
-            self.second_ends();
-            let at_ns = self.now_ns + SETTLED_NS;
-            self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
+            self.second_stops();
         } else {
             self.second_places();
         }
+    }
+
+    /// Its operator stops it, and lets our process go on.
+    fn second_stops(&mut self) {
+        self.second_ends();
+        let at_ns = self.now_ns + SETTLED_NS;
+        self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
     }
 
     fn second_places(&mut self) {
@@ -87,15 +92,20 @@ impl World {
         let symbol = first.map_or_else(String::new, |name| name.symbol.clone());
         second.open.push((symbol.clone(), id.clone()));
         let next_ns = self.now_ns + second.chance.between(S, 8 * S);
-        self.act(&json!({
+        let placed = self.act(&json!({
             "act": "place", "symbol": symbol, "side": "BUY", "price": "58000",
             "quantity": "0.001", "client_order_id": id,
         }));
+        if !placed {
+            // Without new orders nothing shows that it is alive: its operator stops it.
+            self.second.open.pop();
+            return self.second_stops();
+        }
         self.queue
             .put(next_ns, Event::Incident(Incident::SecondActs));
     }
 
-    /// Its operator stops it, and it cancels its orders.
+    /// It cancels its orders, and ends.
     pub(super) fn second_ends(&mut self) {
         self.second.runs = false;
         for (symbol, id) in std::mem::take(&mut self.second.open) {

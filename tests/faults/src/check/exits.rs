@@ -1,0 +1,165 @@
+//! A market order opens nothing that the runtime sent to take away from a position: one that is for no
+//! more than what its strategy holds, and no more than the account, as the runtime believes. Somebody
+//! else may have closed the position a moment before: the venue must refuse the order then, or carry out
+//! no more than what is left.
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Check;
+use super::wire::{self, Asked, Placed};
+use crate::witness::{Entry, PositionView, Rest, Seen, View};
+
+/// The rule.
+#[derive(Debug)]
+pub struct Exits;
+
+fn position(truth: &Value, instrument: &str) -> Decimal {
+    let list = truth
+        .pointer("/accounts/0/positions")
+        .and_then(Value::as_array);
+    let of = |one: &&Value| {
+        let symbol = wire::text(one, "symbol");
+        symbol.is_some_and(|symbol| instrument == format!("futures:{symbol}"))
+    };
+    let positions = list.into_iter().flatten().filter(of);
+    positions.filter_map(|one| wire::number(one, "qty")).sum()
+}
+
+fn held(positions: &[PositionView], instrument: &str) -> Decimal {
+    let positions = positions
+        .iter()
+        .filter(|held| held.instrument == instrument);
+    positions.map(|held| wire::decimal(&held.qty)).sum()
+}
+
+/// Whether an order of this side and quantity takes away from a position, and from nothing else.
+fn takes_away(position: Decimal, order: &Placed) -> bool {
+    let left = if order.buys { -position } else { position };
+    left >= order.qty
+}
+
+/// Whether the runtime believes that the order closes, and nothing beside it closes the same.
+fn closes(view: &View, order: &Placed) -> bool {
+    let strategy = wire::strategy(&order.id);
+    let mut strategies = view.strategies.iter();
+    let own = strategies.find(|one| one.id == strategy);
+    let side = if order.buys { "BUY" } else { "SELL" };
+    let beside = view.orders.iter().any(|other| {
+        other.client_order_id != order.id
+            && other.instrument == order.instrument
+            && other.side == side
+    });
+    own.is_some_and(|own| takes_away(held(&own.positions, &order.instrument), order))
+        && takes_away(held(&view.positions, &order.instrument), order)
+        && !beside
+}
+
+impl Check for Exits {
+    fn rule(&self) -> &'static str {
+        "an order that closes opens nothing"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        let Seen::Market {
+            what,
+            view,
+            before,
+            after,
+        } = &entry.seen
+        else {
+            return Ok(());
+        };
+        let Asked::Place(orders) = wire::asked(what) else {
+            return Ok(());
+        };
+        for order in orders.iter().filter(|order| closes(view, order)) {
+            let instrument = &order.instrument;
+            let (was, is) = (position(before, instrument), position(after, instrument));
+            let opens = if order.buys {
+                is > was.max(Decimal::ZERO)
+            } else {
+                is < was.min(Decimal::ZERO)
+            };
+            if opens {
+                return Err(format!(
+                    "{} closes {} of {instrument}, and makes {is} of {was}",
+                    order.id, order.qty
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, verdict};
+    use crate::witness::{OrderView, StrategyView};
+
+    fn holding(qty: &str) -> Vec<PositionView> {
+        vec![PositionView {
+            instrument: "futures:BTCUSDT".to_owned(),
+            position_side: "BOTH".to_owned(),
+            qty: qty.to_owned(),
+            cost: "0".to_owned(),
+        }]
+    }
+
+    /// The strategy and the account hold this, as the runtime believes.
+    fn view(own: &str, account: &str) -> View {
+        View {
+            positions: holding(account),
+            strategies: vec![StrategyView {
+                id: "mm".to_owned(),
+                positions: holding(own),
+                ..StrategyView::default()
+            }],
+            ..View::default()
+        }
+    }
+
+    fn truth(qty: &str) -> Value {
+        json!({"accounts": [{"positions": [{"symbol": "BTCUSDT", "qty": qty}]}]})
+    }
+
+    /// A sale of 1 at the market.
+    fn judged(view: View, before: &str, after: &str) -> Result<(), String> {
+        let log = Log::new().market("mm.a.1", "SELL", view, (truth(before), truth(after)));
+        verdict(Exits, &log)
+    }
+
+    #[test]
+    fn a_close_that_opens_the_other_side_is_found() {
+        assert_eq!(judged(view("1", "1"), "1", "0"), Ok(()));
+        assert!(
+            judged(view("1", "1"), "0", "-1").is_err(),
+            "others closed it"
+        );
+        assert!(judged(view("1", "1"), "0.4", "-0.6").is_err());
+        assert_eq!(judged(view("1", "1"), "0", "0"), Ok(()), "it was refused");
+    }
+
+    #[test]
+    fn an_order_that_is_meant_to_open_is_right() {
+        assert_eq!(judged(view("0", "0"), "0", "-1"), Ok(()));
+        assert_eq!(judged(view("0.5", "1"), "0.5", "-0.5"), Ok(()), "it flips");
+        let nets = view("1", "0");
+        assert_eq!(judged(nets, "0", "-1"), Ok(()), "another strategy is short");
+        let mut beside = view("1", "1");
+        beside.orders.push(OrderView {
+            instrument: "futures:BTCUSDT".to_owned(),
+            client_order_id: "mm.a.0".to_owned(),
+            side: "SELL".to_owned(),
+            ..OrderView::default()
+        });
+        assert_eq!(judged(beside, "0", "-1"), Ok(()));
+    }
+}

@@ -1,0 +1,284 @@
+//! The operator has everything closed while faults go on: as long as the venue answers requests, no
+//! position of a strategy is left after a stated time, although the user stream is down. What others
+//! traded by hand is not the runtime's to close.
+//!
+//! Time counts from the command, and anew from whatever keeps requests from being answered: a lost, late,
+//! false or unreadable answer, a refusal for a limit, a closed or stopped symbol, a clock that is wrong, a
+//! journal that does not write, a process that does not run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Check;
+use super::wire;
+use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+
+/// Everything is closed within this.
+const WITHIN_NS: i64 = 20_000_000_000;
+/// The same where requests carry nonces: an order without an answer may arrive for longer.
+const WITHIN_NONCES_NS: i64 = 90_000_000_000;
+/// An answer that takes longer is late.
+const LATE_NS: i64 = 1_000_000_000;
+/// Refusals that say that the venue takes no order, or nothing, at this time: unknown outcomes, the
+/// clock, the rights of the key, the wallet, the symbol.
+const CLOSED: [i64; 12] = [
+    -1000, -1001, -1003, -1006, -1007, -1021, -2015, -2016, -2019, -4087, -4088, -4140,
+];
+
+/// The rule.
+#[derive(Debug)]
+pub struct Flattened {
+    within_ns: i64,
+    strategies: BTreeSet<String>,
+    instruments: BTreeSet<String>,
+    /// Since when everything is to be closed.
+    since_ns: Option<i64>,
+    /// When something kept requests from being answered.
+    trouble_ns: i64,
+    /// What does so until it is over: the journal, the key's rights, symbols.
+    standing: BTreeSet<String>,
+    /// Requests without an answer, and when they were sent.
+    asked: BTreeMap<RequestId, i64>,
+    answered: BTreeMap<RequestId, Answer>,
+    /// The process was ready once.
+    ready: bool,
+    lost: bool,
+}
+
+impl Flattened {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            within_ns: if terms.v3 {
+                WITHIN_NONCES_NS
+            } else {
+                WITHIN_NS
+            },
+            strategies: terms.strategies.iter().map(|one| one.id.clone()).collect(),
+            instruments: terms.instruments.iter().cloned().collect(),
+            since_ns: None,
+            trouble_ns: 0,
+            standing: BTreeSet::new(),
+            asked: BTreeMap::new(),
+            answered: BTreeMap::new(),
+            ready: false,
+            lost: false,
+        }
+    }
+
+    fn heard(&mut self, request: RequestId, heard: Option<&Answer>, now_ns: i64) {
+        let own = self.answered.remove(&request);
+        let Some(sent_ns) = self.asked.remove(&request) else {
+            return;
+        };
+        let Some(heard) = heard else {
+            self.trouble_ns = self.trouble_ns.max(now_ns);
+            return;
+        };
+        let is_false = own.is_none_or(|own| own.body != heard.body);
+        let code = wire::code(heard);
+        let is_closed = heard.status >= 500 || code.is_some_and(|code| CLOSED.contains(&code));
+        let is_unread = heard.json().is_none();
+        let is_late = now_ns > sent_ns + LATE_NS;
+        if is_false || is_closed || is_unread || is_late {
+            self.trouble_ns = self.trouble_ns.max(now_ns);
+        }
+        if let Some(wait_ns) = wire::wait_ns(heard) {
+            self.trouble_ns = self.trouble_ns.max(now_ns.saturating_add(wait_ns));
+        }
+    }
+
+    fn act(&mut self, act: &Value) {
+        let word = |field| act.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (key, stands) = match word("act") {
+            "rights" => ("rights".to_owned(), act["perp_trade"] == false),
+            "rules" if act.get("status").is_some() => {
+                (word("symbol").to_owned(), word("status") != "TRADING")
+            }
+            _ => return,
+        };
+        if stands {
+            self.standing.insert(key);
+        } else {
+            self.standing.remove(&key);
+        }
+    }
+
+    /// What strategies may still hold of each instrument: what the account holds, beyond what others
+    /// traded there.
+    fn judge(&mut self, truth: &Value, now_ns: i64) -> Result<(), String> {
+        let pending = self.asked.values().any(|sent| {
+            // An answer that does not come at all is given up by the runtime some time.
+            (sent + LATE_NS..sent + self.within_ns).contains(&now_ns)
+        });
+        if pending || !self.standing.is_empty() {
+            self.trouble_ns = self.trouble_ns.max(now_ns);
+        }
+        let Some(since_ns) = self.since_ns.filter(|_| !self.lost) else {
+            return Ok(());
+        };
+        let from_ns = since_ns.max(self.trouble_ns);
+        if now_ns <= from_ns + self.within_ns {
+            return Ok(());
+        }
+        let account = &truth["accounts"][0];
+        let rows = |name: &str| account[name].as_array().into_iter().flatten();
+        let number = |row: &Value| row.get("order_id").and_then(Value::as_i64);
+        let ids: BTreeMap<_, _> = rows("orders")
+            .filter_map(|order| Some((number(order)?, wire::text(order, "client_order_id")?)))
+            .collect();
+        for position in rows("positions") {
+            let symbol = wire::text(position, "symbol").unwrap_or_default();
+            let instrument = format!("futures:{symbol}");
+            if !self.instruments.contains(&instrument) {
+                continue;
+            }
+            let others = rows("trades").filter(|trade| {
+                let id = number(trade).and_then(|number| ids.get(&number));
+                let own = id.is_some_and(|id| self.strategies.contains(wire::strategy(id)));
+                !own && wire::text(trade, "symbol").is_some_and(|of| of == symbol)
+            });
+            let by_hand: Decimal = others.filter_map(|trade| wire::number(trade, "qty")).sum();
+            let left = wire::number(position, "qty").unwrap_or_default().abs();
+            if left > by_hand {
+                return Err(format!(
+                    "everything was to be closed {} s ago, and for {} s requests are answered; the \
+                     account holds {left} of {instrument}, of which others traded {by_hand}",
+                    (now_ns - since_ns) / 1_000_000_000,
+                    (now_ns - from_ns) / 1_000_000_000,
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Check for Flattened {
+    fn rule(&self) -> &'static str {
+        "a flatten closes while requests are answered"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        let now_ns = entry.at_ns;
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. } | ProcessSeen::Crashed { .. }) => {
+                self.since_ns = None;
+                self.ready = false;
+                self.asked.clear();
+                self.standing.remove("process");
+                self.standing.remove("journal");
+            }
+            Seen::Process(ProcessSeen::Running {
+                process, journal, ..
+            }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
+            Seen::Process(ProcessSeen::Paused { .. }) => {
+                self.standing.insert("process".to_owned());
+            }
+            Seen::Process(ProcessSeen::Resumed { .. }) => {
+                self.standing.remove("process");
+                self.trouble_ns = self.trouble_ns.max(now_ns);
+            }
+            Seen::Journal(word) => {
+                if matches!(word.as_str(), "stalled" | "failed") {
+                    self.standing.insert("journal".to_owned());
+                } else {
+                    self.standing.remove("journal");
+                }
+                self.trouble_ns = self.trouble_ns.max(now_ns);
+            }
+            Seen::State { to, .. } => self.ready |= to == "ready",
+            Seen::Commanded {
+                strategy: None,
+                command,
+            } if command == "flatten" && self.ready => {
+                self.since_ns.get_or_insert(now_ns);
+            }
+            Seen::Commanded { command, .. } if command == "resume" => self.since_ns = None,
+            Seen::Sent(request) if request.surface == "futures" => {
+                self.asked.insert(request.id, now_ns);
+            }
+            Seen::Answered {
+                request,
+                copy: 0,
+                answer,
+            } if self.asked.contains_key(request) => {
+                self.answered.insert(*request, answer.clone());
+            }
+            Seen::Heard { request, answer } => self.heard(*request, answer.as_ref(), now_ns),
+            Seen::Act { act, done: true } => {
+                self.act(act);
+                if !self.standing.is_empty() {
+                    self.trouble_ns = self.trouble_ns.max(now_ns);
+                }
+            }
+            Seen::Closing(truth) => return self.judge(truth, now_ns),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, terms, verdict};
+
+    fn truth(held: &str, by_hand: &str) -> Value {
+        json!({"accounts": [{
+            "orders": [{"order_id": 9, "client_order_id": "web_1"}],
+            "trades": [{"order_id": 9, "symbol": "BTCUSDT", "qty": by_hand}],
+            "positions": [{"symbol": "BTCUSDT", "position_side": "BOTH", "qty": held}],
+        }]})
+    }
+
+    fn told() -> Log {
+        Log::new().start().state("ready").command("flatten", None)
+    }
+
+    fn judged(log: Log, held: &str) -> Result<(), String> {
+        let rule = Flattened::new(&terms());
+        verdict(rule, &log.closing(truth(held, "0.5")))
+    }
+
+    #[test]
+    fn a_position_that_is_left_is_found() {
+        let late = || told().stream(false).later_ms(21_000);
+        assert!(judged(late(), "1").is_err());
+        assert!(judged(late(), "-1").is_err());
+        assert_eq!(judged(late(), "0"), Ok(()));
+        assert_eq!(judged(late(), "0.5"), Ok(()), "a person holds it");
+        assert_eq!(judged(told().later_ms(19_000), "1"), Ok(()));
+        let over = told().command("resume", None).later_ms(30_000);
+        assert_eq!(judged(over, "1"), Ok(()));
+    }
+
+    #[test]
+    fn requests_without_an_answer_are_a_reason_to_wait() {
+        let asked = || told().later_ms(5_000).ask("GET", "/fapi/v3/account", &[]);
+        let lost = asked().unheard().later_ms(19_000);
+        assert_eq!(judged(lost, "1"), Ok(()));
+        let late = asked().later_ms(5_000).heard(200, &[], "{}");
+        assert_eq!(judged(late.later_ms(19_000), "1"), Ok(()));
+        let limit = asked().heard(429, &[("retry-after", "30")], "{}");
+        assert_eq!(judged(limit.later_ms(45_000), "1"), Ok(()));
+        let prompt = asked().heard(200, &[], "{}").later_ms(19_000);
+        assert!(judged(prompt, "1").is_err());
+    }
+
+    #[test]
+    fn a_stopped_symbol_is_a_reason_to_wait() {
+        let stops = json!({"act": "rules", "symbol": "BTCUSDT", "status": "SETTLING"});
+        let trades = json!({"act": "rules", "symbol": "BTCUSDT", "status": "TRADING"});
+        let stopped = told().act(stops).later_ms(30_000);
+        assert_eq!(judged(stopped.clone(), "1"), Ok(()));
+        assert!(judged(stopped.act(trades).later_ms(21_000), "1").is_err());
+    }
+}

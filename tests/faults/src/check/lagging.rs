@@ -1,0 +1,123 @@
+//! Answers may be behind the stream. An order whose end the runtime was told is not taken up again
+//! because a list still has it, and an order that is open is not called denied because a query does not
+//! have it yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Check;
+use super::orders::Orders;
+use super::wire;
+use crate::witness::{Entry, RequestId, Rest, Seen, Terms};
+
+/// The rule.
+#[derive(Debug)]
+pub struct Lagging {
+    orders: Orders,
+    /// Orders whose end an event tells that is on its way.
+    told: BTreeMap<u64, String>,
+    /// Orders whose end the runtime was told.
+    ended: BTreeSet<String>,
+    /// Queries that the venue answered otherwise than the runtime heard.
+    answered: BTreeMap<RequestId, String>,
+    /// The runtime heard a false answer.
+    misled: bool,
+}
+
+impl Lagging {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            orders: Orders::new(terms),
+            told: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            answered: BTreeMap::new(),
+            misled: false,
+        }
+    }
+}
+
+impl Check for Lagging {
+    fn rule(&self) -> &'static str {
+        "an answer that is behind changes no order"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        self.orders.see(entry);
+        match &entry.seen {
+            Seen::Emitted { event, text, .. } => {
+                let report = wire::told(text).filter(wire::Report::is_final);
+                if let Some(report) = report {
+                    self.told.insert(*event, report.id);
+                }
+            }
+            Seen::Delivered { event, .. } => {
+                self.ended.extend(self.told.remove(event));
+            }
+            Seen::Answered {
+                request,
+                copy: 0,
+                answer,
+            } => {
+                self.answered.insert(*request, answer.body.clone());
+            }
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } => {
+                let own = self.answered.remove(request);
+                self.misled |= own.is_some_and(|own| own != answer.body);
+                let ended = wire::reports(answer).into_iter();
+                let ended = ended.filter(wire::Report::is_final);
+                self.ended.extend(ended.map(|report| report.id));
+            }
+            Seen::Adjusted { kind, of, .. } if kind == "alive" && self.ended.contains(of) => {
+                return Err(format!(
+                    "{of} is taken up again, although the runtime was told that it ended"
+                ));
+            }
+            Seen::Denied { client_order_id } if !self.misled => {
+                let mut live = self.orders.live();
+                let open = live.find(|own| own.placed.id == *client_order_id && own.accepted);
+                if open.is_some_and(|own| own.left() > rust_decimal::Decimal::ZERO) {
+                    return Err(format!("{client_order_id} is called denied, and is open"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, terms, verdict};
+
+    fn judged(log: &Log) -> Result<(), String> {
+        verdict(Lagging::new(&terms()), log)
+    }
+
+    #[test]
+    fn an_order_that_ended_and_is_taken_up_again_is_found() {
+        let ended = |status| {
+            Log::new()
+                .order("mm.a.1")
+                .order_event("mm.a.1", status, "0")
+        };
+        assert!(judged(&ended("CANCELED").revived("mm.a.1")).is_err());
+        assert_eq!(judged(&ended("NEW").revived("mm.a.1")), Ok(()));
+    }
+
+    #[test]
+    fn an_open_order_that_is_called_denied_is_found() {
+        let open = || Log::new().order("mm.a.1").order_event("mm.a.1", "NEW", "0");
+        assert!(judged(&open().denied("mm.a.1")).is_err());
+        let ended = open().order_event("mm.a.1", "CANCELED", "0");
+        assert_eq!(judged(&ended.denied("mm.a.1")), Ok(()));
+        assert_eq!(judged(&Log::new().order("mm.a.1").denied("mm.a.1")), Ok(()));
+    }
+}

@@ -1,0 +1,80 @@
+//! A paused run whose account loses money all the same: others trade on a symbol that is not configured,
+//! and funding is paid there, often while the process is down. No own fill and no price of an own position
+//! follows: the loss must be counted from the account alone.
+
+use serde_json::json;
+use windvane_engine::input::Command;
+
+use super::elsewhere::SYMBOL;
+use super::incidents::Incident;
+use super::{Event, MS, S, World};
+use crate::disk::Damage;
+use crate::mix::Kind;
+use crate::process::In;
+
+/// The operator pauses so long after the first start.
+const PAUSE_NS: i64 = 3 * S;
+
+impl World {
+    /// Plans the pause, if the seed has it, and its first event.
+    pub(super) fn plan_idle(&mut self) {
+        if self.mix.faults.idle_s > 0 {
+            let at_ns = self.now_ns + PAUSE_NS;
+            self.queue.put(at_ns, Event::Incident(Incident::Idle));
+        }
+    }
+
+    /// The operator pauses again in case somebody resumed, and the account loses money.
+    pub(super) fn idle(&mut self) {
+        self.count(Kind::Idle);
+        self.deliver(self.life, In::Command(Command::Pause, None));
+        let wait_ns = self.idle.wait_ns(self.mix.faults.idle_s);
+        self.queue
+            .put(self.now_ns + wait_ns, Event::Incident(Incident::Idle));
+        let held = self.held_elsewhere();
+        if held == 0 || self.idle.chance(300_000) {
+            let side = if self.idle.chance(500_000) {
+                "BUY"
+            } else {
+                "SELL"
+            };
+            let qty = self.idle.between(4, 10) * 1_000;
+            self.act(
+                &json!({"act": "place", "symbol": SYMBOL, "side": side, "type": "MARKET",
+                "quantity": qty.to_string()}),
+            );
+            return;
+        }
+        if self.process.is_some() && self.idle.chance(700_000) {
+            self.count(Kind::Crash);
+            self.kill(Damage::None);
+        }
+        let at_ns = self.now_ns + self.idle.between(1, 50) * MS;
+        self.queue
+            .put(at_ns, Event::Incident(Incident::IdleFunding));
+    }
+
+    /// Funding that the account pays.
+    pub(super) fn pay_funding_elsewhere(&mut self) {
+        let rate = if self.held_elsewhere() > 0 {
+            "0.003"
+        } else {
+            "-0.003"
+        };
+        self.act(&json!({"act": "funding", "symbol": SYMBOL, "rate": rate, "account": 0}));
+    }
+
+    /// The sign of the account's position there.
+    fn held_elsewhere(&mut self) -> i64 {
+        let truth = self.venue.truth(true, self.now_ns);
+        let positions = truth["accounts"][0]["positions"].as_array();
+        let mut positions = positions.into_iter().flatten();
+        let held = positions.find(|one| one["symbol"] == SYMBOL);
+        let qty = held.and_then(|one| one["qty"].as_str());
+        match qty.map(|qty| qty.starts_with('-')) {
+            None => 0,
+            Some(true) => -1,
+            Some(false) => 1,
+        }
+    }
+}
