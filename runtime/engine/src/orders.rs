@@ -358,8 +358,14 @@ impl Orders {
         self.ended.push_back(order);
     }
 
-    /// Every order that can still be spoken of: the live ones, and the ended ones.
-    pub fn all(&self) -> (impl Iterator<Item = &Order>, impl Iterator<Item = &Order>) {
+    /// Every order that can still be spoken of: the live ones, and the ended ones in the order in
+    /// which they ended.
+    pub fn all(
+        &self,
+    ) -> (
+        impl Iterator<Item = &Order>,
+        impl DoubleEndedIterator<Item = &Order>,
+    ) {
         (self.live.values(), self.ended.iter())
     }
 

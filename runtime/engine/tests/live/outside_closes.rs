@@ -3,6 +3,7 @@
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
+use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::{OrderReport, OrderUpdate};
 use windvane_engine::truth::OpenOrder;
 use windvane_engine::{
@@ -174,20 +175,31 @@ fn a_refused_close_and_a_second_reading_settle_it() {
 
 #[test]
 fn one_close_with_the_status_rejected_proves_nothing() {
-    let (mut world, _) = holding();
-    world.venue.hides_positions = true;
+    let (mut world, exit) = holding();
+    world.account.cancel(MM, exit);
+    world.pass(2_000);
     world.venue.refuses_closes = true;
     world.venue.refuses_by_status = true;
+    let rejected = |world: &mut World, terms: OrderTerms| {
+        let order = world.submit(terms);
+        world.pass(500);
+        let known = world.account.engine.known_order(order).unwrap();
+        assert_eq!(known.state, OrderState::Rejected);
+        assert!(known.venue_order_id.is_some(), "it was sent");
+    };
+    // Orders that open something are rejected for other reasons.
+    rejected(&mut world, limit(Side::Sell, 1_100, 1));
+    rejected(&mut world, limit(Side::Sell, 1_101, 1));
+    world.venue.hides_positions = true;
     cut_stream(&mut world);
-    let terms = OrderTerms {
+    let close = OrderTerms {
         reduce_only: true,
         ..market(Side::Sell, 10_000)
     };
-    let submitted = world
-        .account
-        .call(MM, |callback, engine| callback.submit(engine, terms));
+    rejected(&mut world, close);
     world.pass(20_000);
-    assert_eq!(own_qty(&world), 10_000, "{submitted:?}");
+    assert_eq!(own_qty(&world), 10_000);
+    assert!(is_unlisted(&world));
 }
 
 #[test]

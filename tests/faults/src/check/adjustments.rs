@@ -1,13 +1,14 @@
 //! What the ledger cannot explain is taken from the venue; where the venue tells its account
 //! trades, nothing is left unexplained: no position is adjusted but in the first look after a
 //! journal was lost, which lasts until a process becomes ready, be it the next one. A position that the
-//! venue refused to reduce (-2022) needs no trade to be known as closed: readings that agree suffice.
+//! venue refused to reduce (-2022, or three times by the status REJECTED) needs no trade to be known as
+//! closed: readings that agree suffice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, Asked};
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -16,26 +17,36 @@ pub struct Adjustments {
     asked: BTreeMap<RequestId, String>,
     /// The venue refused to tell them.
     untold: bool,
-    /// Orders: the instrument of each.
-    orders: BTreeMap<RequestId, String>,
+    /// Requests for closes: the instrument of each.
+    requests: BTreeMap<RequestId, String>,
+    /// Closes: the instrument of each.
+    closes: BTreeMap<String, String>,
     /// Instruments whose position the venue refused to reduce, since their last fill.
     refused: BTreeSet<String>,
+    /// Closes that the venue gave the status REJECTED, by instrument, since its last fill.
+    rejected: BTreeMap<String, BTreeSet<String>>,
     /// The account as it is found belongs to nobody, until the run is ready.
     finding: bool,
 }
 
 /// -2022 `REDUCE_ONLY_REJECT`.
 const REDUCES_NOTHING: i64 = -2022;
-
-/// Whether the venue took an order and ended it at once without a fill, as some do in place of -2022.
-fn reduced_nothing(answer: &Answer) -> bool {
-    let is_over = |report: &wire::Report| {
-        report.executed.is_zero() && matches!(report.status.as_str(), "REJECTED" | "EXPIRED")
-    };
-    wire::reports(answer).iter().any(is_over)
-}
+/// So many closes with the status REJECTED, which gives no reason, say the same as one -2022.
+const REJECTED_CLOSES: usize = 3;
 
 impl Adjustments {
+    fn take_report(&mut self, report: wire::Report) {
+        let is_rejected = report.status == "REJECTED" && report.executed.is_zero();
+        let Some(instrument) = self.closes.get(&report.id).filter(|_| is_rejected) else {
+            return;
+        };
+        let rejected = self.rejected.entry(instrument.clone()).or_default();
+        rejected.insert(report.id);
+        if rejected.len() >= REJECTED_CLOSES {
+            self.refused.insert(instrument.clone());
+        }
+    }
+
     /// Whether the venue said that there is nothing to reduce, and the position is taken for smaller.
     fn is_refused_close(&self, of: &str, from: &str, to: &str) -> bool {
         let (from, to) = (wire::decimal(from), wire::decimal(to));
@@ -63,20 +74,30 @@ impl Check for Adjustments {
                     && let Some(order) = orders.first()
                     && order.reduces
                 {
-                    self.orders.insert(request.id, order.instrument.clone());
+                    self.requests.insert(request.id, order.instrument.clone());
+                    self.closes
+                        .insert(order.id.clone(), order.instrument.clone());
                 }
             }
             Seen::Heard {
                 request,
                 answer: Some(answer),
             } => {
-                let instrument = self.orders.remove(request);
-                let is_refused =
-                    wire::code(answer) == Some(REDUCES_NOTHING) || reduced_nothing(answer);
+                let instrument = self.requests.remove(request);
+                let is_refused = wire::code(answer) == Some(REDUCES_NOTHING);
                 self.refused.extend(instrument.filter(|_| is_refused));
+                for report in wire::reports(answer) {
+                    self.take_report(report);
+                }
+            }
+            Seen::Emitted { text, .. } => {
+                if let Some(report) = wire::told(text) {
+                    self.take_report(report);
+                }
             }
             Seen::Booked { instrument, .. } => {
                 self.refused.remove(instrument);
+                self.rejected.remove(instrument);
             }
             Seen::Answered {
                 request, answer, ..
@@ -149,6 +170,24 @@ mod tests {
         assert_eq!(judged(refused().adjusted("position", "1", "0")), Ok(()));
         assert!(judged(refused().adjusted("position", "1", "2")).is_err());
         assert!(judged(refused().adjusted("position", "1", "-1")).is_err());
+    }
+
+    #[test]
+    fn three_closes_with_the_status_rejected_say_the_same_and_an_expired_one_says_nothing() {
+        let closes = |status: &str, times: u32| {
+            let mut log = Log::new().start().state("ready");
+            for nth in 1..=times {
+                let id = format!("mm.a.{nth}");
+                let order =
+                    format!(r#"{{"clientOrderId":"{id}","status":"{status}","executedQty":"0"}}"#);
+                log = log.intend_order(&id, "SELL", None, true);
+                log = log.place_reducing(&id).heard(200, &[], &order);
+            }
+            verdict(Adjustments::default(), &log.adjusted("position", "1", "0"))
+        };
+        assert!(closes("REJECTED", 2).is_err());
+        assert_eq!(closes("REJECTED", 3), Ok(()));
+        assert!(closes("EXPIRED", 3).is_err());
     }
 
     #[test]

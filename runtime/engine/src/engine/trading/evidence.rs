@@ -10,6 +10,7 @@ use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, Time};
 use crate::live::StopReason;
 use crate::order::Surface;
 use crate::order_state::{OrderMove, OrderState};
+use crate::orders::Order;
 use crate::protocol::{OrderReport, Outcome, Refusal};
 use crate::refusal::Blame;
 
@@ -34,7 +35,7 @@ const PAUSE_NOT_SENT_MS: i64 = 5_000;
 /// A refusal so long after the last one begins a new series.
 const SERIES_MS: i64 = 120_000;
 /// So many closes in a row with the status REJECTED are taken as "there is nothing to reduce".
-const REJECTED_CLOSES: u32 = 3;
+const REJECTED_CLOSES: usize = 3;
 /// What an order event says without its code.
 const NEW_ORDER_REJECTED: i32 = -2010;
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER`: the key may cancel, and there is nothing to cancel.
@@ -64,10 +65,9 @@ impl Refusals {
 
 impl Engine {
     /// The venue rejected an order, or it was not sent.
-    /// Answers how often the strategy's orders of this side were refused in a row.
-    pub(in super::super) fn note_not_placed(&mut self, seq: OrderSeq, refusal: &Refusal) -> u32 {
+    pub(in super::super) fn note_not_placed(&mut self, seq: OrderSeq, refusal: &Refusal) {
         let Some(order) = self.orders.known(seq).cloned() else {
-            return 0;
+            return;
         };
         let party = (order.strategy, order.instrument(), order.terms.side);
         let mut count = 1;
@@ -85,7 +85,6 @@ impl Engine {
                 count,
             },
         });
-        count
     }
 
     /// The venue says that an order has the status REJECTED, without a code. A close that is refused
@@ -101,13 +100,30 @@ impl Engine {
                 code: NEW_ORDER_REJECTED,
                 msg: "the order has the status REJECTED".to_owned(),
             };
-            let times = self.note_not_placed(seq, &refusal);
-            let terms = self.orders.known(seq).map(|order| order.terms);
-            let is_close = terms.is_some_and(|terms| self.only_reduces(&terms));
-            if is_close && times >= REJECTED_CLOSES {
+            self.note_not_placed(seq, &refusal);
+            if self.rejected_closes(seq) >= REJECTED_CLOSES {
                 self.note_refused_close(seq);
             }
         }
+    }
+
+    /// How many closes in a row, up to this one, the venue gave the status REJECTED. Opening orders,
+    /// and closes that were not sent, prove nothing about the position.
+    fn rejected_closes(&self, seq: OrderSeq) -> usize {
+        let is_close = |order: &&Order| self.only_reduces(&order.terms);
+        let Some(last) = self.orders.known(seq).filter(is_close) else {
+            return 0;
+        };
+        let party = |order: &Order| (order.strategy, order.instrument(), order.terms.side);
+        let since = self.now.plus_ms(-SERIES_MS);
+        let (_, ended) = self.orders.all();
+        let before = ended.rev().filter(is_close).filter(|order| {
+            order.seq != seq && party(order) == party(last) && order.venue_order_id.is_some()
+        });
+        let rejected = before.take_while(|order| {
+            order.state == OrderState::Rejected && order.ended.is_some_and(|at| at >= since)
+        });
+        rejected.count() + 1
     }
 
     fn count_refusal(&mut self, party: Party, refusal: &Refusal) -> u32 {
