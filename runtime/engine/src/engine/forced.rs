@@ -20,6 +20,7 @@ use crate::planted;
 use crate::protocol::{AccountUpdate, Fill, OrderUpdate, Outcome, Request};
 use crate::truth::{OpenOrder, Subject, Truth};
 
+use super::lag::READ_LAG_MS;
 use super::reconcile::OF_ANY_ROUTE;
 use super::snapshot::Names;
 use super::{Engine, Latch};
@@ -425,7 +426,8 @@ impl Engine {
         moved.extend(self.instruments_moved_now());
         for id in moved {
             let question = Question {
-                since: since.unwrap_or_default(),
+                // That round may have been behind.
+                since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
                 sent: Time::default(),
                 waits: false,
                 tries: 0,
@@ -490,49 +492,58 @@ impl Engine {
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => &[],
             _ => return,
         };
-        self.forced.asked.remove(&id);
+        let mut ask_again = false;
         for order in listed {
             let report = &order.report;
             if report.instrument == id && report.update_time >= since && report.executed_qty.0 > 0 {
-                self.take_forced_order(order);
+                ask_again |= !self.take_forced_order(order);
             }
+        }
+        if !ask_again {
+            self.forced.asked.remove(&id);
         }
     }
 
-    /// Takes a listed order. The account contains its close already, and the strategies gave it up.
-    fn take_forced_order(&mut self, listed: &OpenOrder) {
+    /// Takes a listed order as far as a reading showed its close: the account contains that part, and
+    /// the strategies gave it up. The list may be newer than the reading. Answers false where it must be
+    /// asked for again, because no reading shows it yet.
+    fn take_forced_order(&mut self, listed: &OpenOrder) -> bool {
         let (report, terms) = (&listed.report, &listed.terms);
         let (id, side) = (report.instrument, terms.position_side);
-        let kind = ForcedClose::of_listed(report);
-        let orders = &mut self.forced.orders;
-        // The account contains its fills, so a later event of one books nothing.
-        let new = Outside {
-            made_up: report.executed_qty.0,
-            ..Outside::new(terms.side, side)
-        };
-        let order = orders.entry((id, report.order_id)).or_insert(new);
-        if order.forced.replace(kind).is_some() {
-            return;
+        let key = (id, report.order_id);
+        let known = self.forced.orders.get(&key);
+        if known.is_some_and(|order| order.forced.is_some()) {
+            return true;
         }
-        order.take_due();
+        let booked = known.map_or(0, |order| order.booked);
         let (qty, quote) = (report.executed_qty.0, report.cum_quote);
         let closed = self.take_due_close(id, side, terms.side, qty);
         let moved = self.take_moved_position(id, side, terms.side, qty - closed);
+        let shown = closed + moved;
+        let is_contained = self
+            .agreed_at(self.surface_of(id))
+            .is_some_and(|agreed| report.update_time.plus_ms(READ_LAG_MS) <= agreed);
+        if shown + booked == 0 && !is_contained {
+            return false;
+        }
+        let kind = ForcedClose::of_listed(report);
+        // A later event of a fill that the account contains books nothing.
+        let new = Outside {
+            made_up: if is_contained { qty } else { shown },
+            ..Outside::new(terms.side, side)
+        };
+        let order = self.forced.orders.entry(key).or_insert(new);
+        order.forced = Some(kind);
+        order.take_due();
         let due = Due {
             side: terms.side,
             position_side: side,
-            qty: closed + moved,
-            quote,
+            qty: shown,
+            quote: quote.part(shown, qty),
             fee: Amount::ZERO,
             made: report.update_time,
         };
-        let (settled, rest) = self.settle(
-            id,
-            &Due {
-                quote: quote.part(due.qty, qty),
-                ..due
-            },
-        );
+        let (settled, rest) = self.settle(id, &due);
         let report = ForcedCloseReport {
             kind,
             order_id: report.order_id,
@@ -543,6 +554,7 @@ impl Engine {
         };
         self.keep_rest(rest, &report);
         self.report_forced_close(report);
+        true
     }
 
     /// Takes over what an engine of another process knew.

@@ -614,6 +614,36 @@ fn a_forced_close_that_only_a_reading_shows_is_the_strategys_that_traded_after_i
 }
 
 #[test]
+fn a_listed_forced_close_may_be_newer_than_the_reading() {
+    let mut account = holding(40, 0);
+    minute(&mut account, &[], None, &refused_route());
+    // The venue sold 10, and no event told of it. It sells 5 more after each reading.
+    let first = listed_order(&account, 10);
+    let left = wallet_after(&account);
+    let mut told = false;
+    for _ in 0..300 {
+        let mut second = listed_order(&account, 5);
+        second.report.order_id = VenueOrderId(501);
+        let forced = Outcome::Done(Truth::ForcedOrders(vec![first, second]));
+        answer_round(&mut account, Some((position(30), left)), &forced);
+        if !reports(&account).is_empty() && !std::mem::replace(&mut told, true) {
+            let mut event = marked(sold(12, 5, 5, 5));
+            event.order_id = VenueOrderId(501);
+            account.update(event);
+            assert_eq!(held(&account), [25, 25, 0]);
+            break;
+        }
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+    assert!(told, "the first close is found by the reading");
+    let reported: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
+    assert_eq!(reported, [10, 5]);
+}
+
+#[test]
 fn forced_closes_from_before_the_account_was_known_are_no_news() {
     let mut account = booting(live_config());
     account.begin();
