@@ -6,7 +6,7 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::protocol::Refusal;
 use windvane_engine::record::Block;
 use windvane_engine::{
-    Effect, Engine, Event, Input, Intent, Notice, Outcome, Reply, Request, StrategyId, Surface,
+    ClientOrderId, Effect, Engine, Event, Input, Intent, Notice, Outcome, Reply, Request, StrategyId, Surface,
     Time,
 };
 
@@ -335,6 +335,11 @@ impl<G: Guests> Driver<G> {
     /// Orders that wait for the journal.
     pub fn waiting(&self) -> usize {
         self.outbox.len()
+    }
+
+    /// Whether an order waits for the journal, so that the venue cannot have it.
+    pub fn is_waiting(&self, id: &ClientOrderId) -> bool {
+        self.outbox.holds(id)
     }
 
     /// The whole state: the engine's snapshot and each strategy's. To be asked for only when

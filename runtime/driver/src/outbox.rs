@@ -47,6 +47,13 @@ impl Outbox {
         released
     }
 
+    /// Whether the order with this id waits here: the venue cannot have it.
+    pub fn holds(&self, id: &ClientOrderId) -> bool {
+        self.waiting.iter().any(
+            |(_, request)| matches!(request, Request::Place(order) if order.client_order_id == *id),
+        )
+    }
+
     /// How many requests wait.
     pub fn len(&self) -> usize {
         self.waiting.len()

@@ -150,8 +150,12 @@ impl Run {
 #[test]
 fn an_order_leaves_when_its_record_is_durable() {
     let mut run = Run::waiting();
+    let id = run.driver.engine().orders().iter().next().unwrap();
+    let id = id.client_order_id;
     assert_eq!(run.driver.waiting(), 1);
+    assert!(run.driver.is_waiting(&id), "the venue cannot have it");
     assert_eq!(run.durable(), 1);
+    assert!(!run.driver.is_waiting(&id));
 }
 
 #[test]

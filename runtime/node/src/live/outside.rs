@@ -10,6 +10,7 @@ use windvane_admin::metrics::table;
 use windvane_admin::view::{self, JournalLag, Status};
 use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
+use windvane_driver::{Driver, Guests};
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::input::FaultKind;
 use windvane_engine::live::LiveInput;
@@ -200,7 +201,7 @@ impl Outside {
     }
 
     /// Shows people what is now, unless they were shown a moment ago.
-    pub fn publish(&mut self, engine: &Engine, journal: JournalLag, at_once: bool) {
+    pub fn publish<G: Guests>(&mut self, driver: &Driver<G>, journal: JournalLag, at_once: bool) {
         let now = Instant::now();
         self.beat.mark_at(now);
         let lately = self
@@ -220,7 +221,7 @@ impl Outside {
         }
         self.show_budget();
         self.measure_journal(now);
-        let published = self.published(engine, journal);
+        let published = self.published(driver, journal);
         self.publish.send_replace(Arc::new(published));
     }
 
@@ -262,10 +263,10 @@ impl Outside {
         }
     }
 
-    fn published(&self, engine: &Engine, journal: JournalLag) -> Published {
+    fn published<G: Guests>(&self, driver: &Driver<G>, journal: JournalLag) -> Published {
+        let engine = driver.engine();
         let strategies = show::strategies(engine, &self.modules, &self.latches);
-        let orders = show::orders(engine);
-        let own = engine.orders().iter().filter(|order| !order.held);
+        let orders = show::orders(driver);
         let uptime = self.showing.started.elapsed().as_millis();
         let status = Status {
             state: show::state(engine.run_state()),
@@ -282,7 +283,7 @@ impl Outside {
             forced_closes: forced::rows(engine),
             terms: terms::rows(engine),
             strategies: show::counts(&strategies),
-            open_orders: own.count() as u64,
+            open_orders: show::own_orders(driver).count() as u64,
             journal,
             venue_waits: venue_wait::shown(engine),
             closes: closes::shown(engine),

@@ -617,7 +617,7 @@ impl Pulse {
         self.outside.latches.keep(self.driver.engine());
         self.answer_commands(state);
         let lag = self.lag(state);
-        self.outside.publish(self.driver.engine(), lag, false);
+        self.outside.publish(&self.driver, lag, false);
     }
 
     /// What the simulated account has to say, and the engine's timers.

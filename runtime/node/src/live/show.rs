@@ -5,6 +5,7 @@ use rust_decimal::Decimal;
 use windvane_admin::view::{
     self, Balance, Order, Position, State, Strategy, StrategyCounts, StrategyState,
 };
+use windvane_driver::{Driver, Guests};
 use windvane_engine::decimal::{AMOUNT_SCALE, decimal};
 use windvane_engine::engine::{Latch, Refusals, RunState, TradingBlock};
 use windvane_engine::holding::Ledger;
@@ -31,10 +32,17 @@ pub const fn state(state: RunState) -> State {
     }
 }
 
-/// Own orders that may be live at the venue, oldest first; then those of others on the account.
-pub fn orders(engine: &Engine) -> Vec<Order> {
-    let sent = engine.orders().iter().filter(|order| !order.held);
-    let own = sent.filter_map(|order| order_row(engine, order));
+/// Own orders that may be live at the venue, oldest first: those that wait for a countdown or for the
+/// journal were not sent.
+pub fn own_orders<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
+    let orders = driver.engine().orders().iter();
+    orders.filter(|order| !order.held && !driver.is_waiting(&order.client_order_id))
+}
+
+/// Own orders that may be live at the venue; then those of others on the account.
+pub fn orders<G: Guests>(driver: &Driver<G>) -> Vec<Order> {
+    let engine = driver.engine();
+    let own = own_orders(driver).filter_map(|order| order_row(engine, order));
     let others = engine.external_orders();
     let others = others.filter_map(|order| external_row(engine, order));
     own.chain(others).collect()

@@ -157,7 +157,7 @@ impl Pulse {
     /// Shows what a command led to, and says it.
     pub(super) fn applied(&mut self, state: &State, strategy: Option<StrategyId>) -> Applied {
         let lag = self.lag(state);
-        self.outside.publish(self.driver.engine(), lag, true);
+        self.outside.publish(&self.driver, lag, true);
         let engine = self.driver.engine();
         let mut pending = Vec::new();
         match self.outside.latches.kept() {
