@@ -9,14 +9,10 @@ use crate::random::Random;
 pub const NOT_DRAWN: &[(&str, &str, &str)] = &[
     ("account-route", "404", NO_DOCUMENTED_MODE),
     ("account-route", "refused", NO_DOCUMENTED_MODE),
-    ("stream-delay", "5s", SLOW_STREAM),
-    ("stream-delay", "10s", SLOW_STREAM),
 ];
 
 /// The documented mode reads the info endpoint instead, and is not simulated.
 const NO_DOCUMENTED_MODE: &str = "the runtime trades nothing while it cannot read the account";
-/// `everything converges` breaks.
-const SLOW_STREAM: &str = "the runtime distrusts a user stream that is over 3 s behind REST";
 
 /// A point keeps its default in so many lives of a million, beside those in which it is drawn.
 const STRICT_PPM: u32 = 400_000;

@@ -85,7 +85,7 @@ rules! {
     TooManyTimers = 7, "TOO_MANY_TIMERS", 0, "timers" AtMost,
         "The strategy has more timers than it may.";
     Halted = 8, "HALTED", 0, "state" Plain,
-        "The runtime is halted and takes no order.";
+        "The run or the strategy is halted and takes no order.";
     Quarantined = 9, "QUARANTINED", 0, "state" Plain,
         "The strategy is in quarantine after a fault.";
     Paused = 10, "PAUSED", 0, "state" Plain,
