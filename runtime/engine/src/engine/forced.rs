@@ -591,6 +591,14 @@ impl Engine {
     }
 }
 
+/// Takes at most `qty` that an order of this side closed out of what a position `moved`. Answers the
+/// quantity.
+pub(super) fn take_closed(moved: &mut i64, closing: Side, qty: i64) -> i64 {
+    let taken = (closing.sign() * *moved).max(0).min(qty.max(0));
+    *moved -= closing.sign() * taken;
+    taken
+}
+
 /// So much of a fill; `None` where nothing is left.
 fn part_of(fill: &Fill, qty: i64) -> Option<Fill> {
     let whole = fill.qty.0;

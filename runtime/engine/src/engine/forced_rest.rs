@@ -19,7 +19,7 @@ use crate::order::{PositionSide, Side, Surface};
 use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
 
 use super::Engine;
-use super::forced::Due;
+use super::forced::{Due, take_closed};
 use super::lag::LAG_MS;
 use super::snapshot::Names;
 
@@ -198,12 +198,8 @@ impl Engine {
         closing: Side,
         qty: i64,
     ) -> i64 {
-        let Some((moved, _)) = self.out_of_order.moved.get_mut(&(id, side)) else {
-            return 0;
-        };
-        let taken = (closing.sign() * *moved).max(0).min(qty.max(0));
-        *moved -= closing.sign() * taken;
-        taken
+        let moved = self.out_of_order.moved.get_mut(&(id, side));
+        moved.map_or(0, |(moved, _)| take_closed(moved, closing, qty))
     }
 
     /// Tells that a strategy bears a part of a close that was reported before. The reaction followed then.

@@ -26,6 +26,7 @@ use crate::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::forced::take_closed;
 use super::session::Doubt;
 use super::snapshot::Names;
 
@@ -445,12 +446,8 @@ impl Engine {
         closing: Side,
         qty: i64,
     ) -> i64 {
-        let Some(due) = self.outside.due.get_mut(&(id, side)) else {
-            return 0;
-        };
-        let taken = (closing.sign() * *due).max(0).min(qty.max(0));
-        *due -= closing.sign() * taken;
-        taken
+        let due = self.outside.due.get_mut(&(id, side));
+        due.map_or(0, |due| take_closed(due, closing, qty))
     }
 
     /// Whether a reading that was taken contains a fill that is reported now.

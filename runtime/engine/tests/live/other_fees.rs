@@ -74,20 +74,23 @@ fn buy(account: &mut Account, tokens: i128) {
     account.update(bought);
 }
 
+/// The account as it is known, with so many tokens.
+fn account_with(account: &Account, left: Amount) -> Truth {
+    let mut own = account.own_account();
+    own.balances.push(BalanceUpdate {
+        asset: TOKEN,
+        total: left,
+        locked: Amount::ZERO,
+        change: Amount::ZERO,
+    });
+    Truth::Account(own)
+}
+
 /// Answers a round as a venue that lists every balance, so many of them tokens.
 fn answer(account: &mut Account, left: Amount, history: &[Income]) {
     while let Some(subject) = account.take_question() {
         let truth = match subject {
-            Subject::Account { .. } => {
-                let mut own = account.own_account();
-                own.balances.push(BalanceUpdate {
-                    asset: TOKEN,
-                    total: left,
-                    locked: Amount::ZERO,
-                    change: Amount::ZERO,
-                });
-                Truth::Account(own)
-            }
+            Subject::Account { .. } => account_with(account, left),
             Subject::Trades { .. } => no_trades(),
             Subject::Income { .. } => Truth::Income {
                 entries: history.to_vec(),
@@ -229,16 +232,7 @@ fn learn(account: &mut Account, trade: Option<AccountTrade>, left: Amount) {
         account.clock();
         while let Some(subject) = account.take_question() {
             let truth = match subject {
-                Subject::Account { .. } => {
-                    let mut own = account.own_account();
-                    own.balances.push(BalanceUpdate {
-                        asset: TOKEN,
-                        total: left,
-                        locked: Amount::ZERO,
-                        change: Amount::ZERO,
-                    });
-                    Truth::Account(own)
-                }
+                Subject::Account { .. } => account_with(account, left),
                 Subject::Trades { .. } => {
                     let Some(trade) = trade else {
                         let refusal = Refusal {
