@@ -28,9 +28,9 @@ const MISSED_MS: i64 = 3_000;
 /// The same where an event of the order counts the fill: only events that overtake each other may bring
 /// it still.
 const SKIPPED_MS: i64 = 500;
-/// Account trades that do not tell a missing fill are read so often, each time after a longer pause
-/// (some 13 s in all), before it is made up from the order's totals.
-const TRADE_READS_MAX: u32 = 5;
+/// Account trades that do not tell a missing fill are read so often at least, each time after a longer
+/// pause, and for as long as the list may be behind, before it is made up from the order's totals.
+const TRADE_READS_MIN: u32 = 5;
 /// An order of this age that was cancelled, or expired, without a fill is not found any more
 /// (spec 1 and 2, Query order).
 const FORGOTTEN_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
@@ -395,9 +395,14 @@ impl Engine {
     fn recover(&mut self, seq: OrderSeq, instrument: InstrumentId, report: &OrderReport) {
         let surface = self.surface_of(instrument);
         let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+        let now = self.now;
+        let may_be_listed = |order: &Order| {
+            let behind = order.missing_since.map(|since| since.plus_ms(READ_LAG_MS));
+            order.trade_reads < TRADE_READS_MIN || behind.is_some_and(|until| now < until)
+        };
         if let Some(order) = self.orders.known_mut(seq)
             && tells_trades
-            && order.trade_reads < TRADE_READS_MAX
+            && may_be_listed(order)
         {
             order.trade_reads += 1;
             self.read_trades(surface, instrument);

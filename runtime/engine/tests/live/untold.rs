@@ -216,6 +216,32 @@ fn a_fill_that_account_trades_never_tell_is_made_up_from_totals() {
 }
 
 #[test]
+fn a_fill_is_not_made_up_while_the_list_of_trades_may_be_behind() {
+    let mut account = ready();
+    let order = account.submit(MM, market(Side::Buy, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    // Answers to its cancels and queries tell the total again and again.
+    for _ in 0..12 {
+        for _ in 0..2 {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(report(id, OrderStatus::Filled, 10)),
+            }));
+        }
+        ask_in_vain(&mut account, order, 10, 1);
+    }
+    assert_eq!(
+        own_qty(&account),
+        0,
+        "the list may be twelve seconds behind"
+    );
+    ask_in_vain(&mut account, order, 10, 8);
+    assert_eq!(own_qty(&account), 10);
+}
+
+#[test]
 fn a_trade_that_is_more_than_what_was_made_up_counts_for_the_rest() {
     let mut account = ready();
     let order = account.rest();
