@@ -71,13 +71,17 @@ impl Engine {
     }
 
     /// A trade of before the first round: its account is found with it, so that its event, if that
-    /// is still to come, counts nothing. What an order filled since it was adopted is its
-    /// strategy's all the same.
+    /// is still to come, counts nothing. A reading that may be from before it finds no account. What an
+    /// order filled since it was adopted is its strategy's all the same.
     fn find_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
         if self.orders.of_venue(trade.order_id).is_some() {
             self.take_trade(instrument, trade);
-        } else {
-            self.seen_external(instrument, trade.fill.trade_id);
+            return;
+        }
+        self.seen_external(instrument, trade.fill.trade_id);
+        let (now, surface) = (self.now, self.surface_of(instrument));
+        if let Some(line) = self.line_mut(surface) {
+            line.past.note_fill(trade.time, now);
         }
     }
 

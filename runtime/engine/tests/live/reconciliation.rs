@@ -11,7 +11,7 @@ use windvane_engine::{
     Surface, Time, TradeId, UserEvent, VenueOrderId,
 };
 
-use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, report};
+use super::support::{Account, BTC, MM, USDT, config, fill, instrument, limit, report};
 use super::world::{booting, live_config, no_trades, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
@@ -426,6 +426,27 @@ fn trades_from_before_the_first_look_are_not_booked() {
     round(&mut account, &[], &[trade(77, 9, 3)], |_| {});
     assert_eq!(qty(&account), 0);
     assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn the_account_is_not_found_by_readings_that_may_precede_a_listed_trade() {
+    for is_listed in [false, true] {
+        let mut config = config();
+        config.live = Some(live_config());
+        config.balances.clear();
+        let mut account = Account::new(config);
+        account.begin();
+        let new = AccountTrade {
+            time: account.now,
+            ..trade(77, 9, 3)
+        };
+        let listed = if is_listed { vec![new] } else { Vec::new() };
+        differs_for(&mut account, 10, 5, &listed);
+        let found = if is_listed { 0 } else { 5 };
+        assert_eq!(qty(&account), found, "the trade may not be in it");
+        differs_for(&mut account, 6, 5, &listed);
+        assert_eq!(qty(&account), 5);
+    }
 }
 
 #[test]
