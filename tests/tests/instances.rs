@@ -212,3 +212,40 @@ fn the_operator_has_orders_of_another_instance_taken_over_without_a_watch() {
     assert_eq!(status_of(&venue, &left), "CANCELED");
     assert_eq!(instance.terminate().code(), Some(0));
 }
+
+/// Whether any strategy of an instance has a position.
+fn holds(positions: &Value) -> bool {
+    rows(positions).any(|row| row["strategy"] != Value::Null)
+}
+
+#[test]
+fn what_is_left_of_two_instances_with_one_strategy_can_be_flattened() {
+    let venue = Venue::start(&["--seed", "65", "--weight", "24000"]);
+    let mut first = launch(&venue, "first").start();
+    until(&mut first, "ready");
+    let admin = first.admin();
+    let quotes = |orders: &Value| rows(orders).any(|order| order["strategy"] == "maker");
+    first.until_shown(&admin, "/api/orders", PATIENCE, &quotes);
+    let mut second = launch(&venue, "second").argument("--take-over").start();
+    // Both trade under one strategy id: each sees orders that it did not give out.
+    let seen = |status: &Value| status["doubts"].to_string().contains("another instance");
+    first.until_shown(&admin, "/api/status", PATIENCE, &seen);
+    first.kill();
+
+    let admin = second.admin();
+    second.until_shown(&admin, "/api/orders", PATIENCE, &|_| {
+        admin.command("/api/resume");
+        let status = admin.must_show("/api/status");
+        status["state"] == "ready"
+    });
+    println!("{}", second.log());
+    println!("{}", venue.account());
+    admin.command("/api/flatten");
+    second.until_shown(&admin, "/api/positions", PATIENCE, &|held| !holds(held));
+    second.until_shown(&admin, "/api/orders", PATIENCE, &|orders| {
+        *orders == json!([])
+    });
+    let account = venue.account();
+    println!("{account} {}", second.log());
+    assert_eq!(second.terminate().code(), Some(0));
+}

@@ -6,8 +6,8 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::protocol::Refusal;
 use windvane_engine::record::Block;
 use windvane_engine::{
-    ClientOrderId, Effect, Engine, Event, Input, Intent, Notice, Outcome, Reply, Request, StrategyId, Surface,
-    Time,
+    ClientOrderId, Effect, Engine, Event, Input, Intent, Notice, Outcome, Reply, Request,
+    StrategyId, Surface, Time,
 };
 
 use crate::guests::{Guests, InitResult};

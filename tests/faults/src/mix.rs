@@ -22,6 +22,8 @@ const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
 /// Where readings alone tell commissions, which may be ten seconds behind, the balance is up to date only
 /// after a pause of the strategies.
 const CONVERGE_COMMISSIONS_NS: i64 = 240_000_000_000;
+/// Where the user stream is too slow, the run goes on trying whether it is still so, and orders then.
+const CONVERGE_SLOW_NS: i64 = 180_000_000_000;
 /// Where account trades are not told, user events come late so often, and by so much: later than a
 /// fill is waited for before it is made up from its order's totals.
 const LATE_UNTOLD_PPM: u32 = 20_000;
@@ -338,6 +340,10 @@ impl Mix {
         if tells_no_commission(&choices, &faults) {
             terms.converge_ns = terms.converge_ns.max(CONVERGE_COMMISSIONS_NS);
         }
+        if matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s")) {
+            terms.is_stream_slow = true;
+            terms.converge_ns = terms.converge_ns.max(CONVERGE_SLOW_NS);
+        }
         Self {
             terms,
             config,
@@ -351,12 +357,13 @@ impl Mix {
 
 /// Whether neither events nor account trades tell commissions. Readings alone do.
 fn tells_no_commission(choices: &Choices, faults: &Faults) -> bool {
-    let chosen = |name: &str| {
-        let mut all = choices.all();
-        all.find_map(|(point, value)| (point.name == name).then_some(value))
-    };
-    let tells_trades = chosen("account-trades-route") == Some("served") && !faults.untold;
-    chosen("fee-in-event") == Some("later") && !tells_trades
+    let tells_trades = chosen(choices, "account-trades-route") == Some("served") && !faults.untold;
+    chosen(choices, "fee-in-event") == Some("later") && !tells_trades
+}
+
+fn chosen(choices: &Choices, name: &str) -> Option<&'static str> {
+    let mut all = choices.all();
+    all.find_map(|(point, value)| (point.name == name).then_some(value))
 }
 
 impl Faults {
@@ -488,6 +495,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         }
         .to_owned(),
         converge_ns: if v3 { CONVERGE_NONCES_NS } else { CONVERGE_NS },
+        is_stream_slow: false,
     }
 }
 

@@ -40,6 +40,18 @@ pub struct Terms {
     pub on_liquidation: String,
     /// After the faults have ended, everything converges within this, nanoseconds.
     pub converge_ns: i64,
+    /// User events come later than the 3 s within which a ready run sees on its stream what REST
+    /// confirmed, so that it is right to stay degraded.
+    pub is_stream_slow: bool,
+}
+
+impl Terms {
+    /// Whether a run may be in this state when nothing goes on any more.
+    pub fn may_rest(&self, view: &View) -> bool {
+        let is_alone = |doubt: &String| doubt.contains("user stream");
+        let distrusts = view.state == "degraded" && view.doubts.iter().all(is_alone);
+        view.state == "ready" || (self.is_stream_slow && distrusts)
+    }
 }
 
 /// A strategy as configured.
@@ -311,7 +323,8 @@ pub enum Seen {
         /// The order.
         client_order_id: String,
     },
-    /// The runtime told people that outside orders had closed a part of a strategy's position.
+    /// The runtime told people that outside orders had closed a part of a strategy's position; or a kill
+    /// took that back, because no durable record has it.
     ClosedOutside {
         /// Its life of the process.
         process: u32,
@@ -374,6 +387,29 @@ pub enum Seen {
     Flattened(Value),
     /// A fault that happened, in words, for the context of a report alone.
     Fault(String),
+}
+
+impl Seen {
+    /// A close by others, taken back.
+    pub fn undone(self) -> Self {
+        match self {
+            Self::ClosedOutside {
+                process,
+                strategy,
+                instrument,
+                qty,
+            } => Self::ClosedOutside {
+                process,
+                strategy,
+                instrument,
+                qty: match qty.strip_prefix('-') {
+                    Some(qty) => qty.to_owned(),
+                    None => format!("-{qty}"),
+                },
+            },
+            seen => seen,
+        }
+    }
 }
 
 /// A request of the runtime.

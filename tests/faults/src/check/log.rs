@@ -32,6 +32,7 @@ pub fn terms() -> Terms {
         on_start: "adopt".to_owned(),
         on_liquidation: "halt".to_owned(),
         converge_ns: 60_000_000_000,
+        is_stream_slow: false,
     }
 }
 

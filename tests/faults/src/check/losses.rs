@@ -149,6 +149,9 @@ pub struct Losses {
     truth: Option<Account>,
     /// The day, and what the account was worth when the run knew it first.
     base: Option<(i64, Decimal, Tokens)>,
+    /// The most that it was worth since the run began, known or not, and its other assets then: the base
+    /// of the limit is no higher.
+    most: Option<(Decimal, Tokens)>,
     /// The last sample showed a loss over the limit, and the data sufficed.
     overdue: bool,
     /// The limit halted, and the sample of that moment comes next.
@@ -163,6 +166,7 @@ impl Losses {
             configured: terms.instruments.iter().cloned().collect(),
             truth: None,
             base: None,
+            most: None,
             overdue: false,
             halted: false,
         }
@@ -175,6 +179,7 @@ impl Losses {
         let runs = matches!(view.state.as_str(), "ready" | "degraded" | "paused");
         let known = Account::of_view(view);
         let day = at_ns.div_euclid(DAY_NS);
+        let lost_at_most = self.lost_at_most(&truth, &known, view);
         let base = self.base.as_ref();
         let start = base.map_or(&truth.tokens, |(_, _, tokens)| tokens);
         let (is, believed) = (
@@ -199,6 +204,7 @@ impl Losses {
         } else if self.halted {
             self.limit = None;
             let uncertain = (is - believed).abs() + limit * SLACK;
+            let lost = lost_at_most.unwrap_or(lost);
             if lost + uncertain < limit {
                 return Err(format!(
                     "halted at a loss of {lost}, give or take {uncertain}, with a limit of {limit}"
@@ -215,6 +221,18 @@ impl Losses {
             self.overdue = false;
         }
         Ok(())
+    }
+}
+
+impl Losses {
+    /// What is lost of the most that the account was worth in the samples so far.
+    fn lost_at_most(&mut self, truth: &Account, known: &Account, view: &View) -> Option<Decimal> {
+        let new = || (Decimal::MIN, truth.tokens.clone());
+        let (most, tokens) = self.most.get_or_insert_with(new);
+        let is = truth.equity(&view.marks, tokens)?;
+        let believed = known.equity(&view.marks, tokens)?;
+        *most = is.max(believed).max(*most);
+        Some(*most - is)
     }
 }
 
@@ -352,6 +370,15 @@ mod tests {
             assert_eq!(sample("-20", stated), Ok(()));
             assert_eq!(sample("-20", stated).is_ok(), sound, "{stated}");
         }
+    }
+
+    #[test]
+    fn what_was_lost_before_the_data_sufficed_counts() {
+        let mut rule = rule();
+        assert_eq!(sample(&mut rule, ("991", false), ("1000", false)), Ok(()));
+        assert_eq!(sample(&mut rule, ("991", false), ("991", false)), Ok(()));
+        rule.halted = true;
+        assert_eq!(sample(&mut rule, ("989", false), ("989", false)), Ok(()));
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub struct Renewals {
     sent: BTreeMap<String, i64>,
     calm_since: Option<i64>,
     converge_ns: i64,
+    is_stream_slow: bool,
     ready: bool,
 }
 
@@ -63,6 +64,7 @@ impl Renewals {
             sent: BTreeMap::new(),
             calm_since: None,
             converge_ns: terms.converge_ns,
+            is_stream_slow: terms.is_stream_slow,
             ready: false,
         }
     }
@@ -123,8 +125,9 @@ impl Renewals {
         };
         let settled_ns = calm + self.countdown_ns + UNDER_WAY_NS;
         let ours = self.sent.contains_key(&report.id) && !self.cancels.contains(&report.id);
-        // What was in doubt when faults ended may be so until everything has converged.
-        let may_doubt = !self.ready && now_ns < calm + self.converge_ns;
+        // What was in doubt when faults ended may be so until everything has converged. A user stream that
+        // is too slow stays in doubt.
+        let may_doubt = !self.ready && now_ns < calm + self.converge_ns || self.is_stream_slow;
         if ours && now_ns > settled_ns && !may_doubt {
             return Err(format!(
                 "the venue cancels {} in calm weather: its countdown was not renewed",

@@ -1,4 +1,4 @@
-//! Own state equals the venue's at rest: the run is ready, nothing is unknown, and orders,
+//! Own state equals the venue's at rest: the run is ready, or right to distrust a slow user stream, nothing is unknown, and orders,
 //! positions and balances are those of the venue.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +13,7 @@ use crate::witness::{Entry, Rest, Seen, Terms, View};
 /// The rule.
 #[derive(Debug)]
 pub struct State {
+    terms: Terms,
     instruments: BTreeSet<String>,
     sent: BTreeSet<String>,
 }
@@ -22,6 +23,7 @@ impl State {
     pub fn new(terms: &Terms) -> Self {
         Self {
             instruments: terms.instruments.iter().cloned().collect(),
+            terms: terms.clone(),
             sent: BTreeSet::new(),
         }
     }
@@ -75,7 +77,7 @@ impl Check for State {
         let Some(account) = rest.truth.pointer("/accounts/0") else {
             return Err("the truth tells of no account".to_owned());
         };
-        if view.state != "ready" {
+        if !self.terms.may_rest(view) {
             return Err(format!("the run is {}: {:?}", view.state, view.doubts));
         }
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {

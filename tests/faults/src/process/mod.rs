@@ -402,6 +402,12 @@ impl Process {
         self.pulse.as_ref().map(Pulse::chain)
     }
 
+    /// Closes by others that the next process will not know of if this one is killed now.
+    pub fn closes_at_risk(&self) -> Vec<Seen> {
+        let closes = self.pulse.iter().flat_map(Pulse::closes_at_risk);
+        closes.cloned().collect()
+    }
+
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
         self.client.is_idle() && self.carried.is_empty()

@@ -3,6 +3,7 @@
 //! waits and reads clocks at every step; what it calls is the same.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use windvane::live::head::{Head, SavedStrategy};
 use windvane::strategies::Made;
@@ -68,6 +69,9 @@ pub struct Pulse {
     latched: Latch,
     /// The engine's balances after the last step.
     balances: BTreeMap<(Surface, AssetId), Amount>,
+    /// Closes by others that people were told of, each with the record that must be durable for the next
+    /// process to know of it.
+    closes: VecDeque<(u64, Seen)>,
     /// What it wants done, in order.
     pub wishes: VecDeque<Wish>,
 }
@@ -100,6 +104,7 @@ impl Pulse {
             failed: false,
             latched,
             balances: BTreeMap::new(),
+            closes: VecDeque::new(),
             wishes: VecDeque::new(),
         }
     }
@@ -112,6 +117,11 @@ impl Pulse {
     /// The speaker.
     pub const fn speaker(&self) -> &Speaker {
         &self.speaker
+    }
+
+    /// How long ago it began.
+    pub fn began(&self, now_ns: i64) -> Duration {
+        Duration::from_nanos(u64::try_from(now_ns - self.started_ns).unwrap_or(0))
     }
 
     fn time(&self, now_ns: i64) -> Time {
@@ -208,17 +218,27 @@ impl Pulse {
         }
     }
 
-    fn notice(&self, notice: &Notice, outs: &mut VecDeque<Out>) {
-        let seen = notices::seen(self.driver.engine(), self.life, notice);
-        outs.extend(seen.map(Out::Seen));
+    fn notice(&mut self, notice: &Notice, outs: &mut VecDeque<Out>) {
+        let engine = self.driver.engine();
+        let mut seen = Vec::from_iter(notices::seen(engine, self.life, notice));
         if let Notice::ForcedClose { report, .. } = notice {
-            let seen = notices::forced(self.driver.engine(), self.life, report);
-            outs.extend(seen.into_iter().map(Out::Seen));
+            seen.extend(notices::forced(engine, self.life, report));
         }
         if let Notice::Adjusted { adjustment, .. } = notice {
-            let seen = notices::settled(self.driver.engine(), self.life, adjustment);
-            outs.extend(seen.into_iter().map(Out::Seen));
+            seen.extend(notices::settled(engine, self.life, adjustment));
         }
+        let written = engine.records();
+        for seen in seen {
+            if matches!(seen, Seen::ClosedOutside { .. }) {
+                self.closes.push_back((written, seen.clone()));
+            }
+            outs.push_back(Out::Seen(seen));
+        }
+    }
+
+    /// Closes by others that the next process will not know of if this one is killed now.
+    pub fn closes_at_risk(&self) -> impl Iterator<Item = &Seen> {
+        self.closes.iter().map(|(_, seen)| seen)
     }
 
     /// What the book was like when an order left.
@@ -345,6 +365,7 @@ impl Pulse {
 
     /// The journal is durable up to here.
     pub fn durable(&mut self, now_ns: i64, record: u64, outs: &mut VecDeque<Out>) {
+        self.closes.retain(|(written, _)| *written > record);
         self.driver.durable(self.time(now_ns), record);
         self.act(outs);
     }
@@ -352,6 +373,7 @@ impl Pulse {
     /// A new segment stands.
     pub fn rolled(&mut self, now_ns: i64, record: u64, outs: &mut VecDeque<Out>) {
         (self.rolling, self.rolled_ns) = (false, now_ns);
+        self.closes.retain(|(written, _)| *written > record);
         self.driver.durable(self.time(now_ns), record);
         if std::mem::take(&mut self.failed) {
             self.handle(

@@ -490,6 +490,14 @@ impl World {
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
+        let lost: Vec<_> = self
+            .process
+            .iter()
+            .flat_map(Process::closes_at_risk)
+            .collect();
+        for close in lost {
+            self.see(close.undone());
+        }
         self.process = None;
         self.standing = Standing::Gone;
         self.backlog.clear();

@@ -7,12 +7,14 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_engine::input::Command;
 
-use super::{CLOSES, CONVERGES, Event, MS, World};
+use super::{CLOSES, CONVERGES, Event, MS, S, World};
 use crate::process::In;
 use crate::witness::{Rest, Seen, View};
 
 /// So often it is looked at.
 const LOOK_NS: i64 = 250 * MS;
+/// So long after the faults, a run that is degraded can still be settling what they left.
+const DISTRUST_NS: i64 = 60 * S;
 
 impl World {
     /// Witnesses truth and view.
@@ -73,7 +75,9 @@ impl World {
         if view.doubts.iter().any(|doubt| doubt.contains("resume")) {
             self.deliver(life, In::Command(Command::Resume, None));
         }
-        if view.state != "ready" && !self.may_distrust_its_stream(&view) {
+        // What the end of the faults found open is settled before a distrust can be right.
+        let is_early = self.now_ns < self.faults_ended_ns + DISTRUST_NS;
+        if !self.mix.terms.may_rest(&view) || (view.state != "ready" && is_early) {
             return Err(format!(
                 "the state is {}: {}",
                 view.state,
@@ -82,15 +86,6 @@ impl World {
         }
         self.nothing_is_under_way(&view)?;
         Ok(view)
-    }
-
-    /// A ready run sees on its user stream within 3 s what REST confirmed. Where events come later than
-    /// that, it is right to stay degraded.
-    fn may_distrust_its_stream(&self, view: &View) -> bool {
-        let choices = self.mix.choices.changed();
-        let is_slow = matches!(choices.get("stream-delay"), Some(&("5s" | "10s")));
-        let is_alone = |doubt: &String| doubt.contains("user stream");
-        is_slow && view.state == "degraded" && view.doubts.iter().all(is_alone)
     }
 
     /// No outcome is unknown, and neither a request nor an event of a user stream is on its way.
