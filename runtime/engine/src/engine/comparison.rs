@@ -30,6 +30,37 @@ const READS_MAX: u32 = 8;
 /// An entry that differs by less than this part is what the venue rounds.
 const ENTRY_PARTS: i128 = 100_000_000;
 
+/// Whether both lists are by how much the venue is ahead of us in the same things. A trade that is booked
+/// between them moves both sides.
+fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let gap = |one: &Adjustment| match *one {
+        Adjustment::Balance {
+            surface,
+            asset,
+            from,
+            to,
+        } => Adjustment::Balance {
+            surface,
+            asset,
+            from: Amount::ZERO,
+            to: to - from,
+        },
+        Adjustment::Position {
+            instrument,
+            side,
+            from,
+            to,
+        } => Adjustment::Position {
+            instrument,
+            side,
+            from: 0,
+            to: to - from,
+        },
+        other => other,
+    };
+    before.iter().map(gap).eq(now.iter().map(gap))
+}
+
 impl Engine {
     pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
         self.compare_modes(surface, read);
@@ -106,7 +137,13 @@ impl Engine {
                 .seen
                 .as_ref()
                 .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
-        if agreed && line.round.looked_for.as_ref() != Some(&differences) {
+        if agreed
+            && !line
+                .round
+                .looked_for
+                .as_deref()
+                .is_some_and(|before| are_equal_gaps(before, &differences))
+        {
             // What our own fills explain needs no adjustment. Trades, or orders, that were read for
             // another difference, or before it, may lack the one that explains this.
             let changes = differences.clone();

@@ -204,7 +204,8 @@ impl Engine {
     }
 
     /// Whether the first readings after a start, or after the stream came up, may be from before the last
-    /// fill: the last one was asked for less than the longest lag after it.
+    /// fill: the last one was asked for less than the longest lag after it. What is filled after the stream
+    /// came up is told there, and is known to be newer than a reading.
     pub(super) fn may_precede_fill(&self, surface: Surface) -> bool {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
@@ -219,7 +220,8 @@ impl Engine {
             let ours = Time(made.0.saturating_sub(offset_ns));
             ours.min(booked)
         };
-        let filled = line.past.filled.map(made);
+        let up = self.stream_up.get(&surface).copied().unwrap_or(self.now);
+        let filled = line.past.filled.map(made).map(|made| made.min(up));
         filled.is_some_and(|made| line.round.asked_at <= made.plus_ms(READ_LAG_MS))
     }
 

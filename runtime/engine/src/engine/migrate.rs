@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::ids::Time;
 use crate::order::Surface;
 
 use super::ages::Ages;
@@ -78,6 +79,7 @@ fn added_in_11() -> Vec<u8> {
         BTreeMap::<Surface, Moved>::new(),
         OutOfOrder::default(),
         LateFees::default(),
+        BTreeMap::<Surface, Time>::new(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

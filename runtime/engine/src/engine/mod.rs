@@ -219,6 +219,8 @@ pub struct Engine {
     moved: BTreeMap<Surface, Moved>,
     out_of_order: OutOfOrder,
     late_fees: LateFees,
+    /// When the user stream of each surface came up last.
+    stream_up: BTreeMap<Surface, Time>,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -363,6 +365,7 @@ impl Engine {
             moved: BTreeMap::new(),
             out_of_order: OutOfOrder::default(),
             late_fees: LateFees::default(),
+            stream_up: BTreeMap::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

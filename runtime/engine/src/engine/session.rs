@@ -446,6 +446,7 @@ impl Engine {
         // One refusal may have been of that moment.
         line.no_trades = false;
         line.newest = Newest::default();
+        self.stream_up.insert(surface, now);
         // A new connection brings new events. It cannot show what was sent before it.
         let instruments = &self.instruments;
         let of_surface =

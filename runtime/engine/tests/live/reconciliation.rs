@@ -428,14 +428,20 @@ fn trades_from_before_the_first_look_are_not_booked() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
+/// A run that has just begun, with nothing of an earlier one.
+fn never_known() -> Account {
+    let mut config = config();
+    config.live = Some(live_config());
+    config.balances.clear();
+    let mut account = Account::new(config);
+    account.begin();
+    account
+}
+
 #[test]
 fn the_account_is_not_found_by_readings_that_may_precede_a_listed_trade() {
     for is_listed in [false, true] {
-        let mut config = config();
-        config.live = Some(live_config());
-        config.balances.clear();
-        let mut account = Account::new(config);
-        account.begin();
+        let mut account = never_known();
         let new = AccountTrade {
             time: account.now,
             ..trade(77, 9, 3)
@@ -447,6 +453,20 @@ fn the_account_is_not_found_by_readings_that_may_precede_a_listed_trade() {
         differs_for(&mut account, 6, 5, &listed);
         assert_eq!(qty(&account), 5);
     }
+}
+
+#[test]
+fn a_start_comes_to_its_end_while_others_trade() {
+    let mut account = never_known();
+    let mut trades = Vec::new();
+    for id in 1..=6 {
+        trades.push(AccountTrade {
+            time: account.now,
+            ..trade(77, id, 1)
+        });
+        differs_for(&mut account, 3, id, &trades);
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]
