@@ -174,6 +174,11 @@ impl Disk {
         segment.blocks.last().map_or(segment.base, end_of)
     }
 
+    /// The last record that is there.
+    pub fn last_record(&self) -> u64 {
+        self.found().last_record
+    }
+
     /// What it was found to be: the words of the journal's verdict.
     pub const fn verdict(&self) -> &'static str {
         self.verdict

@@ -402,10 +402,10 @@ impl Process {
         self.pulse.as_ref().map(Pulse::chain)
     }
 
-    /// Closes by others that the next process will not know of if this one is killed now.
-    pub fn closes_at_risk(&self) -> Vec<Seen> {
-        let closes = self.pulse.iter().flat_map(Pulse::closes_at_risk);
-        closes.cloned().collect()
+    /// Closes by others that a next process does not know of, where its journal ends with this record.
+    pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
+        let pulse = self.pulse.iter();
+        pulse.flat_map(move |pulse| pulse.closes_after(record))
     }
 
     /// Whether no request is under way.

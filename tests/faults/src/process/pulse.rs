@@ -69,8 +69,8 @@ pub struct Pulse {
     latched: Latch,
     /// The engine's balances after the last step.
     balances: BTreeMap<(Surface, AssetId), Amount>,
-    /// Closes by others that people were told of, each with the record that must be durable for the next
-    /// process to know of it.
+    /// Closes by others that people were told of and that are not durable yet, each with the record that
+    /// led to it.
     closes: VecDeque<(u64, Seen)>,
     /// What it wants done, in order.
     pub wishes: VecDeque<Wish>,
@@ -236,9 +236,10 @@ impl Pulse {
         }
     }
 
-    /// Closes by others that the next process will not know of if this one is killed now.
-    pub fn closes_at_risk(&self) -> impl Iterator<Item = &Seen> {
-        self.closes.iter().map(|(_, seen)| seen)
+    /// Closes by others that a next process does not know of, where its journal ends with this record.
+    pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
+        let lost = self.closes.iter().filter(move |(made, _)| *made > record);
+        lost.map(|(_, seen)| seen)
     }
 
     /// What the book was like when an order left.

@@ -490,19 +490,15 @@ impl World {
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
-        let lost: Vec<_> = self
-            .process
-            .iter()
-            .flat_map(Process::closes_at_risk)
-            .collect();
-        for close in lost {
-            self.see(close.undone());
-        }
-        self.process = None;
+        let process = self.process.take();
         self.standing = Standing::Gone;
         self.backlog.clear();
         self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
         self.disk.crash(damage, &mut self.chance);
+        let kept = self.disk.last_record();
+        for close in process.iter().flat_map(|old| old.closes_after(kept)) {
+            self.see(close.clone().undone());
+        }
         self.intended.clear();
         let names: Vec<_> = self.links.keys().copied().collect();
         for name in names {
