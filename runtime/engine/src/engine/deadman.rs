@@ -120,6 +120,13 @@ impl Countdown {
         self.arriving = arriving.max(old.arriving);
     }
 
+    /// What an earlier process sent may arrive for so long from now on.
+    pub(super) fn count_predecessors_from(&mut self, now: Time, absence_ms: i64) {
+        let until = now.plus_ms(absence_ms);
+        self.not_before = self.not_before.map(|_| until);
+        self.arriving = self.arriving.map(|_| until);
+    }
+
     /// Whether no timer can be armed within that time: one was let go just now.
     fn is_barred(&self, now: Time, ms: i64) -> bool {
         let barred = self.not_before.is_some_and(|at| now.plus_ms(ms) < at);

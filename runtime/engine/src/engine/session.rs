@@ -385,6 +385,7 @@ impl Engine {
                     .flat_map(|surface| [Doubt::Stream(*surface), Doubt::Clock(*surface)]);
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
+                self.count_predecessors_from(now);
                 self.begin_watchdog();
                 self.begin_trading();
                 self.begin_listing();
@@ -433,6 +434,19 @@ impl Engine {
             } => self.handle_venue_wait(surface, kind, wait_ms),
         }
         self.update_state();
+    }
+
+    /// What an earlier process sent may arrive for a while. This process counts that time from its own
+    /// start: the clock may have been set forward in between.
+    fn count_predecessors_from(&mut self, now: Time) {
+        let lost = self.orders.iter_mut().filter(|order| order.lost.is_some());
+        lost.for_each(|order| order.lost = Some(now));
+        if let Some(live) = &mut self.live {
+            let absence_ms = live.config.absence_ms;
+            for countdown in &mut live.countdowns {
+                countdown.count_predecessors_from(now, absence_ms);
+            }
+        }
     }
 
     fn stream_up(&mut self, surface: Surface) {

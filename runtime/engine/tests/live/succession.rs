@@ -50,6 +50,27 @@ fn a_live_order_is_unknown_until_the_venue_is_asked() {
 }
 
 #[test]
+fn an_order_may_still_arrive_where_the_clock_was_set_forward_between_two_processes() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    let mut account = killed(account, next_config());
+    account.now = account.now.plus_ms(3_600_000);
+    account.begin();
+    account.sync();
+    let id = account.engine.order(order).unwrap().client_order_id;
+    for _ in 0..5 {
+        for _ in 0..account.take_queries() {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: refused(-2013),
+            }));
+        }
+        account.wait(1);
+    }
+    assert!(account.engine.order(order).is_some(), "it may still arrive");
+}
+
+#[test]
 fn an_order_that_was_held_may_have_left() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));

@@ -19,6 +19,8 @@ pub struct Overdue {
     settles_ns: i64,
     /// Since when the process has said that it is ready.
     ready_since: Option<i64>,
+    /// The process does not have the journal of the one before.
+    is_lost: bool,
     /// The process is stopped: the time is not its own.
     is_stopped: bool,
     /// The venue takes no requests until then.
@@ -36,6 +38,7 @@ impl Overdue {
             due_ns: 3 * quarter_ms * 1_000_000,
             settles_ns: quarter_ms * 1_000_000,
             ready_since: None,
+            is_lost: false,
             is_stopped: false,
             wait_ns: 0,
             asked: BTreeMap::new(),
@@ -43,9 +46,10 @@ impl Overdue {
     }
 
     /// What rests on an instrument for which this process asked nothing yet is to be covered once it
-    /// is ready: it took it over.
+    /// is ready: it took it over. Without its journal it knows no more than the list of open orders says,
+    /// which may be short.
     fn take_over(&mut self, now_ns: i64) {
-        if self.ready_since.is_none() {
+        if self.ready_since.is_none() || self.is_lost {
             return;
         }
         for order in self.orders.live().filter(|order| order.accepted) {
@@ -97,6 +101,9 @@ impl Check for Overdue {
                 self.is_stopped = false;
                 self.ready_since = None;
                 self.asked.clear();
+            }
+            Seen::Process(ProcessSeen::Running { journal, .. }) => {
+                self.is_lost = !matches!(journal.as_str(), "clean" | "torn");
             }
             Seen::Process(ProcessSeen::Crashed { .. }) => self.ready_since = None,
             Seen::Process(ProcessSeen::Paused { .. }) => self.is_stopped = true,
