@@ -26,6 +26,9 @@ const ROUNDING: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
 /// The commission of an event and of an account trade may be rounded to four decimals, while the venue
 /// charges all of it: half of the last decimal for each trade.
 const FEE_ROUNDING: Decimal = Decimal::from_parts(5, 0, 0, false, 5);
+/// A commission that the event lacks is known within this: the list of trades may be ten seconds behind,
+/// and is asked for a few times.
+const FEE_LATE_NS: i64 = 20_000_000_000;
 /// Entry prices agree to a millionth: each fill rounds them. An entry that is known from the venue alone
 /// may be rounded to the tick.
 const ENTRY: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
@@ -43,6 +46,9 @@ pub struct Ledgers {
     strategies: Vec<String>,
     /// Strategies with a fill that was made up.
     estimated: BTreeSet<String>,
+    /// When a fill of each strategy was booked last without a commission: the list of trades tells it
+    /// later.
+    unpaid: BTreeMap<String, i64>,
     /// Questions for account trades.
     questions: BTreeSet<RequestId>,
     /// The venue refused to list account trades.
@@ -76,6 +82,7 @@ impl Ledgers {
             instruments: terms.instruments.iter().cloned().collect(),
             strategies: terms.strategies.iter().map(|s| s.id.clone()).collect(),
             estimated: BTreeSet::new(),
+            unpaid: BTreeMap::new(),
             questions: BTreeSet::new(),
             unlisted: false,
             marks: BTreeMap::new(),
@@ -111,7 +118,7 @@ impl Ledgers {
         all
     }
 
-    fn strategy(&self, own: &StrategyView, books: &Books) -> Result<(), String> {
+    fn strategy(&self, own: &StrategyView, books: &Books, at_ns: i64) -> Result<(), String> {
         let id = &own.id;
         let costs = own.positions.iter().map(|held| wire::decimal(&held.cost));
         let flow = wire::decimal(&own.realized) - costs.sum::<Decimal>();
@@ -123,7 +130,10 @@ impl Ledgers {
         }
         let fees = wire::decimal(&own.fees);
         let rounded = ROUNDING + books.rounding;
-        let is_told = !self.estimated.contains(id) && !self.unlisted && !books.unpriced;
+        let unpaid = self.unpaid.get(id);
+        let is_late = unpaid.is_some_and(|booked| at_ns < booked + FEE_LATE_NS);
+        let is_told =
+            !self.estimated.contains(id) && !self.unlisted && !books.unpriced && !is_late;
         if is_told && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
             return Err(format!(
                 "{id} paid {fees} in fees by its own account, the venue charged {} to {}",
@@ -223,6 +233,14 @@ impl Check for Ledgers {
                 let owner = wire::strategy(client_order_id).to_owned();
                 self.estimated.insert(owner);
             }
+            Seen::Booked {
+                client_order_id,
+                fee,
+                ..
+            } if wire::decimal(fee).is_zero() => {
+                let owner = wire::strategy(client_order_id).to_owned();
+                self.unpaid.insert(owner, entry.at_ns);
+            }
             _ => {}
         }
         Ok(())
@@ -238,7 +256,7 @@ impl Check for Ledgers {
         for own in &rest.view.strategies {
             // What outside orders got for a position is no trade of its owner.
             if self.strategies.contains(&own.id) && !self.fills.outside().concerns(&own.id) {
-                self.strategy(own, books.get(&own.id).unwrap_or(&none))?;
+                self.strategy(own, books.get(&own.id).unwrap_or(&none), rest.at_ns)?;
             }
         }
         Ok(())
