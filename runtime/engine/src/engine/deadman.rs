@@ -109,15 +109,16 @@ impl Countdown {
     }
 
     /// What is left of it to the next process: it was letting go, or had just done so; its timer
-    /// runs on.
+    /// runs on. What had already passed when the process ended is over.
     pub(super) fn inherit(&mut self, old: &Self, now: Time, absence_ms: i64) {
         let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
         let not_before = letting_go.then(|| now.plus_ms(absence_ms));
-        self.not_before = not_before.max(old.not_before);
+        let in_force = |at: Option<Time>| at.filter(|at| now < *at);
+        self.not_before = not_before.max(in_force(old.not_before));
         self.may_run = old.may_run;
         let under_way = old.asked.filter(|(length_ms, _)| *length_ms > 0);
         let arriving = under_way.map(|(_, asked)| asked.plus_ms(absence_ms));
-        self.arriving = arriving.max(old.arriving);
+        self.arriving = arriving.max(in_force(old.arriving));
     }
 
     /// What an earlier process sent may arrive for so long from now on.
