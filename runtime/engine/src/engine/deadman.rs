@@ -121,11 +121,11 @@ impl Countdown {
         self.arriving = arriving.max(in_force(old.arriving));
     }
 
-    /// What an earlier process sent may arrive for so long from now on.
-    pub(super) fn count_predecessors_from(&mut self, now: Time, absence_ms: i64) {
-        let until = now.plus_ms(absence_ms);
-        self.not_before = self.not_before.map(|_| until);
-        self.arriving = self.arriving.map(|_| until);
+    /// What an earlier process left ends later by the clock of this one.
+    pub(super) fn end_later(&mut self, by_ms: i64) {
+        for at in [&mut self.not_before, &mut self.may_run, &mut self.arriving] {
+            *at = at.map(|at| at.plus_ms(by_ms));
+        }
     }
 
     /// Whether no timer can be armed within that time: one was let go just now.

@@ -80,6 +80,7 @@ fn added_in_11() -> Vec<u8> {
         OutOfOrder::default(),
         LateFees::default(),
         BTreeMap::<Surface, Time>::new(),
+        BTreeMap::<Surface, i64>::new(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -221,6 +221,8 @@ pub struct Engine {
     late_fees: LateFees,
     /// When the user stream of each surface came up last.
     stream_up: BTreeMap<Surface, Time>,
+    /// The venue's time minus that of an earlier process, nanoseconds, until this one reads its own.
+    offsets_before: BTreeMap<Surface, i64>,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -366,6 +368,7 @@ impl Engine {
             out_of_order: OutOfOrder::default(),
             late_fees: LateFees::default(),
             stream_up: BTreeMap::new(),
+            offsets_before: BTreeMap::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

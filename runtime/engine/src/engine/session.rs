@@ -385,7 +385,6 @@ impl Engine {
                     .flat_map(|surface| [Doubt::Stream(*surface), Doubt::Clock(*surface)]);
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
-                self.count_predecessors_from(now);
                 self.begin_watchdog();
                 self.begin_trading();
                 self.begin_listing();
@@ -417,6 +416,7 @@ impl Engine {
                     });
                     live.doubts.remove(&Doubt::Clock(surface));
                 }
+                self.count_predecessors_by(surface, offset_ns);
             }
             LiveInput::Journal { healthy } => self.set_doubt(Doubt::Journal, !healthy),
             LiveInput::Stop => self.stop(),
@@ -436,16 +436,28 @@ impl Engine {
         self.update_state();
     }
 
-    /// What an earlier process sent may arrive for a while. This process counts that time from its own
-    /// start: the clock may have been set forward in between.
-    fn count_predecessors_from(&mut self, now: Time) {
-        let lost = self.orders.iter_mut().filter(|order| order.lost.is_some());
-        lost.for_each(|order| order.lost = Some(now));
-        if let Some(live) = &mut self.live {
-            let absence_ms = live.config.absence_ms;
-            for countdown in &mut live.countdowns {
-                countdown.count_predecessors_from(now, absence_ms);
-            }
+    /// What an earlier process sent may arrive for a while, which was counted by the clock of then. Where
+    /// that was set forward since, as the first reading of the venue's clock shows, the time ends later by
+    /// this clock.
+    fn count_predecessors_by(&mut self, surface: Surface, offset_ns: i64) {
+        let Some(before_ns) = self.offsets_before.remove(&surface) else {
+            return;
+        };
+        let by_ms = before_ns.saturating_sub(offset_ns) / 1_000_000;
+        if by_ms <= 0 {
+            return;
+        }
+        let instruments = &self.instruments;
+        let of_surface = |order: &&mut Order| {
+            let id = usize::from(order.instrument().0);
+            instruments[id].surface == surface
+        };
+        for order in self.orders.iter_mut().filter(of_surface) {
+            order.lost = order.lost.map(|at| at.plus_ms(by_ms));
+        }
+        if let Some(live) = self.live.as_mut().filter(|_| surface == Surface::Futures) {
+            let countdowns = live.countdowns.iter_mut();
+            countdowns.for_each(|countdown| countdown.end_later(by_ms));
         }
     }
 

@@ -153,6 +153,10 @@ impl Engine {
         }
         heir.inherit_orders(&self, &names);
         heir.inherit_countdowns(&self, &names);
+        heir.offsets_before = Surface::ALL
+            .iter()
+            .filter_map(|surface| Some((*surface, self.clock_offset_ns(*surface)?)))
+            .collect();
         heir.inherit_outside_closes(&self, &names);
         heir.inherit_forced_closes(&self, &names);
         heir.inherit_order_of_fills(&self, &names);

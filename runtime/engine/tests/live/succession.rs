@@ -55,7 +55,15 @@ fn an_order_may_still_arrive_where_the_clock_was_set_forward_between_two_process
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     let mut account = killed(account, next_config());
     account.now = account.now.plus_ms(3_600_000);
-    account.begin();
+    account.live(LiveInput::Begin);
+    account.live(LiveInput::Clock {
+        surface: Surface::Futures,
+        offset_ns: -3_600_000 * 1_000_000,
+        error_ns: 1,
+    });
+    account.live(LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
     account.sync();
     let id = account.engine.order(order).unwrap().client_order_id;
     for _ in 0..5 {

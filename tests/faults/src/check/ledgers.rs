@@ -132,8 +132,7 @@ impl Ledgers {
         let rounded = ROUNDING + books.rounding;
         let unpaid = self.unpaid.get(id);
         let is_late = unpaid.is_some_and(|booked| at_ns < booked + FEE_LATE_NS);
-        let is_told =
-            !self.estimated.contains(id) && !self.unlisted && !books.unpriced && !is_late;
+        let is_told = !self.estimated.contains(id) && !self.unlisted && !books.unpriced && !is_late;
         if is_told && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
             return Err(format!(
                 "{id} paid {fees} in fees by its own account, the venue charged {} to {}",
