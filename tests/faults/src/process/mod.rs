@@ -402,10 +402,13 @@ impl Process {
         self.pulse.as_ref().map(Pulse::chain)
     }
 
-    /// Closes by others that a next process does not know of, where its journal ends with this record.
+    /// Closes by others that were witnessed and that a next process does not know of, where its journal
+    /// ends with this record.
     pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
+        let is_close = |out: &&Out| matches!(out, Out::Seen(Seen::ClosedOutside { .. }));
+        let unseen = self.outs.iter().filter(is_close).count();
         let pulse = self.pulse.iter();
-        pulse.flat_map(move |pulse| pulse.closes_after(record))
+        pulse.flat_map(move |pulse| pulse.closes_after(record, unseen))
     }
 
     /// Whether no request is under way.

@@ -236,9 +236,12 @@ impl Pulse {
         }
     }
 
-    /// Closes by others that a next process does not know of, where its journal ends with this record.
-    pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
-        let lost = self.closes.iter().filter(move |(made, _)| *made > record);
+    /// Closes by others that a next process does not know of, where its journal ends with this record; but
+    /// the last ones.
+    pub fn closes_after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {
+        let seen = self.closes.len().saturating_sub(but_last);
+        let lost = self.closes.iter().take(seen);
+        let lost = lost.filter(move |(made, _)| *made > record);
         lost.map(|(_, seen)| seen)
     }
 
