@@ -391,6 +391,7 @@ pub enum Seen {
 
 impl Seen {
     /// A close by others, taken back.
+    #[must_use]
     pub fn undone(self) -> Self {
         match self {
             Self::ClosedOutside {
