@@ -28,6 +28,10 @@ use crate::timer::Timer;
 use super::closing::FLATTEN_TRIES;
 use super::{Engine, RunState};
 
+/// The readings of a start may use what is reserved for so long after a user stream came up. Later ones
+/// must leave weight for a start that may follow.
+const START_MS: i64 = 30_000;
+
 /// From a close that the order limit refused to the next, doubled each time up to the second bound.
 const CLOSE_PAUSE_MS: (i64, i64) = (2_000, 16_000);
 
@@ -71,6 +75,9 @@ impl Engine {
     pub fn purpose(&self, request: &Request) -> Purpose {
         let starting = matches!(self.state, RunState::Booting | RunState::Syncing);
         let syncing = self.live.as_ref().is_some_and(super::Session::is_syncing);
+        // One that lasts reads the account again and again.
+        let lasts = |up: &Time| self.now > up.plus_ms(START_MS);
+        let lasts = self.stream_up.values().max().is_some_and(lasts);
         let flattening = |state: &super::StrategyState| state.flattening.is_some();
         let closing = self.strategies.iter().any(flattening);
         let stopping = self.live.as_ref().is_some_and(|live| live.stopping);
@@ -89,7 +96,9 @@ impl Engine {
             } if stopping => Purpose::Close,
             Request::Query { .. } if closing || stopping || self.halted() => Purpose::Close,
             Request::Read(_) if closing || stopping => Purpose::Close,
-            Request::Query { .. } | Request::Read(_) if starting || syncing => Purpose::Start,
+            Request::Query { .. } | Request::Read(_) if (starting || syncing) && !lasts => {
+                Purpose::Start
+            }
             _ => Purpose::Ordinary,
         }
     }

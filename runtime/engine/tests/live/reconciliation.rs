@@ -1,7 +1,7 @@
 //! Promise 3: the venue is the authority, and nothing is wiped by an empty list.
 
 use windvane_engine::effect::Adjustment;
-use windvane_engine::engine::RunState;
+use windvane_engine::engine::{Purpose, RunState};
 use windvane_engine::live::LiveInput;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill};
@@ -453,6 +453,18 @@ fn the_account_is_not_found_by_readings_that_may_precede_a_listed_trade() {
         differs_for(&mut account, 6, 5, &listed);
         assert_eq!(qty(&account), 5);
     }
+}
+
+#[test]
+fn a_start_that_lasts_leaves_weight_for_the_next_one() {
+    let mut account = never_known();
+    let read = Request::Read(Subject::OpenOrders { surface: FUTURES });
+    assert_eq!(account.engine.purpose(&read), Purpose::Start);
+    account.wait(31);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    assert_eq!(account.engine.purpose(&read), Purpose::Ordinary);
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    assert_eq!(account.engine.purpose(&read), Purpose::Start);
 }
 
 #[test]

@@ -65,8 +65,6 @@ pub struct Carrier {
     countdown_within: Duration,
     /// The run is ending.
     hurried: AtomicBool,
-    /// When the run began.
-    began: Instant,
 }
 
 /// A runtime, and a client whose connections live there.
@@ -177,7 +175,6 @@ impl Carrier {
             elsewhere: Elsewhere::default(),
             countdown_within,
             hurried: AtomicBool::new(false),
-            began: Instant::now(),
         }
     }
 
@@ -245,7 +242,7 @@ impl Carrier {
         handed: Instant,
         since: Option<Instant>,
     ) {
-        let lane = lane(request, purpose, self.began.elapsed());
+        let lane = lane(request, purpose);
         let client = &self.way(request).client;
         let late = |waited: &Duration| matches!(request, Request::Place(_)) && *waited > FRESH;
         let asked = match Some(handed.elapsed()).filter(late) {
@@ -465,13 +462,8 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
     }
 }
 
-/// The readings of a start may use up the limit for so long. One that lasts longer reads the account
-/// again and again, and must leave weight for a start that may follow.
-const START_WITHIN: Duration = Duration::from_secs(30);
-
-/// The lane of a request of a run that began so long ago. What takes risk away leaves whatever our own
-/// count says.
-pub fn lane(request: &Request, purpose: Purpose, began: Duration) -> Lane {
+/// The lane of a request: what takes risk away leaves whatever our own count says.
+pub const fn lane(request: &Request, purpose: Purpose) -> Lane {
     match (request, purpose) {
         (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
             Lane::Cancel
@@ -485,10 +477,8 @@ pub fn lane(request: &Request, purpose: Purpose, began: Duration) -> Lane {
         ) => Lane::Place,
         (Request::Countdown { .. }, _) => Lane::Heartbeat,
         (_, Purpose::Close) => Lane::Close,
-        (Request::Query { .. } | Request::Read(_), Purpose::Start) if began <= START_WITHIN => {
-            Lane::Start
-        }
-        (Request::Query { .. } | Request::Read(_), _) => Lane::Reconcile,
+        (Request::Query { .. } | Request::Read(_), Purpose::Start) => Lane::Start,
+        (Request::Query { .. } | Request::Read(_), Purpose::Ordinary) => Lane::Reconcile,
         (
             Request::Place(_)
             | Request::PlaceBatch(_)
@@ -510,7 +500,6 @@ pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
 #[cfg(test)]
 mod tests {
     use windvane_engine::InstrumentId;
-    use windvane_engine::truth::Subject;
 
     use super::*;
 
@@ -520,18 +509,9 @@ mod tests {
             instrument: InstrumentId(0),
             countdown_ms,
         };
-        let urgent = |ms, purpose| lane(&countdown(ms), purpose, Duration::ZERO).is_emergency();
+        let urgent = |ms, purpose| lane(&countdown(ms), purpose).is_emergency();
         assert!(urgent(30_000, Purpose::Ordinary));
         assert!(urgent(0, Purpose::Close), "the stop waits for it");
         assert!(!urgent(0, Purpose::Ordinary));
-    }
-
-    #[test]
-    fn a_start_that_lasts_leaves_weight_for_the_next_one() {
-        let surface = Surface::Futures;
-        let read = Request::Read(Subject::OpenOrders { surface });
-        let lane = |seconds| lane(&read, Purpose::Start, Duration::from_secs(seconds));
-        assert_eq!(lane(0), Lane::Start);
-        assert_eq!(lane(31), Lane::Reconcile);
     }
 }

@@ -32,8 +32,7 @@ impl Process {
     /// Sends a request of the engine on its way.
     pub(super) fn carry(&mut self, request: Request) {
         let Some(pulse) = &mut self.pulse else { return };
-        let purpose = pulse.engine().purpose(&request);
-        let lane = lane(&request, purpose, pulse.began(self.now_ns));
+        let lane = lane(&request, pulse.engine().purpose(&request));
         let asked = match self.ask(&request, lane) {
             Ok(asked) => asked,
             Err(error) => {

@@ -3,7 +3,6 @@
 //! waits and reads clocks at every step; what it calls is the same.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
 
 use windvane::live::head::{Head, SavedStrategy};
 use windvane::strategies::Made;
@@ -117,11 +116,6 @@ impl Pulse {
     /// The speaker.
     pub const fn speaker(&self) -> &Speaker {
         &self.speaker
-    }
-
-    /// How long ago it began.
-    pub fn began(&self, now_ns: i64) -> Duration {
-        Duration::from_nanos(u64::try_from(now_ns - self.started_ns).unwrap_or(0))
     }
 
     fn time(&self, now_ns: i64) -> Time {
