@@ -49,6 +49,20 @@ fn a_live_order_is_unknown_until_the_venue_is_asked() {
     assert_eq!((own.position.qty, own.open_buy), (10, 0));
 }
 
+/// For so many seconds, the venue answers each query that it has no such order.
+fn deny(account: &mut Account, order: OrderSeq, seconds: u32) {
+    let id = account.engine.order(order).unwrap().client_order_id;
+    for _ in 0..seconds {
+        for _ in 0..account.take_queries() {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: refused(-2013),
+            }));
+        }
+        account.wait(1);
+    }
+}
+
 #[test]
 fn an_order_may_still_arrive_where_the_clock_was_set_forward_between_two_processes() {
     let mut account = ready();
@@ -65,16 +79,7 @@ fn an_order_may_still_arrive_where_the_clock_was_set_forward_between_two_process
         surface: Surface::Futures,
     });
     account.sync();
-    let id = account.engine.order(order).unwrap().client_order_id;
-    for _ in 0..5 {
-        for _ in 0..account.take_queries() {
-            account.handle(Input::Reply(&Reply::Queried {
-                client_order_id: id,
-                outcome: refused(-2013),
-            }));
-        }
-        account.wait(1);
-    }
+    deny(&mut account, order, 5);
     assert!(account.engine.order(order).is_some(), "it may still arrive");
 }
 
@@ -87,16 +92,7 @@ fn an_order_that_was_held_may_have_left() {
     account.sync();
     assert_eq!(account.queries(), 1);
     assert_eq!(account.engine.run_state(), RunState::Syncing);
-    let id = account.engine.order(order).unwrap().client_order_id;
-    for _ in 0..8 {
-        for _ in 0..account.take_queries() {
-            account.handle(Input::Reply(&Reply::Queried {
-                client_order_id: id,
-                outcome: refused(-2013),
-            }));
-        }
-        account.wait(1);
-    }
+    deny(&mut account, order, 8);
     assert!(account.engine.order(order).is_none());
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }

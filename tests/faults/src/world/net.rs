@@ -34,11 +34,11 @@ pub struct Flight {
     prepared: Prepared,
     copy: u32,
     fate: Fate,
-    /// Of a market order: what the runtime believed as it sent it.
+    /// The runtime's state when it sent a market order.
     belief: Option<Box<View>>,
 }
 
-/// What becomes of a request at the venue, and of its answer.
+/// The fate of a request and of its answer.
 #[derive(Clone, Debug)]
 enum Fate {
     /// It is answered.
@@ -66,7 +66,7 @@ pub struct Link {
     pub number: u64,
     /// The venue has it.
     pub up: bool,
-    /// Nothing passes any more, and nobody is told.
+    /// Nothing passes any more, without an error.
     pub dead: bool,
     /// When the last frame arrives.
     last_ns: i64,

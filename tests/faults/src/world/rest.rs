@@ -75,7 +75,7 @@ impl World {
         if view.doubts.iter().any(|doubt| doubt.contains("resume")) {
             self.deliver(life, In::Command(Command::Resume, None));
         }
-        // What the end of the faults found open is settled before a distrust can be right.
+        // The run first settles the differences that the faults left. Only then can distrust be right.
         let is_early = self.now_ns < self.faults_ended_ns + DISTRUST_NS;
         if !self.mix.terms.may_rest(&view) || (view.state != "ready" && is_early) {
             return Err(format!(
@@ -88,7 +88,7 @@ impl World {
         Ok(view)
     }
 
-    /// No outcome is unknown, and neither a request nor an event of a user stream is on its way.
+    /// All outcomes are known. No request and no event of a user stream is on its way.
     fn nothing_is_under_way(&mut self, view: &View) -> Result<(), String> {
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {
             // Its countdown ran out: the answer to the question for it is awaited.
@@ -165,7 +165,7 @@ impl World {
     }
 }
 
-/// What the runtime believes and the venue does not know, or the other way round.
+/// The differences between the runtime's state and the venue's.
 pub fn differences(truth: &Value, view: &View, ours: &[&str]) -> Vec<String> {
     let account = &truth["accounts"][0];
     let mut differences = Vec::new();
@@ -231,8 +231,8 @@ pub fn differences(truth: &Value, view: &View, ours: &[&str]) -> Vec<String> {
     differences
 }
 
-/// Entry prices: two fills through zero that were told out of their order leave another one, until the
-/// account is read. Each fill rounds them, and the venue may round to the tick what it reports.
+/// Compares entry prices. Two fills through zero that arrive in the wrong order leave a wrong entry until
+/// the account is read. Each fill rounds them, and the venue may round to the tick what it reports.
 fn compare_entries(account: &Value, view: &View, differences: &mut Vec<String>) {
     let decimal = |value: &Value| value.as_str()?.parse::<Decimal>().ok();
     for position in account["positions"].as_array().into_iter().flatten() {

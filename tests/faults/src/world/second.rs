@@ -16,7 +16,7 @@ const STARTED_BEFORE_S: u64 = 100_000;
 /// told everything that it did.
 const SETTLED_NS: i64 = 15 * S;
 
-/// What the world knows of the other instance.
+/// The other instance, as the world knows it.
 #[derive(Debug)]
 pub struct Second {
     chance: Random,
