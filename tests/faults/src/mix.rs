@@ -19,11 +19,8 @@ const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
 /// Where others used up the weight of a minute, readings wait until the last header that showed it is a
 /// minute old.
 const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
-/// Where readings alone tell commissions, which may be ten seconds behind, the balance is up to date only
-/// after a pause of the strategies.
-const CONVERGE_COMMISSIONS_NS: i64 = 240_000_000_000;
-/// Where the user stream is too slow, the run goes on trying whether it is still so, and orders then.
-const CONVERGE_SLOW_NS: i64 = 180_000_000_000;
+/// Where the run is paused before it is compared: what it did before must arrive, and be read again.
+const CONVERGE_PAUSED_NS: i64 = 120_000_000_000;
 /// Where account trades are not told, user events come late so often, and by so much: later than a
 /// fill is waited for before it is made up from its order's totals.
 const LATE_UNTOLD_PPM: u32 = 20_000;
@@ -337,12 +334,10 @@ impl Mix {
             faults.event_late_ms = LATE_UNTOLD_MS;
         }
         let choices = open_points::draw(seed, &choice.points);
-        if tells_no_commission(&choices, &faults) {
-            terms.converge_ns = terms.converge_ns.max(CONVERGE_COMMISSIONS_NS);
-        }
-        if matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s")) {
-            terms.is_stream_slow = true;
-            terms.converge_ns = terms.converge_ns.max(CONVERGE_SLOW_NS);
+        terms.is_stream_slow = matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s"));
+        terms.pauses_to_rest = terms.is_stream_slow || tells_commissions_late(&choices, &faults);
+        if terms.pauses_to_rest {
+            terms.converge_ns = terms.converge_ns.max(CONVERGE_PAUSED_NS);
         }
         Self {
             terms,
@@ -355,10 +350,11 @@ impl Mix {
     }
 }
 
-/// Whether neither events nor account trades tell commissions. Readings alone do.
-fn tells_no_commission(choices: &Choices, faults: &Faults) -> bool {
-    let tells_trades = chosen(choices, "account-trades-route") == Some("served") && !faults.untold;
-    chosen(choices, "fee-in-event") == Some("later") && !tells_trades
+/// Whether no event tells commissions, and account trades tell them late or never.
+fn tells_commissions_late(choices: &Choices, faults: &Faults) -> bool {
+    let has_trades = chosen(choices, "account-trades-route") == Some("served") && !faults.untold;
+    let is_behind = matches!(chosen(choices, "trades-lag"), Some("5s" | "10s"));
+    chosen(choices, "fee-in-event") == Some("later") && (!has_trades || is_behind)
 }
 
 fn chosen(choices: &Choices, name: &str) -> Option<&'static str> {
@@ -496,6 +492,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         .to_owned(),
         converge_ns: if v3 { CONVERGE_NONCES_NS } else { CONVERGE_NS },
         is_stream_slow: false,
+        pauses_to_rest: false,
     }
 }
 

@@ -41,16 +41,26 @@ pub struct Terms {
     /// After the faults have ended, everything converges within this, nanoseconds.
     pub converge_ns: i64,
     /// User events come later than the 3 s within which a ready run sees on its stream what REST
-    /// confirmed, so that it is right to stay degraded.
+    /// confirmed, so that a run that trades is right to be degraded again and again.
     pub is_stream_slow: bool,
+    /// The operator pauses the run before it is compared with the venue: while it trades, something that
+    /// the venue states late is always missing.
+    pub pauses_to_rest: bool,
 }
 
 impl Terms {
-    /// Whether a run may be in this state when nothing goes on any more.
-    pub fn may_rest(&self, view: &View) -> bool {
-        let is_alone = |doubt: &String| doubt.contains("user stream");
-        let distrusts = view.state == "degraded" && view.doubts.iter().all(is_alone);
-        view.state == "ready" || (self.is_stream_slow && distrusts)
+    /// The state of a run in which nothing goes on any more.
+    pub const fn state_at_rest(&self) -> &'static str {
+        if self.pauses_to_rest {
+            "paused"
+        } else {
+            "ready"
+        }
+    }
+
+    /// Whether a run is in the state in which nothing goes on any more.
+    pub fn is_at_rest(&self, view: &View) -> bool {
+        view.state == self.state_at_rest() && view.doubts.is_empty()
     }
 }
 

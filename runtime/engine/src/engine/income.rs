@@ -29,7 +29,8 @@ use super::snapshot::Names;
 const KNOWN_MAX: usize = 64;
 /// The history may be behind the account by so long.
 const LATE_MS: i64 = 12_000;
-const ASK_AGAIN_MS: i64 = 2_000;
+/// Each question weighs much, and the next start may need the weight.
+const ASK_AGAIN_MS: i64 = 4_000;
 /// The time of an event and that of its entry differ by less.
 const SAME_MS: i64 = 60_000;
 /// Funding that an event does not state is at most this part of what positions cost. The documents

@@ -19,11 +19,11 @@ pub struct Adjustments {
     untold: bool,
     /// Requests for closes: the instrument of each.
     requests: BTreeMap<RequestId, String>,
-    /// Closes: the instrument of each.
-    closes: BTreeMap<String, String>,
-    /// Instruments whose position the venue refused to reduce, since their last fill.
+    /// Own orders by id: the instrument, and whether the order only reduces.
+    placed: BTreeMap<String, (String, bool)>,
+    /// Instruments whose position the venue refused to reduce, and where nothing was executed since then.
     refused: BTreeSet<String>,
-    /// Closes that the venue gave the status REJECTED, by instrument, since its last fill.
+    /// Closes that the venue gave the status REJECTED, by instrument, since its last execution.
     rejected: BTreeMap<String, BTreeSet<String>>,
     /// The account as it is found belongs to nobody, until the run is ready.
     finding: bool,
@@ -37,7 +37,7 @@ const REJECTED_CLOSES: usize = 3;
 impl Adjustments {
     fn take_report(&mut self, report: wire::Report) {
         let is_rejected = report.status == "REJECTED" && report.executed.is_zero();
-        let Some(instrument) = self.closes.get(&report.id).filter(|_| is_rejected) else {
+        let Some((instrument, true)) = self.placed.get(&report.id).filter(|_| is_rejected) else {
             return;
         };
         let rejected = self.rejected.entry(instrument.clone()).or_default();
@@ -45,6 +45,12 @@ impl Adjustments {
         if rejected.len() >= REJECTED_CLOSES {
             self.refused.insert(instrument.clone());
         }
+    }
+
+    /// The position may be another than the refusals said.
+    fn forget_refusals(&mut self, instrument: &str) {
+        self.refused.remove(instrument);
+        self.rejected.remove(instrument);
     }
 
     /// Whether the venue said that there is nothing to reduce, and the position is taken for smaller.
@@ -70,14 +76,15 @@ impl Check for Adjustments {
                 self.asked.insert(request.id, request.path.clone());
             }
             Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request)
-                    && let Some(order) = orders.first()
-                    && order.reduces
-                {
+                let Asked::Place(orders) = wire::asked(request) else {
+                    return Ok(());
+                };
+                if let Some(order) = orders.first().filter(|order| order.reduces) {
                     self.requests.insert(request.id, order.instrument.clone());
-                    self.closes
-                        .insert(order.id.clone(), order.instrument.clone());
                 }
+                let placed = orders.into_iter();
+                self.placed
+                    .extend(placed.map(|order| (order.id, (order.instrument, order.reduces))));
             }
             Seen::Heard {
                 request,
@@ -95,10 +102,19 @@ impl Check for Adjustments {
                     self.take_report(report);
                 }
             }
-            Seen::Booked { instrument, .. } => {
-                self.refused.remove(instrument);
-                self.rejected.remove(instrument);
+            Seen::Executed {
+                client_order_id, ..
+            } => {
+                if let Some((instrument, _)) = self.placed.get(client_order_id).cloned() {
+                    self.forget_refusals(&instrument);
+                }
             }
+            // A fill of an own order that is booked late was executed before the refusal.
+            Seen::Booked {
+                instrument,
+                client_order_id,
+                ..
+            } if !self.placed.contains_key(client_order_id) => self.forget_refusals(instrument),
             Seen::Answered {
                 request, answer, ..
             } if self.asked.contains_key(request) => {
@@ -170,6 +186,23 @@ mod tests {
         assert_eq!(judged(refused().adjusted("position", "1", "0")), Ok(()));
         assert!(judged(refused().adjusted("position", "1", "2")).is_err());
         assert!(judged(refused().adjusted("position", "1", "-1")).is_err());
+    }
+
+    #[test]
+    fn an_execution_after_a_refusal_ends_it_and_a_fill_that_is_booked_late_does_not() {
+        let refused = || {
+            let asked = Log::new().start().state("ready");
+            let asked = asked.intend_order("mm.a.1", "BUY", None, false);
+            let asked = asked.place("mm.a.1").heard(200, &[], "{}");
+            let asked = asked.intend_order("mm.a.2", "SELL", None, true);
+            let asked = asked.place_reducing("mm.a.2");
+            asked.heard(400, &[], r#"{"code":-2022,"msg":""}"#)
+        };
+        let judged = |log: Log| verdict(Adjustments::default(), &log);
+        let late = refused().booked("mm.a.1", 1, "1");
+        assert_eq!(judged(late.adjusted("position", "1", "0")), Ok(()));
+        let executed = refused().executed("mm.a.1", "1");
+        assert!(judged(executed.adjusted("position", "1", "0")).is_err());
     }
 
     #[test]

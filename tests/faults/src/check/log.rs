@@ -33,6 +33,7 @@ pub fn terms() -> Terms {
         on_liquidation: "halt".to_owned(),
         converge_ns: 60_000_000_000,
         is_stream_slow: false,
+        pauses_to_rest: false,
     }
 }
 
@@ -273,6 +274,14 @@ impl Log {
         self.with(Seen::Durable {
             process,
             client_order_ids: vec![id.to_owned()],
+        })
+    }
+
+    /// The venue executed so much of an order, whether a stream states it or not.
+    pub fn executed(self, id: &str, executed_qty: &str) -> Self {
+        self.with(Seen::Executed {
+            client_order_id: id.to_owned(),
+            executed_qty: executed_qty.to_owned(),
         })
     }
 

@@ -1,10 +1,15 @@
 //! A start reads the account although others use much of the weight: once its user stream is up, open
-//! orders are asked for soon, unless the venue refuses requests for a limit.
+//! orders are asked for soon, unless the venue refuses requests for a limit, or others and earlier starts
+//! had used up the weight before.
 
 use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
+/// The header of the used weight.
+const USED: &str = "x-mbx-used-weight-1m";
+/// The weight of a minute (spec 2, Limits) without what a start needs to read open orders of every symbol.
+const USED_MOST: u32 = 2_400 - 60;
 /// Open orders are asked for within this.
 const WITHIN_NS: i64 = 20_000_000_000;
 
@@ -14,7 +19,9 @@ pub struct Starts {
     /// The process has not asked yet.
     fresh: bool,
     due_ns: Option<i64>,
-    /// The venue takes no requests: the first reading may be late.
+    /// The process has heard a header that states the used weight.
+    hears_header: bool,
+    /// The venue takes no requests, or had no weight left: the first reading may be late.
     refused: bool,
 }
 
@@ -50,9 +57,15 @@ impl Check for Starts {
             Seen::Heard {
                 answer: Some(answer),
                 ..
-            } if matches!(answer.status, 403 | 418 | 429) => {
-                self.refused = true;
-                self.due_ns = None;
+            } => {
+                let used = answer.headers.iter().find(|(name, _)| name == USED);
+                let used = used.and_then(|(_, used)| used.parse::<u32>().ok());
+                let is_used_up = !self.hears_header && used.is_some_and(|used| used > USED_MOST);
+                self.hears_header |= used.is_some();
+                if is_used_up || matches!(answer.status, 403 | 418 | 429) {
+                    self.refused = true;
+                    self.due_ns = None;
+                }
             }
             _ => {}
         }
@@ -81,6 +94,19 @@ mod tests {
     fn a_start_that_does_not_ask_is_found() {
         let broken = Log::new().start().stream(true).later_ms(21_000);
         assert!(verdict(Starts::default(), &broken.state("syncing")).is_err());
+    }
+
+    #[test]
+    fn weight_that_was_used_up_before_the_start_is_a_reason_to_wait() {
+        let begun = |used: &str| {
+            let log = Log::new().start().ask("GET", "/fapi/v1/time", &[]);
+            let log = log.heard(200, &[(USED, used)], "{}").stream(true);
+            let log = log.ask("GET", "/fapi/v1/time", &[]);
+            let log = log.heard(200, &[(USED, "2400")], "{}").later_ms(40_000);
+            verdict(Starts::default(), &log.state("syncing"))
+        };
+        assert_eq!(begun("2390"), Ok(()));
+        assert!(begun("100").is_err());
     }
 
     #[test]

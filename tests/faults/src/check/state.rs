@@ -1,5 +1,5 @@
-//! Own state equals the venue's at rest: the run is ready, or right to distrust a slow user stream, nothing is unknown, and orders,
-//! positions and balances are those of the venue.
+//! Own state equals the venue's at rest: the run is ready or was paused to rest, nothing is unknown, and
+//! orders, positions and balances are those of the venue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ impl Check for State {
         let Some(account) = rest.truth.pointer("/accounts/0") else {
             return Err("the truth tells of no account".to_owned());
         };
-        if !self.terms.may_rest(view) {
+        if !self.terms.is_at_rest(view) {
             return Err(format!("the run is {}: {:?}", view.state, view.doubts));
         }
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {

@@ -7,14 +7,12 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_engine::input::Command;
 
-use super::{CLOSES, CONVERGES, Event, MS, S, World};
+use super::{CLOSES, CONVERGES, Event, MS, World};
 use crate::process::In;
 use crate::witness::{Rest, Seen, View};
 
 /// So often it is looked at.
 const LOOK_NS: i64 = 250 * MS;
-/// So long after the faults, a run that is degraded can still be settling what they left.
-const DISTRUST_NS: i64 = 60 * S;
 
 impl World {
     /// Witnesses truth and view.
@@ -60,24 +58,26 @@ impl World {
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForRest);
     }
 
-    /// The view, if the runtime is ready, or is right not to be, and nothing is on its way.
+    /// The view, if the runtime is in the state of rest and nothing is on its way.
     fn is_quiet(&mut self) -> Result<View, String> {
         let life = self.life;
         let Some(process) = &self.process else {
             return Err("no process runs".to_owned());
         };
         let view = process.view().ok_or("the process has not recovered")?;
-        if view.state == "halted" || view.state == "paused" {
+        let pauses = self.mix.terms.pauses_to_rest;
+        if view.state == "halted" || (view.state == "paused" && !pauses) {
             // A start that was latched: the operator lets it go on.
             self.deliver(life, In::Command(Command::Resume, None));
             return Err(format!("the state is {}", view.state));
         }
+        if pauses && view.state != "paused" {
+            self.deliver(life, In::Command(Command::Pause, None));
+        }
         if view.doubts.iter().any(|doubt| doubt.contains("resume")) {
             self.deliver(life, In::Command(Command::Resume, None));
         }
-        // The run first settles the differences that the faults left. Only then can distrust be right.
-        let is_early = self.now_ns < self.faults_ended_ns + DISTRUST_NS;
-        if !self.mix.terms.may_rest(&view) || (view.state != "ready" && is_early) {
+        if !self.mix.terms.is_at_rest(&view) {
             return Err(format!(
                 "the state is {}: {}",
                 view.state,
