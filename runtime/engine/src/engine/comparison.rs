@@ -61,6 +61,21 @@ fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
     before.iter().map(gap).eq(now.iter().map(gap))
 }
 
+/// Whether our side of a position moved between two lists of differences.
+fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let own = |one: &Adjustment| match *one {
+        Adjustment::Position {
+            instrument,
+            side,
+            from,
+            ..
+        } => Some((instrument, side, from)),
+        _ => None,
+    };
+    let before: Vec<_> = before.iter().filter_map(own).collect();
+    now.iter().filter_map(own).any(|one| !before.contains(&one))
+}
+
 impl Engine {
     pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
         self.compare_modes(surface, read);
@@ -131,7 +146,15 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
+        // Readings that are each behind by one fill differ by the same quantity again and again.
+        let looked_for = line.round.looked_for.as_deref();
+        let is_past = looked_for.is_some_and(|before| has_fill_between(before, &differences))
+            && self.lists_past_positions(surface, account);
+        let Some(line) = self.line_mut(surface) else {
+            return;
+        };
         let agreed = quiet
+            && !is_past
             && line
                 .round
                 .seen

@@ -151,13 +151,17 @@ impl Moment {
             let known = known.map_or(Amount::ZERO, |(_, total)| *total);
             same(told.asset, told.total, known)
         });
-        let positions = account.positions.iter().all(|told| {
+        balances && self.holds(account)
+    }
+
+    /// Whether a reading lists these positions.
+    fn holds(&self, account: &AccountTruth) -> bool {
+        account.positions.iter().all(|told| {
             let mut known = self.positions.iter();
             let known =
                 known.find(|(id, side, _)| (*id, *side) == (told.instrument, told.position_side));
             known.map_or(0, |(_, _, qty)| *qty) == told.qty.0
-        });
-        balances && positions
+        })
     }
 }
 
@@ -223,6 +227,19 @@ impl Engine {
         let up = self.stream_up.get(&surface).copied().unwrap_or(self.now);
         let filled = line.past.filled.map(made).map(|made| made.min(up));
         filled.is_some_and(|made| line.round.asked_at <= made.plus_ms(READ_LAG_MS))
+    }
+
+    /// Whether the positions of a reading are those of a moment that the reading may be of. Its balances may
+    /// differ for another reason.
+    pub(super) fn lists_past_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some(line) = line.filter(|_| !self.positions_agree(&account.positions)) else {
+            return false;
+        };
+        let asked = line.round.asked_at;
+        let is_recent = |moment: &&Moment| asked <= moment.until.plus_ms(READ_LAG_MS);
+        let mut moments = line.past.moments.iter().filter(is_recent);
+        moments.any(|moment| moment.holds(account))
     }
 
     /// Takes over when an earlier process booked its last fills.

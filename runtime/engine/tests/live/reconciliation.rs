@@ -624,3 +624,52 @@ fn a_round_about_missing_trades_makes_open_orders_no_younger() {
     let next = account.take_question();
     assert_eq!(next, Some(Subject::OpenOrders { surface: FUTURES }));
 }
+
+/// What adjustments moved a balance by.
+fn taken(account: &Account) -> Amount {
+    let taken = adjustments(account).into_iter().map(|one| match one {
+        Adjustment::Balance { from, to, .. } => to - from,
+        _ => Amount::ZERO,
+    });
+    taken.sum()
+}
+
+#[test]
+fn readings_that_are_behind_by_one_fill_each_move_no_position() {
+    let mut account = ready_with_money();
+    let orders: Vec<_> = (0..8)
+        .map(|_| {
+            let order = account.submit(MM, limit(Side::Buy, 990, 1));
+            account.id(MM, order)
+        })
+        .collect();
+    // A quarter of a second from one to the next: every reading is ten seconds old.
+    let mut past: Vec<AccountTruth> = Vec::new();
+    let untold = Amount(500_000_000);
+    for second in 0..90 {
+        if second % 5 == 0
+            && let Some(id) = orders.get(second / 5)
+        {
+            let trade = 1 + second as i64;
+            account.update(fill(*id, Side::Buy, 1, 1, trade, OrderStatus::Filled));
+        }
+        for _ in 0..4 {
+            let mut present = account.own_account();
+            present.balances[0].total += untold - taken(&account);
+            past.push(present);
+            let then = past[past.len().saturating_sub(40)].clone();
+            round(&mut account, &[], &[], |own| {
+                own.balances.clone_from(&then.balances);
+                own.positions.clone_from(&then.positions);
+            });
+            account.pass(249);
+        }
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+        account.top(990, 1_000);
+    }
+    assert_eq!((qty(&account), taken(&account)), (8, untold));
+    let is_position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
+    assert!(!adjustments(&account).iter().any(is_position));
+}

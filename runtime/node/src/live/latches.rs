@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windvane_engine::engine::{Doubt, Latch};
 use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::{Engine, Input, StrategyId, UserEvent};
+use windvane_engine::{Engine, Input, StrategyId, Time, UserEvent};
 use windvane_journal::{Directory, Latch as Latched, Latches, StrategyLatch};
 
 use super::latch::{Kept, LatchFile};
@@ -14,6 +14,8 @@ use super::mailbox::Mailbox;
 
 /// What the operator's word is called where no other reason is known.
 pub const OPERATOR: &str = "the operator asked for it";
+
+const DAY_NS: i64 = 86_400_000_000_000;
 
 /// The latches of a run with their reasons.
 pub struct Held {
@@ -26,6 +28,8 @@ pub struct Held {
     strategies: Vec<One>,
     /// A latch or a quarantine has a reason that the file does not have yet.
     untold: bool,
+    /// The last decrease of a balance that nothing explained, and the day of it.
+    unexplained: Option<(i64, String)>,
 }
 
 /// Those of one strategy.
@@ -63,6 +67,7 @@ impl Held {
             flattens: file.flatten,
             strategies: strategies.collect(),
             untold: false,
+            unexplained: None,
             file: LatchFile::start(Arc::clone(directory), mailbox, file)?,
         })
     }
@@ -101,6 +106,26 @@ impl Held {
 
     /// From here on the account is latched for this reason.
     pub fn set_cause(&mut self, cause: String) {
+        self.account.1 = cause;
+    }
+
+    /// A balance fell by so much, and nothing explains it.
+    pub fn note_unexplained(&mut self, time: Time, decrease: String) {
+        self.unexplained = Some((time.0.div_euclid(DAY_NS), decrease));
+    }
+
+    /// A loss limit latches the account. A decrease of the same day that nothing explains may be a
+    /// withdrawal.
+    pub fn set_breached(&mut self, time: Time, limit: &str) {
+        let mut cause = format!("{limit} was breached");
+        if let Some((day, decrease)) = &self.unexplained
+            && *day == time.0.div_euclid(DAY_NS)
+        {
+            cause = format!(
+                "{cause}; {decrease} of the loss is a decrease that neither an event nor the venue's \
+                 income history explains: if you withdrew it, windvane resume accepts it"
+            );
+        }
         self.account.1 = cause;
     }
 
@@ -474,6 +499,24 @@ mod tests {
             let (third, _inbox) = next(folder.path());
             assert!(third.missing(&holding()).is_empty());
         }
+    }
+
+    #[test]
+    fn a_loss_halt_names_a_decrease_of_the_same_day_that_nothing_explains() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut held, _inbox) = held(folder.path());
+        held.set_breached(Time(1), "max_daily_loss");
+        assert_eq!(held.cause(), "max_daily_loss was breached");
+        held.note_unexplained(Time(2), "120 USDT".to_owned());
+        held.set_breached(Time(3), "max_daily_loss");
+        assert!(
+            held.cause().contains("120 USDT of the loss"),
+            "{}",
+            held.cause()
+        );
+        assert!(held.cause().contains("withdrew"));
+        held.set_breached(Time(DAY_NS + 1), "max_daily_loss");
+        assert_eq!(held.cause(), "max_daily_loss was breached");
     }
 
     #[test]

@@ -158,11 +158,23 @@ impl Outside {
 
     /// Tells people.
     pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
-        if let Notice::Halted { limit, .. } = notice {
-            self.latches.set_cause(match limit {
-                Some(limit) => format!("{} was breached", limit.key()),
-                None => OPERATOR.to_owned(),
-            });
+        if let Notice::Unexplained {
+            time,
+            asset,
+            amount,
+            ..
+        } = notice
+        {
+            let asset = engine.assets().get(usize::from(asset.0));
+            let asset = asset.map_or("", String::as_str);
+            let decrease = format!("{} {asset}", (-*amount).to_decimal());
+            self.latches.note_unexplained(*time, decrease);
+        }
+        if let Notice::Halted { time, limit } = notice {
+            match limit {
+                Some(limit) => self.latches.set_breached(*time, limit.key()),
+                None => self.latches.set_cause(OPERATOR.to_owned()),
+            }
         }
         if let Notice::ForcedClose { report, .. } = notice {
             // A later part of the same close has the figures.
