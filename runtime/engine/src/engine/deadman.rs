@@ -14,6 +14,7 @@ use crate::order_state::OrderMove;
 use crate::orders::Order;
 use crate::planted;
 use crate::protocol::{Outcome, Refusal, Request};
+use crate::refusal::Blame;
 use crate::timer::Timer;
 
 use super::replies::AFTER_WAIT_MS;
@@ -28,6 +29,8 @@ const RETRY_MS: i64 = 500;
 const WITHHELD_MS: i64 = 1_000;
 /// From a try that failed to the next, while no order waits and none is covered.
 const UNCOVERED_MS: i64 = 5_000;
+/// The longest pause where the venue goes on refusing: half of the time for which it has refused.
+const REFUSED_MAX_MS: i64 = 10_000;
 /// An order waits for at most so long until a timer can be armed after the last one was let go; where
 /// it would take longer the order is refused at once.
 const PATIENCE_MS: i64 = 7_000;
@@ -451,6 +454,8 @@ impl Engine {
                     self.refuse_held(instrument, NotCovered::Failed);
                     match outcome {
                         Outcome::Refused(refusal) if refusal.is_not_sent() => {}
+                        // The block of the key says it: cancels and closes do not pass either.
+                        Outcome::Refused(refusal) if refusal.blame() == Blame::Key => {}
                         Outcome::Refused(refusal) => {
                             self.block_for_countdown(instrument, refusal.code);
                         }
@@ -459,7 +464,12 @@ impl Engine {
                 }
             }
         }
+        let is_refused = matches!(outcome, Outcome::Refused(refusal) if !refusal.is_not_sent());
+        let refused_since = self.countdown_refused_since(instrument);
+        let lasting_ms = refused_since.filter(|_| is_refused);
+        let lasting_ms = lasting_ms.map_or(0, |since| now.millis() - since.millis());
         let pause_ms = self.retry_ms(instrument);
+        let pause_ms = pause_ms.max((lasting_ms / 2).min(REFUSED_MAX_MS));
         self.timers
             .set(now.plus_ms(pause_ms), Timer::Renew { instrument });
     }

@@ -168,6 +168,33 @@ fn two_answers_about_the_key_block_the_account_until_a_cancel_passes() {
 }
 
 #[test]
+fn without_the_trading_right_countdowns_are_asked_for_after_growing_pauses() {
+    let mut account = trusted();
+    account.rest();
+    let mut asked = 0;
+    for quarter in 0..120 {
+        account.pass(249);
+        while account.take_countdown().is_some() {
+            asked += 1;
+            account.countdown_reply(Outcome::Refused(Refusal {
+                code: -2015,
+                msg: String::new(),
+            }));
+        }
+        for probe in account.take_probes() {
+            account.canceled(probe, refused(-2015));
+        }
+        if quarter % 4 == 0 {
+            account.alive();
+            account.clock();
+        }
+    }
+    assert!((4..=12).contains(&asked), "{asked} in 30 s");
+    // Nothing says that cancels pass.
+    assert_eq!(account.blocks(), [TradingBlock::Key(FUTURES)]);
+}
+
+#[test]
 fn a_key_that_cancels_and_places_nothing_blocks_the_account_in_the_end() {
     let mut account = trusted();
     for _ in 0..3 {

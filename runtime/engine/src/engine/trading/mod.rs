@@ -441,6 +441,19 @@ impl Engine {
         self.block(TradingBlock::Countdown(instrument), code);
     }
 
+    /// Since when the venue refuses the countdown of an instrument, to this key or at all.
+    pub(super) fn countdown_refused_since(&self, instrument: InstrumentId) -> Option<Time> {
+        let surface = self.surface_of(instrument);
+        let blocks = [
+            TradingBlock::Key(surface),
+            TradingBlock::Countdown(instrument),
+        ];
+        let states = blocks
+            .iter()
+            .filter_map(|block| self.trading.blocks.get(block));
+        states.map(|state| state.since).min()
+    }
+
     /// The venue armed it.
     pub(super) fn countdown_is_armed(&mut self, instrument: InstrumentId) {
         self.unblock(TradingBlock::Countdown(instrument));
