@@ -504,16 +504,11 @@ impl Client {
         if pause.limit == Limit::Orders && cost.orders == 0 {
             pause.limit = Limit::Weight;
         }
-        let named_ms = pause.retry_after_s.map(|after| after.saturating_mul(1_000));
-        let ban_ms = pause.until_ms.map(|until_ms| {
-            let now_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);
-            u64::try_from(until_ms - now_ms).unwrap_or(0)
-        });
-        // A local clock that was never compared with the venue's may be hours behind it.
-        let compared = self.shared.clock.offset(surface).is_some();
-        let ban_ms = ban_ms.filter(|_| compared || named_ms.is_none());
-        self.heed_refusal(surface, (pause.limit, named_ms.max(ban_ms)), cost);
-        let has_end = named_ms.or(ban_ms).is_some() || pause.limit == Limit::Ban;
+        let venue_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);
+        let is_compared = self.shared.clock.offset(surface).is_some();
+        let length_ms = pause.length_ms(venue_ms, is_compared);
+        self.heed_refusal(surface, (pause.limit, length_ms), cost);
+        let has_end = length_ms.is_some() || pause.limit == Limit::Ban;
         if has_end && pause.limit != Limit::Orders {
             let stopped = self.host(surface).zip(self.stopped_for(surface));
             stopped.inspect(|(host, length)| self.shared.bans.tell(host, *length));

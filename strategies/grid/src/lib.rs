@@ -94,12 +94,14 @@ impl Strategy for Grid {
         match update.state {
             OrderState::Rejected => {
                 rung.rest();
-                warn!(
-                    ctx,
-                    "order at {} refused with {}",
-                    rung.price().0,
-                    update.code
-                );
+                let price = rung.price().0;
+                match update.code {
+                    0 => warn!(
+                        ctx,
+                        "order at {price} not accepted, the reason is in the log"
+                    ),
+                    code => warn!(ctx, "order at {price} rejected by the venue, code {code}"),
+                }
                 Self::wake_later(ctx);
             }
             OrderState::Filled => self.place_missing(ctx),

@@ -115,10 +115,10 @@ impl Strategy for MarketMaker {
             OrderState::Rejected => {
                 quote.rest();
                 let side = quote.side();
-                warn!(
-                    ctx,
-                    "{side:?} quote refused by the venue with {}", update.code
-                );
+                match update.code {
+                    0 => warn!(ctx, "{side:?} quote not accepted, the reason is in the log"),
+                    code => warn!(ctx, "{side:?} quote rejected by the venue, code {code}"),
+                }
                 Self::wake_later(ctx);
             }
             _ => {}

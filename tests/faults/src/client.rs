@@ -377,15 +377,10 @@ impl<P> Client<P> {
         if limit == Limit::Orders && cost.orders == 0 {
             limit = Limit::Weight;
         }
-        let named_ms = pause.retry_after_s.map(|after| after.saturating_mul(1_000));
         let venue_ms = (wall_us + self.offset_us(surface)).div_euclid(1_000);
-        let ban_ms = pause
-            .until_ms
-            .map(|until| u64::try_from(until - venue_ms).unwrap_or(0));
-        let compared = self.offsets[surface as usize].is_some();
-        let ban_ms = ban_ms.filter(|_| compared || named_ms.is_none());
+        let is_compared = self.offsets[surface as usize].is_some();
         let now_ms = self.ms(now_ns);
-        let refusal = (limit, named_ms.max(ban_ms));
+        let refusal = (limit, pause.length_ms(venue_ms, is_compared));
         self.budgets
             .refused(now_ms, surface, refusal, cost, |_| true);
         self.order_refusals += u32::from(limit == Limit::Orders);

@@ -20,7 +20,7 @@ const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
 /// minute old.
 const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
 /// Where the run is paused before it is compared: what it did before must arrive, and be read again.
-const CONVERGE_PAUSED_NS: i64 = 120_000_000_000;
+const CONVERGE_PAUSED_NS: i64 = 150_000_000_000;
 /// Where account trades are not told, user events come late so often, and by so much: later than a
 /// fill is waited for before it is made up from its order's totals.
 const LATE_UNTOLD_PPM: u32 = 20_000;

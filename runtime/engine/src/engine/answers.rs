@@ -54,7 +54,10 @@ impl Engine {
                 });
             }
             // Kept orders are nobody's to cancel any more: strategies are told of the stop, too.
-            Intent::Cancel { .. } | Intent::CancelAll { .. } if self.keeps_orders() => {}
+            // What a strategy has open while it is being closed is the closes, and cancels of its own orders
+            // were sent before.
+            Intent::Cancel { .. } | Intent::CancelAll { .. }
+                if self.keeps_orders() || self.is_flattening(strategy) => {}
             Intent::Cancel { order } => self.request_cancel(strategy, order),
             Intent::CancelAll { instrument } => {
                 self.request_cancel_all(strategy, instrument);

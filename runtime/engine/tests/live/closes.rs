@@ -4,7 +4,7 @@
 use windvane_engine::engine::{CloseReason, Doubt};
 use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, OnStop};
-use windvane_engine::{Amount, Input, OrderType, PositionSide, Qty, Side, Surface};
+use windvane_engine::{Amount, Input, OrderType, PositionSide, Qty, Request, Side, Surface};
 
 use super::order_of_events::{Manner, USUAL, World};
 use super::reconciliation::qty;
@@ -188,4 +188,17 @@ fn flatten_does_not_need_a_countdown() {
     flatten(&mut world);
     world.pass(3_000);
     assert_eq!(closes(&world), [(10_000, true)], "no timer runs");
+}
+
+#[test]
+fn a_strategy_that_is_being_closed_does_not_cancel_the_close() {
+    let mut account = super::untold::holding();
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    account.call(MM, |callback, engine| callback.cancel_all(engine, None));
+    let is_close =
+        |request: &Request| matches!(request, Request::Place(order) if order.terms.reduce_only);
+    assert!(account.sent.iter().any(is_close));
+    let is_cancel = |request: &Request| matches!(request, Request::Cancel { .. });
+    assert!(!account.sent.iter().any(is_cancel));
 }

@@ -64,6 +64,21 @@ pub struct Pause {
     pub complaint: Complaint,
 }
 
+impl Pause {
+    /// How long nothing may be sent, milliseconds, at this time of the venue's clock; `None` where the
+    /// answer does not say it.
+    ///
+    /// A local clock that was never compared with the venue's (`is_compared`) may be hours behind it. A
+    /// date then counts for a ban alone, where the answer says nothing else.
+    pub fn length_ms(&self, venue_ms: i64, is_compared: bool) -> Option<u64> {
+        let named_ms = self.retry_after_s.map(|after| after.saturating_mul(1_000));
+        let left_ms = |until_ms: i64| u64::try_from(until_ms - venue_ms).unwrap_or(0);
+        let dated_ms = self.until_ms.map(left_ms);
+        let is_sure = is_compared || (named_ms.is_none() && self.limit == Limit::Ban);
+        named_ms.max(dated_ms.filter(|_| is_sure))
+    }
+}
+
 /// Why to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
@@ -404,6 +419,21 @@ mod tests {
             );
         }
         assert_eq!(http_date_ms("tomorrow"), None);
+    }
+
+    #[test]
+    fn a_date_counts_by_a_clock_that_was_compared_and_else_for_a_ban_alone() {
+        let length = |status, retry_after, is_compared| {
+            let Judgement::Wait(pause) = judge(status, Some(retry_after), &payload(-1003)) else {
+                panic!("a limit is a reason to wait")
+            };
+            pause.length_ms(784_111_700_000, is_compared)
+        };
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(length(429, date, true), Some(78_000));
+        assert_eq!(length(429, date, false), None);
+        assert_eq!(length(418, date, false), Some(78_000));
+        assert_eq!(length(429, "5", false), Some(5_000));
     }
 
     #[test]

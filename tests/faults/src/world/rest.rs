@@ -66,16 +66,16 @@ impl World {
         };
         let view = process.view().ok_or("the process has not recovered")?;
         let pauses = self.mix.terms.pauses_to_rest;
-        if view.state == "halted" || (view.state == "paused" && !pauses) {
+        let is_latched = view.state == "halted" || (view.state == "paused" && !pauses);
+        if is_latched || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
             // A start that was latched: the operator lets it go on.
             self.deliver(life, In::Command(Command::Resume, None));
-            return Err(format!("the state is {}", view.state));
         }
-        if pauses && view.state != "paused" {
+        if pauses && (is_latched || view.state != "paused") {
             self.deliver(life, In::Command(Command::Pause, None));
         }
-        if view.doubts.iter().any(|doubt| doubt.contains("resume")) {
-            self.deliver(life, In::Command(Command::Resume, None));
+        if is_latched {
+            return Err(format!("the state is {}", view.state));
         }
         if !self.mix.terms.is_at_rest(&view) {
             return Err(format!(
