@@ -199,3 +199,30 @@ fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
     assert!(replay.status.success(), "{replay:?}");
 }
+
+#[test]
+fn a_start_that_is_stopped_before_the_account_is_reached_names_what_the_journal_holds() {
+    let mut venue = Venue::start(&["--seed", "63"]);
+    let data = venue.folder().join("data");
+    let file = venue.folder().join("own.toml");
+    std::fs::write(&file, configuration()).unwrap();
+    let launch = Launch::new(&venue, &data)
+        .config(&file)
+        .set("run.on_stop=flatten");
+    let mut instance = launch.start();
+    instance.ready();
+    let qty = until_held(&mut instance);
+    instance.kill();
+    venue.stop();
+
+    let mut instance = launch.start();
+    instance.until("status", &|status| {
+        let reason = status["reason"].as_str().unwrap();
+        reason.contains("the venue is asked")
+    });
+    let log_file = data.with_extension("log");
+    assert_eq!(instance.terminate().code(), Some(1));
+    let log = std::fs::read_to_string(log_file).unwrap();
+    assert!(log.contains("nothing was cancelled or closed"), "{log}");
+    assert!(log.contains(&format!("ema holds {qty} futures:BTCUSDT")), "{log}");
+}

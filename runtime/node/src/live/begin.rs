@@ -5,7 +5,7 @@
 //! start that is refused leaves the journal as it was.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::mpsc::channel;
 
 use tokio::runtime::Handle;
@@ -45,16 +45,32 @@ use crate::config::{Config, InstrumentName, Mode};
 use crate::strategies::{self, Guest, Made};
 use crate::watchdog::{self, Keeper, Plan};
 
+/// What a start is given beside its configuration.
+pub struct Start<'a> {
+    pub directory: Arc<Directory>,
+    pub counter: Counter,
+    pub watchdog: watchdog::Begin,
+    pub reread: Reread,
+    pub take_over: bool,
+    /// Orders and positions of the journal, in words, once it is read: a stop before the account is
+    /// reached has to name them.
+    pub known: &'a OnceLock<String>,
+}
+
 /// Begins a run.
 pub async fn begin(
     config: &Config,
     market: Market,
-    directory: Arc<Directory>,
-    counter: Counter,
-    watchdog: watchdog::Begin,
-    reread: Reread,
-    take_over: bool,
+    start: Start<'_>,
 ) -> Result<Running, LiveError> {
+    let Start {
+        directory,
+        counter,
+        watchdog,
+        reread,
+        take_over,
+        known,
+    } = start;
     let guests = blocking({
         let config = config.clone();
         move || strategies::load(&config, &mut |step| tracing::info!(step, "building"))
@@ -68,6 +84,9 @@ pub async fn begin(
     .await??;
     let left = blocking(move || recover::left(recovered)).await?;
     left.must_be_of(config.run.mode)?;
+    if config.run.mode == Mode::Live {
+        let _ = known.set(left.in_words());
+    }
     let names = assembly::instrument_names(config);
     if matches!(market, Market::Recordings(_)) {
         counter.say("the recordings are opened");

@@ -52,7 +52,7 @@ mod venue_wait;
 pub mod whatif;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -185,6 +185,16 @@ pub enum LiveError {
     /// It did not end in order.
     #[error("stopped in a hurry: orders are left to the dead man's switch")]
     Hurried,
+    /// It was stopped before the account was reached, and the journal holds orders or positions.
+    #[error(
+        "stopped before the account was reached: nothing was cancelled or closed. The journal of the \
+         process before holds {left}. What rests is left to the dead man's switch; start again, or \
+         cancel and close by hand at the venue"
+    )]
+    Unreached {
+        /// What the journal holds, in words.
+        left: String,
+    },
     /// `on_stop = "flatten"` did not close everything.
     #[error(
         "on_stop = \"flatten\" did not close everything, and leaves what rests to the dead man's \
@@ -280,10 +290,17 @@ pub async fn run(
     let notifier = Notifier::from_env()?;
     let (desk, counter) = Desk::open(config).await?;
     notifier.ready();
+    let known = OnceLock::new();
+    let start = begin::Start {
+        directory,
+        counter,
+        watchdog,
+        reread,
+        take_over,
+        known: &known,
+    };
     let began = tokio::select! {
-        began = begin::begin(config, market, directory, counter, watchdog, reread, take_over) => {
-            Some(began?)
-        }
+        began = begin::begin(config, market, start) => Some(began?),
         () = signals.next() => None,
         () = desk.keep_alive() => None,
     };
@@ -293,11 +310,19 @@ pub async fn run(
             () = notifier.keep(desk.beat.clone(), desk.published.clone()) => running.ended().await,
             () = reload_on_hangup(&mut hangups, &desk.steer, &notifier) => running.ended().await,
         },
-        None => Ok(None),
+        None => unreached(known.into_inner()),
     };
     notifier.stopping();
     desk.server.stop().await;
     ended
+}
+
+/// The end of a start that was stopped, by what the journal holds.
+fn unreached(known: Option<String>) -> Result<Option<Summary>, LiveError> {
+    match known.filter(|left| !left.is_empty()) {
+        Some(left) => Err(LiveError::Unreached { left }),
+        None => Ok(None),
+    }
 }
 
 /// SIGHUP is `windvane reload`. Ends when no signal can come any more.

@@ -176,6 +176,21 @@ impl Left {
         }
     }
 
+    /// Positions of strategies and open orders, in words; empty where there are none.
+    pub fn in_words(&self) -> String {
+        let Some(engine) = &self.engine else {
+            return String::new();
+        };
+        let held = remains::held(engine, |_, _| true);
+        let mut words: Vec<_> = held.iter().map(ToString::to_string).collect();
+        let orders = engine.orders().iter();
+        let ids: Vec<_> = orders.map(|order| order.client_order_id.as_str()).collect();
+        if !ids.is_empty() {
+            words.push(format!("open orders {}", ids.join(" ")));
+        }
+        words.join(", ")
+    }
+
     /// What a start with this configuration leaves to nobody, as far as it is known whose it was.
     pub fn remains(&self, config: &Config) -> Vec<Remains> {
         let engine = self.engine.as_ref();
