@@ -242,6 +242,14 @@ impl Refusal {
         }
     }
 
+    /// The venue's own text, if it gave one.
+    pub fn msg(&self) -> Option<&str> {
+        match self {
+            Self::Venue { complaint, .. } => complaint.error.as_ref().map(|error| &*error.msg),
+            _ => None,
+        }
+    }
+
     /// Whether the venue has no such route: it answered 404, and named no other error.
     pub fn is_of_no_route(&self) -> bool {
         match self {

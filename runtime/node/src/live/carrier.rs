@@ -445,7 +445,8 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
         Became::Done(text) => Heard::Done(text),
         Became::Not(NotDone::Refused(refusal)) => Heard::Refused {
             code: refusal.code(),
-            msg: words,
+            // The engine looks in the text for the balance, which our advice names, too.
+            msg: refusal.msg().unwrap_or(words),
         },
         Became::Postponed | Became::Not(NotDone::Unknown(_)) => Heard::Unknown,
         Became::Not(NotDone::Wait(wait)) => match &wait.why {
@@ -499,7 +500,10 @@ pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
 
 #[cfg(test)]
 mod tests {
+    use windvane_client::Refusal;
     use windvane_engine::InstrumentId;
+    use windvane_engine::refusal::Blame;
+    use windvane_venue::error::{Judgement, judge};
 
     use super::*;
 
@@ -513,5 +517,40 @@ mod tests {
         assert!(urgent(30_000, Purpose::Ordinary));
         assert!(urgent(0, Purpose::Close), "the stop waits for it");
         assert!(!urgent(0, Purpose::Ordinary));
+    }
+
+    #[test]
+    fn our_advice_about_a_rejected_order_is_no_word_of_the_venue_about_the_balance() {
+        let refused = |msg: &str| {
+            let body = format!(r#"{{"code":-2010,"msg":"{msg}"}}"#);
+            let Judgement::Refused {
+                complaint,
+                is_fatal,
+            } = judge(400, None, &body)
+            else {
+                panic!("a rejected order is refused")
+            };
+            let refusal = Refusal::Venue {
+                complaint,
+                is_fatal,
+            };
+            Became::Not(NotDone::Refused(refusal))
+        };
+        let blame = |msg: &str| {
+            let became = refused(msg);
+            let words = words(&became);
+            assert!(words.contains("balance"), "{words}");
+            let Heard::Refused {
+                msg,
+                code: Some(-2010),
+            } = heard(&became, &words)
+            else {
+                panic!("the code is passed on")
+            };
+            let (code, msg) = (-2010, msg.to_owned());
+            windvane_engine::protocol::Refusal { code, msg }.blame()
+        };
+        assert_eq!(blame("Order would immediately match."), Blame::Order);
+        assert_eq!(blame("Account has insufficient balance."), Blame::Funds);
     }
 }

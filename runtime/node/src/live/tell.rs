@@ -14,6 +14,8 @@ use windvane_engine::{
     StrategyId, Surface, Time,
 };
 
+use windvane_venue::error::VenueError;
+
 use super::forced;
 use super::remains::Remains;
 use super::terms;
@@ -460,6 +462,14 @@ fn fill(engine: &Engine, notice: &Notice) {
     }
 }
 
+fn advice(code: i32) -> &'static str {
+    let error = VenueError {
+        code: code.into(),
+        msg: String::new(),
+    };
+    error.advice()
+}
+
 /// One line for the first of several orders that are not placed; the others are counted.
 fn not_placed(engine: &Engine, order: &Order, words: &NotPlaced) {
     let strategy = name(engine, order.strategy);
@@ -486,6 +496,7 @@ fn not_placed(engine: &Engine, order: &Order, words: &NotPlaced) {
             side,
             code,
             reason,
+            what_to_do = advice(code),
             "the venue rejected an order; further ones in a row are counted in windvane status"
         ),
         (false, 1) => tracing::warn!(
