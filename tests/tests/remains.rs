@@ -224,5 +224,8 @@ fn a_start_that_is_stopped_before_the_account_is_reached_names_what_the_journal_
     assert_eq!(instance.terminate().code(), Some(1));
     let log = std::fs::read_to_string(log_file).unwrap();
     assert!(log.contains("nothing was cancelled or closed"), "{log}");
-    assert!(log.contains(&format!("ema holds {qty} futures:BTCUSDT")), "{log}");
+    assert!(
+        log.contains(&format!("ema holds {qty} futures:BTCUSDT")),
+        "{log}"
+    );
 }

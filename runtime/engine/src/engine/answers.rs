@@ -156,6 +156,15 @@ impl Engine {
             record: 0,
             request: Box::new(request),
         });
+        let is_stopped = self
+            .orders
+            .live(seq)
+            .is_some_and(|order| self.is_stopped(order));
+        if is_stopped && self.live.is_some() {
+            // Nothing may fill that can be cancelled in time: a lost cancel is noticed soon.
+            let timer = Timer::AskForOrder { order: seq };
+            self.timers.set(now.plus_ms(ASK_AFTER_MS), timer);
+        }
         if planted!(CancelIsDone) {
             self.move_order(seq, OrderMove::Cancel, OrderState::CancelRequested, false);
         }

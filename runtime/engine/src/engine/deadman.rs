@@ -513,6 +513,15 @@ impl Engine {
             .any(|order| order.instrument() == instrument && !order.held)
     }
 
+    /// Whether every order that rests was stopped by a halt, a quarantine or the end of the run.
+    fn are_all_stopped(&self, instrument: InstrumentId) -> bool {
+        let mut resting = self
+            .orders
+            .iter()
+            .filter(|order| order.instrument() == instrument && !order.held);
+        resting.all(|order| self.is_stopped(order))
+    }
+
     fn refuse_barred(&mut self, instrument: InstrumentId) {
         let live = self.live.as_ref();
         let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
@@ -590,6 +599,10 @@ impl Engine {
             if armed || may_run && (keeps || unsettled) {
                 self.ask_countdown(instrument, 0);
             }
+        } else if self.are_all_stopped(instrument) {
+            // Their cancels may be lost: a timer that runs out cancels them all the same.
+            self.timers
+                .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
         } else if healthy {
             // Without a timer, too: an order may have arrived after its timer ran out.
             self.arm(instrument);

@@ -279,18 +279,36 @@ impl Engine {
         if order.state.is_final() || !self.must_not_rest(order) {
             return;
         }
+        let is_unanswered = order.state == OrderState::CancelRequested;
+        let (instrument, client_order_id) = (order.instrument(), order.client_order_id);
         self.ask_later(seq);
+        if is_unanswered && self.venue_wait(self.surface_of(instrument)).is_none() {
+            // The cancel has no answer yet, and the order was seen open: the cancel is sent again at once.
+            self.emit(Effect::Send {
+                record: 0,
+                request: Box::new(Request::Cancel {
+                    instrument,
+                    client_order_id,
+                }),
+            });
+            return;
+        }
         self.request_cancel(strategy, seq);
     }
 
     /// Whether an order is to be cancelled, if it still rests.
     pub(super) fn must_not_rest(&self, order: &Order) -> bool {
+        order.cancel_wanted || self.is_stopped(order)
+    }
+
+    /// Whether the account or the strategy of an order was stopped, and the order with it.
+    pub(super) fn is_stopped(&self, order: &Order) -> bool {
         let state = &self.strategies[usize::from(order.strategy.0)];
         let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
         let live = self.live.as_ref();
         let stopping = live.is_some_and(|live| live.stopping) && !self.keeps_orders();
         let halted = self.halted() || state.latch == Latch::Halted;
-        order.cancel_wanted || halted || quarantined || stopping
+        halted || quarantined || stopping
     }
 
     /// Takes the venue's state of an order. Its fills come with the stream; until they have, the

@@ -12,7 +12,7 @@ use windvane_engine::risk::RiskLimits;
 use windvane_engine::rules::Rule;
 use windvane_engine::truth::{OpenOrder, Subject, Truth};
 use windvane_engine::{
-    Amount, ClientOrderId, Input, Intent, OrderSeq, OrderStatus, Outcome, Request, Side,
+    Amount, ClientOrderId, Input, Intent, OrderSeq, OrderStatus, Outcome, Reply, Request, Side,
     StrategyId, Surface, Time, UserEvent,
 };
 
@@ -449,4 +449,40 @@ fn closing_outlasts_a_venue_that_refuses_for_a_minute() {
     }
     assert!(account.engine.is_flattening(MM));
     assert!(account.markets() < 10, "{} tries", account.markets());
+}
+
+#[test]
+fn after_a_halt_a_cancel_without_answer_is_sent_again_and_its_countdown_runs_out() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.sent.clear();
+    account.handle(Input::Command(Command::Halt));
+    assert_eq!(account.cancels(), 1);
+    let mut seen_open = 0;
+    for _ in 0..32 {
+        account.pass(249);
+        while account.queries() > seen_open {
+            seen_open += 1;
+            let open = report(id, OrderStatus::New, 0);
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(open),
+            }));
+        }
+        account.alive();
+        account.clock();
+    }
+    assert!(seen_open >= 2, "it is asked for: {seen_open}");
+    assert_eq!(account.cancels(), 1 + seen_open);
+    let is_renewed = |request: &Request| {
+        matches!(
+            request,
+            Request::Countdown {
+                countdown_ms: 1..,
+                ..
+            }
+        )
+    };
+    assert!(!account.sent.iter().any(is_renewed));
 }

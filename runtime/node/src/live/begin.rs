@@ -5,8 +5,8 @@
 //! start that is refused leaves the journal as it was.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;

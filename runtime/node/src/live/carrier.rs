@@ -47,6 +47,9 @@ const SYMBOLS_MAX: usize = 40;
 /// Routes whose answers are kept (spec 2, account).
 pub(super) const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 
+/// From one probe of the used weight to the next.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+
 /// Carries requests.
 #[derive(Debug)]
 pub struct Carrier {
@@ -65,6 +68,25 @@ pub struct Carrier {
     countdown_within: Duration,
     /// The run is ending.
     hurried: AtomicBool,
+    probes: Probes,
+}
+
+/// When each surface was probed last.
+#[derive(Debug, Default)]
+struct Probes(Mutex<BTreeMap<windvane_venue::route::Surface, Instant>>);
+
+impl Probes {
+    /// Whether the next probe of a surface is due now. It counts as made.
+    fn is_due(&self, surface: windvane_venue::route::Surface, now: Instant) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last
+            .get(&surface)
+            .is_none_or(|last| now.duration_since(*last) >= PROBE_EVERY);
+        if is_due {
+            last.insert(surface, now);
+        }
+        is_due
+    }
 }
 
 /// A runtime, and a client whose connections live there.
@@ -175,6 +197,7 @@ impl Carrier {
             elsewhere: Elsewhere::default(),
             countdown_within,
             hurried: AtomicBool::new(false),
+            probes: Probes::default(),
         }
     }
 
@@ -373,9 +396,13 @@ impl Carrier {
         }
     }
 
-    /// Our count keeps a reading back. The venue's interval may have begun anew meanwhile: the header
-    /// of the cheapest answer shows it.
+    /// Our count keeps a request back. The venue's interval may have begun anew meanwhile: the header
+    /// of the cheapest answer shows it. Many requests may be kept back in a second, and each probe
+    /// weighs something too.
     async fn probe(&self, call: &Asked, client: &Client) {
+        if !self.probes.is_due(call.route.surface, Instant::now()) {
+            return;
+        }
         let Some(route) = route::named(match call.route.surface {
             windvane_venue::route::Surface::Spot => "spot.time",
             _ => "futures.time",
@@ -517,6 +544,17 @@ mod tests {
         assert!(urgent(30_000, Purpose::Ordinary));
         assert!(urgent(0, Purpose::Close), "the stop waits for it");
         assert!(!urgent(0, Purpose::Ordinary));
+    }
+
+    #[test]
+    fn orders_that_our_count_keeps_back_do_not_use_the_weight_up_by_probes() {
+        let (probes, begin) = (Probes::default(), Instant::now());
+        let futures = windvane_venue::route::Surface::Futures;
+        // 30 orders a second, for a minute.
+        let asked = (0..1_800).map(|nth| begin + Duration::from_millis(nth * 1_000 / 30));
+        let made = asked.filter(|at| probes.is_due(futures, *at)).count();
+        assert_eq!(made, 12);
+        assert!(probes.is_due(windvane_venue::route::Surface::Spot, begin));
     }
 
     #[test]

@@ -52,8 +52,8 @@ mod venue_wait;
 pub mod whatif;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
