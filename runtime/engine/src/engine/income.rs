@@ -290,29 +290,47 @@ impl Engine {
 
     /// Notes a payment that an event told. Answers whether the history told it before.
     pub(super) fn note_income(&mut self, update: &AccountUpdate, balance: &BalanceUpdate) -> bool {
+        let Some(income) = self.income_of(update, balance) else {
+            return false;
+        };
+        let mut known = self.incomes.known.iter_mut();
+        let listed = known.find(|known| known.listed && is_same(&known.income, &income));
+        if let Some(known) = listed {
+            known.listed = false;
+            // The time by which a repeated event is recognized.
+            known.income.time = income.time;
+            return true;
+        }
+        self.incomes.remember(income, false);
+        false
+    }
+
+    /// Whether the same event told of a payment before: a venue may send its last events once more on a
+    /// new connection, with their old times.
+    pub(super) fn is_repeated(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> bool {
+        let Some(income) = self.income_of(update, balance) else {
+            return false;
+        };
+        let mut known = self.incomes.known.iter();
+        income.time != Time::default() && known.any(|known| !known.listed && known.income == income)
+    }
+
+    /// The payment of an event as an entry of the history; `None` where the event is of a fill.
+    fn income_of(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Option<Income> {
         let kind = match update.reason {
             AccountReason::Other => IncomeKind::Transfer,
             AccountReason::FundingFee => IncomeKind::Funding,
-            _ => return false,
+            AccountReason::Charge | AccountReason::InsuranceClear => IncomeKind::Other,
+            AccountReason::Order => return None,
         };
-        let income = Income {
+        let is_ours = self.live.is_some() && update.surface == Surface::Futures;
+        is_ours.then_some(Income {
             kind,
             instrument: None,
             asset: balance.asset,
             amount: balance.change,
             time: update.event_time,
-        };
-        if self.live.is_none() || update.surface != Surface::Futures {
-            return false;
-        }
-        let mut known = self.incomes.known.iter_mut();
-        let listed = known.find(|known| known.listed && is_same(&known.income, &income));
-        if let Some(known) = listed {
-            known.listed = false;
-            return true;
-        }
-        self.incomes.remember(income, false);
-        false
+        })
     }
 
     /// The payment of a funding event that states none. `bc` is the change apart from profit and

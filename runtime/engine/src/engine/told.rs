@@ -118,6 +118,9 @@ impl Engine {
             return;
         }
         let balance = &BalanceUpdate { change, ..*balance };
+        if self.is_repeated(update, balance) {
+            return;
+        }
         let was_listed = self.note_income(update, balance);
         let was_read = self.was_read(update);
         let contained = was_read || self.contains_change(update, balance, change);

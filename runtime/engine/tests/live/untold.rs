@@ -95,6 +95,43 @@ fn transfers_whose_events_arrive_out_of_order_count_once() {
 }
 
 #[test]
+fn transfers_that_come_again_on_a_new_connection_count_once() {
+    for restarts in [false, true] {
+        let mut account = holding();
+        let before = account.own_account().balances[0].total;
+        let events: Vec<_> = [(1, -usdt(200)), (2, -usdt(300))]
+            .into_iter()
+            .scan(before, |total, (second, change)| {
+                *total += change;
+                let mut told = account.own_account();
+                told.balances[0].total = *total;
+                told.balances[0].change = change;
+                Some(UserEvent::Account(AccountUpdate {
+                    surface: Surface::Futures,
+                    reason: AccountReason::Other,
+                    balances: told.balances,
+                    positions: Vec::new(),
+                    event_time: account.now.plus_ms(second * 1_000),
+                }))
+            })
+            .collect();
+        for event in &events {
+            account.handle(Input::User(event));
+        }
+        account.wait(60);
+        if restarts {
+            account = killed(account, limited(next_config()));
+            account.begin();
+        }
+        for event in &events {
+            account.handle(Input::User(event));
+        }
+        let known = account.own_account().balances[0].total;
+        assert_eq!(known, before - usdt(500), "restarts: {restarts}");
+    }
+}
+
+#[test]
 fn what_a_close_that_nobody_told_lost_is_a_loss() {
     let mut account = holding();
     account.wait(31);
