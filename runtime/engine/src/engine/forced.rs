@@ -450,12 +450,16 @@ impl Engine {
             |(_, question): &(&InstrumentId, &Question)| now > question.sent.plus_ms(ASK_AGAIN_MS);
         let overdue: Vec<_> = self.forced.asked.iter().filter(overdue).collect();
         let overdue: Vec<_> = overdue.into_iter().map(|(id, _)| *id).collect();
+        if overdue.is_empty() {
+            return;
+        }
         for id in overdue {
             if let Some(question) = self.forced.asked.get_mut(&id) {
                 question.waits = false;
             }
             self.ask_for_forced_orders(id);
         }
+        self.settle_outside_closes(Surface::Futures);
     }
 
     fn ask_for_forced_orders(&mut self, instrument: InstrumentId) {
@@ -479,8 +483,20 @@ impl Engine {
         });
     }
 
-    /// Reports forced orders that the venue lists and that no event reported.
+    /// Whether the first answer about forced orders of an instrument is still to come.
+    pub(super) fn awaits_forced_orders(&self, id: InstrumentId) -> bool {
+        let question = self.forced.asked.get(&id);
+        question.is_some_and(|question| question.waits && question.tries <= 1)
+    }
+
+    /// Takes the answer about forced orders; what they do not explain was closed by others.
     pub(super) fn take_forced_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
+        self.report_listed_orders(id, outcome);
+        self.settle_outside_closes(Surface::Futures);
+    }
+
+    /// Reports forced orders that the venue lists and that no event reported.
+    fn report_listed_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
         let Some(question) = self.forced.asked.get_mut(&id) else {
             return;
         };
@@ -534,13 +550,13 @@ impl Engine {
         };
         let order = self.forced.orders.entry(key).or_insert(new);
         order.forced = Some(kind);
-        order.take_due();
+        let whole = order.take_due();
         let due = Due {
             side: terms.side,
             position_side: side,
             qty: shown,
             quote: quote.part(shown, qty),
-            fee: Amount::ZERO,
+            fee: whole.fee.part(shown, whole.qty.max(1)),
             made: report.update_time,
         };
         let (settled, rest) = self.settle(id, &due);

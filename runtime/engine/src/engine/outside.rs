@@ -270,6 +270,40 @@ impl Engine {
         self.review_unlisted();
     }
 
+    /// A pending statement shows less of a position than is held, and no own order can have closed it:
+    /// a degraded reason, until a fill or a reading explains it. Answers whether there is such a position.
+    pub(super) fn doubt_stated_closes(&mut self, surface: Surface) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some((statement, _)) = line.and_then(|line| line.told.as_ref()) else {
+            return false;
+        };
+        if surface != Surface::Futures {
+            return false;
+        }
+        let closed: Vec<Key> = (statement.positions.iter())
+            .filter(|told| {
+                self.closed_by(told)
+                    .is_some_and(|qty| !self.has_close(told, qty))
+            })
+            .map(|told| (told.instrument, told.position_side))
+            .collect();
+        let is_any = !closed.is_empty();
+        if is_any {
+            self.outside.unlisted.extend(closed);
+            self.review_unlisted();
+        }
+        is_any
+    }
+
+    /// Whether an own order is open that closes such a position.
+    fn has_close(&self, told: &PositionUpdate, qty: i64) -> bool {
+        self.orders.iter().any(|order| {
+            let terms = &order.terms;
+            let key = (terms.instrument, terms.position_side);
+            key == (told.instrument, told.position_side) && terms.side == closing_side(qty)
+        })
+    }
+
     /// Whether own orders executed what closes a position, and their fills are on the way.
     fn is_closed_by_own(&self, (id, side): Key, qty: i64) -> bool {
         let closing = self.orders.iter().filter(|order| {
@@ -496,6 +530,11 @@ impl Engine {
             return;
         }
         for (key, due) in std::mem::take(&mut self.outside.due) {
+            if self.awaits_forced_orders(key.0) {
+                // The venue may have closed it: that is settled with the figures of its order.
+                self.outside.due.insert(key, due);
+                continue;
+            }
             let closing = if due > 0 { Side::Buy } else { Side::Sell };
             let external = self.ledgers.external.at(key.0, key.1).position.qty;
             let missing = (closing.sign() * external).max(0).min(due.saturating_abs());

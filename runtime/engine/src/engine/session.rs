@@ -124,8 +124,8 @@ fn write_countdown(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -
 fn write_unlisted(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
     write!(
         f,
-        "the venue's account does not list the position in {name} that is held here: orders that \
-         add exposure wait until it is listed again, or more readings confirm that it was closed"
+        "the venue's account shows less of the position in {name} than is held here: orders that \
+         add exposure wait until it is shown again, or more readings confirm that it was closed"
     )
 }
 

@@ -26,6 +26,8 @@ use super::lag::READ_LAG_MS;
 
 /// A statement waits so long for the fill that explains it, before the account is read.
 const FILL_MS: i64 = 1_000;
+/// The same where it shows less of a position, and no own order can have closed it.
+const CLOSE_MS: i64 = 250;
 /// The next reading after one that was older than the statement.
 const READ_AGAIN_MS: i64 = 5_000;
 /// The losses of strategies wait at most so long for a statement to be explained.
@@ -294,13 +296,21 @@ impl Engine {
 
     /// A statement that no fill explained in time starts a reading of the account.
     pub(super) fn look_into_statement(&mut self, surface: Surface) {
-        let now = self.now;
+        let waited = |engine: &Self, ms: i64| {
+            let line = engine
+                .live
+                .as_ref()
+                .and_then(|live| live.lines.get(&surface));
+            let since = line.and_then(|line| line.told.as_ref()).map(|(_, at)| *at);
+            since.is_some_and(|since| engine.now > since.plus_ms(ms))
+        };
+        let is_close = waited(self, CLOSE_MS) && self.doubt_stated_closes(surface);
+        let is_overdue = is_close || waited(self, FILL_MS);
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some(line) = line.filter(|line| line.round.is_idle() && line.stream_up) else {
             return;
         };
-        let overdue = |(_, at): &&(AccountTruth, Time)| now > at.plus_ms(FILL_MS);
-        let statement = line.told.as_ref().filter(overdue);
+        let statement = line.told.as_ref().filter(|_| is_overdue);
         if statement.is_some_and(|(statement, _)| !self.awaits_fees(surface, statement)) {
             self.begin_round(surface);
         } else {

@@ -1,7 +1,7 @@
 //! Liquidation and ADL: by whichever mark the venue tells of them, in whichever order, the
 //! strategies hold what the account holds, and the configured reaction follows.
 
-use windvane_engine::engine::{Latch, RunState};
+use windvane_engine::engine::{Doubt, Latch, RunState};
 use windvane_engine::event::EventKind;
 use windvane_engine::forced::{ForcedClose, ForcedCloseReport, OnLiquidation};
 use windvane_engine::input::Command;
@@ -446,9 +446,41 @@ fn a_liquidation_that_account_trades_told_of_is_settled_by_the_list_of_forced_or
     minute(&mut account, &[listed_trade(9, 40)], Some(left), &forced);
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(account.engine.latch(), Latch::Halted);
+    let report = &reports(&account)[0];
+    let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
+    assert_eq!((shares, report.unowned), (vec![30, 10], 0));
+    assert_eq!(report.fee, listed_trade(9, 40).fill.fee);
+    assert!(report.realized_pnl < Amount::ZERO);
     account.update(marked(sold(9, 40, 40, 40)));
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(reports(&account).len(), 1, "its event says nothing new");
+}
+
+#[test]
+fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_second() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let mut told = account.own_account();
+    told.balances[0].total = wallet_after(&account);
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions: vec![position(0)],
+        event_time: account.now,
+    })));
+    account.pass(1_000);
+    assert_eq!(
+        account.engine.doubts(),
+        [Doubt::Unlisted(BTC)],
+        "{:?}",
+        account.sent
+    );
+    assert!(
+        account.take_question().is_some(),
+        "the account is read at once"
+    );
 }
 
 #[test]
