@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use windvane_tests::binary;
 use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
+use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
 /// The strategy with this id, as `strategies` shows it.
@@ -456,4 +457,22 @@ fn a_service_manager_hears_ready_life_reload_and_the_end() {
     manager.hears("READY=1");
     assert_eq!(instance.terminate().code(), Some(0));
     manager.hears("STOPPING=1");
+}
+
+#[test]
+fn flatten_names_a_position_that_no_strategy_opened() {
+    let venue = Venue::start(&["--seed", "73"]);
+    let own = Own::new(venue.folder());
+    let data = venue.folder().join("data");
+    let mut instance = Launch::new(&venue, &data).config(&own.file).start();
+    instance.ready();
+    venue.control(
+        "/act",
+        &json!({"act": "place", "symbol": "BTCUSDT", "side": "BUY", "type": "MARKET", "quantity": "0.01"}),
+    );
+    instance.until("positions", &|positions| *positions != json!([]));
+    let flattened = instance.done(&["flatten"]);
+    let pending = flattened["pending"].as_str().unwrap();
+    assert!(pending.contains("0.01 futures:BTCUSDT that no strategy opened"), "{pending}");
+    assert_eq!(instance.terminate().code(), Some(0));
 }

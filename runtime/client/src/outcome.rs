@@ -317,6 +317,10 @@ impl Wait {
             after => format!("{} s", after.as_millis().div_ceil(1_000)),
         };
         match &self.why {
+            // A later header may show that weight is free before that.
+            WaitReason::Budget(denied) if matches!(denied.why, Denial::Weight | Denial::Own) => {
+                format!("{denied} up to {after}")
+            }
             WaitReason::Budget(denied) => format!("{denied} {after} at least"),
             why => format!("{why}; wait {after} at least"),
         }
@@ -479,7 +483,8 @@ mod tests {
             ),
             (
                 NotDone::Wait(never),
-                "the weight of this interval is used up: it asks for more than a whole interval \
+                "no request weight is left for this: other programs on the address use it, or it is \
+                 reserved for cancels, closes and renewals: it asks for more than a whole interval \
                  gives, send less. Nothing was sent: send it later, or less of it.",
             ),
             (

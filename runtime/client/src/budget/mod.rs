@@ -450,7 +450,10 @@ impl Budget {
 impl Denied {
     fn text(&self) -> String {
         let why = match self.why {
-            Denial::Weight => "the weight of this interval is used up",
+            Denial::Weight => {
+                "no request weight is left for this: other programs on the address use it, or it is \
+                 reserved for cancels, closes and renewals"
+            }
             Denial::Orders => "the orders of this interval are used up",
             Denial::Own => "the route's own limit is used up",
             Denial::Stopped(Limit::Firewall) => "the venue said stop (HTTP 403, the firewall)",

@@ -30,6 +30,7 @@ use super::guests::LiveGuests;
 use super::identity::{self, Identity};
 use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
+use super::not_sent::NotSent;
 use super::outside::{Outside, Showing};
 use super::pulse::{self, Module, Pulse};
 use super::recover::{self, Before, Left};
@@ -346,6 +347,7 @@ impl Prepared<'_> {
             config: Arc::new(self.config.clone()),
             reread: Arc::clone(&self.reread),
             latches,
+            not_sent: NotSent::default(),
             unsettled: Unsettled::default(),
             stops: Stops::default(),
             showing: Showing::new(counter.started, counter.since_ms),

@@ -23,6 +23,7 @@ mod latch;
 mod latches;
 mod mailbox;
 mod market;
+mod not_sent;
 mod outside;
 pub mod paper;
 pub mod plan;

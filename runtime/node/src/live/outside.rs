@@ -19,6 +19,7 @@ use windvane_journal::{Directory, Keep};
 
 use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
+use super::not_sent::NotSent;
 use super::pulse::Module;
 use super::reload::Reread;
 use super::stops::Stops;
@@ -55,6 +56,8 @@ pub struct Outside {
     /// Reads it again.
     pub reread: Reread,
     pub latches: Held,
+    /// Orders that are kept back here.
+    pub not_sent: NotSent,
     /// What keeps the run from being ready.
     pub unsettled: Unsettled,
     /// When the venue accepts no requests, as the client was told.
@@ -190,6 +193,7 @@ impl Outside {
                 table::RECOVERY.of([]).set(took.as_secs_f64());
             }
         }
+        self.not_sent.notice(engine, notice);
         tell::tell(engine, notice);
     }
 
@@ -290,7 +294,7 @@ impl Outside {
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
             doubts: engine.told_doubts(&engine.doubts()),
-            trading: show::trading(engine),
+            trading: show::trading(engine, &self.not_sent),
             refusals: show::refusals(engine),
             forced_closes: forced::rows(engine),
             terms: terms::rows(engine),
@@ -333,7 +337,8 @@ impl Outside {
     fn reason_of_state(&self, engine: &Engine) -> String {
         match engine.run_state() {
             RunState::Ready => {
-                let hindrances = show::hindrances(engine, &self.modules, &self.latches);
+                let hindrances =
+                    show::hindrances(engine, &self.modules, (&self.latches, &self.not_sent));
                 if hindrances.is_empty() {
                     "nothing is in doubt".to_owned()
                 } else {

@@ -55,6 +55,32 @@ pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool
     remains
 }
 
+/// What the account holds that is of no strategy, as a sentence for the one who closes everything; empty
+/// where there is nothing.
+pub fn of_nobody(engine: &Engine) -> String {
+    let external = engine.ledgers().external.iter();
+    let open = external.filter(|(_, _, held)| held.position.qty != 0);
+    let positions: Vec<_> = open
+        .filter_map(|(id, side, held)| {
+            let rules = engine.instrument(id)?;
+            let side = match side {
+                PositionSide::Both => String::new(),
+                side => format!(" {}", side.as_str()),
+            };
+            let qty = rules.qty(held.position.qty).normalize();
+            Some(format!("{qty} {}{side}", rules.name()))
+        })
+        .collect();
+    if positions.is_empty() {
+        return String::new();
+    }
+    format!(
+        "the account holds {} that no strategy opened: it is left; close it by hand at the venue if you \
+         want it closed",
+        positions.join(", ")
+    )
+}
+
 /// What a start with this configuration leaves to nobody: the strategy, or the instrument, is in it
 /// no more.
 pub fn left_out(engine: &Engine, config: &Config) -> Vec<Remains> {

@@ -16,6 +16,7 @@ use windvane_engine::truth::OpenOrder;
 use windvane_engine::{Amount, Engine, Side, StrategyId, Surface, Time};
 
 use super::latches;
+use super::not_sent::NotSent;
 use super::pulse::Module;
 use crate::results::hex;
 use crate::results::utc::seconds_text;
@@ -184,7 +185,11 @@ pub fn strategy(
 
 /// What a person should know although nothing is in doubt, one sentence each: strategies in quarantine,
 /// blocked instruments and assets, accounts on trial, commissions that count as an estimate.
-pub fn hindrances(engine: &Engine, modules: &[Module], latches: &latches::Held) -> Vec<String> {
+pub fn hindrances(
+    engine: &Engine,
+    modules: &[Module],
+    (latches, not_sent): (&latches::Held, &NotSent),
+) -> Vec<String> {
     let mut sentences = Vec::new();
     for (place, (id, _)) in modules.iter().enumerate() {
         let strategy = StrategyId(place as u16);
@@ -207,6 +212,15 @@ pub fn hindrances(engine: &Engine, modules: &[Module], latches: &latches::Held) 
             words.what, words.reason, words.what_to_do
         ));
     }
+    sentences.extend(not_sent.rows(engine.now()).map(|row| {
+        format!(
+            "{}: {} ({} in a row); {}",
+            row.what,
+            row.reason.unwrap_or_default(),
+            row.not_sent,
+            row.what_to_do.unwrap_or_default()
+        )
+    }));
     sentences.extend(engine.unpriced_fees().map(|asset| {
         let name = engine.assets().get(usize::from(asset.0));
         format!(
@@ -220,7 +234,7 @@ pub fn hindrances(engine: &Engine, modules: &[Module], latches: &latches::Held) 
 }
 
 /// The trading status of each account and instrument, and of assets that are short.
-pub fn trading(engine: &Engine) -> Vec<view::Trading> {
+pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
     let instruments = engine.instruments();
     let surfaces = Surface::ALL.iter().copied();
     let used = surfaces.filter(|surface| instruments.iter().any(|one| one.surface == *surface));
@@ -257,6 +271,12 @@ pub fn trading(engine: &Engine) -> Vec<view::Trading> {
             rejected: state.rejected,
             not_sent: state.not_sent,
         });
+    }
+    for row in not_sent.rows(engine.now()) {
+        // A block of the engine says more.
+        if let Some(open) = rows.iter_mut().find(|one| one.open && one.what == row.what) {
+            *open = row;
+        }
     }
     rows
 }

@@ -12,7 +12,7 @@ use windvane_engine::{Input, StrategyId};
 use super::latch::Kept;
 use super::latches::OPERATOR;
 use super::pulse::{Pulse, State};
-use super::{closes, show};
+use super::{closes, remains, show};
 
 /// A command is answered after so long even if its latch is not durable, and says so.
 const LATCH_WITHIN: Duration = Duration::from_secs(1);
@@ -83,7 +83,13 @@ impl Pulse {
         }
         for done in std::mem::take(&mut state.carried_out) {
             let applied = self.applied(state, done.strategy);
-            let pending = joined([done.note, applied.pending]);
+            let is_flatten = done.steer.command == Word::Flatten;
+            let nobodys = if is_flatten && done.strategy.is_none() {
+                remains::of_nobody(self.driver.engine())
+            } else {
+                String::new()
+            };
+            let pending = joined([done.note, applied.pending, nobodys]);
             let applied = Applied { pending, ..applied };
             drop(done.steer.answer.send(Ok(applied)));
         }

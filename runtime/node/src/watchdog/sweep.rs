@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, NotDone};
-use windvane_venue::route::Surface;
 use windvane_engine::OrderStatus;
+use windvane_venue::route::Surface;
 use windvane_venue::wire::Word;
 use windvane_venue::wire::spot::{CancelOrder, OpenOrders};
 
@@ -173,7 +173,9 @@ async fn cancel(client: &Client, symbol: &str, id: &str) -> Result<(), NotDone> 
         Ok(_) => tracing::warn!(symbol, id, "cancelled"),
         // It was filled or cancelled meanwhile: the next listing tells.
         Err(NotDone::Refused(refusal))
-            if refusal.code().is_some_and(|code| NOTHING_TO_CANCEL.contains(&code)) =>
+            if refusal
+                .code()
+                .is_some_and(|code| NOTHING_TO_CANCEL.contains(&code)) =>
         {
             tracing::info!(symbol, id, %refusal, "not cancelled");
         }
