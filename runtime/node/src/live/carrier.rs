@@ -42,6 +42,8 @@ const HURRIED: Duration = Duration::from_secs(3);
 /// With less weight left than this, readings are the cheapest that suffice: it is what a whole round
 /// of them costs at most, and as much again.
 const PLENTY: u32 = 250;
+/// The same for a start: a run that is killed again and again starts some ten times in an interval.
+const PLENTY_AT_START: u32 = 1_200;
 /// From so many symbols on, one list of all open orders is as cheap as one for each symbol.
 const SYMBOLS_MAX: usize = 40;
 /// Routes whose answers are kept (spec 2, account).
@@ -349,7 +351,7 @@ impl Carrier {
         client: &Client,
     ) -> Result<Vec<Asked>, SpeakError> {
         if let Request::Read(Subject::OpenOrders { surface }) = request {
-            let is_short = client.weight_left(venue_surface(*surface), lane) < PLENTY;
+            let is_short = client.weight_left(venue_surface(*surface), lane) < plenty(lane);
             let few = self.speaker.names.symbols(*surface).count() < SYMBOLS_MAX;
             if few && (is_short || lane == Lane::Close) {
                 return self.speaker.open_orders_by_symbol(*surface);
@@ -365,7 +367,7 @@ impl Carrier {
         if !MODES.contains(&route) {
             return None;
         }
-        let is_short = client.weight_left(call.route.surface, lane) < PLENTY;
+        let is_short = client.weight_left(call.route.surface, lane) < plenty(lane);
         let known = self.modes.known(route, is_short || lane == Lane::Close);
         match known {
             Some(text) => Some(Became::Done(text)),
@@ -428,6 +430,13 @@ impl Carrier {
             }
         }
         said.said
+    }
+}
+
+const fn plenty(lane: Lane) -> u32 {
+    match lane {
+        Lane::Start => PLENTY_AT_START,
+        _ => PLENTY,
     }
 }
 
