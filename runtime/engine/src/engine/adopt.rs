@@ -1,6 +1,7 @@
 //! Own orders that this process did not send: of the process before, or of a folder that was
 //! wiped. The client order id tells (promise 1).
 
+use crate::decimal::Amount;
 use crate::effect::{Effect, Notice};
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
 use crate::live::OnStart;
@@ -103,20 +104,28 @@ impl Engine {
         tells_trades && self.verified_trades[usize::from(instrument.0)].is_none()
     }
 
-    /// Takes an order over. What it filled before belongs to the account as it was found.
+    /// Takes an order over. What it filled before belongs to the account as it was found, and what was
+    /// counted as somebody else's remains so.
     fn adopt(&mut self, strategy: StrategyId, report: &OrderReport, terms: OrderTerms) -> OrderSeq {
         let seq = self.next_order;
         self.next_order = OrderSeq(seq.0 + 1);
         let worst = self.worst_qty(&terms);
-        let left = worst.saturating_sub(report.executed_qty.0).max(0);
+        // The venue's totals are of the first fills, and what was counted may be the last ones. Where the
+        // account is still to be found, it is found with the former.
+        let (found_qty, found_quote) = if self.is_finding(terms.instrument) {
+            (report.executed_qty.0, report.cum_quote)
+        } else {
+            (0, Amount::ZERO)
+        };
+        let (counted_qty, counted_quote) = self.counted_outside(terms.instrument, report.order_id);
+        let executed_qty = report.executed_qty.0.max(found_qty + counted_qty);
+        let left = worst.saturating_sub(executed_qty).max(0);
         let mut order = Order::new(seq, report.client_order_id, strategy, terms, self.now, left);
-        order.executed_qty = report.executed_qty.0;
-        order.reported_qty = report.executed_qty.0;
-        order.cum_quote = report.cum_quote;
-        if self.is_finding(terms.instrument) {
-            order.recovered_qty = order.executed_qty;
-            order.made_up_qty = order.executed_qty;
-        }
+        order.executed_qty = executed_qty;
+        order.reported_qty = executed_qty;
+        order.cum_quote = report.cum_quote.max(found_quote + counted_quote);
+        order.recovered_qty = found_qty;
+        order.made_up_qty = found_qty;
         order.on_stream = true;
         self.doubt_an_order_unheard_of(&report.client_order_id);
         self.count_open(&order);

@@ -84,6 +84,10 @@ impl Engine {
             return;
         };
         self.revive_told(seq, update);
+        // It was booked before its order was adopted, and is in what the order executed since then.
+        let fill = update.fill.as_ref().filter(|fill| {
+            !self.was_counted_outside(update.instrument, update.order_id, fill.trade_id)
+        });
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -97,7 +101,6 @@ impl Engine {
         }
         let before = order.state;
         let mut filled = false;
-        let fill = update.fill.as_ref();
         let is_new =
             update.executed_qty.0 > order.recovered_qty || planted!(RecoveredNotDeduplicated);
         if let Some(late) = fill.filter(|_| !is_new) {

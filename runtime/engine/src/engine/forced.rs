@@ -14,7 +14,7 @@ use crate::codec;
 use crate::decimal::Amount;
 use crate::effect::{Effect, Notice};
 use crate::forced::{ForcedClose, ForcedCloseReport, ForcedShare, OnLiquidation, pro_rata};
-use crate::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
+use crate::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
 use crate::order::{PositionSide, Side, Surface};
 use crate::planted;
 use crate::protocol::{AccountUpdate, Fill, OrderUpdate, Outcome, Request};
@@ -40,7 +40,8 @@ const SLACK_MS: i64 = 2_000;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ForcedCloses {
     reaction: OnLiquidation,
-    /// Orders of others that traded, or that the venue placed itself.
+    /// Orders of others that traded, or that the venue placed itself; also own ones that traded before
+    /// they were known.
     orders: BTreeMap<(InstrumentId, VenueOrderId), Outside>,
     /// Questions for the forced orders of an instrument.
     asked: BTreeMap<InstrumentId, Question>,
@@ -50,7 +51,7 @@ pub(super) struct ForcedCloses {
     reports: VecDeque<(Time, ForcedCloseReport)>,
 }
 
-/// An order of others, with what of it was booked and settled.
+/// An order of others, with what of it was booked, or found with the account, and settled.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Outside {
     forced: Option<ForcedClose>,
@@ -202,20 +203,52 @@ impl Engine {
 
     /// Remembers a fill of others that was booked.
     pub(super) fn remember_outside_fill(&mut self, update: &OrderUpdate, fill: &Fill) {
-        let instrument = update.instrument;
-        if self.surface_of(instrument) != Surface::Futures {
-            return;
-        }
-        let in_quote = fill.fee_asset == self.instruments[usize::from(instrument.0)].quote;
+        let fee = self.fee_in_quote(update.instrument, fill);
         let order = self.outside_order(update);
         order.booked += fill.qty.0;
         order.quote += fill.quote_qty;
-        if in_quote {
-            order.fee += fill.fee;
-        }
+        order.fee += fee;
         if fill.trade_id.0 <= 0 {
             order.made_up += fill.qty.0;
         }
+    }
+
+    /// Remembers a fill that the account was found with: no strategy gives up anything for it.
+    pub(super) fn remember_found_fill(&mut self, update: &OrderUpdate, fill: &Fill) {
+        self.remember_outside_fill(update, fill);
+        let fee = self.fee_in_quote(update.instrument, fill);
+        let order = self.outside_order(update);
+        order.settled += fill.qty.0;
+        order.settled_quote += fill.quote_qty;
+        order.settled_fee += fee;
+    }
+
+    fn fee_in_quote(&self, instrument: InstrumentId, fill: &Fill) -> Amount {
+        let rules = &self.instruments[usize::from(instrument.0)];
+        if fill.fee_asset == rules.quote {
+            fill.fee
+        } else {
+            Amount::ZERO
+        }
+    }
+
+    /// What of an order was counted as somebody else's, and what that was worth. It may turn out to be an
+    /// own order that was not known yet.
+    pub(super) fn counted_outside(&self, id: InstrumentId, order: VenueOrderId) -> (i64, Amount) {
+        let known = self.forced.orders.get(&(id, order));
+        known.map_or((0, Amount::ZERO), |order| (order.booked, order.quote))
+    }
+
+    /// Whether this trade of an order was counted as somebody else's. The other side of the trade may be
+    /// an order of this account too: its id alone says nothing.
+    pub(super) fn was_counted_outside(
+        &self,
+        id: InstrumentId,
+        order: VenueOrderId,
+        trade: TradeId,
+    ) -> bool {
+        self.forced.orders.contains_key(&(id, order))
+            && self.external_trades[usize::from(id.0)].contains(&trade)
     }
 
     fn outside_order(&mut self, update: &OrderUpdate) -> &mut Outside {

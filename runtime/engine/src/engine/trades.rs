@@ -78,7 +78,11 @@ impl Engine {
             self.take_trade(instrument, trade);
             return;
         }
-        self.seen_external(instrument, trade.fill.trade_id);
+        if !self.seen_external(instrument, trade.fill.trade_id)
+            && let Some(update) = self.update_of(instrument, trade, None)
+        {
+            self.remember_found_fill(&update, &trade.fill);
+        }
         let (now, surface) = (self.now, self.surface_of(instrument));
         if let Some(line) = self.line_mut(surface) {
             line.past.note_fill(trade.time, now);
@@ -93,6 +97,8 @@ impl Engine {
         };
         match owner {
             None => self.take_external(&update),
+            Some(_)
+                if self.was_counted_outside(instrument, trade.order_id, trade.fill.trade_id) => {}
             Some(seq) => {
                 let mut fill = trade.fill;
                 let Some(order) = self.orders.known_mut(seq) else {

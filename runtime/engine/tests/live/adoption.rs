@@ -5,12 +5,14 @@ use windvane_engine::engine::RunState;
 use windvane_engine::event::EventKind;
 use windvane_engine::live::OnStart;
 use windvane_engine::order_state::OrderState;
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{ClientOrderId, OrderStatus, PositionSide, Request, Side, VenueOrderId};
+use windvane_engine::truth::{AccountTrade, OpenOrder};
+use windvane_engine::{
+    ClientOrderId, Input, OrderStatus, Outcome, PositionSide, Reply, Request, Side, VenueOrderId,
+};
 
 use super::reconciliation::{qty, round, trade};
 use super::support::{Account, BTC, MM, fill, limit, report, update};
-use super::world::{booting, live_config, position};
+use super::world::{booting, live_config, position, ready};
 
 #[test]
 fn own_orders_of_an_earlier_process_are_adopted() {
@@ -81,8 +83,125 @@ fn the_late_event_of_a_trade_that_the_account_was_found_with_counts_nothing() {
     account.update(event("web-1", 9, OrderStatus::Filled));
     account.update(event("mm.5.2", 9, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 9);
+    // Older, and late: its order is adopted after its trade was found.
+    let mut new = update(
+        ClientOrderId::new("mm.5.2").unwrap(),
+        Side::Buy,
+        OrderStatus::New,
+        0,
+    );
+    new.order_id = VenueOrderId(3);
+    account.update(new);
+    account.update(event("mm.5.2", 9, OrderStatus::PartiallyFilled));
+    assert_eq!(qty(&account), 9);
     account.update(event("web-1", 10, OrderStatus::Filled));
     assert_eq!(qty(&account), 12, "one that came since does");
+}
+
+/// What is held of the first strategy's own, and its open buy orders.
+fn own(account: &Account) -> (i64, i64) {
+    let ledger = &account.engine.ledgers().strategies[0];
+    let own = ledger.at(BTC, PositionSide::Both);
+    (own.position.qty, own.open_buy)
+}
+
+/// The venue tells its last events again, in any order, to a process that knows none of its orders: the
+/// last fill of one (of 10 in all), and then that it was placed.
+fn filled_before_it_was_new(last_fill: i64) -> (Account, ClientOrderId) {
+    let mut account = booting(live_config());
+    let id = ClientOrderId::new("mm.5.1").unwrap();
+    account.begin();
+    account.update(fill(id, Side::Buy, 8, last_fill, 10, OrderStatus::Filled));
+    assert_eq!(qty(&account), last_fill);
+    account.update(update(id, Side::Buy, OrderStatus::New, 0));
+    assert_eq!(qty(&account), last_fill);
+    (account, id)
+}
+
+/// The venue is asked for the order as long as it is here, and says that it was filled.
+fn asked_for(account: &mut Account, id: ClientOrderId, trades: &[AccountTrade]) {
+    for _ in 0..60 {
+        account.wait(1);
+        if account.take_queries() > 0 {
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(report(id, OrderStatus::Filled, 10)),
+            }));
+        }
+        round(account, &[], trades, |_| {});
+    }
+    assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn a_fill_that_was_told_before_its_order_was_adopted_counts_once() {
+    let (mut account, id) = filled_before_it_was_new(10);
+    account.update(fill(id, Side::Buy, 8, 10, 10, OrderStatus::Filled));
+    assert_eq!((qty(&account), own(&account)), (10, (0, 0)), "nobody's");
+    assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn a_trade_that_was_booked_before_its_order_was_adopted_counts_once() {
+    for trades in [&[trade(1, 8, 10)][..], &[]] {
+        let (mut account, id) = filled_before_it_was_new(10);
+        round(&mut account, &[], trades, |_| {});
+        assert_eq!(qty(&account), 10);
+        asked_for(&mut account, id, trades);
+        assert_eq!((qty(&account), own(&account)), (10, (0, 0)));
+    }
+}
+
+#[test]
+fn part_fills_of_an_order_that_was_adopted_after_its_last_one_count_once() {
+    let part = |id, trade, qty, executed, status| fill(id, Side::Buy, trade, qty, executed, status);
+    // By account trades, by events in any order, and not at all.
+    let (mut account, id) = filled_before_it_was_new(6);
+    round(&mut account, &[], &[trade(1, 7, 4), trade(1, 8, 6)], |_| {});
+    assert_eq!((qty(&account), own(&account)), (10, (4, 0)));
+    account.update(part(id, 7, 4, 4, OrderStatus::PartiallyFilled));
+    account.update(part(id, 8, 6, 10, OrderStatus::Filled));
+    assert_eq!((qty(&account), own(&account)), (10, (4, 0)));
+    for last_first in [false, true] {
+        let (mut account, id) = filled_before_it_was_new(6);
+        if last_first {
+            account.update(part(id, 8, 6, 10, OrderStatus::Filled));
+        }
+        account.update(part(id, 7, 4, 4, OrderStatus::PartiallyFilled));
+        account.update(part(id, 8, 6, 10, OrderStatus::Filled));
+        assert_eq!((qty(&account), own(&account)), (10, (4, 0)), "{last_first}");
+        assert!(account.engine.orders().is_empty());
+    }
+    let (mut account, id) = filled_before_it_was_new(6);
+    asked_for(&mut account, id, &[]);
+    assert_eq!((qty(&account), own(&account)), (10, (4, 0)), "made up");
+}
+
+#[test]
+fn part_fills_from_before_an_order_was_adopted_by_the_second_last_count_once() {
+    let mut account = booting(live_config());
+    let id = ClientOrderId::new("mm.5.1").unwrap();
+    account.begin();
+    account.update(fill(id, Side::Buy, 9, 4, 10, OrderStatus::Filled));
+    account.update(fill(id, Side::Buy, 8, 3, 6, OrderStatus::PartiallyFilled));
+    // The first three are of the account as it is found.
+    assert_eq!((qty(&account), own(&account)), (7, (3, 0)));
+    asked_for(&mut account, id, &[]);
+    account.update(fill(id, Side::Buy, 7, 3, 3, OrderStatus::PartiallyFilled));
+    assert_eq!((qty(&account), own(&account)), (7, (3, 0)));
+}
+
+#[test]
+fn an_order_fills_against_one_of_somebody_else_on_the_same_account() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    let web = ClientOrderId::new("web-1").unwrap();
+    let mut others = fill(web, Side::Sell, 8, 10, 10, OrderStatus::Filled);
+    others.order_id = VenueOrderId(2);
+    account.update(others);
+    account.update(fill(id, Side::Buy, 8, 10, 10, OrderStatus::Filled));
+    assert_eq!((qty(&account), own(&account)), (0, (10, 0)));
 }
 
 #[test]

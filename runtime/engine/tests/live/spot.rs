@@ -5,13 +5,14 @@ use windvane_engine::event::EventKind;
 use windvane_engine::ids::ClientOrderId;
 use windvane_engine::input::Command;
 use windvane_engine::ledger::Position;
+use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate};
 use windvane_engine::{
     Amount, AssetId, Engine, Input, Notice, OrderStatus, PositionSide, Qty, Request, Side, Surface,
     Time, UserEvent,
 };
 
-use super::support::{Account, BTC, MM, USDT, fill, limit};
+use super::support::{Account, BTC, MM, USDT, fill, limit, update};
 use super::watchdog::{spot_config, watched};
 
 const SPOT: Surface = Surface::Spot;
@@ -75,6 +76,22 @@ fn an_account_event_that_no_fill_explains_is_looked_into() {
         account.pass(1_000);
     }
     assert!(account.take_question().is_some());
+}
+
+#[test]
+fn a_fill_that_was_told_before_its_order_was_adopted_counts_once() {
+    let mut account = Account::new(spot_config());
+    account.engine.continue_folder(5);
+    account.live(LiveInput::Begin);
+    account.live(LiveInput::StreamUp { surface: SPOT });
+    let id = ClientOrderId::new("mm.5.1").unwrap();
+    let filled = || fill(id, Side::Buy, 7, 10, 10, OrderStatus::Filled);
+    account.update(filled());
+    account.update(update(id, Side::Buy, OrderStatus::New, 0));
+    assert_eq!(account.engine.orders().iter().count(), 1);
+    account.update(filled());
+    let [own, whole] = positions(&account);
+    assert_eq!((own.qty, whole.qty), (0, 10));
 }
 
 #[test]
