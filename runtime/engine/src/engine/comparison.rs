@@ -2,9 +2,14 @@
 //! that agree and that nothing of our own explains; then the venue's word is taken, as an
 //! adjustment with its cause (promise 3). When the account is asked for is the round's business.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause};
-use crate::order::Surface;
+use crate::ids::InstrumentId;
+use crate::order::{PositionSide, Surface};
 use crate::planted;
 use crate::protocol::PositionUpdate;
 use crate::timer::Timer;
@@ -29,6 +34,18 @@ const TRADES_AGAIN_MS: i64 = 2_000;
 const READS_MAX: u32 = 8;
 /// An entry that differs by less than this part is what the venue rounds.
 const ENTRY_PARTS: i128 = 100_000_000;
+
+/// Entries of positions that a reading confirmed.
+pub(super) type ConfirmedEntries = BTreeMap<(InstrumentId, PositionSide), ConfirmedEntry>;
+
+/// A position, as we knew it when a reading confirmed its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ConfirmedEntry {
+    qty: i64,
+    cost: Amount,
+    /// The tick to which the venue may have rounded what it told.
+    tick: i64,
+}
 
 /// Whether both lists are by how much the venue is ahead of us in the same things. A trade that is booked
 /// between them moves both sides.
@@ -109,7 +126,8 @@ impl Engine {
             if quiet && !misses_fill {
                 self.verify_trades(surface);
                 if !account.lags {
-                    self.take_entries(account);
+                    // An unknown close moves the balance, whatever was bought again.
+                    self.take_entries(account, true);
                 }
             }
             if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
@@ -398,7 +416,8 @@ impl Engine {
         }
         self.fees_are_in_reading(surface);
         if !account.lags {
-            self.take_entries(account);
+            let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+            self.take_entries(account, tells_trades);
         }
         // What it lost counts, whether or not anything is held any more.
         self.watch_losses_after_fill();
@@ -406,8 +425,9 @@ impl Engine {
 
     /// The entry of a position is the venue's: fills that were recovered out of their order leave
     /// another average. The venue may round it to the tick (spec 2, `ACCOUNT_UPDATE`): a difference
-    /// that this explains is left alone.
-    fn take_entries(&mut self, account: &AccountTruth) {
+    /// that this explains is left alone. So is another entry of a position whose fills are `all_known` and
+    /// whose entry a reading confirmed: the venue rounds to a tick that was not read yet.
+    fn take_entries(&mut self, account: &AccountTruth, all_known: bool) {
         for told in &account.positions {
             let (id, side) = (told.instrument, told.position_side);
             if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
@@ -420,7 +440,17 @@ impl Engine {
             let moved = told.cost - position.cost;
             let parts = told.cost.0.abs() / ENTRY_PARTS;
             let is_rounding = moved.0.abs() <= parts.max(half_tick);
-            if position.qty == told.qty.0 && !is_rounding {
+            if position.qty != told.qty.0 {
+                continue;
+            }
+            let known = ConfirmedEntry {
+                qty: position.qty,
+                cost: position.cost,
+                tick,
+            };
+            if is_rounding {
+                self.confirmed_entries.insert((id, side), known);
+            } else if !all_known || self.confirmed_entries.get(&(id, side)) != Some(&known) {
                 position.cost = told.cost;
                 self.ledgers.external.at_mut(id, side).position.cost += moved;
             }

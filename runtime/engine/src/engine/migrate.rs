@@ -12,6 +12,7 @@ use crate::ids::Time;
 use crate::order::Surface;
 
 use super::ages::Ages;
+use super::comparison::ConfirmedEntries;
 use super::fee_costs::FeeCosts;
 use super::forced::ForcedCloses;
 use super::forced_rest::OutOfOrder;
@@ -30,19 +31,19 @@ use super::venue_wait::VenueWait;
 /// The oldest version that can be read.
 pub(super) const OLDEST: u32 = 8;
 
+/// What each version after the oldest appended.
+const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] =
+    [added_in_9, added_in_10, added_in_11, added_in_12];
+
 /// The content of a snapshot in the present format; `None` for a version that cannot be read.
 pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
-    match version {
-        SNAPSHOT_VERSION => Some(Cow::Borrowed(content)),
-        10 => Some(Cow::Owned([content, &added_in_11()].concat())),
-        9 => Some(Cow::Owned(
-            [content, &added_in_10(), &added_in_11()].concat(),
-        )),
-        8 => Some(Cow::Owned(
-            [content, &added_in_9(), &added_in_10(), &added_in_11()].concat(),
-        )),
-        _ => None,
+    if version == SNAPSHOT_VERSION {
+        return Some(Cow::Borrowed(content));
     }
+    let written = usize::try_from(version.checked_sub(OLDEST)?).ok()?;
+    let missing = ADDED.get(written..)?;
+    let fields = missing.iter().flat_map(|added| added());
+    Some(Cow::Owned(content.iter().copied().chain(fields).collect()))
 }
 
 /// The fields that version 9 appended, as an engine of version 8 would have had them.
@@ -83,4 +84,9 @@ fn added_in_11() -> Vec<u8> {
         BTreeMap::<Surface, i64>::new(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The fields that version 12 appended, as an engine of version 11 would have had them.
+fn added_in_12() -> Vec<u8> {
+    postcard::to_stdvec(&ConfirmedEntries::new()).unwrap_or_default()
 }

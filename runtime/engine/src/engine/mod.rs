@@ -71,6 +71,7 @@ use crate::timer::{Timer, Timers};
 
 use ages::Ages;
 pub use close_wait::{CloseReason, CloseWait};
+use comparison::ConfirmedEntries;
 use external::External;
 use fee_costs::FeeCosts;
 use forced::ForcedCloses;
@@ -223,6 +224,7 @@ pub struct Engine {
     stream_up: BTreeMap<Surface, Time>,
     /// The venue's time minus that of an earlier process, nanoseconds, until this one reads its own.
     offsets_before: BTreeMap<Surface, i64>,
+    confirmed_entries: ConfirmedEntries,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -369,6 +371,7 @@ impl Engine {
             late_fees: LateFees::default(),
             stream_up: BTreeMap::new(),
             offsets_before: BTreeMap::new(),
+            confirmed_entries: ConfirmedEntries::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

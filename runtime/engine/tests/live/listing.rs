@@ -24,7 +24,7 @@ fn asked(account: &mut Account) -> usize {
 }
 
 /// The venue's rules with these changes.
-fn rules(change: impl Fn(&mut Instrument)) -> Truth {
+pub(super) fn rules(change: impl Fn(&mut Instrument)) -> Truth {
     let mut instrument = support::instrument();
     change(&mut instrument);
     listed(Ok(instrument))
@@ -37,12 +37,12 @@ fn listed(rules: Result<Instrument, String>) -> Truth {
     }])
 }
 
-fn tell(account: &mut Account, truth: Truth) {
+pub(super) fn tell(account: &mut Account, truth: Truth) {
     account.tell(Subject::Rules { surface: FUTURES }, truth);
 }
 
 /// Has an order refused with this code.
-fn refuse(account: &mut Account, code: i32) {
+pub(super) fn refuse(account: &mut Account, code: i32) {
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
     let id = account.id(MM, order);
@@ -54,7 +54,7 @@ fn try_submit(account: &mut Account, terms: OrderTerms) -> Result<(), Rule> {
     submitted.map(drop).map_err(|rejection| rejection.rule)
 }
 
-fn tick(step: i64) -> impl Fn(&mut Instrument) {
+pub(super) fn tick(step: i64) -> impl Fn(&mut Instrument) {
     move |rules| {
         rules.filters.price = Some(PriceFilter {
             min_price: step,

@@ -14,6 +14,7 @@ mod deadman;
 mod deadman_release;
 mod down_losses;
 mod ends;
+mod entries;
 mod feeds;
 mod forced;
 mod gaps;

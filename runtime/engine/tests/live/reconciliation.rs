@@ -202,13 +202,13 @@ fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
     assert_eq!(qty(&account), 0);
 }
 
-fn cost(account: &Account) -> Amount {
+pub(super) fn cost(account: &Account) -> Amount {
     let ledger = &account.engine.ledgers().account;
     ledger.at(BTC, PositionSide::Both).position.cost
 }
 
 /// A position of 10, and what it cost by the venue, which is more than by us.
-fn bought_at_another_entry() -> (Account, Amount) {
+pub(super) fn bought_at_another_entry() -> (Account, Amount) {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);

@@ -1,0 +1,99 @@
+//! The entry of a position that a reading confirmed: the venue may round it otherwise from then on, and
+//! only a fill makes it another.
+
+use windvane_engine::protocol::Refusal;
+use windvane_engine::truth::{Subject, Truth};
+use windvane_engine::{Amount, Engine, OrderStatus, Outcome, Side, Surface};
+
+use super::listing::{refuse, rules, tell, tick};
+use super::reconciliation::{adjustments, bought_at_another_entry, cost, round};
+use super::support::{Account, MM, USDT, fill, instrument};
+use super::world::nothing;
+
+/// A reading of the account in which the position cost this.
+fn read(account: &mut Account, told: Amount) {
+    account.wait(31);
+    round(account, &[], &[], |own| own.positions[0].cost = told);
+}
+
+#[test]
+fn an_entry_that_was_confirmed_is_not_rounded_to_a_tick_that_was_not_read() {
+    let (mut account, rounded) = bought_at_another_entry();
+    let known = cost(&account);
+    read(&mut account, known);
+    read(&mut account, rounded);
+    assert_eq!(cost(&account), known);
+    // A replay that begins here decides the same.
+    let bytes = account.engine.snapshot();
+    account.engine = Engine::restore(&bytes).unwrap();
+    read(&mut account, rounded);
+    assert_eq!(cost(&account), known);
+    assert_eq!(adjustments(&account), []);
+}
+
+#[test]
+fn the_venue_may_know_an_entry_better_after_a_fill() {
+    let (mut account, _) = bought_at_another_entry();
+    let known = cost(&account);
+    read(&mut account, known);
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 2, 10, 10, OrderStatus::Filled));
+    let venues = cost(&account) + instrument().notional(3, 20);
+    read(&mut account, venues);
+    assert_eq!(cost(&account), venues);
+}
+
+#[test]
+fn the_venue_may_know_an_entry_better_after_a_finer_tick_was_read() {
+    let (mut account, venues) = bought_at_another_entry();
+    let known = cost(&account);
+    tell_tick(&mut account, 10);
+    read(&mut account, venues);
+    assert_eq!(cost(&account), known, "it may be rounded");
+    tell_tick(&mut account, 1);
+    read(&mut account, venues);
+    assert_eq!(cost(&account), venues);
+}
+
+/// The rules are read after a refusal, with this tick.
+fn tell_tick(account: &mut Account, step: i64) {
+    refuse(account, -4014);
+    tell(account, rules(tick(step)));
+    let known = account.engine.instruments()[0].filters.price;
+    assert_eq!(known.map(|filter| filter.tick_size), Some(step));
+}
+
+#[test]
+fn a_balance_that_differs_says_nothing_of_a_confirmed_entry_unless_trades_are_not_told() {
+    for tells_trades in [true, false] {
+        let (mut account, rounded) = bought_at_another_entry();
+        let known = cost(&account);
+        read(&mut account, known);
+        let told = account.engine.balance(Surface::Futures, USDT).total + Amount(7);
+        account.wait(31);
+        // Two that agree, trades asked for between them.
+        for _ in 0..60 {
+            while let Some(subject) = account.take_question() {
+                let mut own = account.own_account();
+                own.positions[0].cost = rounded;
+                own.balances[0].total = told;
+                let outcome = match subject {
+                    Subject::Trades { .. } if !tells_trades => Outcome::Refused(Refusal {
+                        code: 404,
+                        msg: String::new(),
+                    }),
+                    Subject::Account { .. } => Outcome::Done(Truth::Account(own)),
+                    _ => Outcome::Done(nothing(subject)),
+                };
+                account.answer(subject, outcome);
+            }
+            account.pass(250);
+            account.alive();
+            account.clock();
+        }
+        assert_eq!(adjustments(&account).len(), 1);
+        let expected = if tells_trades { known } else { rounded };
+        assert_eq!(cost(&account), expected, "{tells_trades}");
+    }
+}
