@@ -5,6 +5,7 @@
 
 mod boot;
 mod carry;
+mod closes;
 mod notices;
 mod overheard;
 mod pulse;

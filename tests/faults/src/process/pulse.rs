@@ -18,6 +18,7 @@ use windvane_engine::{
 use windvane_venue::speak::{MarketReader, Missing, Speaker};
 use windvane_venue::{BookLevels, Frame, market_stream, user_stream};
 
+use super::closes::Closes;
 use super::overheard::Overheard;
 use super::{Out, notices};
 use crate::witness::Seen;
@@ -68,9 +69,8 @@ pub struct Pulse {
     latched: Latch,
     /// The engine's balances after the last step.
     balances: BTreeMap<(Surface, AssetId), Amount>,
-    /// Closes by others that people were told of and that are not durable yet, each with the record that
-    /// led to it.
-    closes: VecDeque<(u64, Seen)>,
+    /// Closes by others that people were told of and that are not durable yet.
+    closes: Closes,
     /// What it wants done, in order.
     pub wishes: VecDeque<Wish>,
 }
@@ -85,6 +85,7 @@ impl Pulse {
         latched: Latch,
         (base_ns, now_ns): (i64, i64),
     ) -> Self {
+        let closes = Closes::new(driver.engine().records());
         Self {
             life,
             epoch,
@@ -103,7 +104,7 @@ impl Pulse {
             failed: false,
             latched,
             balances: BTreeMap::new(),
-            closes: VecDeque::new(),
+            closes,
             wishes: VecDeque::new(),
         }
     }
@@ -193,6 +194,7 @@ impl Pulse {
         }
         let seen = filled || adjusted;
         self.show_balances(seen.then_some(filled && !others), outs);
+        self.closes.end_step(self.driver.engine().records());
     }
 
     /// What a step made of the engine's balances, where that is to be seen, and whether fills and
@@ -221,10 +223,10 @@ impl Pulse {
         if let Notice::Adjusted { adjustment, .. } = notice {
             seen.extend(notices::settled(engine, self.life, adjustment));
         }
-        let written = engine.records();
+        let records = engine.records();
         for seen in seen {
             if matches!(seen, Seen::ClosedOutside { .. }) {
-                self.closes.push_back((written, seen.clone()));
+                self.closes.note(seen.clone(), records);
             }
             outs.push_back(Out::Seen(seen));
         }
@@ -233,10 +235,7 @@ impl Pulse {
     /// Closes by others that a next process does not know of, where its journal ends with this record; but
     /// the last ones.
     pub fn closes_after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {
-        let seen = self.closes.len().saturating_sub(but_last);
-        let lost = self.closes.iter().take(seen);
-        let lost = lost.filter(move |(made, _)| *made > record);
-        lost.map(|(_, seen)| seen)
+        self.closes.after(record, but_last)
     }
 
     /// What the book was like when an order left.
@@ -363,7 +362,7 @@ impl Pulse {
 
     /// The journal is durable up to here.
     pub fn durable(&mut self, now_ns: i64, record: u64, outs: &mut VecDeque<Out>) {
-        self.closes.retain(|(written, _)| *written > record);
+        self.closes.durable(record);
         self.driver.durable(self.time(now_ns), record);
         self.act(outs);
     }
@@ -371,7 +370,7 @@ impl Pulse {
     /// A new segment stands.
     pub fn rolled(&mut self, now_ns: i64, record: u64, outs: &mut VecDeque<Out>) {
         (self.rolling, self.rolled_ns) = (false, now_ns);
-        self.closes.retain(|(written, _)| *written > record);
+        self.closes.durable(record);
         self.driver.durable(self.time(now_ns), record);
         if std::mem::take(&mut self.failed) {
             self.handle(

@@ -1,0 +1,100 @@
+//! Closes by others that people were told of, until the journal has what led to them. A process that
+//! finds it there makes them again; one that does not, does not know of them.
+
+use std::collections::VecDeque;
+
+use crate::witness::Seen;
+
+/// The closes of a process, each with the record of the input that led to it.
+pub struct Closes {
+    /// The last record of the step before: the next input is the one after it.
+    before: u64,
+    made: VecDeque<(u64, Seen)>,
+}
+
+impl Closes {
+    /// Of a process that has written so many records.
+    pub const fn new(records: u64) -> Self {
+        Self {
+            before: records,
+            made: VecDeque::new(),
+        }
+    }
+
+    /// The running step, whose records end here by now, made a close. What the step wrote after its input
+    /// follows from it, and need not be there: answers of strategies, and the blocks that they end.
+    pub fn note(&mut self, close: Seen, records: u64) {
+        // What was made before the first step was told has no input of its own here.
+        let led = (self.before + 1).min(records);
+        self.made.push_back((led, close));
+    }
+
+    /// A step ended with this record.
+    pub const fn end_step(&mut self, record: u64) {
+        self.before = record;
+    }
+
+    /// The journal is durable up to here.
+    pub fn durable(&mut self, record: u64) {
+        self.made.retain(|(led, _)| *led > record);
+    }
+
+    /// Those that a next process does not know of, where its journal ends with this record; but the last
+    /// ones.
+    pub fn after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {
+        let seen = self.made.len().saturating_sub(but_last);
+        let lost = self.made.iter().take(seen);
+        let lost = lost.filter(move |(led, _)| *led > record);
+        lost.map(|(_, close)| close)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close() -> Seen {
+        Seen::ClosedOutside {
+            process: 1,
+            strategy: "gr0".to_owned(),
+            instrument: "futures:BTCUSDT".to_owned(),
+            qty: "-0.01".to_owned(),
+        }
+    }
+
+    /// Made by record 11, in a step that ends with record 19.
+    fn closed() -> Closes {
+        let mut closes = Closes::new(10);
+        closes.note(close(), 19);
+        closes.end_step(19);
+        closes
+    }
+
+    #[test]
+    fn a_close_whose_input_is_durable_is_not_lost() {
+        let mut closes = closed();
+        // The block that an order of this step ended, ends with 14.
+        assert_eq!(closes.after(14, 0).count(), 0);
+        assert_eq!(closes.after(11, 0).count(), 0);
+        assert_eq!(closes.after(10, 0).count(), 1);
+        assert_eq!(closes.after(10, 1).count(), 0);
+        closes.durable(14);
+        assert_eq!(closes.after(0, 0).count(), 0);
+    }
+
+    #[test]
+    fn the_next_step_begins_after_the_last_one() {
+        let mut closes = closed();
+        closes.note(close(), 25);
+        assert_eq!(closes.after(19, 0).count(), 1);
+        assert_eq!(closes.after(20, 0).count(), 0);
+    }
+
+    #[test]
+    fn what_a_start_made_is_in_its_last_record() {
+        let mut closes = Closes::new(10);
+        closes.note(close(), 10);
+        assert_eq!(closes.after(9, 0).count(), 1);
+        assert_eq!(closes.after(10, 0).count(), 0);
+    }
+}
