@@ -112,15 +112,23 @@ impl Shares {
     }
 
     /// What `lane` must leave free for others: the reserves, as far as they are not used up, of
-    /// every lane that is more urgent, or as urgent.
-    pub(super) fn held_back(self, lane: Lane, limit: u32, used: &[u32; LANES]) -> u32 {
+    /// every lane that is more urgent, or as urgent. Emergencies have their part of the `limit`. Ordinary
+    /// lanes have theirs of what others on the address leave `open`: or a lane that may wait would keep
+    /// orders back.
+    pub(super) fn held_back(
+        self,
+        lane: Lane,
+        (limit, open): (u32, u32),
+        used: &[u32; LANES],
+    ) -> u32 {
         if lane == Lane::Start && !planted!(StartReadsUnplanned) {
             return 0;
         }
         let others = Lane::ALL.into_iter();
         let others = others.filter(|other| *other != lane && other.rank() <= lane.rank());
         let unused = |other: Lane| {
-            self.reserve(other, limit)
+            let of = if other.is_emergency() { limit } else { open };
+            self.reserve(other, of)
                 .saturating_sub(used[other as usize])
         };
         let held = others.map(unused).fold(0, u32::saturating_add);

@@ -236,13 +236,30 @@ fn bans_without_retry_after_grow_from_two_minutes() {
 }
 
 #[test]
+fn orders_leave_where_others_use_1400_of_2400() {
+    let minute = RateLimit {
+        limit: 2_400,
+        ..MINUTE
+    };
+    let mut budget = Budget::new(&[minute], Shares::default());
+    budget.used(0, &used(1_400));
+    // Readings of a minute, and a renewal every ten seconds.
+    assert!(budget.acquire(0, Lane::Reconcile, &Cost::weight(150)).is_ok());
+    for _ in 0..200 {
+        assert!(budget.acquire(1, Lane::Place, &Cost::weight(1)).is_ok());
+    }
+    // The part of cancels and renewals is untouched.
+    assert!(budget.acquire(1, Lane::Place, &Cost::weight(100)).is_err());
+}
+
+#[test]
 fn others_use_is_taken_from_ordinary_work_first() {
     let mut budget = Budget::new(&[MINUTE], Shares::default());
-    budget.used(0, &used(58));
+    budget.used(0, &used(59));
     let one = Cost::weight(1);
     assert!(budget.acquire(0, Lane::Query, &one).is_err());
     assert!(budget.acquire(0, Lane::Place, &one).is_ok());
-    budget.used(1, &used(70));
+    budget.used(1, &used(72));
     assert!(budget.acquire(1, Lane::Place, &one).is_err());
     assert!(budget.acquire(1, Lane::Reconcile, &one).is_ok());
     budget.used(2, &used(90));

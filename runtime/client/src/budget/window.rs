@@ -91,7 +91,8 @@ impl Window {
     pub fn left(&mut self, now_ms: u64, lane: Lane, shares: Shares) -> u32 {
         let sum = self.used(now_ms);
         let limit = self.limit_at(now_ms);
-        let held = shares.held_back(lane, limit, &self.used);
+        let open = limit.saturating_sub(self.outside_at(now_ms));
+        let held = shares.held_back(lane, (limit, open), &self.used);
         limit.saturating_sub(sum).saturating_sub(held)
     }
 
@@ -99,9 +100,11 @@ impl Window {
     pub fn free_at(&mut self, now_ms: u64, lane: Lane, shares: Shares, cost: u32) -> Option<u64> {
         self.forget(now_ms);
         let fits = |window: &Self, at_ms: u64, used: &[u32; LANES]| {
-            let sum = total(used, window.outside_at(at_ms)).saturating_add(cost);
+            let others = window.outside_at(at_ms);
+            let sum = total(used, others).saturating_add(cost);
             let limit = window.limit_at(at_ms);
-            sum.saturating_add(shares.held_back(lane, limit, used)) <= limit
+            let open = limit.saturating_sub(others);
+            sum.saturating_add(shares.held_back(lane, (limit, open), used)) <= limit
         };
         let mut used = self.used;
         if fits(self, now_ms, &used) {
