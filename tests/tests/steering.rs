@@ -473,6 +473,9 @@ fn flatten_names_a_position_that_no_strategy_opened() {
     instance.until("positions", &|positions| *positions != json!([]));
     let flattened = instance.done(&["flatten"]);
     let pending = flattened["pending"].as_str().unwrap();
-    assert!(pending.contains("0.01 futures:BTCUSDT that no strategy opened"), "{pending}");
+    assert!(
+        pending.contains("0.01 futures:BTCUSDT that no strategy opened"),
+        "{pending}"
+    );
     assert_eq!(instance.terminate().code(), Some(0));
 }

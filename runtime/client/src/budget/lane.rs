@@ -128,8 +128,7 @@ impl Shares {
         let others = others.filter(|other| *other != lane && other.rank() <= lane.rank());
         let unused = |other: Lane| {
             let of = if other.is_emergency() { limit } else { open };
-            self.reserve(other, of)
-                .saturating_sub(used[other as usize])
+            self.reserve(other, of).saturating_sub(used[other as usize])
         };
         let held = others.map(unused).fold(0, u32::saturating_add);
         // Closes and renewals need readings: these may use more than half of what is reserved.

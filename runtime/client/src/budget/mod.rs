@@ -358,9 +358,9 @@ impl Budget {
     /// keeps its reserve.
     pub fn steady_weight(&self, lane: Lane) -> u32 {
         let per_minute = |window: &Window| {
-            let held = self
-                .shares
-                .held_back(lane, (window.limit(), window.limit()), &[0; lane::LANES]);
+            let held =
+                self.shares
+                    .held_back(lane, (window.limit(), window.limit()), &[0; lane::LANES]);
             let free = u64::from(window.limit().saturating_sub(held));
             u32::try_from(free * 60_000 / window.interval_ms()).unwrap_or(u32::MAX)
         };

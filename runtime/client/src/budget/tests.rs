@@ -244,7 +244,11 @@ fn orders_leave_where_others_use_1400_of_2400() {
     let mut budget = Budget::new(&[minute], Shares::default());
     budget.used(0, &used(1_400));
     // Readings of a minute, and a renewal every ten seconds.
-    assert!(budget.acquire(0, Lane::Reconcile, &Cost::weight(150)).is_ok());
+    assert!(
+        budget
+            .acquire(0, Lane::Reconcile, &Cost::weight(150))
+            .is_ok()
+    );
     for _ in 0..200 {
         assert!(budget.acquire(1, Lane::Place, &Cost::weight(1)).is_ok());
     }

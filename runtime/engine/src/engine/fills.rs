@@ -80,7 +80,7 @@ impl Engine {
         }
         self.note_user_event(self.surface_of(update.instrument));
         let Some(seq) = self.own_order(update) else {
-            self.take_external(update);
+            self.take_external(update, true);
             return;
         };
         self.revive_told(seq, update);
@@ -297,7 +297,8 @@ impl Engine {
     }
 
     /// An order or a fill of somebody else on this account: liquidation, ADL, the user's hand.
-    pub(super) fn take_external(&mut self, update: &OrderUpdate) {
+    /// `by_event` says that an event told of it, and so of the kind of its order.
+    pub(super) fn take_external(&mut self, update: &OrderUpdate, by_event: bool) {
         let mut realized_pnl = Amount::ZERO;
         self.note_external(update);
         let forced = self.forced_by(update);
@@ -311,7 +312,7 @@ impl Engine {
             moved = (before - after).saturating_abs();
             self.remember_outside_fill(update, fill);
             if forced.is_none() {
-                self.note_outside_fill(update, before);
+                self.note_outside_fill(update, before, by_event);
             }
         }
         if fill.is_some() || update.fill.is_none() {

@@ -22,7 +22,7 @@ use super::late_fees::LateFees;
 use super::listing::Listing;
 use super::margin::Margins;
 use super::others::Others;
-use super::outside::OutsideCloses;
+use super::outside::{ExplainedCloses, OutsideCloses};
 use super::snapshot::SNAPSHOT_VERSION;
 use super::taken::Moved;
 use super::trading::{Crossings, Feeds, Trading};
@@ -88,5 +88,6 @@ fn added_in_11() -> Vec<u8> {
 
 /// The fields that version 12 appended, as an engine of version 11 would have had them.
 fn added_in_12() -> Vec<u8> {
-    postcard::to_stdvec(&ConfirmedEntries::new()).unwrap_or_default()
+    let fields: (ConfirmedEntries, ExplainedCloses) = Default::default();
+    postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -84,7 +84,7 @@ use listing::Listing;
 use margin::Margins;
 use market::MarketState;
 use others::Others;
-use outside::OutsideCloses;
+use outside::{ExplainedCloses, OutsideCloses};
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
@@ -225,6 +225,8 @@ pub struct Engine {
     /// The venue's time minus that of an earlier process, nanoseconds, until this one reads its own.
     offsets_before: BTreeMap<Surface, i64>,
     confirmed_entries: ConfirmedEntries,
+    /// Of the closes by others that are due, the part that events of ordinary orders explain.
+    explained_closes: ExplainedCloses,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -372,6 +374,7 @@ impl Engine {
             stream_up: BTreeMap::new(),
             offsets_before: BTreeMap::new(),
             confirmed_entries: ConfirmedEntries::new(),
+            explained_closes: ExplainedCloses::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

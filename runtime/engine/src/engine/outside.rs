@@ -37,6 +37,8 @@ pub(super) const REDUCES_NOTHING: i32 = -2022;
 const FITS_PARTS: i128 = 10;
 
 type Key = (InstrumentId, PositionSide);
+/// Closed quantities by position, signed like the closing side.
+pub(super) type ExplainedCloses = BTreeMap<Key, i64>;
 
 /// The state of closes by others.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -451,7 +453,7 @@ impl Engine {
     }
 
     /// Notes a booked fill of others: strategies give up the quantity that it closed.
-    pub(super) fn note_outside_fill(&mut self, update: &OrderUpdate, before: i64) {
+    pub(super) fn note_outside_fill(&mut self, update: &OrderUpdate, before: i64, by_event: bool) {
         let (id, side) = (update.instrument, update.position_side);
         let after = self.ledgers.account.at(id, side).position.qty;
         let is_close = after.saturating_abs() < before.saturating_abs()
@@ -462,7 +464,11 @@ impl Engine {
         let closed = (before - after)
             .saturating_abs()
             .min(before.saturating_abs());
-        *self.outside.due.entry((id, side)).or_default() += update.side.sign() * closed;
+        let closed = update.side.sign() * closed;
+        *self.outside.due.entry((id, side)).or_default() += closed;
+        if by_event {
+            *self.explained_closes.entry((id, side)).or_default() += closed;
+        }
         self.reconcile_soon(Surface::Futures);
     }
 
@@ -471,8 +477,8 @@ impl Engine {
         self.outside.due.keys().map(|(id, _)| *id).collect()
     }
 
-    /// Takes out of the closed quantities that are still due as much as a forced close explains, which
-    /// is settled at its own price. Answers the quantity.
+    /// Takes out of the closed quantities that are still due, and that no event of another order explains,
+    /// as much as a forced close explains, which is settled at its own price. Answers the quantity.
     pub(super) fn take_due_close(
         &mut self,
         id: InstrumentId,
@@ -480,8 +486,15 @@ impl Engine {
         closing: Side,
         qty: i64,
     ) -> i64 {
-        let due = self.outside.due.get_mut(&(id, side));
-        due.map_or(0, |due| take_closed(due, closing, qty))
+        let explained = self.explained_closes.get(&(id, side));
+        let explained = explained.copied().unwrap_or_default();
+        let Some(due) = self.outside.due.get_mut(&(id, side)) else {
+            return 0;
+        };
+        let mut open = *due - explained;
+        let taken = take_closed(&mut open, closing, qty);
+        *due = open + explained;
+        taken
     }
 
     /// Whether a reading that was taken contains a fill that is reported now.
@@ -535,6 +548,7 @@ impl Engine {
                 self.outside.due.insert(key, due);
                 continue;
             }
+            self.explained_closes.remove(&key);
             let closing = if due > 0 { Side::Buy } else { Side::Sell };
             let external = self.ledgers.external.at(key.0, key.1).position.qty;
             let missing = (closing.sign() * external).max(0).min(due.saturating_abs());
@@ -630,6 +644,11 @@ impl Engine {
         for ((id, side), due) in &from.outside.due {
             if let Some(id) = new(id) {
                 self.outside.due.insert((id, *side), *due);
+            }
+        }
+        for ((id, side), explained) in &from.explained_closes {
+            if let Some(id) = new(id) {
+                self.explained_closes.insert((id, *side), *explained);
             }
         }
         for ((id, side), read) in &from.outside.read {

@@ -96,7 +96,7 @@ impl Engine {
             return;
         };
         match owner {
-            None => self.take_external(&update),
+            None => self.take_external(&update, false),
             Some(_)
                 if self.was_counted_outside(instrument, trade.order_id, trade.fill.trade_id) => {}
             Some(seq) => {

@@ -694,3 +694,25 @@ fn forced_closes_from_before_the_account_was_known_are_no_news() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
     assert_eq!(reports(&account), []);
 }
+
+/// The event of an ADL was the account's alone. Before it was explained somebody closed the rest by hand.
+#[test]
+fn a_close_by_hand_is_not_taken_for_the_forced_close_that_is_listed_next() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let mut by_hand = sold(9, 33, 33, 33);
+    by_hand.order_id = VenueOrderId(501);
+    account.update(by_hand);
+    assert_eq!(held(&account)[0], 7);
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 7)]));
+    // The reading is still from before the ADL.
+    for _ in 0..4 {
+        tell_round(&mut account, &[], None, &forced);
+        account.pass(499);
+    }
+    assert_eq!(reports(&account), []);
+    let left = wallet_after(&account);
+    minute(&mut account, &[], Some(left), &forced);
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account).len(), 1);
+}
