@@ -46,6 +46,8 @@ impl Engine {
             }
             Intent::Rejected { terms, rejection } => {
                 self.note_withheld(&terms, rejection.rule);
+                // The venue may have relaxed the rule since it was read.
+                self.note_refusal(terms.instrument, rejection.rule.code());
                 self.notices.push_back(Notice::Rejected {
                     time: self.now,
                     strategy,

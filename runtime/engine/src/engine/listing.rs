@@ -1,5 +1,5 @@
 //! The venue's rules of instruments, read again while the run goes on: every hour, after an order was
-//! refused for a filter, and often while a symbol does not trade.
+//! refused for a filter, by the venue or here, and often while a symbol does not trade.
 //!
 //! Scales stay as they are for the whole run, because positions and orders are counted in them. New
 //! rules that need more decimals are not taken: nothing opens on that instrument until a restart.
@@ -88,7 +88,7 @@ impl Engine {
         });
     }
 
-    /// The venue refused an order: by a rule that we do not know, if its code is one of a rule.
+    /// An order was refused, by the venue or here: its rules may have changed, if the code is one of a rule.
     pub(super) fn note_refusal(&mut self, instrument: InstrumentId, code: i32) {
         if !OF_RULES.contains(&code) || self.live.is_none() {
             return;

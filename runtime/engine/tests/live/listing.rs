@@ -1,6 +1,7 @@
 //! The venue's rules are read again: every hour, after refusals for a filter, while a symbol stands
 //! still; and changes of leverage and margin type are noticed.
 
+use windvane_engine::input::Command;
 use windvane_engine::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
 use windvane_engine::protocol::MarginTerms;
 use windvane_engine::rules::Rule;
@@ -367,4 +368,29 @@ fn a_close_that_the_venue_always_refuses_is_given_up_and_told() {
     let told = account.notices.iter();
     let unclosed = told.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
     assert_eq!(unclosed.count(), 1);
+}
+
+#[test]
+fn an_order_that_breaks_a_rule_here_has_the_rules_read_because_the_venue_may_have_relaxed_them() {
+    let mut account = ready();
+    let off_tick = OrderTerms {
+        price: Some(windvane_engine::Price(991)),
+        ..limit(Side::Buy, 990, 10)
+    };
+    tell_after_question(&mut account, rules(tick(10)));
+    assert!(try_submit(&mut account, off_tick).is_err());
+    assert_eq!(asked(&mut account), 1);
+    tell(&mut account, rules(tick(1)));
+    assert_eq!(try_submit(&mut account, off_tick), Ok(()));
+    // What breaks no filter says nothing about them.
+    account.handle(Input::Command(Command::Pause));
+    assert!(try_submit(&mut account, off_tick).is_err());
+    assert_eq!(asked(&mut account), 0);
+}
+
+/// Has an order refused for a filter, and answers the question that follows.
+fn tell_after_question(account: &mut Account, truth: Truth) {
+    refuse(account, -4014);
+    assert_eq!(asked(account), 1);
+    tell(account, truth);
 }
