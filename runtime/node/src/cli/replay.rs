@@ -182,11 +182,12 @@ fn judge_other_rules(other: &OtherRules) -> Failure {
     let programs: Vec<_> = other.programs.iter().map(String::as_str).collect();
     Failure::Differs(format!(
         "the journal was written under engine rules {}, and this program has engine rules \
-         {ENGINE_RULES}: it decides otherwise, so that it cannot verify the journal. {} blocks \
+         {ENGINE_RULES}: it may decide otherwise, so that it cannot verify the journal. {} blocks \
          differ. A start with this program goes on from the journal all the same. To verify it, use \
-         the program that wrote it (version {})",
+         a program with engine rules {} (the journal names version {})",
         rules.join(", "),
         other.count,
+        rules.join(", "),
         programs.join(", ")
     ))
 }
