@@ -4,6 +4,9 @@
 //!
 //! A strategy whose orders are still being cancelled is not ready to be settled. Until it is, the part
 //! of a position that stands against it is not closed: the account has no exposure from it.
+//!
+//! Own positions come first. What others hold on the account counts after that, against the own net position:
+//! or a close would take a part of theirs.
 
 use crate::effect::{Adjustment, Cause};
 use crate::ids::{InstrumentId, StrategyId};
@@ -29,13 +32,10 @@ impl Engine {
         all.filter(move |other| *other != strategy && self.is_flattening(*other))
     }
 
-    /// How much of a strategy's position orders of this side would close.
-    fn closable_of(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
+    /// What of a strategy's position orders of this side would close, whatever others hold.
+    fn held_against(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
-        let held = -closing.sign() * ledger.at(id, position_side).position.qty;
-        self.closable(strategy, id, position_side, closing)
-            .min(held)
-            .max(0)
+        (-closing.sign() * ledger.at(id, position_side).position.qty).max(0)
     }
 
     /// Settles the positions of a strategy that is being closed against opposite ones of others that
@@ -54,8 +54,8 @@ impl Engine {
                 if self.strategies[usize::from(other.0)].open_orders > 0 {
                     continue;
                 }
-                let theirs = self.closable_of(other, key, opposite(closing));
-                let qty = self.closable_of(strategy, key, closing).min(theirs);
+                let theirs = self.held_against(other, key, opposite(closing));
+                let qty = self.held_against(strategy, key, closing).min(theirs);
                 if qty > 0 && self.settle_between(strategy, other, key, closing, qty) {
                     // It may have waited for this.
                     self.continue_flattening(other);
@@ -118,7 +118,7 @@ impl Engine {
         }
         let others = self.others_flattening(strategy);
         let opposed: i64 = others
-            .map(|other| self.closable_of(other, key, opposite(closing)))
+            .map(|other| self.held_against(other, key, opposite(closing)))
             .sum();
         let held = -closing.sign() * self.ledgers.account.at(key.0, key.1).position.qty;
         let covered = (held - self.closes_under_way(key, closing)).max(0);
@@ -131,7 +131,7 @@ impl Engine {
         let mut held = own.filter(|(_, _, holding)| holding.position.qty != 0);
         held.any(|(id, side, holding)| {
             let closing = closing_side(holding.position.qty);
-            let whole = self.closable_of(strategy, (id, side), closing);
+            let whole = self.held_against(strategy, (id, side), closing);
             self.left_to_opposite(strategy, (id, side), closing, whole) > 0
         })
     }

@@ -315,16 +315,30 @@ fn only_the_net_position_is_closed_at_the_market_and_only_reduces() {
 }
 
 #[test]
-fn what_others_closed_is_not_settled_against_another_strategy() {
-    let mut account = with(|_| {});
-    hold(&mut account, MM, 5, 1);
-    hold(&mut account, OTHER, -5, 2);
-    // A person closes the long position: the account is short.
-    outside(&mut account, Side::Sell, 3, 5);
-    account.sent.clear();
-    account.handle(Input::Command(Command::Flatten));
-    assert_eq!(closes(&account), [(Side::Buy, 5, true)]);
-    assert_eq!(own_qty(&account, MM), 0);
+fn own_positions_settle_each_other_before_what_a_person_holds_counts() {
+    // Positions of two strategies, what a person sold, and the closes.
+    for (own, by_hand, expected) in [
+        // The account was flat: the short position is the person's.
+        ((5, -5), 5, &[][..]),
+        // It was short already: the person sold more.
+        ((-5, 1), 3, &[(Side::Buy, 4, true)]),
+        // The person closed the net position of 2, and sold one more.
+        ((3, -1), 3, &[]),
+        ((3, -1), 1, &[(Side::Sell, 1, true)]),
+    ] {
+        let mut account = with(|_| {});
+        hold(&mut account, MM, own.0, 1);
+        hold(&mut account, OTHER, own.1, 2);
+        outside(&mut account, Side::Sell, 3, by_hand);
+        account.sent.clear();
+        account.handle(Input::Command(Command::Flatten));
+        assert_eq!(closes(&account), expected, "{own:?} {by_hand}");
+        for (trade, (seq, ..)) in placed(&account).into_iter().enumerate() {
+            let strategy = account.engine.order(seq).unwrap().strategy;
+            fill_all(&mut account, strategy, seq, 10 + trade as i64);
+        }
+        assert_eq!((own_qty(&account, MM), own_qty(&account, OTHER)), (0, 0));
+    }
 }
 
 #[test]
