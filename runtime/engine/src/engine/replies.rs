@@ -470,6 +470,12 @@ impl Engine {
         let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {
             return;
         };
+        // What an earlier process sent is counted by its clock until the venue's was read: ours may
+        // have been set forward since.
+        let is_uncounted = self.orders.known(seq).is_some_and(|order| {
+            let surface = self.surface_of(order.instrument());
+            self.offsets_before.contains_key(&surface)
+        });
         let Some(order) = self
             .orders
             .known_mut(seq)
@@ -490,7 +496,8 @@ impl Engine {
         }
         let lost = *order.lost.get_or_insert(now);
         let over = lost.plus_ms(absence_ms);
-        if !order.questions.was_absent_at(over) && !planted!(AbsenceIsRejected) {
+        let is_over = !is_uncounted && order.questions.was_absent_at(over);
+        if !is_over && !planted!(AbsenceIsRejected) {
             self.ask_later(seq);
             return;
         }

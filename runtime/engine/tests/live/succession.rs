@@ -84,6 +84,36 @@ fn an_order_may_still_arrive_where_the_clock_was_set_forward_between_two_process
 }
 
 #[test]
+fn an_order_may_still_arrive_until_the_clock_is_compared() {
+    let mut account = ready();
+    let order = account.submit(MM, limit(Side::Buy, 990, 10));
+    let mut account = killed(account, next_config());
+    account.now = account.now.plus_ms(3_600_000);
+    account.live(LiveInput::Begin);
+    account.live(LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+    account.sync();
+    // The venue's clock could not be read yet.
+    assert_eq!(account.take_queries(), 1);
+    let id = account.engine.order(order).unwrap().client_order_id;
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: id,
+        outcome: refused(-2013),
+    }));
+    assert!(account.engine.order(order).is_some(), "it may still arrive");
+    account.live(LiveInput::Clock {
+        surface: Surface::Futures,
+        offset_ns: -3_600_000 * 1_000_000,
+        error_ns: 1,
+    });
+    deny(&mut account, order, 5);
+    assert!(account.engine.order(order).is_some(), "it may still arrive");
+    deny(&mut account, order, 5);
+    assert!(account.engine.order(order).is_none());
+}
+
+#[test]
 fn an_order_that_was_held_may_have_left() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));

@@ -11,6 +11,7 @@ mod venue;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
 use windvane_venue::speak::FuturesAccount;
 
@@ -207,6 +208,8 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
         report.no_go("venue", found, mend);
         return report;
     }
+    // It reads what a start reads, and may use the same part of the weight.
+    let client = client.in_lane(Lane::Start);
     look_outside(config, &client, guests, keys && !paper, &mut report).await;
     bans::hand_on(&client, &config.run.data_dir);
     report

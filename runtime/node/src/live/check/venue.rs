@@ -57,7 +57,7 @@ pub(super) async fn clock(
             report.no_go(
                 "address",
                 found,
-                "correct the address, or wait for the venue",
+                "wait for the venue, or correct the address if it goes on",
             );
             return false;
         }
@@ -66,7 +66,7 @@ pub(super) async fn clock(
             report.no_go(
                 "address",
                 found,
-                "correct the address, or wait for the venue",
+                "wait for the venue, or correct the address if it goes on",
             );
             return false;
         }
