@@ -287,7 +287,8 @@ impl Engine {
 
     /// A new difference of a position waits for trades that are listed late. The first reading of an
     /// account that is not known at all does not: no fill of ours explains it. Neither does a position
-    /// that the venue refused to reduce.
+    /// that the venue refused to reduce. Where a journal was lost, the first reading waits for the trades
+    /// of before the stream came up: one that is listed later would be counted beside it.
     fn begin_trades_lag(&mut self, surface: Surface, differences: &[Adjustment]) {
         let moves_position = differences.iter().any(|one| match one {
             Adjustment::Position {
@@ -296,10 +297,16 @@ impl Engine {
             _ => false,
         });
         let timer = Timer::TradesLag { surface };
-        if moves_position && self.is_account_known(surface) && !planted!(TradesLagIgnored) {
-            self.timers.set(self.now.plus_ms(READ_LAG_MS), timer);
-        } else {
-            self.timers.cancel(timer);
+        let waits = moves_position && self.is_account_known(surface);
+        let listed = waits.then(|| self.now.plus_ms(READ_LAG_MS));
+        let live = self.live.as_ref();
+        let is_finding = live.is_some_and(|live| live.finds_lost_account(surface));
+        let up = self.stream_up.get(&surface).filter(|_| is_finding);
+        let found = up.map(|up| up.plus_ms(READ_LAG_MS));
+        let until = listed.max(found).filter(|until| *until > self.now);
+        match until.filter(|_| !planted!(TradesLagIgnored)) {
+            Some(until) => self.timers.set(until, timer),
+            None => self.timers.cancel(timer),
         }
     }
 

@@ -238,6 +238,13 @@ impl Session {
         self.stage == Stage::Running
     }
 
+    /// Whether the account is still to be found as it is, after a process whose journal is lost: what that one
+    /// filled a moment ago may be in readings, and not in the list of trades yet.
+    pub(super) fn finds_lost_account(&self, surface: Surface) -> bool {
+        let line = self.lines.get(&surface);
+        self.lost && !self.is_running() && line.is_some_and(|line| line.clean.is_none())
+    }
+
     /// Whether something is in doubt, and all of it is of this kind.
     pub(super) fn is_doubted_only_for(&self, kind: impl Fn(&Doubt) -> bool) -> bool {
         !self.doubts.is_empty() && self.doubts.iter().all(kind)

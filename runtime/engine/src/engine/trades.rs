@@ -49,11 +49,16 @@ impl Engine {
         }
         let index = usize::from(instrument.0);
         let verified = self.verified_trades[index];
-        for trade in trades {
-            match verified {
-                None => self.find_trade(instrument, trade),
-                Some(known) if trade.fill.trade_id > known => self.take_trade(instrument, trade),
-                Some(_) => {}
+        let live = self.live.as_ref();
+        let is_finding =
+            verified.is_none() || live.is_some_and(|live| live.finds_lost_account(surface));
+        let is_new =
+            |trade: &&AccountTrade| verified.is_none_or(|known| trade.fill.trade_id > known);
+        for trade in trades.iter().filter(is_new) {
+            if is_finding {
+                self.find_trade(instrument, trade);
+            } else {
+                self.take_trade(instrument, trade);
             }
         }
         self.settle_fees(instrument, trades);

@@ -456,6 +456,40 @@ fn the_account_is_not_found_by_readings_that_may_precede_a_listed_trade() {
 }
 
 #[test]
+fn a_trade_that_is_listed_late_is_in_the_account_that_is_found_after_a_lost_journal() {
+    let mut config = config();
+    config.live = Some(live_config());
+    config.balances.clear();
+    let mut account = Account::new(config);
+    account.engine.doubt_ownership();
+    let new = AccountTrade {
+        time: account.now,
+        ..trade(77, 9, 3)
+    };
+    account.begin();
+    let with_money = |own: &mut AccountTruth| {
+        own.balances[0].total = Amount(1_000_000_000);
+        own.positions = vec![position(0)];
+    };
+    for second in 0..30 {
+        let listed = if second < 5 { vec![] } else { vec![new] };
+        for _ in 0..4 {
+            round(&mut account, &[], &listed, with_money);
+            account.pass(249);
+        }
+        account.alive();
+        account.clock();
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    round(&mut account, &[], &[new], with_money);
+    assert_eq!(qty(&account), 0, "it closed a position of before");
+    let balance = account.engine.balance(FUTURES, USDT).total;
+    assert_eq!(balance, Amount(1_000_000_000));
+}
+
+#[test]
 fn a_start_that_lasts_leaves_weight_for_the_next_one() {
     let mut account = never_known();
     let read = Request::Read(Subject::OpenOrders { surface: FUTURES });
