@@ -50,12 +50,15 @@ impl Engine {
         let index = usize::from(instrument.0);
         let verified = self.verified_trades[index];
         let live = self.live.as_ref();
-        let is_finding =
-            verified.is_none() || live.is_some_and(|live| live.finds_lost_account(surface));
+        let is_lost = live.is_some_and(|live| live.finds_lost_account(surface));
+        let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
+        let up = self.stream_up.get(&surface).filter(|_| is_lost);
+        // What was filled after the stream came up is told there, and is newer than what is found.
+        let found_until = up.map(|up| Time(up.0.saturating_add(offset_ns)));
         let is_new =
             |trade: &&AccountTrade| verified.is_none_or(|known| trade.fill.trade_id > known);
         for trade in trades.iter().filter(is_new) {
-            if is_finding {
+            if verified.is_none() || found_until.is_some_and(|until| trade.time <= until) {
                 self.find_trade(instrument, trade);
             } else {
                 self.take_trade(instrument, trade);
