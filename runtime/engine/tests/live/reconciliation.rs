@@ -490,6 +490,37 @@ fn a_trade_that_is_listed_late_is_in_the_account_that_is_found_after_a_lost_jour
 }
 
 #[test]
+fn a_trade_of_after_the_stream_came_up_is_booked_though_the_journal_was_lost() {
+    let mut config = config();
+    config.live = Some(live_config());
+    config.balances.clear();
+    let mut account = Account::new(config);
+    account.engine.doubt_ownership();
+    account.begin();
+    let new = AccountTrade {
+        time: account.now.plus_ms(5_000),
+        ..trade(77, 9, 3)
+    };
+    // Its event is lost.
+    for second in 0..30 {
+        let is_made = second >= 6;
+        let listed = if is_made { vec![new] } else { vec![] };
+        for _ in 0..4 {
+            round(&mut account, &[], &listed, |own| {
+                own.balances[0].total = Amount(1_000_000_000);
+                own.positions = vec![position(if is_made { 3 } else { 0 })];
+            });
+            account.pass(249);
+        }
+        account.alive();
+        account.clock();
+    }
+    assert_eq!(qty(&account), 3);
+    let is_position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
+    assert!(!adjustments(&account).iter().any(is_position));
+}
+
+#[test]
 fn a_start_that_lasts_leaves_weight_for_the_next_one() {
     let mut account = never_known();
     let read = Request::Read(Subject::OpenOrders { surface: FUTURES });
