@@ -584,6 +584,13 @@ impl Engine {
         let order = self.forced.orders.entry(key).or_insert(new);
         order.forced = Some(kind);
         let whole = order.take_due();
+        // Its trades are booked, and the strategies gave nothing up yet: all of it is to be settled. Own fills of
+        // after it may have left less than it closed.
+        let shown = if closed > 0 {
+            shown.max(whole.qty)
+        } else {
+            shown
+        };
         let due = Due {
             side: terms.side,
             position_side: side,

@@ -716,3 +716,40 @@ fn a_close_by_hand_is_not_taken_for_the_forced_close_that_is_listed_next() {
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(reports(&account).len(), 1);
 }
+
+/// Only account trades and the list of forced orders tell of the close, after a fill of a resting exit.
+#[test]
+fn an_own_fill_after_a_forced_close_that_was_told_late_is_its_strategys() {
+    let mut account = holding(30, 0);
+    minute(&mut account, &[], None, &refused_route());
+    let exit = account.submit(MM, limit(Side::Sell, 1100, 10));
+    account.confirm_countdowns();
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 30)]));
+    let mut closed = listed_trade(9, 30);
+    closed.time = account.now;
+    account.pass(100);
+    let mut sold_later = fill(
+        account.id(MM, exit),
+        Side::Sell,
+        4,
+        10,
+        10,
+        OrderStatus::Filled,
+    );
+    sold_later.transaction_time = account.now;
+    account.update(sold_later);
+    assert_eq!(held(&account), [20, 20, 0]);
+    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    for _ in 0..120 {
+        let own = account.own_account();
+        let short = (position(-10), own.balances[0].total);
+        answer_with_trades(&mut account, &[closed], Some(short), &forced);
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+    assert_eq!(held(&account), [-10, -10, 0]);
+    assert_eq!(reports(&account).len(), 1);
+}
