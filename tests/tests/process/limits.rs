@@ -92,7 +92,7 @@ fn a_halt_cancels_and_nothing_fills_after_it_while_others_use_most_of_the_weight
         "{}",
         instance.log()
     );
-    // Every trade from here on is of a close.
+    // From here on only closes trade.
     let executed = |account: &Value| {
         let orders = account["orders"].as_array().unwrap().iter();
         let resting = orders.filter(|order| order["type"] == json!("LIMIT"));
