@@ -433,7 +433,8 @@ impl Engine {
     /// The entry of a position is the venue's: fills that were recovered out of their order leave
     /// another average. The venue may round it to the tick (spec 2, `ACCOUNT_UPDATE`): a difference
     /// that this explains is left alone. So is another entry of a position whose fills are `all_known` and
-    /// whose entry a reading confirmed: the venue rounds to a tick that was not read yet.
+    /// whose entry a reading confirmed: the venue rounds to a tick that was not read yet. A fill that comes
+    /// in the order of its trade ids leaves a confirmed entry confirmed.
     fn take_entries(&mut self, account: &AccountTruth, all_known: bool) {
         for told in &account.positions {
             let (id, side) = (told.instrument, told.position_side);
@@ -443,24 +444,40 @@ impl Engine {
             let rules = &self.instruments[usize::from(id.0)];
             let tick = rules.filters.price.map_or(0, |filter| filter.tick_size);
             let half_tick = rules.notional(tick, told.qty.0.saturating_abs()).0 / 2;
-            let position = &mut self.ledgers.account.at_mut(id, side).position;
+            let position = self.ledgers.account.at(id, side).position;
             let moved = told.cost - position.cost;
             let parts = told.cost.0.abs() / ENTRY_PARTS;
             let is_rounding = moved.0.abs() <= parts.max(half_tick);
             if position.qty != told.qty.0 {
                 continue;
             }
-            let known = ConfirmedEntry {
-                qty: position.qty,
-                cost: position.cost,
-                tick,
-            };
             if is_rounding {
-                self.confirmed_entries.insert((id, side), known);
-            } else if !all_known || self.confirmed_entries.get(&(id, side)) != Some(&known) {
-                position.cost = told.cost;
+                self.confirm_entry(id, side);
+            } else if !all_known || !self.is_entry_confirmed(id, side) {
+                self.ledgers.account.at_mut(id, side).position.cost = told.cost;
                 self.ledgers.external.at_mut(id, side).position.cost += moved;
             }
+        }
+    }
+
+    /// A reading agrees with the entry as it is known now, or trades in their order led to it from one
+    /// that a reading confirmed.
+    pub(super) fn confirm_entry(&mut self, id: InstrumentId, side: PositionSide) {
+        let known = self.known_entry(id, side);
+        self.confirmed_entries.insert((id, side), known);
+    }
+
+    pub(super) fn is_entry_confirmed(&self, id: InstrumentId, side: PositionSide) -> bool {
+        self.confirmed_entries.get(&(id, side)) == Some(&self.known_entry(id, side))
+    }
+
+    fn known_entry(&self, id: InstrumentId, side: PositionSide) -> ConfirmedEntry {
+        let filters = &self.instruments[usize::from(id.0)].filters;
+        let position = self.ledgers.account.at(id, side).position;
+        ConfirmedEntry {
+            qty: position.qty,
+            cost: position.cost,
+            tick: filters.price.map_or(0, |filter| filter.tick_size),
         }
     }
 

@@ -230,7 +230,9 @@ impl Engine {
             }
         }
         let newest = &mut self.newest_trades[usize::from(id.0)];
+        let in_order = Some(fill.trade_id) > *newest;
         *newest = (*newest).max(Some(fill.trade_id));
+        let was_confirmed = self.is_entry_confirmed(id, side);
         let instrument = &self.instruments[usize::from(id.0)];
         let (surface, base, quote) = (instrument.surface, instrument.base, instrument.quote);
         let base_qty = Amount::notional(1, 0, fill.qty.0, instrument.qty_scale);
@@ -251,6 +253,9 @@ impl Engine {
         };
         let account = &mut self.ledgers.account.at_mut(id, side).position;
         let account = account.fill_net(&net, grains);
+        if in_order && was_confirmed {
+            self.confirm_entry(id, side);
+        }
         let position = &mut self.ledgers.owner(owner).at_mut(id, side).position;
         let own = position.fill_net(&net, grains);
         if fill.fee_asset == quote {

@@ -31,14 +31,31 @@ fn an_entry_that_was_confirmed_is_not_rounded_to_a_tick_that_was_not_read() {
     assert_eq!(adjustments(&account), []);
 }
 
+/// The whole of a new order fills, in a trade of this id.
+fn buy(account: &mut Account, trade_id: i64) {
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, trade_id, 10, 10, OrderStatus::Filled));
+}
+
 #[test]
-fn the_venue_may_know_an_entry_better_after_a_fill() {
+fn a_fill_in_its_order_leaves_a_confirmed_entry_confirmed() {
     let (mut account, _) = bought_at_another_entry();
     let known = cost(&account);
     read(&mut account, known);
-    let order = account.rest();
-    let id = account.id(MM, order);
-    account.update(fill(id, Side::Buy, 2, 10, 10, OrderStatus::Filled));
+    buy(&mut account, 2);
+    let known = cost(&account);
+    read(&mut account, known + instrument().notional(3, 20));
+    assert_eq!(cost(&account), known);
+}
+
+#[test]
+fn the_venue_may_know_an_entry_better_after_a_fill_out_of_its_order() {
+    let (mut account, _) = bought_at_another_entry();
+    let known = cost(&account);
+    read(&mut account, known);
+    // The first trade of the account had the id 1.
+    buy(&mut account, 0);
     let venues = cost(&account) + instrument().notional(3, 20);
     read(&mut account, venues);
     assert_eq!(cost(&account), venues);
