@@ -224,3 +224,26 @@ fn a_start_reads_within_what_others_left() {
     assert!(took < START, "{took:?}\n{}", instance.log());
     assert_eq!(instance.terminate().code(), Some(0));
 }
+
+#[test]
+fn starts_after_kills_are_quick_while_others_use_most_of_the_weight() {
+    let venue = Venue::start(&["--seed", "89"]);
+    let crowded = support::crowded(venue.folder());
+    let run = support::launch(&venue)
+        .config(&crowded)
+        .modules(&["market_maker", "ema_cross", "grid"]);
+    let many = |orders: &Value| orders.as_array().is_some_and(|rows| rows.len() > 60);
+    for start in 0..6 {
+        let mut instance = run.start();
+        let took = support::ready(&mut instance);
+        println!("{took:?} until start {start} was ready");
+        assert!(took < START, "start {start}: {took:?}\n{}", instance.log());
+        let admin = instance.admin();
+        instance.until_shown(&admin, "/api/orders", PATIENCE, &many);
+        if start == 0 {
+            others(&venue, 1_400);
+            heard_of_others(&mut instance, 1_400.0);
+        }
+        instance.kill();
+    }
+}
