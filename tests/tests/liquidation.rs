@@ -180,3 +180,33 @@ fn a_mark_price_that_eats_the_margin_liquidates_and_the_run_goes_on_if_told_to()
     assert_ne!(status["state"], "paused", "{status}");
     assert_eq!(instance.terminate().code(), Some(0));
 }
+
+#[test]
+fn a_close_that_only_an_account_event_shows_halts_a_run_in_documented_mode() {
+    let venue = Venue::start(&["--seed", "24"]);
+    let choice = json!({"account-event-without-orders": "account-only"});
+    venue.control("/choices", &choice);
+    let mut instance = holding(&venue, "venue.market_data=documented");
+    venue.control("/act", &json!({"act": "liquidate", "symbol": "BTCUSDT"}));
+    let status = instance.until("status", &|status| status["state"] == "halted");
+    let reason = status["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("close without an order event, probably by the venue"),
+        "{reason}"
+    );
+    let close = &status["forced_closes"][0];
+    assert_eq!(
+        (&close["reason"], &close["instrument"]),
+        (&json!("unreported"), &json!("futures:BTCUSDT"))
+    );
+    assert!(decimal(&close["price"]) > Decimal::ZERO, "{close}");
+    assert_ne!(close["strategies"], json!([]), "{close}");
+    instance.until("positions", &|rows| {
+        held(rows) == (Decimal::ZERO, Decimal::ZERO)
+    });
+    let log = instance.log();
+    let line = log
+        .lines()
+        .find(|line| line.contains("no order event explains it"));
+    assert!(line.is_some_and(|line| line.contains("ERROR")), "{log}");
+}

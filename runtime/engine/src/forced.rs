@@ -15,6 +15,8 @@ pub enum ForcedClose {
     Liquidation,
     /// Auto-deleveraging: the position was the counterparty of another account's liquidation.
     Adl,
+    /// An account event alone showed the close: probably one of the others.
+    Unreported,
 }
 
 impl ForcedClose {
@@ -23,6 +25,7 @@ impl ForcedClose {
         match self {
             Self::Liquidation => "liquidation",
             Self::Adl => "ADL",
+            Self::Unreported => "unreported",
         }
     }
 

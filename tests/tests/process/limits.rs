@@ -229,9 +229,10 @@ fn a_start_reads_within_what_others_left() {
 fn starts_after_kills_are_quick_while_others_use_most_of_the_weight() {
     let venue = Venue::start(&["--seed", "89"]);
     let crowded = support::crowded(venue.folder());
-    let run = support::launch(&venue)
-        .config(&crowded)
-        .modules(&["market_maker", "ema_cross", "grid"]);
+    let run =
+        support::launch(&venue)
+            .config(&crowded)
+            .modules(&["market_maker", "ema_cross", "grid"]);
     let many = |orders: &Value| orders.as_array().is_some_and(|rows| rows.len() > 60);
     for start in 0..6 {
         let mut instance = run.start();

@@ -538,7 +538,11 @@ impl Engine {
         let listed: &[OpenOrder] = match outcome {
             Outcome::Done(Truth::ForcedOrders(listed)) => listed,
             // The venue does not tell them at all.
-            Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => &[],
+            Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
+                self.forced.asked.remove(&id);
+                self.report_stated_closes(id);
+                return;
+            }
             _ => return,
         };
         let mut ask_again = false;
@@ -550,6 +554,39 @@ impl Engine {
         }
         if !ask_again {
             self.forced.asked.remove(&id);
+        }
+    }
+
+    /// Reports closes that account events alone showed, where the venue does not list forced orders. An
+    /// order of a person has an order event on the same stream; a liquidation may have none.
+    fn report_stated_closes(&mut self, id: InstrumentId) {
+        for position_side in PositionSide::ALL.iter().copied() {
+            if !self.stated_closes.remove(&(id, position_side)) {
+                continue;
+            }
+            for side in [Side::Buy, Side::Sell] {
+                let external = self.ledgers.external.at(id, position_side).position;
+                let qty = self.take_due_close(id, position_side, side, i64::MAX);
+                if qty == 0 {
+                    continue;
+                }
+                let whole = external.qty.saturating_abs().max(qty);
+                let due = Due {
+                    side,
+                    position_side,
+                    qty,
+                    quote: Amount(external.cost.part(qty, whole).0.abs()),
+                    fee: Amount::ZERO,
+                    made: Time::default(),
+                };
+                let (report, rest) = self.settle(id, &due);
+                let report = ForcedCloseReport {
+                    kind: ForcedClose::Unreported,
+                    ..report
+                };
+                self.keep_rest(rest, &report);
+                self.report_forced_close(report);
+            }
         }
     }
 

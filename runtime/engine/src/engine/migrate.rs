@@ -22,7 +22,7 @@ use super::late_fees::LateFees;
 use super::listing::Listing;
 use super::margin::Margins;
 use super::others::Others;
-use super::outside::{ExplainedCloses, OutsideCloses};
+use super::outside::{ExplainedCloses, OutsideCloses, StatedCloses};
 use super::snapshot::SNAPSHOT_VERSION;
 use super::taken::Moved;
 use super::trading::{Crossings, Feeds, Trading};
@@ -32,8 +32,13 @@ use super::venue_wait::VenueWait;
 pub(super) const OLDEST: u32 = 8;
 
 /// What each version after the oldest appended.
-const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] =
-    [added_in_9, added_in_10, added_in_11, added_in_12];
+const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] = [
+    added_in_9,
+    added_in_10,
+    added_in_11,
+    added_in_12,
+    added_in_13,
+];
 
 /// The content of a snapshot in the present format; `None` for a version that cannot be read.
 pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
@@ -90,4 +95,9 @@ fn added_in_11() -> Vec<u8> {
 fn added_in_12() -> Vec<u8> {
     let fields: (ConfirmedEntries, ExplainedCloses) = Default::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The field that version 13 appended, as an engine of version 12 would have had it.
+fn added_in_13() -> Vec<u8> {
+    postcard::to_stdvec(&StatedCloses::default()).unwrap_or_default()
 }

@@ -84,7 +84,7 @@ use listing::Listing;
 use margin::Margins;
 use market::MarketState;
 use others::Others;
-use outside::{ExplainedCloses, OutsideCloses};
+use outside::{ExplainedCloses, OutsideCloses, StatedCloses};
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
@@ -227,6 +227,8 @@ pub struct Engine {
     confirmed_entries: ConfirmedEntries,
     /// Of the closes by others that are due, the part that events of ordinary orders explain.
     explained_closes: ExplainedCloses,
+    /// Positions that account events alone showed smaller, on the present user stream.
+    stated_closes: StatedCloses,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -375,6 +377,7 @@ impl Engine {
             offsets_before: BTreeMap::new(),
             confirmed_entries: ConfirmedEntries::new(),
             explained_closes: ExplainedCloses::new(),
+            stated_closes: StatedCloses::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

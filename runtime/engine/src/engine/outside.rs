@@ -39,6 +39,8 @@ const FITS_PARTS: i128 = 10;
 type Key = (InstrumentId, PositionSide);
 /// Closed quantities by position, signed like the closing side.
 pub(super) type ExplainedCloses = BTreeMap<Key, i64>;
+/// Positions.
+pub(super) type StatedCloses = BTreeSet<Key>;
 
 /// The state of closes by others.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -276,12 +278,14 @@ impl Engine {
     /// a degraded reason, until a fill or a reading explains it. Answers whether there is such a position.
     pub(super) fn doubt_stated_closes(&mut self, surface: Surface) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let Some((statement, _)) = line.and_then(|line| line.told.as_ref()) else {
+        let Some((statement, since)) = line.and_then(|line| line.told.as_ref()) else {
             return false;
         };
         if surface != Surface::Futures {
             return false;
         }
+        // The order event of an earlier stream may have been lost with it.
+        let is_of_this_stream = self.stream_up.get(&surface).is_some_and(|up| up <= since);
         let closed: Vec<Key> = (statement.positions.iter())
             .filter(|told| {
                 self.closed_by(told)
@@ -291,6 +295,9 @@ impl Engine {
             .collect();
         let is_any = !closed.is_empty();
         if is_any {
+            if is_of_this_stream {
+                self.stated_closes.extend(closed.iter().copied());
+            }
             self.outside.unlisted.extend(closed);
             self.review_unlisted();
         }
@@ -549,6 +556,7 @@ impl Engine {
                 continue;
             }
             self.explained_closes.remove(&key);
+            self.stated_closes.remove(&key);
             let closing = if due > 0 { Side::Buy } else { Side::Sell };
             let external = self.ledgers.external.at(key.0, key.1).position.qty;
             let missing = (closing.sign() * external).max(0).min(due.saturating_abs());

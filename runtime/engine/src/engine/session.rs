@@ -499,6 +499,10 @@ impl Engine {
         line.stream_up = false;
         line.clean = None;
         line.give_up_round();
+        if surface == Surface::Futures {
+            // Order events may have been lost with it.
+            self.stated_closes.clear();
+        }
         self.timers.cancel(Timer::Reconcile { surface });
         self.set_doubt(Doubt::Stream(surface), true);
     }

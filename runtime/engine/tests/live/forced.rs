@@ -306,6 +306,11 @@ fn wallet_after(account: &Account) -> Amount {
     account.engine.balance(FUTURES, USDT).total - Amount(440_000_000)
 }
 
+/// What is left where 40 were closed at 90.0 without a fee.
+fn wallet_after_loss(account: &Account) -> Amount {
+    account.engine.balance(FUTURES, USDT).total - instrument().notional(100, 40)
+}
+
 /// The account trade that belongs to [`sold`].
 fn listed_trade(id: i64, qty: i64) -> AccountTrade {
     let mut listed = trade(ORDER.0, id, qty);
@@ -456,13 +461,10 @@ fn a_liquidation_that_account_trades_told_of_is_settled_by_the_list_of_forced_or
     assert_eq!(reports(&account).len(), 1, "its event says nothing new");
 }
 
-#[test]
-fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_second() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    assert_eq!(account.engine.run_state(), RunState::Ready);
+/// An account event shows that the position is gone and what is left of the wallet.
+fn state_close(account: &mut Account) {
     let mut told = account.own_account();
-    told.balances[0].total = wallet_after(&account);
+    told.balances[0].total = wallet_after_loss(account);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
@@ -470,6 +472,68 @@ fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_secon
         positions: vec![position(0)],
         event_time: account.now,
     })));
+}
+
+#[test]
+fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    let reports = reports(&account);
+    let report = &reports[0];
+    let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
+    assert_eq!((reports.len(), report.kind), (1, ForcedClose::Unreported));
+    assert_eq!((shares, report.unowned, report.left), (vec![30, 10], 0, 0));
+    assert_eq!(report.quote, instrument().notional(900, 40));
+    assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
+}
+
+#[test]
+fn an_account_event_before_a_lost_stream_proves_no_forced_close() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    account.pass(1_000);
+    // The order event may have been lost with the stream.
+    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    for _ in 0..2 {
+        minute(&mut account, &[], Some(left), &refused_route());
+    }
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account), []);
+}
+
+#[test]
+fn a_close_by_hand_whose_account_event_comes_two_seconds_early_is_no_forced_close() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    for _ in 0..4 {
+        answer_with_trades(&mut account, &[], None, &refused_route());
+        account.pass(500);
+        account.alive();
+    }
+    account.update(sold(9, 40, 40, 40));
+    for _ in 0..2 {
+        minute(&mut account, &[], Some(left), &refused_route());
+    }
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account), []);
+}
+
+#[test]
+fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_second() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    state_close(&mut account);
     account.pass(1_000);
     assert_eq!(
         account.engine.doubts(),
@@ -551,7 +615,8 @@ fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
         minute(&mut account, &[], Some(left), &refused_route());
     }
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(reports(&account).len(), 1);
+    let quantities: Vec<_> = reports(&account).iter().map(|report| report.qty).collect();
+    assert_eq!(quantities, [0, 40], "the payment, then the close");
 }
 
 #[test]

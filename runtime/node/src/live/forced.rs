@@ -3,7 +3,7 @@
 
 use windvane_admin::metrics::table;
 use windvane_admin::view::{ForcedClose, ForcedShare};
-use windvane_engine::forced::{ForcedCloseReport, OnLiquidation};
+use windvane_engine::forced::{ForcedClose as ForcedKind, ForcedCloseReport, OnLiquidation};
 use windvane_engine::{Decimal, Engine, Instrument};
 
 /// Logs a forced close with all figures and with what to do.
@@ -19,6 +19,10 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
              fund paid. No closing order is reported yet"
         }
         (0, _) => "the venue placed an order of its own to close a position",
+        (_, 0) => {
+            "an account event shows less of a position, and no order event explains it. Probably the venue closed \
+             it, by liquidation or auto-deleveraging; it was a person if the order event was lost"
+        }
         _ => "the venue closed a position of the account itself",
     };
     tracing::error!(
@@ -50,8 +54,11 @@ pub fn cause(engine: &Engine, report: &ForcedCloseReport) -> String {
         ),
         None => format!("a position of {} is being closed", row.instrument),
     };
-    let reason = row.reason;
-    format!("{reason} by the venue: {closed}; check margin and positions, then windvane resume")
+    let by = match report.kind {
+        ForcedKind::Unreported => "close without an order event, probably by the venue".to_owned(),
+        ForcedKind::Liquidation | ForcedKind::Adl => format!("{} by the venue", row.reason),
+    };
+    format!("{by}: {closed}; check margin and positions, then windvane resume")
 }
 
 /// Forced closes since the operator resumed last.
