@@ -1,5 +1,6 @@
 //! The venue's rules of instruments, read again while the run goes on: every hour, after an order was
-//! refused for a filter, by the venue or here, and often while a symbol does not trade.
+//! refused for a filter, by the venue or here, when the market data of a symbol stop, and often while a
+//! symbol does not trade.
 //!
 //! Scales stay as they are for the whole run, because positions and orders are counted in them. New
 //! rules that need more decimals are not taken: nothing opens on that instrument until a restart.

@@ -89,6 +89,10 @@ fn is_empty(account: &AccountTruth) -> bool {
     account.balances.is_empty() && account.positions.iter().all(|told| told.qty.0 == 0)
 }
 
+fn key_of(told: &PositionUpdate) -> Key {
+    (told.instrument, told.position_side)
+}
+
 /// The side of orders that close a position.
 pub(super) const fn closing_side(qty: i64) -> Side {
     if qty > 0 { Side::Sell } else { Side::Buy }
@@ -284,32 +288,59 @@ impl Engine {
         if surface != Surface::Futures {
             return false;
         }
-        // The order event of an earlier stream may have been lost with it.
-        let is_of_this_stream = self.stream_up.get(&surface).is_some_and(|up| up <= since);
+        let since = *since;
         let closed: Vec<Key> = (statement.positions.iter())
             .filter(|told| {
                 self.closed_by(told)
-                    .is_some_and(|qty| !self.has_close(told, qty))
+                    .is_some_and(|qty| !self.may_have_closed(key_of(told), qty, since))
             })
-            .map(|told| (told.instrument, told.position_side))
+            .map(key_of)
             .collect();
+        // The order event of an earlier stream may have been lost with it.
+        if self.stream_up.get(&surface).is_some_and(|up| *up <= since) {
+            let left_out = self.closes_left_out(surface, statement, since);
+            self.stated_closes.extend(closed.iter().copied());
+            self.stated_closes.extend(left_out);
+        }
         let is_any = !closed.is_empty();
         if is_any {
-            if is_of_this_stream {
-                self.stated_closes.extend(closed.iter().copied());
-            }
             self.outside.unlisted.extend(closed);
             self.review_unlisted();
         }
         is_any
     }
 
-    /// Whether an own order is open that closes such a position.
-    fn has_close(&self, told: &PositionUpdate, qty: i64) -> bool {
+    /// Held positions that a statement leaves out, as it may do with flat ones, while the balance that it
+    /// states fits their close. That alone is no degraded reason: another symbol may have moved the balance.
+    fn closes_left_out(&self, surface: Surface, statement: &AccountTruth, since: Time) -> Vec<Key> {
+        let mut held = self.held_positions(surface);
+        held.retain(|(key, qty)| {
+            !statement.positions.iter().any(|told| key_of(told) == *key)
+                && !self.may_have_closed(*key, *qty, since)
+        });
+        let fits = |closes: &[(Key, i64)]| {
+            let quote = |(key, _): &(Key, i64)| self.instruments[usize::from(key.0.0)].quote;
+            let mut assets = closes.iter().map(quote);
+            assets.all(|asset| self.fits_closes(surface, statement, asset, closes))
+        };
+        if !fits(&held) {
+            held.retain(|close| fits(&[*close]));
+        }
+        held.into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// The books agree with a statement without a close: it stated none.
+    pub(super) fn forget_stated_closes(&mut self) {
+        let due = &self.outside.due;
+        self.stated_closes.retain(|key| due.contains_key(key));
+    }
+
+    /// Whether an own order is open that may have closed so much of a position at that time.
+    fn may_have_closed(&self, key: Key, qty: i64, at: Time) -> bool {
         self.orders.iter().any(|order| {
             let terms = &order.terms;
-            let key = (terms.instrument, terms.position_side);
-            key == (told.instrument, told.position_side) && terms.side == closing_side(qty)
+            (terms.instrument, terms.position_side, terms.side) == (key.0, key.1, closing_side(qty))
+                && order.submitted <= at
         })
     }
 

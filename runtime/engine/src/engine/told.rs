@@ -285,6 +285,9 @@ impl Engine {
             }
             return;
         }
+        if surface == Surface::Futures {
+            self.forget_stated_closes();
+        }
         let told = self.line_mut(surface).and_then(|line| line.told.take());
         for balance in told.iter().flat_map(|(statement, _)| &statement.balances) {
             if self.balance(surface, balance.asset).total != balance.total {

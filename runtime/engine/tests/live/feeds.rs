@@ -2,7 +2,8 @@
 
 use windvane_engine::engine::TradingBlock;
 use windvane_engine::rules::Rule;
-use windvane_engine::{Input, MarketEvent, OrderStatus, OrderTerms, Side, Time};
+use windvane_engine::truth::Subject;
+use windvane_engine::{Input, MarketEvent, OrderStatus, OrderTerms, Request, Side, Time};
 
 use super::support::{Account, BTC, MM, fill, limit};
 use super::world::ready;
@@ -50,8 +51,13 @@ fn no_position_is_opened_on_market_data_that_stopped() {
     account.seconds(10);
     let opening = limit(Side::Buy, 990, 1);
     assert_eq!(tried(&mut account, opening), None);
-    account.seconds(6);
+    account.wait(6);
     assert_eq!(blocks(&account), [TradingBlock::StaleMarket(BTC)]);
+    let reads_rules = |request: &Request| matches!(request, Request::Read(Subject::Rules { .. }));
+    assert!(
+        account.sent.iter().any(reads_rules),
+        "the symbol may have stopped trading"
+    );
     assert_eq!(tried(&mut account, opening), Some(Rule::InstrumentBlocked));
     let mut closing = limit(Side::Sell, 1010, 1);
     closing.reduce_only = true;

@@ -18,7 +18,7 @@ use windvane_engine::{
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{
-    Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report,
+    Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report, update,
 };
 use super::world::{booting, live_config, no_trades, nothing, position, ready};
 
@@ -461,15 +461,20 @@ fn a_liquidation_that_account_trades_told_of_is_settled_by_the_list_of_forced_or
     assert_eq!(reports(&account).len(), 1, "its event says nothing new");
 }
 
-/// An account event shows that the position is gone and what is left of the wallet.
+/// An account event shows what is left of the wallet, and that the position is gone.
 fn state_close(account: &mut Account) {
+    state_left(account, vec![position(0)]);
+}
+
+/// An account event shows what is left of the wallet, and these positions.
+fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
     let mut told = account.own_account();
     told.balances[0].total = wallet_after_loss(account);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
         balances: told.balances,
-        positions: vec![position(0)],
+        positions,
         event_time: account.now,
     })));
 }
@@ -490,6 +495,60 @@ fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
     assert_eq!((shares, report.unowned, report.left), (vec![30, 10], 0, 0));
     assert_eq!(report.quote, instrument().notional(900, 40));
     assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
+}
+
+#[test]
+fn an_account_event_that_leaves_out_a_flat_position_is_a_forced_close_too() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_left(&mut account, Vec::new());
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
+}
+
+#[test]
+fn a_close_by_hand_that_an_account_event_leaves_out_is_no_forced_close() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_left(&mut account, Vec::new());
+    account.pass(1_500);
+    let mut by_hand = sold(9, 40, 40, 40);
+    if let Some(fill) = &mut by_hand.fill {
+        fill.fee = Amount::ZERO;
+    }
+    account.update(by_hand);
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account), []);
+}
+
+/// A maker quotes both sides again at once: what it places after the event cannot have closed the position.
+#[test]
+fn an_account_event_alone_is_a_forced_close_also_where_an_own_exit_follows_it() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    let exit = account.submit(MM, limit(Side::Sell, 1100, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, exit);
+    account.placed(id, Outcome::Done(order_report(id, OrderStatus::New, 0)));
+    account.update(update(id, Side::Sell, OrderStatus::New, 0));
+    account.pass(1_200);
+    assert_eq!(account.engine.doubts(), [Doubt::Unlisted(BTC)]);
+    account.canceled(
+        id,
+        Outcome::Done(order_report(id, OrderStatus::Canceled, 0)),
+    );
+    account.update(update(id, Side::Sell, OrderStatus::Canceled, 0));
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
 }
 
 #[test]

@@ -70,8 +70,10 @@ impl Engine {
                 since: now,
                 ..BlockState::default()
             };
-            let block = TradingBlock::StaleMarket(InstrumentId(index as u16));
-            self.begin_block(block, state);
+            let id = InstrumentId(index as u16);
+            self.begin_block(TradingBlock::StaleMarket(id), state);
+            // The symbol may have stopped trading.
+            self.read_rules(self.surface_of(id));
         }
     }
 }
