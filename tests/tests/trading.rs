@@ -125,6 +125,33 @@ fn a_key_without_the_trading_right_is_found_without_an_order() {
 }
 
 #[test]
+fn a_halt_and_a_stop_name_the_orders_that_the_venue_refuses_to_cancel() {
+    let venue = Venue::start(&["--seed", "507"]);
+    let launch = launch(&venue);
+    let log = launch.data().with_extension("log");
+    let mut instance = launch.start();
+    wait(&mut instance, &|status| status["open_orders"] != 0);
+    rights(&venue, false);
+    instance.answer("halt");
+    let status = wait(&mut instance, &|status| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "halted" && reason.contains("the venue refuses to cancel")
+    });
+    is_honest(&status, "check the key's rights");
+    instance.signal("TERM");
+    assert_eq!(instance.end_within(PATIENCE).code(), Some(1));
+    let log = std::fs::read_to_string(log).unwrap();
+    let said = log.lines().last().unwrap();
+    for words in [
+        "the stop was not finished",
+        "may rest at the venue: maker.",
+        "The venue refuses to cancel",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
 fn a_key_that_loses_the_trading_right_degrades_the_run_until_it_is_back() {
     let venue = Venue::start(&["--seed", "502"]);
     let mut instance = launch(&venue).start();

@@ -171,7 +171,10 @@ pub enum LiveError {
     #[error("the operating system refuses: {0}")]
     System(#[from] std::io::Error),
     /// The engine's thread broke.
-    #[error("the engine's thread broke, which is a bug; orders are left to the dead man's switch")]
+    #[error(
+        "the engine's thread broke, which is a bug. Own orders may rest: the venue's countdown cancels \
+         those on futures, the watchdog process those on spot. Start again, which adopts what is left"
+    )]
     Broken,
     /// Another instance trades on the account.
     #[error(
@@ -184,13 +187,19 @@ pub enum LiveError {
         order: String,
     },
     /// It did not end in order.
-    #[error("stopped in a hurry: orders are left to the dead man's switch")]
-    Hurried,
+    #[error(
+        "the stop was not finished: {left}. The venue's countdown cancels what rests on futures, the \
+         watchdog process what rests on spot. Look at the account, or start again, which adopts what is left"
+    )]
+    Hurried {
+        /// Own orders that may rest, in words.
+        left: String,
+    },
     /// It was stopped before the account was reached, and the journal holds orders or positions.
     #[error(
         "stopped before the account was reached: nothing was cancelled or closed. The journal of the \
-         process before holds {left}. What rests is left to the dead man's switch; start again, or \
-         cancel and close by hand at the venue"
+         process before holds {left}. On futures the venue's countdown cancels what rests, if one still \
+         runs; spot has none. Start again, or cancel and close by hand at the venue"
     )]
     Unreached {
         /// What the journal holds, in words.
@@ -198,12 +207,16 @@ pub enum LiveError {
     },
     /// `on_stop = "flatten"` did not close everything.
     #[error(
-        "on_stop = \"flatten\" did not close everything, and leaves what rests to the dead man's \
-         switch: {left}; close it by hand at the venue, or start again and use `windvane flatten`"
+        "on_stop = \"flatten\" did not close everything: {left}; {resting}. Close it by hand at the venue, or \
+         start again and use `windvane flatten`{unknown}"
     )]
     NotFlat {
         /// What is left, in words.
         left: String,
+        /// Own orders that may rest, in words.
+        resting: String,
+        /// What is not known of the account, as a sentence; may be empty.
+        unknown: String,
     },
 }
 
@@ -370,7 +383,11 @@ impl Running {
         };
         // A disk that hangs must not hold the end up.
         let ended = tokio::time::timeout(HURRY, self.ended()).await;
-        ended.unwrap_or(Err(LiveError::Hurried))
+        ended.unwrap_or_else(|_| {
+            let left =
+                "a second signal came, and the engine's thread did not end in time".to_owned();
+            Err(LiveError::Hurried { left })
+        })
     }
 
     fn ask_to_stop(&self) -> bool {
@@ -383,13 +400,23 @@ impl Running {
         let finish = (&mut self.ended).await.map_err(|_| LiveError::Broken)?;
         if !finish.remains.is_empty() {
             let left: Vec<_> = finish.remains.iter().map(ToString::to_string).collect();
+            let unknown = match finish.unknown.as_str() {
+                "" => String::new(),
+                unknown => format!(
+                    ". The account may hold something else, because not everything was read: {unknown}"
+                ),
+            };
             return Err(LiveError::NotFlat {
                 left: left.join(", "),
+                resting: finish.resting,
+                unknown,
             });
         }
         match finish.ended {
             Ended::Stopped => Ok(finish.results.transpose()?.flatten()),
-            Ended::Hurried => Err(LiveError::Hurried),
+            Ended::Hurried => Err(LiveError::Hurried {
+                left: finish.resting,
+            }),
             Ended::AnotherInstance(order) => Err(LiveError::AnotherInstance {
                 order: order.as_str().to_owned(),
             }),

@@ -286,7 +286,7 @@ impl Outside {
         let uptime = self.showing.started.elapsed().as_millis();
         let status = Status {
             state: show::state(engine.run_state()),
-            reason: self.reason(engine),
+            reason: self.reason(driver),
             mode: mode(self.mode),
             since_ms: self.showing.since_ms,
             as_of_ms: engine.now().millis(),
@@ -314,7 +314,8 @@ impl Outside {
     }
 
     /// Why the run is in its state.
-    pub fn reason(&self, engine: &Engine) -> String {
+    pub fn reason<G: Guests>(&self, driver: &Driver<G>) -> String {
+        let engine = driver.engine();
         let reason = self.reason_of_state(engine);
         let waits = venue_wait::shown(engine);
         let waits = waits.iter().map(venue_wait::in_words);
@@ -328,6 +329,7 @@ impl Outside {
             };
         }
         std::iter::once(reason)
+            .chain(show::refused_cancels(driver))
             .chain(waits)
             .chain(closes.iter().map(closes::in_words))
             .collect::<Vec<_>>()

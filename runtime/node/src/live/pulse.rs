@@ -93,6 +93,10 @@ pub struct Finish {
     pub ended: Ended,
     /// What `on_stop = "flatten"` did not close.
     pub remains: Vec<Remains>,
+    /// What the run did not learn before its end, in words; empty where it knows the account.
+    pub unknown: String,
+    /// Own orders that may rest at the venue, in words.
+    pub resting: String,
     /// What a run on recordings came to.
     pub results: Option<Result<Option<Summary>, ResultError>>,
 }
@@ -224,6 +228,8 @@ impl Pulse {
         let what = "on_stop = \"flatten\" did not close a position";
         let what_to_do = "close it by hand at the venue, or start again and flatten";
         tell::remains(&remains, what, what_to_do);
+        let unknown = remains::unknown(self.driver.engine());
+        let resting = remains::resting(&self.driver);
         if ended != Ended::Hurried {
             self.outside.let_watchdog_go();
             self.save_last(&mut state);
@@ -244,6 +250,8 @@ impl Pulse {
         Finish {
             ended,
             remains,
+            unknown,
+            resting,
             results,
         }
     }

@@ -1,13 +1,21 @@
-//! Positions that are left to people: those of strategies that are configured no more, and those
-//! that `on_stop = "flatten"` did not close. Reads the engine and changes nothing.
+//! What is left to people: positions of strategies that are configured no more, positions that
+//! `on_stop = "flatten"` did not close, and own orders that may rest when a run ends. Reads the engine and
+//! changes nothing.
 
 use std::fmt;
 
+use windvane_driver::{Driver, Guests};
+use windvane_engine::engine::TradingBlock;
 use windvane_engine::order::PositionSide;
+use windvane_engine::orders::Order;
 use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId};
 
+use super::show;
 use crate::assembly;
 use crate::config::Config;
+
+/// So many orders are named.
+const NAMED: usize = 20;
 
 /// A position of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +61,47 @@ pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool
         }
     }
     remains
+}
+
+/// What the engine does not know of the account, in words: a position that it names may then be another one
+/// at the venue. Empty where it knows the account.
+pub fn unknown(engine: &Engine) -> String {
+    let mut missing = engine.told_doubts(&engine.doubts());
+    let lacks_fill = |order: &&Order| order.reported_qty > order.executed_qty;
+    match engine.orders().iter().filter(lacks_fill).count() {
+        0 => {}
+        1 => missing.push("fills of 1 own order were not read".to_owned()),
+        many => missing.push(format!("fills of {many} own orders were not read")),
+    }
+    missing.join("; ")
+}
+
+/// Own orders that may rest at the venue, and why they were not cancelled where the venue refuses that.
+pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
+    let engine = driver.engine();
+    let named: Vec<_> = show::own_orders(driver)
+        .filter_map(|order| {
+            let instrument = engine.instrument(order.instrument())?.name();
+            Some(format!("{} {instrument}", order.client_order_id.as_str()))
+        })
+        .collect();
+    let mut words = match named.len() {
+        0 => "no own order is known to rest".to_owned(),
+        1 => format!("1 own order may rest at the venue: {}", named[0]),
+        many => {
+            let shown = named[..many.min(NAMED)].join(", ");
+            let more = if many > NAMED { ", and others" } else { "" };
+            format!("{many} own orders may rest at the venue: {shown}{more}")
+        }
+    };
+    let refused = engine.blocks().filter_map(|(block, state)| match block {
+        TradingBlock::Key(_) => Some(engine.block_words(block, state).reason),
+        _ => None,
+    });
+    for reason in refused.filter(|_| !named.is_empty()) {
+        words = format!("{words}. The venue refuses to cancel: {reason}");
+    }
+    words
 }
 
 /// What the account holds that is of no strategy, as a sentence for the one who closes everything; empty

@@ -13,7 +13,7 @@ use windvane_engine::ledger::Position as Held;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order as OwnOrder;
 use windvane_engine::truth::OpenOrder;
-use windvane_engine::{Amount, Engine, Side, StrategyId, Surface, Time};
+use windvane_engine::{Amount, Engine, OrderType, Side, StrategyId, Surface, Time};
 
 use super::latches;
 use super::not_sent::NotSent;
@@ -34,10 +34,12 @@ pub const fn state(state: RunState) -> State {
 }
 
 /// Own orders that may be live at the venue, oldest first: those that wait for a countdown or for the
-/// journal were not sent.
+/// journal were not sent, and those whose end the venue reported only lack fills.
 pub fn own_orders<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
     let orders = driver.engine().orders().iter();
-    orders.filter(|order| !order.held && !driver.is_waiting(&order.client_order_id))
+    orders.filter(|order| {
+        !order.held && order.told_over.is_none() && !driver.is_waiting(&order.client_order_id)
+    })
 }
 
 /// Own orders that may be live at the venue; then those of others on the account.
@@ -204,14 +206,7 @@ pub fn hindrances(
              windvane resume --strategy {id}"
         ));
     }
-    for (block, state) in engine.blocks() {
-        let words = engine.block_words(block, state);
-        let since = seconds_text(state.since);
-        sentences.push(format!(
-            "{} is blocked since {since} UTC: {}; {}",
-            words.what, words.reason, words.what_to_do
-        ));
-    }
+    sentences.extend(blocks(engine));
     sentences.extend(not_sent.rows(engine.now()).map(|row| {
         format!(
             "{}: {} ({} in a row); {}",
@@ -231,6 +226,65 @@ pub fn hindrances(
         )
     }));
     sentences
+}
+
+/// What cannot be traded, one sentence each.
+fn blocks(engine: &Engine) -> impl Iterator<Item = String> {
+    engine.blocks().map(|(block, state)| {
+        let words = engine.block_words(block, state);
+        let since = seconds_text(state.since);
+        format!(
+            "{} is blocked since {since} UTC: {}; {}",
+            words.what, words.reason, words.what_to_do
+        )
+    })
+}
+
+/// Own orders that are cancelled by a halt of the account or of their strategy. A market order cannot rest:
+/// it is a close.
+pub fn cancelled_by_halt<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
+    let engine = driver.engine();
+    let is_halted = engine.latch() == Latch::Halted;
+    own_orders(driver).filter(move |order| {
+        let halts = is_halted || engine.latch_of(order.strategy) == Latch::Halted;
+        halts && order.terms.order_type != OrderType::Market
+    })
+}
+
+/// Why own orders rest although a halt cancels them, one sentence for each account whose key the venue
+/// refuses.
+pub fn refused_cancels<G: Guests>(driver: &Driver<G>) -> Vec<String> {
+    let engine = driver.engine();
+    let resting = |surface: Surface| {
+        let of_surface = cancelled_by_halt(driver).filter(|order| {
+            let instrument = engine.instrument(order.instrument());
+            instrument.is_some_and(|one| one.surface == surface)
+        });
+        of_surface.count()
+    };
+    let refused = engine.blocks().filter_map(|(block, state)| {
+        let TradingBlock::Key(surface) = block else {
+            return None;
+        };
+        let (count, words) = (resting(surface), engine.block_words(block, state));
+        (count > 0).then(|| {
+            format!(
+                "the venue refuses to cancel {}: {}; {}",
+                own_orders_in_words(count),
+                words.reason,
+                words.what_to_do
+            )
+        })
+    });
+    refused.collect()
+}
+
+/// So many own orders.
+pub fn own_orders_in_words(count: usize) -> String {
+    match count {
+        1 => "1 own order".to_owned(),
+        many => format!("{many} own orders"),
+    }
 }
 
 /// The trading status of each account and instrument, and of assets that are short.

@@ -173,15 +173,12 @@ impl Pulse {
             }
             Kept::Durable => {}
         }
-        let open = match strategy {
-            _ if engine.latch() == Latch::Halted => engine.orders().len(),
-            Some(one) if engine.latch_of(one) == Latch::Halted => {
-                engine.orders().of(one, None).count()
-            }
-            _ => 0,
-        };
-        if open > 0 {
-            pending.push(format!("{open} orders are being cancelled"));
+        let open = show::cancelled_by_halt(&self.driver)
+            .filter(|order| strategy.is_none_or(|one| one == order.strategy));
+        match open.count() {
+            0 => {}
+            1 => pending.push("1 own order is being cancelled".to_owned()),
+            open => pending.push(format!("{open} own orders are being cancelled")),
         }
         let row =
             |at: usize| show::strategy(engine, &self.outside.modules, &self.outside.latches, at);
@@ -206,7 +203,7 @@ impl Pulse {
         }
         Applied {
             state: show::state(engine.run_state()),
-            reason: self.outside.reason(engine),
+            reason: self.outside.reason(&self.driver),
             since_ms: self.outside.showing.since_ms(),
             pending: pending.join("; "),
             strategy: strategy.and_then(|one| row(usize::from(one.0))),
