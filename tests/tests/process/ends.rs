@@ -98,6 +98,68 @@ fn what_on_stop_flatten_could_not_close_is_named() {
     }
 }
 
+#[test]
+fn a_flatten_at_the_end_says_that_it_could_not_read_its_fills() {
+    let venue = Venue::start(&["--seed", "48"]);
+    let launch = support::launch(&venue)
+        .set("run.on_stop=flatten")
+        .set("strategy.1.params.fast=5")
+        .set("strategy.1.params.slow=20");
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    until_held(&mut instance);
+    for fault in [
+        json!({"fault": "lost", "surface": "futures"}),
+        json!({"fault": "unknown", "how": "half_open", "accepted": false,
+            "route": "futures.user_trades"}),
+    ] {
+        venue.control("/faults", &fault);
+    }
+    instance.signal("TERM");
+    let log = launch.data().with_extension("log");
+    let status = instance.end_within(DEADLINE);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(status.code(), Some(1), "{log}");
+    let said = log.lines().last().unwrap();
+    assert!(said.contains("did not close everything"), "{said}");
+    assert!(
+        said.contains("The account may hold something else, because not everything was read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_order_whose_end_was_reported_is_not_listed_as_open_while_its_fills_are_missing() {
+    let venue = Venue::start(&["--seed", "49"]);
+    let launch = support::launch(&venue)
+        .set("strategy.1.params.fast=5")
+        .set("strategy.1.params.slow=20");
+    let mut instance = launch.start();
+    support::ready(&mut instance);
+    until_held(&mut instance);
+    for fault in [
+        json!({"fault": "lost", "surface": "futures"}),
+        json!({"fault": "unknown", "how": "half_open", "accepted": false,
+            "route": "futures.user_trades"}),
+    ] {
+        venue.control("/faults", &fault);
+    }
+    let admin = instance.admin();
+    admin.command("/api/flatten");
+    let begun = std::time::Instant::now();
+    loop {
+        let is_closed = venue.account()["positions"] == json!([]);
+        let orders = admin.show("/api/orders");
+        let held = admin.show("/api/positions").unwrap();
+        let is_booked = held.as_array().unwrap().is_empty();
+        assert!(!is_booked, "its end was never shown");
+        if is_closed && orders == Some(json!([])) {
+            return;
+        }
+        assert!(begun.elapsed() < support::PATIENCE, "{orders:?}");
+    }
+}
+
 /// Trades until strategies hold something, and then no more; what it is, in words.
 fn until_held(instance: &mut Instance) -> Vec<String> {
     let admin = instance.admin();
