@@ -10,7 +10,7 @@ use windvane_driver::{Action, Driver, NoGuests};
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::truth::{AccountTruth, Subject, Truth};
 use windvane_engine::{
-    Callback, Engine, Input, Intent, Outcome, Reply, Request, Side, Surface, Time,
+    Amount, Callback, Engine, Input, Intent, Outcome, Reply, Request, Side, Surface, Time,
 };
 
 const FUTURES: Surface = Surface::Futures;
@@ -98,6 +98,7 @@ impl Run {
                         more: false,
                     },
                     Subject::Rules { .. } => Truth::Rules(Vec::new()),
+                    Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
                     Subject::Trades { .. } => Truth::Trades {
                         trades: Vec::new(),
                         more: false,

@@ -48,6 +48,13 @@ pub enum Subject {
         /// The venue's time of the first entry of interest.
         from: Time,
     },
+    /// Latest price on futures (spec 2, ticker price) of an asset that no configured instrument prices.
+    AssetPrice {
+        /// The base asset of the symbol.
+        asset: AssetId,
+        /// Its quote asset.
+        quote: AssetId,
+    },
 }
 
 /// What is answered.
@@ -75,6 +82,8 @@ pub enum Truth {
         /// The page was full: there may be more after its last entry.
         more: bool,
     },
+    /// The price of one unit of an asset.
+    AssetPrice(Amount),
 }
 
 /// What moved a futures balance, as far as the loss limits treat it differently.

@@ -89,6 +89,8 @@ impl Venue {
                 more: false,
             }),
             Subject::ForcedOrders { instrument } => Outcome::Done(self.forced_orders(instrument)),
+            // It takes commissions in the quote asset alone.
+            Subject::AssetPrice { .. } => refused(Code::BadSymbol),
         };
         self.reply(Reply::Read { subject, outcome });
     }

@@ -1,21 +1,37 @@
 //! Commissions in another asset than the one that equity is counted in. They lower a balance that equity
-//! does not have, so their value is subtracted: at the price of a configured instrument of both assets,
-//! else as an estimate by the value of the fill. The log names an asset without a price once, and the
-//! status names it as long as it has none.
+//! does not have, so their value is subtracted: at the price of a configured instrument of both assets, else
+//! at the price that the venue is asked for every minute. Until it answers, and where it lists no such
+//! symbol, an estimate by the value of the fill counts. The log names an asset without a price once, and
+//! the status names it as long as it has none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
-use crate::effect::Notice;
-use crate::ids::AssetId;
+use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
+use crate::effect::{Effect, Notice};
+use crate::ids::{AssetId, Time};
 use crate::order::Surface;
 use crate::planted;
-use crate::protocol::Fill;
+use crate::protocol::{Fill, Outcome, Request};
+use crate::truth::{Subject, Truth};
 
 use super::Engine;
 use super::snapshot::Names;
+
+/// The price of an asset is asked for this often.
+const PRICE_MS: i64 = 60_000;
+/// The same after the venue said that it has no such symbol.
+const NO_PRICE_MS: i64 = 3_600_000;
+
+/// What the venue answered about the prices of assets that no configured instrument prices.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct AssetPrices {
+    /// Price of one unit in the equity asset.
+    known: BTreeMap<AssetId, Amount>,
+    /// When each is asked for again.
+    next: BTreeMap<AssetId, Time>,
+}
 
 /// The value of such commissions.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -26,9 +42,19 @@ pub(super) struct FeeCosts {
 }
 
 impl Engine {
-    /// The value of an amount of an asset that equity does not count, in the equity asset; `None` where no
-    /// configured instrument has its price.
+    /// The value of an amount of an asset that equity does not count, in the equity asset; `None` where its
+    /// price is not known.
     pub(super) fn value_in_equity(&self, asset: AssetId, amount: Amount) -> Option<Amount> {
+        let configured = self.value_by_instrument(asset, amount);
+        configured.or_else(|| {
+            let price = self.asset_prices.known.get(&asset)?;
+            let one = i128::from(pow10(AMOUNT_SCALE));
+            Some(Amount(div_half_even(amount.0.checked_mul(price.0)?, one)))
+        })
+    }
+
+    /// The same at the price of a configured instrument.
+    fn value_by_instrument(&self, asset: AssetId, amount: Amount) -> Option<Amount> {
         let equity = self.equity_asset()?;
         let mut instruments = self.instruments.iter().enumerate();
         instruments.find_map(|(index, rules)| {
@@ -101,12 +127,50 @@ impl Engine {
         }
     }
 
+    /// Asks for the prices of assets that commissions were taken in and that no configured instrument prices.
+    pub(super) fn ask_for_asset_prices(&mut self) {
+        let Some(quote) = self.equity_asset() else {
+            return;
+        };
+        let now = self.now;
+        for asset in self.fee_costs.unpriced.clone() {
+            let next = self.asset_prices.next.get(&asset);
+            let is_due = next.is_none_or(|at| now >= *at);
+            if !is_due || self.value_by_instrument(asset, Amount::ZERO).is_some() {
+                continue;
+            }
+            let next = now.plus_ms(PRICE_MS);
+            self.asset_prices.next.insert(asset, next);
+            self.emit(Effect::Send {
+                record: 0,
+                request: Box::new(Request::Read(Subject::AssetPrice { asset, quote })),
+            });
+        }
+    }
+
+    pub(super) fn take_asset_price(&mut self, asset: AssetId, outcome: &Outcome<Truth>) {
+        match outcome {
+            Outcome::Done(Truth::AssetPrice(price)) if *price > Amount::ZERO => {
+                self.asset_prices.known.insert(asset, *price);
+            }
+            Outcome::Refused(_) => {
+                let next = self.now.plus_ms(NO_PRICE_MS);
+                self.asset_prices.next.insert(asset, next);
+            }
+            _ => {}
+        }
+    }
+
     /// Takes over what an earlier process counted.
     pub(super) fn inherit_fee_costs(&mut self, from: &Self, names: &Names) {
         self.fee_costs.total = from.fee_costs.total;
         let told = from.fee_costs.unpriced.iter();
         self.fee_costs.unpriced = told
             .filter_map(|asset| names.assets.get(asset).copied())
+            .collect();
+        let known = from.asset_prices.known.iter();
+        self.asset_prices.known = known
+            .filter_map(|(asset, price)| Some((*names.assets.get(asset)?, *price)))
             .collect();
     }
 }

@@ -13,7 +13,7 @@ use crate::order::Surface;
 
 use super::ages::Ages;
 use super::comparison::ConfirmedEntries;
-use super::fee_costs::FeeCosts;
+use super::fee_costs::{AssetPrices, FeeCosts};
 use super::forced::ForcedCloses;
 use super::forced_rest::OutOfOrder;
 use super::income::Incomes;
@@ -97,7 +97,8 @@ fn added_in_12() -> Vec<u8> {
     postcard::to_stdvec(&fields).unwrap_or_default()
 }
 
-/// The field that version 13 appended, as an engine of version 12 would have had it.
+/// The fields that version 13 appended, as an engine of version 12 would have had them.
 fn added_in_13() -> Vec<u8> {
-    postcard::to_stdvec(&StatedCloses::default()).unwrap_or_default()
+    let fields: (StatedCloses, AssetPrices) = Default::default();
+    postcard::to_stdvec(&fields).unwrap_or_default()
 }

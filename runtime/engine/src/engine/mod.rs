@@ -73,7 +73,7 @@ use ages::Ages;
 pub use close_wait::{CloseReason, CloseWait};
 use comparison::ConfirmedEntries;
 use external::External;
-use fee_costs::FeeCosts;
+use fee_costs::{AssetPrices, FeeCosts};
 use forced::ForcedCloses;
 use forced_rest::OutOfOrder;
 use income::Incomes;
@@ -229,6 +229,8 @@ pub struct Engine {
     explained_closes: ExplainedCloses,
     /// Positions that account events alone showed smaller, on the present user stream.
     stated_closes: StatedCloses,
+    /// Prices of assets that commissions are taken in, as the venue answered.
+    asset_prices: AssetPrices,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -378,6 +380,7 @@ impl Engine {
             confirmed_entries: ConfirmedEntries::new(),
             explained_closes: ExplainedCloses::new(),
             stated_closes: StatedCloses::new(),
+            asset_prices: AssetPrices::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -236,6 +236,10 @@ impl Engine {
                 self.take_listing(*surface, outcome);
                 return;
             }
+            Subject::AssetPrice { asset, .. } => {
+                self.take_asset_price(*asset, outcome);
+                return;
+            }
         };
         let Some(line) = self.line_mut(surface) else {
             return;

@@ -118,6 +118,8 @@ impl Engine {
                     let is_time = code(outcome)? == INVALID_TIMESTAMP;
                     return is_time.then_some(*surface);
                 }
+                // It has no time.
+                Subject::AssetPrice { .. } => return None,
                 Subject::Income { .. } => {
                     let is_time = code(outcome)? == INVALID_TIMESTAMP;
                     return is_time.then_some(Surface::Futures);

@@ -606,6 +606,7 @@ impl Engine {
         self.ask_for_closes();
         self.watch_marks();
         self.watch_feeds();
+        self.ask_for_asset_prices();
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();

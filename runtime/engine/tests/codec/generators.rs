@@ -217,6 +217,10 @@ fn subject() -> impl Strategy<Value = Subject> {
         instrument().prop_map(|instrument| Subject::ForcedOrders { instrument }),
         select(Surface::ALL).prop_map(|surface| Subject::Rules { surface }),
         any::<i64>().prop_map(|from| Subject::Income { from: Time(from) }),
+        any::<[u16; 2]>().prop_map(|[asset, quote]| Subject::AssetPrice {
+            asset: AssetId(asset),
+            quote: AssetId(quote),
+        }),
     ]
 }
 
@@ -241,6 +245,7 @@ fn truth() -> impl Strategy<Value = Truth> {
         vec(open, 0..4).prop_map(Truth::OpenOrders),
         (vec(trade, 0..4), any::<bool>()).prop_map(|(trades, more)| Truth::Trades { trades, more }),
         account_truth().prop_map(Truth::Account),
+        any::<i64>().prop_map(|price| Truth::AssetPrice(Amount(price.into()))),
     ]
 }
 

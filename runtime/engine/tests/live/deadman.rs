@@ -362,9 +362,10 @@ fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                super::world::nothing(subject)
-            }
+            Subject::ForcedOrders { .. }
+            | Subject::Rules { .. }
+            | Subject::Income { .. }
+            | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } => super::world::no_trades(),
             Subject::Account { .. } => Truth::Account(account.own_account()),
         };
@@ -531,9 +532,10 @@ fn nothing_is_armed_when_a_run_becomes_ready_with_its_journal_in_doubt() {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                super::world::nothing(subject)
-            }
+            Subject::ForcedOrders { .. }
+            | Subject::Rules { .. }
+            | Subject::Income { .. }
+            | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } => super::world::no_trades(),
             Subject::Account { .. } => Truth::Account(account.own_account()),
         };

@@ -386,7 +386,9 @@ fn answer_with_trades(
                 account.answer(subject, forced.clone());
                 continue;
             }
-            Subject::Rules { .. } | Subject::Income { .. } => nothing(subject),
+            Subject::Rules { .. } | Subject::Income { .. } | Subject::AssetPrice { .. } => {
+                nothing(subject)
+            }
         };
         account.tell(subject, truth);
     }

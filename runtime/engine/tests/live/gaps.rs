@@ -27,9 +27,10 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                Outcome::Done(super::world::nothing(subject))
-            }
+            Subject::ForcedOrders { .. }
+            | Subject::Rules { .. }
+            | Subject::Income { .. }
+            | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
             Subject::Trades { .. } => Outcome::Refused(Refusal {
                 code: 404,
                 msg: String::new(),
@@ -87,9 +88,10 @@ fn round_with_lost_fill(
                 }
                 Outcome::Done(Truth::OpenOrders(vec![open]))
             }
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                Outcome::Done(super::world::nothing(subject))
-            }
+            Subject::ForcedOrders { .. }
+            | Subject::Rules { .. }
+            | Subject::Income { .. }
+            | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
             Subject::Trades { .. } => Outcome::Refused(Refusal {
                 code: 404,
                 msg: String::new(),
@@ -187,9 +189,10 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
         while let Some(subject) = account.take_question() {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                    super::world::nothing(subject)
-                }
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { from, .. } => {
                     asked_from = asked_from.max(from);
                     let told = from.is_none_or(|from| from.0 <= 6);
@@ -242,9 +245,10 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
                 Subject::OpenOrders { .. } => {
                     Outcome::Done(Truth::OpenOrders(std::mem::take(&mut open)))
                 }
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                    Outcome::Done(super::world::nothing(subject))
-                }
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
                     code: -1130,
                     msg: String::new(),
@@ -290,9 +294,10 @@ fn differing_while_lost(behind: usize) -> Account {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                    Outcome::Done(super::world::nothing(subject))
-                }
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
                     code: -1130,
                     msg: String::new(),

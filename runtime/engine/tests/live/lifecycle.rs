@@ -195,9 +195,10 @@ fn after_a_lost_journal(held: i64) -> Account {
                     own.positions = vec![position(held)];
                     Truth::Account(own)
                 }
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                    super::world::nothing(subject)
-                }
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
             account.tell(subject, truth);

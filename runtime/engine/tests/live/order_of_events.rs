@@ -287,9 +287,10 @@ impl Venue {
                 Outcome::Done(Truth::OpenOrders(open.collect()))
             }
             Subject::Account { .. } => Outcome::Done(Truth::Account(self.account())),
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                Outcome::Done(super::world::nothing(subject))
-            }
+            Subject::ForcedOrders { .. }
+            | Subject::Rules { .. }
+            | Subject::Income { .. }
+            | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
             Subject::Trades { from, .. } if self.manner.routes => {
                 let from = from.unwrap_or(TradeId(0));
                 let trades = self

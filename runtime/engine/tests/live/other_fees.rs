@@ -14,7 +14,7 @@ use windvane_engine::{
 };
 
 use super::succession::{killed, next_config};
-use super::support::{Account, MM, fill, instrument, limit};
+use super::support::{Account, MM, USDT, fill, instrument, limit};
 use super::world::{live_config, no_trades, nothing};
 
 const TOKEN: AssetId = AssetId(2);
@@ -142,6 +142,56 @@ fn commissions_in_an_asset_without_a_price_count_as_an_estimate() {
     buy(&mut account, 200);
     assert_eq!(account.engine.run_state(), RunState::Halted);
     assert_eq!(tokens(&account), usdt(400));
+}
+
+/// Answers the questions for the price of an asset, and says how many there were.
+fn answer_prices(account: &mut Account, outcome: &Outcome<Truth>) -> usize {
+    let mut count = 0;
+    while let Some(subject) = account.take_question() {
+        if matches!(subject, Subject::AssetPrice { asset: TOKEN, quote } if quote == USDT) {
+            account.answer(subject, outcome.clone());
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn the_venue_is_asked_for_the_price_of_an_asset_that_commissions_are_taken_in() {
+    let mut account = ready(false, 100, 1_000);
+    account.pass(2_000);
+    let half = Outcome::Done(Truth::AssetPrice(Amount(50_000_000)));
+    assert_eq!(answer_prices(&mut account, &half), 0, "no commission yet");
+    buy(&mut account, 1);
+    account.pass(1_000);
+    assert_eq!(answer_prices(&mut account, &half), 1);
+    assert_eq!(account.engine.unpriced_fees().count(), 0);
+    // An estimate of 0.4 for the first, then 199 at 0.5.
+    buy(&mut account, 198);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    buy(&mut account, 2);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+    account.pass(58_000);
+    assert_eq!(answer_prices(&mut account, &half), 0, "once a minute");
+    account.pass(2_000);
+    assert_eq!(answer_prices(&mut account, &half), 1);
+}
+
+#[test]
+fn an_asset_without_a_symbol_is_asked_for_every_hour() {
+    let mut account = ready(false, 100, 1_000);
+    let none = Outcome::Refused(Refusal {
+        code: -1121,
+        msg: String::new(),
+    });
+    buy(&mut account, 1);
+    account.pass(1_000);
+    assert_eq!(answer_prices(&mut account, &none), 1);
+    assert_eq!(account.engine.unpriced_fees().count(), 1);
+    account.pass(3_590_000);
+    assert_eq!(answer_prices(&mut account, &none), 0);
+    account.pass(20_000);
+    assert_eq!(answer_prices(&mut account, &none), 1);
 }
 
 #[test]

@@ -27,9 +27,10 @@ pub(super) fn round(
     while let Some(subject) = account.take_question() {
         let truth = match subject {
             Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
-            Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                super::world::nothing(subject)
-            }
+            Subject::ForcedOrders { .. }
+            | Subject::Rules { .. }
+            | Subject::Income { .. }
+            | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } if told => no_trades(),
             Subject::Trades { .. } => {
                 told = true;

@@ -324,7 +324,10 @@ fn a_reading_that_says_can_trade_ends_what_it_began() {
                 Subject::OpenOrders { .. } => {
                     account.tell(subject, Truth::OpenOrders(Vec::new()));
                 }
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => {
                     account.tell(subject, super::world::nothing(subject));
                 }
                 Subject::Trades { .. } => account.tell(subject, super::world::no_trades()),

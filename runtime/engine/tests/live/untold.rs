@@ -187,9 +187,10 @@ fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
                 Subject::Account { .. } => Truth::Account(account.own_account()),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                    super::world::nothing(subject)
-                }
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { .. } => {
                     reads += 1;
                     no_trades()

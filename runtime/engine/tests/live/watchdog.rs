@@ -33,9 +33,10 @@ impl Account {
                     can_trade: Some(true),
                     ..AccountTruth::default()
                 }),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                    super::world::nothing(subject)
-                }
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
             self.tell(subject, truth);

@@ -92,9 +92,10 @@ impl Account {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
                 Subject::Account { .. } => Truth::Account(self.own_account()),
-                Subject::ForcedOrders { .. } | Subject::Rules { .. } | Subject::Income { .. } => {
-                    nothing(subject)
-                }
+                Subject::ForcedOrders { .. }
+                | Subject::Rules { .. }
+                | Subject::Income { .. }
+                | Subject::AssetPrice { .. } => nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
             self.tell(subject, truth);
@@ -247,6 +248,7 @@ pub(crate) fn nothing(subject: Subject) -> Truth {
         Subject::Trades { .. } => no_trades(),
         Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
         Subject::Rules { .. } => Truth::Rules(Vec::new()),
+        Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
         Subject::Income { .. } => Truth::Income {
             entries: Vec::new(),
             more: false,

@@ -219,7 +219,7 @@ pub fn hindrances(
     sentences.extend(engine.unpriced_fees().map(|asset| {
         let name = engine.assets().get(usize::from(asset.0));
         format!(
-            "commissions are taken in {}, whose price is not known here: the loss limits count an estimate \
+            "commissions are taken in {}, whose price the venue has not told: the loss limits count an estimate \
              by the value of each fill. Add an instrument of this asset and the quote asset to the \
              configuration to count them exactly",
             name.map_or("", String::as_str)

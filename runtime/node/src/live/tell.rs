@@ -353,9 +353,10 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let asset = asset.map_or("", String::as_str);
             tracing::warn!(
                 asset,
-                "commissions are taken in an asset whose price is not known here: the loss limits count an \
-                 estimate by the value of each fill. Add an instrument of this asset and the quote asset \
-                 to the configuration to count them exactly"
+                "commissions are taken in an asset that no configured instrument prices. The venue is asked for \
+                 its price every minute; until it answers, the loss limits count an estimate by the value \
+                 of each fill. Add an instrument of this asset and the quote asset to the configuration to \
+                 count them exactly"
             );
         }
         Notice::LateFee {

@@ -41,7 +41,9 @@ impl Unsettled {
                     },
                     Subject::Income { .. } => (Surface::Futures, "the income history"),
                     // It keeps no run from being ready.
-                    Subject::ForcedOrders { .. } | Subject::Rules { .. } => return,
+                    Subject::ForcedOrders { .. }
+                    | Subject::Rules { .. }
+                    | Subject::AssetPrice { .. } => return,
                 };
                 match trouble(outcome) {
                     Some(words) => {

@@ -20,6 +20,8 @@ use super::order;
 use super::reply::record;
 use super::{FuturesAccount, HearError, Note, Speaker, known};
 use crate::wire::info::Envelope;
+use crate::wire::market::PriceTicker;
+use crate::wire::scalar::OneOrMany;
 use crate::wire::words::{AccountPrivacy, IncomeType};
 use crate::wire::{Exact, Flag, Whole, Word, futures, info, spot as spot_wire};
 
@@ -103,6 +105,17 @@ pub(super) fn income(speaker: &Speaker, body: &str) -> Result<Truth, HearError> 
     }
     entries.sort_by_key(|entry| entry.time);
     Ok(Truth::Income { entries, more })
+}
+
+/// The latest price of one symbol.
+pub(super) fn asset_price(body: &str) -> Result<Truth, HearError> {
+    let ticker = match record::<OneOrMany<PriceTicker>>(body)? {
+        OneOrMany::One(ticker) => ticker,
+        OneOrMany::Many(tickers) => tickers.into_iter().next().ok_or_else(|| {
+            HearError::Record("the list of prices is empty, one was asked for".to_owned())
+        })?,
+    };
+    Ok(Truth::AssetPrice(amount("price", ticker.price.0)?))
 }
 
 /// The documents end their list of words with dots: what a word that they do not have names a transfer

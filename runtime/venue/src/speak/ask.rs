@@ -220,6 +220,14 @@ impl Speaker {
                     .limit(limit);
                 Ok(vec![self.call(&call)?])
             }
+            Subject::AssetPrice { asset, quote } => {
+                let name = |id| {
+                    let name = self.names.asset_name(id);
+                    name.ok_or(SpeakError::Asset(id))
+                };
+                let symbol = format!("{}{}", name(asset)?, name(quote)?);
+                Ok(vec![self.call(&futures::GetPrice::new().symbol(symbol))?])
+            }
             Subject::ForcedOrders { instrument } => {
                 let rules = self.futures(instrument, "forceOrders")?;
                 let call = futures::ForceOrders::new().symbol(rules.symbol.as_str());

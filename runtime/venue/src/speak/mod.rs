@@ -21,7 +21,7 @@ mod rules;
 mod user;
 
 use rust_decimal::Decimal;
-use windvane_engine::{ClientOrderId, InstrumentId, Surface};
+use windvane_engine::{AssetId, ClientOrderId, InstrumentId, Surface};
 
 pub use ask::Asked;
 pub use market::{Emit, MarketError, MarketReader, Missing};
@@ -159,6 +159,9 @@ pub enum SpeakError {
     /// The instrument is not in the tables.
     #[error("instrument number {} is not in the table of names: make it of all instruments", .0.0)]
     Instrument(InstrumentId),
+    /// The asset is not in the tables.
+    #[error("asset number {} is not in the table of names", .0.0)]
+    Asset(AssetId),
     /// The surface has no such parameter or route.
     #[error("{what} does not exist on {surface}: leave it out")]
     Surface {

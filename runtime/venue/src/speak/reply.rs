@@ -325,6 +325,9 @@ impl Hearing<'_> {
             Subject::Income { .. } => {
                 self.outcome("income", first, |body, _| account::income(speaker, body))
             }
+            Subject::AssetPrice { .. } => {
+                self.outcome("ticker_price", first, |body, _| account::asset_price(body))
+            }
             Subject::ForcedOrders { instrument } => {
                 self.outcome("force_orders", first, |body, _| {
                     account::forced_orders(speaker, instrument, body).map(Truth::ForcedOrders)

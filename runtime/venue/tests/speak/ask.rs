@@ -12,7 +12,7 @@ use windvane_engine::{
 use windvane_venue::speak::{SpeakError, Speaker};
 use windvane_venue::wire::answers;
 
-use super::fixture::{FUTURES, SPOT, documented, id, limit, order, place, speaker};
+use super::fixture::{BTC, FUTURES, SPOT, USDT, documented, id, limit, order, place, speaker};
 
 /// Every call with its route and its parameters as they are sent, not yet encoded.
 fn said_by(speaker: &Speaker, request: &Request) -> String {
@@ -257,6 +257,8 @@ fn questions_about_the_account() {
     };
     assert_snapshot!(ask(trades(FUTURES, Some(7))), @"futures.user_trades: symbol=BTCUSDT fromId=7 limit=1000");
     assert_snapshot!(ask(trades(SPOT, None)), @"spot.user_trades: symbol=BTCUSDT limit=1000");
+    let (asset, quote) = (BTC, USDT);
+    assert_snapshot!(ask(Subject::AssetPrice { asset, quote }), @"futures.ticker_price: symbol=BTCUSDT");
 }
 
 #[test]

@@ -384,6 +384,21 @@ fn a_read_of_the_account_tells_leverage_and_margin_types() {
 }
 
 #[test]
+fn the_price_of_an_asset_is_read_from_an_object_or_a_list() {
+    let (asset, quote) = (BTC, USDT);
+    let read = |text| {
+        let subject = Subject::AssetPrice { asset, quote };
+        read_by(&speaker(), subject, &[Heard::Done(text)]).0
+    };
+    let price = Outcome::Done(Truth::AssetPrice(Amount(60_050_000_000)));
+    assert_eq!(read(r#"{"symbol":"BTCUSDT","price":"600.5"}"#), price);
+    assert_eq!(read(r#"[{"symbol":"BTCUSDT","price":"600.5"}]"#), price);
+    for unreadable in ["[]", "{}", r#"{"symbol":"BTCUSDT","price":"x"}"#] {
+        assert_eq!(read(unreadable), Outcome::Unknown, "{unreadable}");
+    }
+}
+
+#[test]
 fn exchange_information_that_is_read_again_keeps_the_scales() {
     let surface = Surface::Futures;
     let subject = Subject::Rules { surface };
