@@ -197,8 +197,6 @@ mod choice {
             "whatever moved a balance without an event counts as a transfer"
         OtherSymbolsIgnored "other-symbols-ignored"
             "positions on symbols that are not configured do not reach the loss limits"
-        SettlementKept "settlement-kept"
-            "a late own fill that explains a close by others leaves what other strategies gave up for it"
         TradesLagIgnored "trades-lag-ignored"
             "a difference is taken although the list of trades may be behind the account"
         CloseWaitsForStream "close-waits-for-stream"

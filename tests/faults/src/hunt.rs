@@ -11,6 +11,7 @@ use windvane_engine::planted::{Planted, plant};
 
 use crate::life::{self, Options};
 use crate::log::Broken;
+use crate::mix::Kind;
 use crate::modules::Modules;
 use crate::world::{CLOSES, CONVERGES};
 
@@ -83,7 +84,6 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
         Planted::CloseWaitsForStream | Planted::CloseWaitsForCountdown => &[FLATTENED],
         Planted::ExitMayOpen => &[EXITS],
-        Planted::SettlementKept => &[FORCED],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
         Planted::OldListBelieved | Planted::YoungOrderDenied => &[LAGGING],
         Planted::MissingNotAsked | Planted::UnlistedPositionKept | Planted::UnknownOrderUnread => {
@@ -121,6 +121,16 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
     }
 }
 
+/// The kinds of faults that every life of the hunt has, and no others, where a bug shows only in a mixture
+/// that is seldom drawn.
+const fn kinds(bug: Planted) -> &'static [Kind] {
+    match bug {
+        // Orders of both sides at a limit, while a person closes the position by hand.
+        Planted::OtherSideCovers => &[Kind::Greedy, Kind::Actors],
+        _ => &[],
+    }
+}
+
 /// Looks for a bug in the seeds from 1 to `seeds`, so many lives at a time. The bug is a choice of
 /// the whole process: one hunt at a time.
 ///
@@ -133,6 +143,10 @@ pub fn hunt(
     modules: &Modules,
     options: &Options,
 ) -> Result<Option<Found>, String> {
+    let mut options = options.clone();
+    if options.choice.only.is_empty() {
+        options.choice.only = kinds(bug).to_vec();
+    }
     let about = Options {
         rules: rules(bug),
         ..options.clone()
@@ -145,7 +159,7 @@ pub fn hunt(
         let Some(found) = found? else {
             return Ok(None);
         };
-        if lead(found.seed, modules, options)?.is_none() {
+        if lead(found.seed, modules, &options)?.is_none() {
             return Ok(Some(found));
         }
         first = found.seed + 1;

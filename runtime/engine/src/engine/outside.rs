@@ -550,7 +550,7 @@ impl Engine {
     pub(super) fn undo_settlement(&mut self, owner: StrategyId, update: &OrderUpdate, fill: &Fill) {
         let key @ (id, side) = (update.instrument, update.position_side);
         let others = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
-        let others = others.filter(|other| *other != owner && !planted!(SettlementKept));
+        let others = others.filter(|other| *other != owner);
         let mut left = fill.qty.0;
         for strategy in std::iter::once(owner).chain(others.collect::<Vec<_>>()) {
             let Some(settled) = self.outside.settled.get_mut(&(strategy, id, side)) else {
