@@ -132,6 +132,9 @@ impl Engine {
             }
             if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
                 self.forget_free_fills(surface, asked);
+                if surface == Surface::Futures {
+                    self.refute_stated_positions(asked);
+                }
             }
             self.watch_all_losses();
             self.end_round(surface);
@@ -150,7 +153,7 @@ impl Engine {
         }
         if age == Age::Past && line.clean.is_some() {
             self.postpone_statement(surface);
-            self.end_round(surface);
+            self.end_round_of_the_past(surface);
             return;
         }
         if age == Age::Past {
@@ -418,6 +421,9 @@ impl Engine {
             }
         }
         self.review_unlisted();
+        if surface == Surface::Futures {
+            self.forget_stated_positions();
+        }
         if let Some(fees) = fees {
             self.share_fees(fees);
         }

@@ -448,15 +448,24 @@ impl Engine {
 
     /// At the end of a round that left nothing unexplained: somebody closed positions, and no event
     /// said that it was the venue. The venue is asked.
-    pub(super) fn examine_outside_closes(&mut self, surface: Surface, asked: Time) {
+    pub(super) fn examine_outside_closes(
+        &mut self,
+        surface: Surface,
+        asked: Time,
+        is_compared: bool,
+    ) {
         if surface != Surface::Futures || planted!(LiquidationIgnored) {
             return;
         }
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let agreed = Time(asked.0.saturating_add(offset_ns)).plus_ms(-SLACK_MS);
-        let since = self.forced.agreed.insert(surface, agreed);
+        let since = self.forced.agreed.get(&surface).copied();
+        if is_compared {
+            self.forced.agreed.insert(surface, agreed);
+        }
         let mut moved = self.instruments_with_due_closes();
         moved.extend(self.instruments_moved_now());
+        moved.extend(self.take_untold_trades());
         for id in moved {
             let question = Question {
                 // That round may have been behind.
@@ -526,6 +535,7 @@ impl Engine {
     pub(super) fn take_forced_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
         self.report_listed_orders(id, outcome);
         self.settle_outside_closes(Surface::Futures);
+        self.review_stated_positions();
     }
 
     /// Reports forced orders that the venue lists and that no event reported.
@@ -561,12 +571,13 @@ impl Engine {
     /// order of a person has an order event on the same stream; a liquidation may have none.
     fn report_stated_closes(&mut self, id: InstrumentId) {
         for position_side in PositionSide::ALL.iter().copied() {
-            if !self.stated_closes.remove(&(id, position_side)) {
+            let Some(made) = self.stated_closes.remove(&(id, position_side)) else {
                 continue;
-            }
+            };
             for side in [Side::Buy, Side::Sell] {
                 let external = self.ledgers.external.at(id, position_side).position;
-                let qty = self.take_due_close(id, position_side, side, i64::MAX);
+                let closed = self.take_due_close(id, position_side, side, i64::MAX);
+                let qty = closed + self.take_moved_position(id, position_side, side, i64::MAX);
                 if qty == 0 {
                     continue;
                 }
@@ -577,7 +588,7 @@ impl Engine {
                     qty,
                     quote: Amount(external.cost.part(qty, whole).0.abs()),
                     fee: Amount::ZERO,
-                    made: Time::default(),
+                    made,
                 };
                 let (report, rest) = self.settle(id, &due);
                 let report = ForcedCloseReport {

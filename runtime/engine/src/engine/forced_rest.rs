@@ -20,11 +20,12 @@ use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
 
 use super::Engine;
 use super::forced::{Due, take_closed};
-use super::lag::LAG_MS;
 use super::snapshot::Names;
 
-/// So many own fills, and parts of forced closes, are remembered at most.
+/// So many own fills, and parts of forced closes, are remembered at most, and for so long: readings may show
+/// a close half a minute later, and the list of forced orders after that.
 const REMEMBERED_MAX: usize = 256;
+const KEPT_MS: i64 = 120_000;
 
 /// What may turn out to be told out of its order.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -59,7 +60,7 @@ struct Rest {
 
 impl OutOfOrder {
     fn forget(&mut self, now: Time) {
-        let is_old = |told: Time| now > told.plus_ms(LAG_MS);
+        let is_old = |told: Time| now > told.plus_ms(KEPT_MS);
         while self.fills.len() > REMEMBERED_MAX
             || (self.fills.front()).is_some_and(|first| is_old(first.told))
         {
@@ -175,12 +176,22 @@ impl Engine {
         if self.agreed_at(Surface::Futures).is_none() {
             return;
         }
-        let by = told.qty.0 - self.account_qty(id, side);
+        self.note_shift(id, side, told.qty.0 - self.account_qty(id, side));
+    }
+
+    /// A position moved by so much, and that closed nothing that is held here.
+    pub(super) fn note_shift(&mut self, id: InstrumentId, side: PositionSide, by: i64) {
         if by != 0 {
             let now = self.now;
             let (moved, at) = self.out_of_order.moved.entry((id, side)).or_default();
             (*moved, *at) = (*moved + by, now);
         }
+    }
+
+    /// Whether a position moved so, and no forced close explains it yet.
+    pub(super) fn is_shifted(&self, id: InstrumentId, side: PositionSide) -> bool {
+        let moved = self.out_of_order.moved.get(&(id, side));
+        moved.is_some_and(|(qty, _)| *qty != 0)
     }
 
     /// Instruments whose position a reading moved just now, and no close by others explains it.

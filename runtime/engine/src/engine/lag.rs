@@ -76,6 +76,17 @@ impl Past {
         }
     }
 
+    /// Whether a position was so within the last moments.
+    pub(super) fn held(&self, now: Time, key: (InstrumentId, PositionSide), qty: i64) -> bool {
+        let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
+        let mut moments = self.moments.iter().filter(recent);
+        moments.any(|moment| {
+            let mut held = moment.positions.iter();
+            let held = held.find(|(id, side, _)| (*id, *side) == key);
+            held.map_or(0, |(_, _, qty)| *qty) == qty
+        })
+    }
+
     /// Whether a balance was so within the last moments.
     pub(super) fn had(&self, now: Time, asset: AssetId, total: Amount) -> bool {
         let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
@@ -118,6 +129,11 @@ impl Newest {
         self.balances
             .get(&asset)
             .is_some_and(|newest| *newest >= at)
+    }
+
+    /// When the newest event that states a balance was made.
+    pub(super) fn balance(&self, asset: AssetId) -> Option<Time> {
+        self.balances.get(&asset).copied()
     }
 
     /// When the newest event that states a position was made.

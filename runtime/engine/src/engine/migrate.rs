@@ -24,6 +24,7 @@ use super::margin::Margins;
 use super::others::Others;
 use super::outside::{ExplainedCloses, OutsideCloses, StatedCloses};
 use super::snapshot::SNAPSHOT_VERSION;
+use super::stated_positions::StatedPositions;
 use super::taken::Moved;
 use super::trading::{Crossings, Feeds, Trading};
 use super::venue_wait::VenueWait;
@@ -99,6 +100,6 @@ fn added_in_12() -> Vec<u8> {
 
 /// The fields that version 13 appended, as an engine of version 12 would have had them.
 fn added_in_13() -> Vec<u8> {
-    let fields: (StatedCloses, AssetPrices) = Default::default();
+    let fields: (StatedCloses, AssetPrices, StatedPositions) = Default::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -38,6 +38,7 @@ mod replies;
 mod safety;
 mod session;
 mod snapshot;
+mod stated_positions;
 mod steer;
 mod taken;
 mod told;
@@ -88,6 +89,7 @@ use outside::{ExplainedCloses, OutsideCloses, StatedCloses};
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
+use stated_positions::StatedPositions;
 use taken::Moved;
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
 use trading::{Crossings, Feeds, Trading};
@@ -231,6 +233,7 @@ pub struct Engine {
     stated_closes: StatedCloses,
     /// Prices of assets that commissions are taken in, as the venue answered.
     asset_prices: AssetPrices,
+    stated_positions: StatedPositions,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -381,6 +384,7 @@ impl Engine {
             explained_closes: ExplainedCloses::new(),
             stated_closes: StatedCloses::new(),
             asset_prices: AssetPrices::default(),
+            stated_positions: StatedPositions::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -36,11 +36,14 @@ pub(super) const REDUCES_NOTHING: i32 = -2022;
 /// position's value: the price and the fee are not known.
 const FITS_PARTS: i128 = 10;
 
+/// The venue made a close at most so long before the first event that states it otherwise than the books.
+const CLOSED_BEFORE_MS: i64 = 1_000;
+
 type Key = (InstrumentId, PositionSide);
 /// Closed quantities by position, signed like the closing side.
 pub(super) type ExplainedCloses = BTreeMap<Key, i64>;
-/// Positions.
-pub(super) type StatedCloses = BTreeSet<Key>;
+/// Positions, with a moment from which on own fills may be newer than the close, by the venue's clock.
+pub(super) type StatedCloses = BTreeMap<Key, Time>;
 
 /// The state of closes by others.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -289,22 +292,21 @@ impl Engine {
             return false;
         }
         let since = *since;
-        let closed: Vec<Key> = (statement.positions.iter())
-            .filter(|told| {
-                self.closed_by(told)
-                    .is_some_and(|qty| !self.may_have_closed(key_of(told), qty, since))
-            })
-            .map(key_of)
+        let mut stated: Vec<(Key, i64)> = (statement.positions.iter())
+            .filter_map(|told| Some((key_of(told), self.closed_by(told)?)))
             .collect();
+        let mut closed = stated.clone();
+        closed.retain(|(key, qty)| !self.may_have_closed(*key, *qty, since));
+        stated.extend(self.closes_left_out(surface, statement));
         // The order event of an earlier stream may have been lost with it.
         if self.stream_up.get(&surface).is_some_and(|up| *up <= since) {
-            let left_out = self.closes_left_out(surface, statement, since);
-            self.stated_closes.extend(closed.iter().copied());
-            self.stated_closes.extend(left_out);
+            let keys: Vec<Key> = stated.into_iter().map(|(key, _)| key).collect();
+            self.state_closes(&keys);
         }
         let is_any = !closed.is_empty();
         if is_any {
-            self.outside.unlisted.extend(closed);
+            let keys = closed.into_iter().map(|(key, _)| key);
+            self.outside.unlisted.extend(keys);
             self.review_unlisted();
         }
         is_any
@@ -312,12 +314,9 @@ impl Engine {
 
     /// Held positions that a statement leaves out, as it may do with flat ones, while the balance that it
     /// states fits their close. That alone is no degraded reason: another symbol may have moved the balance.
-    fn closes_left_out(&self, surface: Surface, statement: &AccountTruth, since: Time) -> Vec<Key> {
+    fn closes_left_out(&self, surface: Surface, statement: &AccountTruth) -> Vec<(Key, i64)> {
         let mut held = self.held_positions(surface);
-        held.retain(|(key, qty)| {
-            !statement.positions.iter().any(|told| key_of(told) == *key)
-                && !self.may_have_closed(*key, *qty, since)
-        });
+        held.retain(|(key, _)| !statement.positions.iter().any(|told| key_of(told) == *key));
         let fits = |closes: &[(Key, i64)]| {
             let quote = |(key, _): &(Key, i64)| self.instruments[usize::from(key.0.0)].quote;
             let mut assets = closes.iter().map(quote);
@@ -326,13 +325,28 @@ impl Engine {
         if !fits(&held) {
             held.retain(|close| fits(&[*close]));
         }
-        held.into_iter().map(|(key, _)| key).collect()
+        held
+    }
+
+    /// Account events state that these positions were closed, at least in part. Where the venue does not list
+    /// forced orders, that is the evidence of one: own fills that are on their way close nothing for others.
+    pub(super) fn state_closes(&mut self, keys: &[Key]) {
+        for key in keys {
+            let quote = self.instruments[usize::from(key.0.0)].quote;
+            let live = self.live.as_ref();
+            let line = live.and_then(|live| live.lines.get(&Surface::Futures));
+            let event = line.and_then(|line| line.newest.balance(quote));
+            let made = self.stated_otherwise_since(*key).or(event);
+            let made = made.unwrap_or_default().plus_ms(-CLOSED_BEFORE_MS);
+            self.stated_closes.entry(*key).or_insert(made);
+        }
     }
 
     /// The books agree with a statement without a close: it stated none.
     pub(super) fn forget_stated_closes(&mut self) {
-        let due = &self.outside.due;
-        self.stated_closes.retain(|key| due.contains_key(key));
+        let mut stated = std::mem::take(&mut self.stated_closes);
+        stated.retain(|key, _| self.outside.due.contains_key(key) || self.is_shifted(key.0, key.1));
+        self.stated_closes = stated;
     }
 
     /// Whether an own order is open that may have closed so much of a position at that time.
@@ -496,13 +510,26 @@ impl Engine {
         let after = self.ledgers.account.at(id, side).position.qty;
         let is_close = after.saturating_abs() < before.saturating_abs()
             || (before != 0 && after.signum() == -before.signum());
-        if self.live.is_none() || self.surface_of(id) != Surface::Futures || !is_close {
+        if self.live.is_none() || self.surface_of(id) != Surface::Futures {
             return;
         }
-        let closed = (before - after)
-            .saturating_abs()
-            .min(before.saturating_abs());
-        let closed = update.side.sign() * closed;
+        let closed = if is_close {
+            let closed = (before - after).saturating_abs();
+            update.side.sign() * closed.min(before.saturating_abs())
+        } else {
+            0
+        };
+        if !by_event {
+            self.note_untold_trade(id);
+            // The venue may have closed a position that strategies turned around meanwhile.
+            self.note_shift(id, side, after - before - closed);
+        }
+        if closed == 0 {
+            if !by_event {
+                self.reconcile_soon(Surface::Futures);
+            }
+            return;
+        }
         *self.outside.due.entry((id, side)).or_default() += closed;
         if by_event {
             *self.explained_closes.entry((id, side)).or_default() += closed;

@@ -401,6 +401,15 @@ impl Engine {
     /// Nothing is left unexplained. What was read is as old as the question for open orders; a
     /// round about trades alone makes it no younger.
     pub(super) fn end_round(&mut self, surface: Surface) {
+        self.end_round_with(surface, true);
+    }
+
+    /// The same where the reading is what the account was a moment ago: it compared nothing newer.
+    pub(super) fn end_round_of_the_past(&mut self, surface: Surface) {
+        self.end_round_with(surface, false);
+    }
+
+    fn end_round_with(&mut self, surface: Surface, is_compared: bool) {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -411,7 +420,7 @@ impl Engine {
         self.tell_round(surface, true);
         if let Some(asked) = whole {
             self.round_is_clean(surface);
-            self.examine_outside_closes(surface, asked);
+            self.examine_outside_closes(surface, asked, is_compared);
             self.settle_outside_closes(surface);
         }
     }

@@ -72,6 +72,8 @@ pub enum Doubt {
     AnotherInstance,
     /// The mark price of a held instrument is not told any more.
     Mark(InstrumentId),
+    /// Account events state another position than the books have, and no fill explains it.
+    StatedPosition(InstrumentId),
 }
 
 impl std::fmt::Display for Doubt {
@@ -110,6 +112,9 @@ impl std::fmt::Display for Doubt {
                 write_countdown(f, &format_args!("instrument {}", instrument.0))
             }
             Self::Mark(instrument) => write_mark(f, &format_args!("instrument {}", instrument.0)),
+            Self::StatedPosition(instrument) => {
+                write_stated(f, &format_args!("instrument {}", instrument.0))
+            }
         }
     }
 }
@@ -118,6 +123,14 @@ fn write_countdown(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -
     write!(
         f,
         "the countdown of {name} is not renewed: the venue may cancel what rests there"
+    )
+}
+
+fn write_stated(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
+    write!(
+        f,
+        "account events of the venue state another position in {name} than is held here, and no fill \
+         explains it: orders that add exposure wait until a fill or a reading of the account does"
     )
 }
 
@@ -347,6 +360,13 @@ impl Engine {
                 let _ = write_mark(&mut text, &name.unwrap_or_default());
                 text
             }
+            Doubt::StatedPosition(id) => {
+                let name = self.instrument(*id).map(Instrument::name);
+                let mut text = String::new();
+                // Writing to memory cannot fail.
+                let _ = write_stated(&mut text, &name.unwrap_or_default());
+                text
+            }
             Doubt::AnotherInstance => {
                 let order = self.order_of_another();
                 let mut text = String::new();
@@ -502,6 +522,7 @@ impl Engine {
         if surface == Surface::Futures {
             // Order events may have been lost with it.
             self.stated_closes.clear();
+            self.forget_stated_positions();
         }
         self.timers.cancel(Timer::Reconcile { surface });
         self.set_doubt(Doubt::Stream(surface), true);
@@ -598,6 +619,7 @@ impl Engine {
             self.retry_round(surface);
             self.look_into_statement(surface);
         }
+        self.review_stated_positions();
         self.end_instance_watch();
         self.ask_again_for_forced_orders();
         self.watch_countdowns();

@@ -47,6 +47,7 @@ impl Engine {
         if let Some(line) = self.line_mut(surface) {
             line.newest.filter(&mut newest);
         }
+        self.note_stated_positions(update, &newest);
         self.compare_statement(&newest);
         self.watch_after(update);
     }
@@ -275,6 +276,9 @@ impl Engine {
 
     /// A pending statement that the books agree with by now is settled: the remaining difference is rounding.
     pub(super) fn explain_statement(&mut self, surface: Surface) {
+        if surface == Surface::Futures {
+            self.review_stated_positions();
+        }
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some((statement, _)) = line.and_then(|line| line.told.as_ref()) else {
             return;

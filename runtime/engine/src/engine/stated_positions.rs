@@ -1,0 +1,189 @@
+//! Positions that account events state, and that the books do not have.
+//!
+//! The venue may report a close by its account event alone. While strategies trade on, no two readings of
+//! the account agree, so that readings do not show the close for long. But each account event of a fill
+//! states the position. Where the books neither have nor had what an event states, and no fill explains it
+//! for [`EXPLAINED_MS`], the run is degraded: strategies open nothing until a fill or a reading explains
+//! the position. Then readings agree, and show what happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{InstrumentId, Time};
+use crate::order::{PositionSide, Surface};
+use crate::planted;
+use crate::protocol::{AccountReason, AccountUpdate};
+
+use super::Engine;
+use super::lag::READ_LAG_MS;
+use super::session::Doubt;
+
+/// The fill of an account event comes within this, or the difference is a degraded reason.
+const EXPLAINED_MS: i64 = 3_000;
+
+type Key = (InstrumentId, PositionSide);
+
+/// What account events of the present user stream state and the books do not have.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct StatedPositions {
+    rows: BTreeMap<Key, Stated>,
+    /// Instruments with trades of others that no order event reported, and about which the venue was not
+    /// asked yet whether it closed a position.
+    untold: BTreeSet<InstrumentId>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Stated {
+    qty: i64,
+    /// A later event left the position out: it may be flat now.
+    left_out: bool,
+    /// When the newest event that states it came.
+    told: Time,
+    /// Since when the books differ from each event.
+    since: Time,
+    /// The venue's time of the first of these events.
+    made: Time,
+}
+
+impl Engine {
+    /// Compares the positions of an account event with the books. `newest` is what no newer event stated.
+    pub(super) fn note_stated_positions(&mut self, update: &AccountUpdate, newest: &AccountUpdate) {
+        if update.surface != Surface::Futures || planted!(StatedPositionIgnored) {
+            return;
+        }
+        if moves_positions(update.reason) {
+            let listed = |key: &Key| {
+                let mut positions = update.positions.iter();
+                positions.any(|told| (told.instrument, told.position_side) == *key)
+            };
+            for (key, stated) in &mut self.stated_positions.rows {
+                stated.left_out |= !listed(key);
+            }
+        }
+        for told in &newest.positions {
+            let key @ (id, side) = (told.instrument, told.position_side);
+            if usize::from(id.0) >= self.instruments.len() {
+                continue;
+            }
+            let known = self.stated_positions.rows.get(&key).copied();
+            let held = self.ledgers.account.at(id, side).position.qty;
+            // An event may be late: it states what the books had a moment ago.
+            if known.is_none() && (held == told.qty.0 || self.held_lately(key, told.qty.0)) {
+                continue;
+            }
+            let stated = Stated {
+                qty: told.qty.0,
+                left_out: false,
+                told: self.now,
+                since: known.map_or(self.now, |known| known.since),
+                made: known.map_or(update.event_time, |known| known.made),
+            };
+            self.stated_positions.rows.insert(key, stated);
+        }
+        self.review_stated_positions();
+    }
+
+    fn held_lately(&self, key: Key, qty: i64) -> bool {
+        let live = self.live.as_ref();
+        let line = live.and_then(|live| live.lines.get(&Surface::Futures));
+        line.is_some_and(|line| line.past.held(self.now, key, qty))
+    }
+
+    /// Forgets what the books have by now, and sets and clears the degraded reasons.
+    pub(super) fn review_stated_positions(&mut self) {
+        let account = &self.ledgers.account;
+        self.stated_positions.rows.retain(|(id, side), stated| {
+            let held = account.at(*id, *side).position.qty;
+            held != stated.qty && !(stated.left_out && held == 0)
+        });
+        self.doubt_stated_positions();
+    }
+
+    /// Degrades the run for positions that nothing explained in time.
+    fn doubt_stated_positions(&mut self) {
+        let now = self.now;
+        let rows = self.stated_positions.rows.iter();
+        let overdue = rows.filter(|(key, stated)| {
+            now > stated.since.plus_ms(EXPLAINED_MS) && !self.misses_own_fills(**key, stated.qty)
+        });
+        let overdue: Vec<Key> = overdue.map(|(key, _)| *key).collect();
+        let instruments: BTreeSet<InstrumentId> = overdue.iter().map(|(id, _)| *id).collect();
+        let doubts = self.doubts();
+        let known = doubts.iter().filter_map(|doubt| match doubt {
+            Doubt::StatedPosition(id) => Some(*id),
+            _ => None,
+        });
+        let known: BTreeSet<InstrumentId> = known.collect();
+        let ended: Vec<_> = (known.difference(&instruments).copied())
+            .filter(|id| !self.examines_trades(*id))
+            .collect();
+        let begun: Vec<_> = instruments.difference(&known).copied().collect();
+        self.state_closes(&overdue);
+        if ended.is_empty() && begun.is_empty() {
+            return;
+        }
+        for id in ended {
+            self.set_doubt(Doubt::StatedPosition(id), false);
+        }
+        for id in begun {
+            self.set_doubt(Doubt::StatedPosition(id), true);
+        }
+        self.update_state();
+    }
+
+    /// Whether the venue is still to say if a trade of others closed a position for it.
+    fn examines_trades(&self, id: InstrumentId) -> bool {
+        self.stated_positions.untold.contains(&id) || self.awaits_forced_orders(id)
+    }
+
+    /// Whether own orders executed more than is booked, and that explains such a position: the fills are on
+    /// their way.
+    fn misses_own_fills(&self, (id, side): Key, qty: i64) -> bool {
+        let difference = qty - self.account_qty(id, side);
+        let of_position = self.orders.iter().filter(|order| {
+            let terms = &order.terms;
+            (terms.instrument, terms.position_side) == (id, side)
+                && terms.side.sign() == difference.signum()
+        });
+        let missing = of_position.map(|order| (order.reported_qty - order.executed_qty).max(0));
+        missing.sum::<i64>() >= difference.saturating_abs()
+    }
+
+    /// A reading that agrees with the books, and was asked for so long after an event that it cannot be
+    /// behind it, refutes the event.
+    pub(super) fn refute_stated_positions(&mut self, asked: Time) {
+        let rows = &mut self.stated_positions.rows;
+        rows.retain(|_, stated| asked < stated.told.plus_ms(READ_LAG_MS));
+        self.doubt_stated_positions();
+    }
+
+    /// The books are as a reading says, or events of before may be lost.
+    pub(super) fn forget_stated_positions(&mut self) {
+        self.stated_positions.rows.clear();
+        self.doubt_stated_positions();
+    }
+
+    /// The venue's time of the first event that states a position otherwise than the books.
+    pub(super) fn stated_otherwise_since(&self, key: Key) -> Option<Time> {
+        self.stated_positions
+            .rows
+            .get(&key)
+            .map(|stated| stated.made)
+    }
+
+    /// A trade of others was read that no order event reported.
+    pub(super) fn note_untold_trade(&mut self, id: InstrumentId) {
+        self.stated_positions.untold.insert(id);
+    }
+
+    /// Takes the instruments with such trades.
+    pub(super) fn take_untold_trades(&mut self) -> BTreeSet<InstrumentId> {
+        std::mem::take(&mut self.stated_positions.untold)
+    }
+}
+
+/// Whether an account event of this kind may come from a fill.
+const fn moves_positions(reason: AccountReason) -> bool {
+    !matches!(reason, AccountReason::FundingFee | AccountReason::Other)
+}
