@@ -14,6 +14,7 @@ use windvane_venue::route::{self, Listing, Route, Surface, Version};
 use windvane_venue::sign::{Stamp, prepare};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
 
+use crate::asked::Asked;
 use crate::bans::Bans;
 use crate::budget::{Budget, Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Used};
 use crate::clock::{Clock, Offset, Sample, estimate};
@@ -324,7 +325,8 @@ impl Client {
         };
         let departure = self.departure.as_ref();
         let answer = self.transport.exchange(ready, departure).await;
-        self.outcome(route, (&cost, departed), answer)
+        let version = version.or_else(|| self.shared.settings.version(route));
+        self.outcome(Asked { route, version }, (&cost, departed), answer)
     }
 
     /// The exact bytes that [`Self::call`] would send now; nothing is sent. `stamp` where time
@@ -432,10 +434,11 @@ impl Client {
 
     fn outcome(
         &self,
-        route: &Route,
+        asked: Asked,
         (cost, departed): (&Cost, Departed),
         answer: Result<RawAnswer, Failure>,
     ) -> Outcome<RawAnswer> {
+        let route = asked.route;
         let raw = match answer {
             Ok(raw) => raw,
             Err(failure) => return failed(route, failure),
@@ -462,6 +465,7 @@ impl Client {
                     self.shared.clock.refuse(route.surface);
                 }
                 Outcome::Refused(Refusal::Venue {
+                    asked,
                     complaint,
                     is_fatal,
                 })

@@ -24,11 +24,13 @@ pub mod settings;
 pub mod streams;
 pub mod tls;
 
+mod asked;
 mod bans;
 mod client;
 mod gate;
 mod transport;
 
+pub use asked::Asked;
 pub use bans::BAN_MAX;
 pub use client::{Client, Departure};
 pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};

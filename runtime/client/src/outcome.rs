@@ -2,12 +2,14 @@
 //!
 //! What may never enter here: sending it again. That is the caller's decision.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use windvane_venue::error::{Complaint, Limit, Pause, VenueError};
 use windvane_venue::sign::PrepareError;
 
+use crate::asked::Asked;
 use crate::budget::{Denial, Denied};
 
 /// What became of a request.
@@ -61,6 +63,8 @@ pub enum Refusal {
     /// The venue refused it.
     #[error("the venue refused: {}", Words(.complaint))]
     Venue {
+        /// What was asked.
+        asked: Asked,
         /// What was answered.
         complaint: Complaint,
         /// Nothing of this kind will pass until a person changes something.
@@ -268,24 +272,24 @@ impl Refusal {
     }
 
     /// What to do next.
-    pub fn advice(&self) -> &'static str {
-        match self {
+    pub fn advice(&self) -> Cow<'static, str> {
+        let advice = match self {
             Self::NotMade(_) => "Nothing was sent: correct the request or the settings.",
-            Self::Venue { .. } if self.is_of_no_route() => NO_ROUTE,
+            Self::Venue { asked, .. } if self.is_of_no_route() => {
+                return asked.advice_where_not_served().into();
+            }
             Self::Venue { complaint, .. } => advice_of(complaint)
                 .unwrap_or("Nothing was changed: read the venue's own words before sending more."),
             Self::Unreadable { .. } => {
                 "The venue speaks otherwise than its documents: compare the answer with them."
             }
-        }
+        };
+        advice.into()
     }
 }
 
 /// Spec 1, Errors.
 const UNSUPPORTED_OPERATION: i64 = -1020;
-
-const NO_ROUTE: &str = "Nothing was changed: the venue has no such route under this address. Check \
-                        the base address, or use the other version of the route.";
 
 const ASK_FIRST: &str =
     "It may have been carried out: query it by the client's own id before anything else.";
@@ -366,7 +370,7 @@ impl fmt::Display for Words<'_> {
 #[cfg(test)]
 mod tests {
     use windvane_venue::error::{Judgement, judge};
-    use windvane_venue::route::Surface;
+    use windvane_venue::route::{self, Surface, Version};
 
     use super::*;
 
@@ -388,6 +392,10 @@ mod tests {
                 complaint,
                 is_fatal,
             } => NotDone::Refused(Refusal::Venue {
+                asked: Asked {
+                    route: route::named("spot.trades").unwrap(),
+                    version: Some(Version::V3),
+                },
                 complaint,
                 is_fatal,
             }),
@@ -438,8 +446,8 @@ mod tests {
             (
                 not_done(404, None, "<html>nothing here</html>"),
                 "the venue refused: HTTP 404, \"<html>nothing here</html>\". Nothing was changed: \
-                 the venue has no such route under this address. Check the base address, or use the \
-                 other version of the route.",
+                 the venue does not serve spot.trades at this address, and the route has no other \
+                 version. Check that venue.spot.rest is the address of the venue's spot routes.",
             ),
             (
                 not_done(400, None, r#"{"msg":"text"}"#),

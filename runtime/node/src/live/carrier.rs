@@ -536,10 +536,11 @@ pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
 
 #[cfg(test)]
 mod tests {
-    use windvane_client::Refusal;
+    use windvane_client::{Asked, Refusal};
     use windvane_engine::InstrumentId;
     use windvane_engine::refusal::Blame;
     use windvane_venue::error::{Judgement, judge};
+    use windvane_venue::route;
 
     use super::*;
 
@@ -578,6 +579,10 @@ mod tests {
                 panic!("a rejected order is refused")
             };
             let refusal = Refusal::Venue {
+                asked: Asked {
+                    route: route::named("spot.new_order").unwrap(),
+                    version: Some(route::Version::V1),
+                },
                 complaint,
                 is_fatal,
             };

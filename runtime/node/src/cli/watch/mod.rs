@@ -235,6 +235,6 @@ fn is_final(not_done: &NotDone) -> bool {
     };
     let is_of_the_key = matches!(refusal.code(), Some(-2014 | -2015 | -1022));
     is_of_the_key
-        || matches!(refusal, Refusal::Venue { complaint, is_fatal }
+        || matches!(refusal, Refusal::Venue { complaint, is_fatal, .. }
             if *is_fatal || complaint.status == 401)
 }

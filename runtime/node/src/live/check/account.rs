@@ -1,13 +1,14 @@
 //! What the venue tells the account's keys: whether they are accepted, whether they may trade, in
 //! which modes the account is, what rests on it, and which routes of its state there are.
 
-use windvane_client::{Client, NotDone, Refusal};
+use std::borrow::Cow;
+
+use windvane_client::{Asked, Client, NotDone, Refusal};
 use windvane_engine::engine::FolderIds;
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{ClientOrderId, InstrumentId, Request, Surface};
-use windvane_venue::route::Route;
 use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
 
 use super::Report;
@@ -20,15 +21,9 @@ struct Answered {
     notes: Vec<Note>,
     texts: Vec<String>,
     /// The first call, if it failed.
-    failed: Option<Failed>,
+    failed: Option<NotDone>,
     /// The first of the later calls that failed.
-    failed_later: Option<Failed>,
-}
-
-/// A call that was not done.
-struct Failed {
-    route: &'static Route,
-    why: NotDone,
+    failed_later: Option<NotDone>,
 }
 
 async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
@@ -67,17 +62,15 @@ async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
         } => Some(truth),
         _ => None,
     });
-    let outcomes = calls.iter().zip(outcomes).enumerate();
-    for (at, (call, outcome)) in outcomes {
+    for (at, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
             Ok(text) => answered.texts.push(text),
             Err(why) => {
-                let route = call.route;
                 let failed = match at {
                     0 => &mut answered.failed,
                     _ => &mut answered.failed_later,
                 };
-                failed.get_or_insert(Failed { route, why });
+                failed.get_or_insert(why);
             }
         }
     }
@@ -200,42 +193,43 @@ fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {
         report.no_go("account", format!("{surface}: it cannot be asked for"), "");
         return;
     };
-    let found = format!("{surface}: {}", failed.why);
+    let found = format!("{surface}: {failed}");
     report.no_go("account", found, &mend(failed));
 }
 
 /// The advice after a read that failed.
-fn mend(failed: &Failed) -> String {
-    match &failed.why {
-        NotDone::Refused(refusal) if refusal.is_of_unserved_read() => without_route(failed.route),
-        NotDone::Refused(refusal) => mend_of(refusal).to_owned(),
+fn mend(failed: &NotDone) -> String {
+    match failed {
+        NotDone::Refused(refusal @ Refusal::Venue { asked, .. })
+            if refusal.is_of_unserved_read() =>
+        {
+            without_route(*asked)
+        }
+        NotDone::Refused(refusal) => mend_of(refusal).into_owned(),
         NotDone::Unknown(doubt) => doubt.advice().to_owned(),
         NotDone::Wait(wait) => wait.advice().to_owned(),
     }
 }
 
 /// The advice where the venue does not serve the route. Only the futures account can be read elsewhere.
-fn without_route(route: &Route) -> String {
-    if route.name == "futures.account" {
+fn without_route(asked: Asked) -> String {
+    if asked.route.name == "futures.account" {
         return "the venue has no such route: set account.user to the main wallet's address, and \
                 the account is read from the info endpoint"
             .to_owned();
     }
-    let (name, surface) = (route.name, route.surface);
-    format!(
-        "the venue has no route for {name}: check that venue.{surface}.rest is its address, and \
-         try the other version in venue.{surface}.api"
-    )
+    asked.advice_where_not_served()
 }
 
 /// The advice after a refused read (spec 1, Errors).
-fn mend_of(refusal: &Refusal) -> &'static str {
-    match refusal.code() {
+fn mend_of(refusal: &Refusal) -> Cow<'static, str> {
+    let mend = match refusal.code() {
         Some(-2014 | -2015) => "correct account.api_key, or give it the permission and the address",
         Some(-1022) => "correct account.api_secret or account.signer, and venue.brand",
         Some(-1021) => "set this host's clock, or raise venue.recv_window_ms",
-        _ => refusal.advice(),
-    }
+        _ => return refusal.advice(),
+    };
+    mend.into()
 }
 
 fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
@@ -266,11 +260,11 @@ fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
     }
 }
 
-fn modes(config: &Config, account: &AccountTruth, failed: Option<&Failed>, report: &mut Report) {
+fn modes(config: &Config, account: &AccountTruth, failed: Option<&NotDone>, report: &mut Report) {
     // The cause says what to mend: with wrong keys nothing but them.
     let not_read = |what: &str, report: &mut Report| match failed {
         Some(failed) => {
-            let found = format!("the {what} cannot be read: {}", failed.why);
+            let found = format!("the {what} cannot be read: {failed}");
             report.no_go("modes", found, &mend(failed));
         }
         None => report.no_go("modes", format!("the {what} cannot be read"), "try again"),
@@ -417,7 +411,7 @@ async fn trades(surface: Surface, client: &Client, speaker: &Speaker, report: &m
         (None, failed) => {
             let why = failed.as_ref().map_or_else(
                 || "documents 1 to 3 do not show them".to_owned(),
-                |failed| failed.why.to_string(),
+                ToString::to_string,
             );
             report.warn(
                 "trades",
@@ -443,13 +437,13 @@ mod tests {
         else {
             panic!("{status} is a refusal")
         };
-        mend(&Failed {
-            route: route::named(route).unwrap(),
-            why: NotDone::Refused(Refusal::Venue {
-                complaint,
-                is_fatal,
-            }),
-        })
+        let route = route::named(route).unwrap();
+        let version = route.listings[0].version;
+        mend(&NotDone::Refused(Refusal::Venue {
+            asked: Asked { route, version },
+            complaint,
+            is_fatal,
+        }))
     }
 
     #[test]
