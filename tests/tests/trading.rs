@@ -213,6 +213,8 @@ fn a_stopped_symbol_blocks_its_own_orders_and_says_so() {
             .contains("is blocked since")
     });
     is_honest(&shown, what);
+    let not_sent = |status: &Value| block(status, what)?["not_sent"].as_u64();
+    wait(&mut instance, &|status| not_sent(status) > Some(2));
     venue.control("/act", &status("TRADING"));
     wait(&mut instance, &|status| block(status, what).is_none());
     wait(&mut instance, &|status| status["open_orders"] != 0);

@@ -132,7 +132,10 @@ impl Callback {
             return Err(Rule::UnknownInstrument.plain());
         }
         let wire = self.wire_terms(engine, terms)?;
-        engine.check_venue_rules(&wire, self.orders_added_to(wire.instrument))?;
+        let pending = self.orders_added_to(wire.instrument);
+        engine
+            .check_venue_rules(&wire, pending)
+            .map_err(|rejection| engine.of_block(&wire, terms.reduce_only, rejection))?;
         let worst_qty = engine.worst_qty(&wire);
         self.check_size(engine, &wire, worst_qty)?;
         engine.check_limits(self.strategy, &wire, terms.reduce_only, worst_qty, self)?;

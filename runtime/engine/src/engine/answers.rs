@@ -47,7 +47,8 @@ impl Engine {
             Intent::Rejected { terms, rejection } => {
                 self.note_withheld(&terms, rejection.rule);
                 // The venue may have relaxed the rule since it was read.
-                self.note_refusal(terms.instrument, rejection.rule.code());
+                let code = self.code_of(terms.instrument, rejection.rule);
+                self.note_refusal(terms.instrument, code);
                 self.notices.push_back(Notice::Rejected {
                     time: self.now,
                     strategy,

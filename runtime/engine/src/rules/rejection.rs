@@ -106,7 +106,7 @@ rules! {
     SymbolTest = 20, "SYMBOL_TEST", -1121, "symbol" Plain,
         "Symbols whose name starts with TEST must not be traded (spec 1, General conventions).";
     SymbolStatus = 21, "SYMBOL_STATUS", -4022, "status" Plain,
-        "The symbol's status is not TRADING, so it takes no order.";
+        "The symbol's status is not TRADING, so it takes no order; live, 13 refuses what opens.";
     OrderTypeInvalid = 22, "ORDER_TYPE", -1116, "type" Plain,
         "The surface or the symbol does not take this order type.";
     TimeInForceInvalid = 23, "TIME_IN_FORCE", -1115, "timeInForce" Plain,

@@ -166,7 +166,7 @@ fn a_symbol_that_stopped_is_looked_at_often_until_it_trades() {
     tell(&mut account, rules(settling));
     assert_eq!(
         try_submit(&mut account, limit(Side::Buy, 990, 10)),
-        Err(Rule::SymbolStatus)
+        Err(Rule::InstrumentBlocked)
     );
     account.wait(16);
     assert_eq!(asked(&mut account), 1);

@@ -10,8 +10,8 @@ use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Ref
 use windvane_engine::rules::Rule;
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{
-    Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, Outcome, Request,
-    Side, Surface, UserEvent,
+    Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, OrderType, Outcome,
+    Request, Side, Surface, UserEvent,
 };
 
 use super::support::{Account, BTC, MM, OTHER, USDT, config, limit, refused, report, update};
@@ -441,6 +441,32 @@ fn the_status_of_a_symbol_blocks_and_opens_it() {
         status: &SymbolStatus::Trading,
     });
     assert_eq!(account.blocks(), []);
+}
+
+#[test]
+fn openings_for_a_symbol_that_does_not_trade_are_refused_and_counted_by_its_block() {
+    let mut account = trusted();
+    let status = SymbolStatus::Other("SETTLING".to_owned());
+    account.handle(Input::SymbolStatus {
+        instrument: BTC,
+        status: &status,
+    });
+    account.sent.clear();
+    for _ in 0..3 {
+        assert_eq!(account.refusal(), Some(Rule::InstrumentBlocked));
+    }
+    let (_, state) = account.engine.blocks().next().unwrap();
+    assert_eq!(state.not_sent, 3);
+    let is_reading = |request: &&Request| matches!(request, Request::Read(Subject::Rules { .. }));
+    let readings = account.sent.iter().filter(is_reading).count();
+    assert_eq!(readings, 1, "the venue may list it as TRADING by now");
+    // What closes the whole position opens nothing: the rule of the symbol refuses it.
+    let mut close = limit(Side::Sell, 990, 1);
+    close.order_type = OrderType::StopMarket;
+    (close.qty, close.price, close.close_position) = (None, None, true);
+    assert_eq!(account.refusal_of(close), Some(Rule::SymbolStatus));
+    let (_, state) = account.engine.blocks().next().unwrap();
+    assert_eq!(state.not_sent, 3);
 }
 
 fn balance(account: &mut Account, total: i64) {

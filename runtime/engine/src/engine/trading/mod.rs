@@ -289,6 +289,35 @@ impl Engine {
         Ok(())
     }
 
+    /// The refusal of an order that breaks a rule of the venue. An opening order that breaks the one
+    /// of the symbol's status is refused by the block of the instrument: it counts what is not sent.
+    pub(crate) fn of_block(
+        &self,
+        terms: &OrderTerms,
+        reduces: bool,
+        rejection: Rejection,
+    ) -> Rejection {
+        let block = TradingBlock::Instrument(terms.instrument);
+        let is_of_status = rejection.rule == Rule::SymbolStatus && !reduces && opens(terms);
+        if is_of_status && self.trading.blocks.contains_key(&block) {
+            block.rule().plain()
+        } else {
+            rejection
+        }
+    }
+
+    /// The code of a rule that an order broke; that of the symbol's status where it made the block.
+    pub(super) fn code_of(&self, instrument: InstrumentId, rule: Rule) -> i32 {
+        let is_closed = |rules: &Instrument| rules.status != SymbolStatus::Trading;
+        let of_status =
+            rule == Rule::InstrumentBlocked && self.instrument(instrument).is_some_and(is_closed);
+        if of_status {
+            Rule::SymbolStatus.code()
+        } else {
+            rule.code()
+        }
+    }
+
     /// Whether the trading status keeps an opening order from being sent, and no order may try it: one
     /// that may has done so by being submitted.
     pub(super) fn is_blocked(&self, terms: &OrderTerms) -> bool {
