@@ -273,6 +273,9 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     s.act(&json!({"act": "adl", "symbol": "BTCUSDT", "quantity": "0.005"}));
     s.act(&json!({"act": "liquidate", "symbol": "BTCUSDT"}));
     s.pass(500);
+    for route in ["v1/forceOrders", "v1/income"] {
+        s.futures("GET", route, "symbol=BTCUSDT");
+    }
 
     // Spot.
     s.act(&json!({"act": "withdraw", "surface": "spot", "asset": "ETH", "amount": "100"}));

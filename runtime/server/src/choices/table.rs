@@ -243,6 +243,18 @@ open_points! {
         NotFound = "404",
         Refused = "refused",
     }
+    ForceOrdersRoute "force-orders-route", "4, section 4",
+        "Whether the orders of liquidations and of auto-deleveraging can be listed." {
+        Served = "served",
+        NotFound = "404",
+        Refused = "refused",
+    }
+    IncomeRoute "income-route", "4, section 4",
+        "Whether the income history can be read." {
+        Served = "served",
+        NotFound = "404",
+        Refused = "refused",
+    }
     CanTrade "can-trade", "4, section 4",
         "Whether the account says that it may trade." {
         Present = "present",

@@ -8,8 +8,8 @@ use windvane_venue::route::Surface;
 use super::answer::{Answer, Body, Refusal, Sent};
 use crate::choices::{
     AccountRoute, AllOrdersRoute, CancelAllAnswer, Choices, CountdownAnswer, DepthTimes,
-    ErrorHeaders, ErrorStatus, ErrorText, InfoHeaders, OddSymbols, OrderTypesKey, RetryForm,
-    RiskRoute, Subject, TradesRoute, UnknownFilter, shape,
+    ErrorHeaders, ErrorStatus, ErrorText, ForceOrdersRoute, IncomeRoute, InfoHeaders, OddSymbols,
+    OrderTypesKey, RetryForm, RiskRoute, Subject, TradesRoute, UnknownFilter, shape,
 };
 use crate::state::State;
 
@@ -43,6 +43,20 @@ pub(super) fn check_served(state: &State, route: &str) -> Result<(), Refusal> {
             (
                 route == AccountRoute::NotFound,
                 route == AccountRoute::Refused,
+            )
+        }
+        "futures.force_orders" => {
+            let route = choices.of::<ForceOrdersRoute>();
+            (
+                route == ForceOrdersRoute::NotFound,
+                route == ForceOrdersRoute::Refused,
+            )
+        }
+        "futures.income" => {
+            let route = choices.of::<IncomeRoute>();
+            (
+                route == IncomeRoute::NotFound,
+                route == IncomeRoute::Refused,
             )
         }
         _ => return Ok(()),
