@@ -58,6 +58,15 @@ impl Terms {
         }
     }
 
+    /// Truth and view are witnessed so often, nanoseconds: every second where a loss must halt soon.
+    pub const fn sample_ns(&self) -> i64 {
+        if self.max_daily_loss.is_some() {
+            1_000_000_000
+        } else {
+            60_000_000_000
+        }
+    }
+
     /// Whether a run is in the state in which nothing goes on any more.
     pub fn is_at_rest(&self, view: &View) -> bool {
         view.state == self.state_at_rest() && view.doubts.is_empty()

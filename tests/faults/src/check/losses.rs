@@ -2,8 +2,11 @@
 //!
 //! The loss is what the venue's account is worth less than at the start, positions at the prices that
 //! the runtime has. Where the runtime's balances and positions are the venue's, the data suffice to
-//! compute it: the limit halts before the next such sample. Where they are not, the difference of
-//! both versions of the account is the uncertainty: a halt is early only below the limit less that.
+//! compute it: the limit halts before the next such sample. Lives with such a limit are sampled every
+//! second, and the run compares its limits as often: so the halt comes within about one event and a
+//! second. A process that is stopped has time from the moment at which it goes on. Where the balances
+//! and positions differ, the difference of both versions of the account is the uncertainty: a halt is
+//! early only below the limit less that.
 //!
 //! Positions on symbols that are not configured count at the profit that the venue stated last to the
 //! runtime, or at their present one, whichever loses less.
@@ -154,6 +157,8 @@ pub struct Losses {
     most: Option<(Decimal, Tokens)>,
     /// The last sample showed a loss over the limit, and the data sufficed.
     overdue: bool,
+    /// The process is stopped, and computes nothing.
+    stopped: bool,
     /// The limit halted, and the sample of that moment comes next.
     halted: bool,
 }
@@ -168,6 +173,7 @@ impl Losses {
             base: None,
             most: None,
             overdue: false,
+            stopped: false,
             halted: false,
         }
     }
@@ -176,7 +182,7 @@ impl Losses {
         let (Some(limit), Some(truth)) = (self.limit, self.truth.take()) else {
             return Ok(());
         };
-        let runs = matches!(view.state.as_str(), "ready" | "degraded" | "paused");
+        let runs = matches!(view.state.as_str(), "ready" | "degraded" | "paused") && !self.stopped;
         let known = Account::of_view(view);
         let day = at_ns.div_euclid(DAY_NS);
         let lost_at_most = self.lost_at_most(&truth, &known, view);
@@ -262,6 +268,10 @@ impl Check for Losses {
             Seen::Process(ProcessSeen::Running {
                 process, journal, ..
             }) if *process > 1 && journal != "clean" => self.limit = None,
+            Seen::Process(seen) => {
+                self.stopped = matches!(seen, ProcessSeen::Paused { .. });
+                self.overdue = false;
+            }
             _ => {}
         }
         Ok(())
@@ -325,6 +335,46 @@ mod tests {
             let (venue, known) = both(wallet);
             assert_eq!(sample(&mut rule, venue, known).is_ok(), sound, "{wallet}");
         }
+    }
+
+    #[test]
+    fn a_loss_that_lasts_three_seconds_must_halt() {
+        let limited = Terms {
+            max_daily_loss: Some("10".to_owned()),
+            ..terms()
+        };
+        let mut rule = rule();
+        let period_s = limited.sample_ns() / 1_000_000_000;
+        // From the 31st second to the 33rd the account is worth less than the limit allows.
+        let found = (0..120).step_by(period_s as usize).any(|second| {
+            let is_low = (31..=33).contains(&second);
+            let wallet = if is_low { "985" } else { "1000" };
+            sample(&mut rule, (wallet, false), (wallet, false)).is_err()
+        });
+        assert!(found, "samples every {period_s} s do not see it");
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_cannot_halt() {
+        let mut rule = rule();
+        let low = (("985", false), ("985", false));
+        let process = |rule: &mut Losses, seen| {
+            let (number, at_ns, seen) = (0, 0, Seen::Process(seen));
+            let entry = Entry {
+                number,
+                at_ns,
+                seen,
+            };
+            assert_eq!(rule.see(&entry), Ok(()));
+        };
+        assert_eq!(sample(&mut rule, ("1000", false), ("1000", false)), Ok(()));
+        process(&mut rule, ProcessSeen::Paused { process: 1 });
+        for _ in 0..3 {
+            assert_eq!(sample(&mut rule, low.0, low.1), Ok(()));
+        }
+        process(&mut rule, ProcessSeen::Resumed { process: 1 });
+        assert_eq!(sample(&mut rule, low.0, low.1), Ok(()));
+        assert!(sample(&mut rule, low.0, low.1).is_err());
     }
 
     #[test]

@@ -44,8 +44,6 @@ pub const BORN_NS: i64 = 1_723_161_253 * S;
 const VENUE_TICK_NS: i64 = 100 * MS;
 /// A journal that waits longer says so.
 const DISK_STALL_NS: i64 = 250 * MS;
-/// Truth and view are witnessed so often.
-const SAMPLE_NS: i64 = 60 * S;
 /// So long after a start on a lost journal the operator says that positions may be nobody's.
 const SETTLED_AFTER_NS: i64 = 20 * S;
 /// A rule of the world itself.
@@ -217,7 +215,8 @@ impl World {
         };
         world.queue.put(BORN_NS + VENUE_TICK_NS, Event::Venue);
         world.queue.put(BORN_NS + 10 * MS, Event::Start);
-        world.queue.put(BORN_NS + SAMPLE_NS, Event::Sample);
+        let sample_ns = world.mix.terms.sample_ns();
+        world.queue.put(BORN_NS + sample_ns, Event::Sample);
         world
             .queue
             .put(BORN_NS + options.faults_ms * MS, Event::FaultsEnd);
@@ -283,7 +282,8 @@ impl World {
             Event::Incident(incident) => self.incident(incident),
             Event::Sample => {
                 self.sample();
-                self.queue.put(self.now_ns + SAMPLE_NS, Event::Sample);
+                let sample_ns = self.mix.terms.sample_ns();
+                self.queue.put(self.now_ns + sample_ns, Event::Sample);
             }
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
