@@ -1,6 +1,10 @@
-//! After a halt nothing fills that the venue had time to cancel: a cancel of every order that the
-//! runtime knows to rest leaves soon after the operator halts or flattens its strategy. The runtime may
-//! not wait for its own count of weight, and must wait after a refusal for a limit.
+//! After a halt nothing fills that the venue had time to cancel. A cancel of every order that the
+//! runtime knows to rest leaves soon after the operator halts or flattens its strategy, or after an answer
+//! tells of an order that was on its way then. Where nothing keeps requests from being sent and answered, before any fill of it later than two seconds after the
+//! halt. The runtime may not wait for its own count of weight, and must wait after a refusal for a limit.
+//!
+//! Requests that take long, or get no answer, and a journal that does not write give it two seconds from
+//! their end. Market orders fill at once, whatever was sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +12,15 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::wire::{self, Asked, Report};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessSeen, Request, RequestId, Rest, Seen};
 
 /// Cancels leave within this. An order of unknown state is asked for first, and its answer may take
 /// as long as a request may.
 const WITHIN_NS: i64 = 20_000_000_000;
+/// A fill that comes later than this after the halt, or after the last trouble, was to be prevented.
+const FILLS_WITHIN_NS: i64 = 2_000_000_000;
+/// An answer that takes longer is late.
+const LATE_NS: i64 = 1_000_000_000;
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -20,8 +28,20 @@ pub struct Halted {
     placed: BTreeMap<RequestId, Vec<String>>,
     /// The quantity of each order.
     quantities: BTreeMap<String, Decimal>,
-    /// Orders that rest, as an answer told the runtime.
+    /// Orders that rest, as an answer told the runtime, and when a halt wanted each cancelled.
     resting: BTreeMap<String, Option<i64>>,
+    /// What the venue executed of each order.
+    executed: BTreeMap<String, Decimal>,
+    /// Orders without a price.
+    markets: BTreeSet<String>,
+    /// Requests without an answer, and when they were sent.
+    asked: BTreeMap<RequestId, i64>,
+    /// When something kept requests from being sent or answered.
+    trouble_ns: i64,
+    /// The journal does not write.
+    hangs: bool,
+    /// Strategies of which halts stand; `None` is all of them.
+    halts: BTreeSet<Option<String>>,
     /// Orders that ended. The answer to their request may come later than the event of their end.
     ended: BTreeSet<String>,
     /// Until when the venue has requests wait.
@@ -30,7 +50,7 @@ pub struct Halted {
 
 impl Halted {
     fn forget(&mut self) {
-        self.resting.values_mut().for_each(|due| *due = None);
+        self.resting.values_mut().for_each(|since| *since = None);
     }
 
     fn told(&mut self, report: &Report) {
@@ -45,10 +65,48 @@ impl Halted {
     }
 
     /// A filled order needs no cancel, however the runtime comes to know of it.
-    fn executed(&mut self, id: &str, qty: &str) {
+    fn executed(&mut self, id: &str, qty: &str, now_ns: i64) -> Result<(), String> {
         let qty = qty.parse::<Decimal>().unwrap_or_default();
+        let before = self.executed.insert(id.to_owned(), qty);
+        let is_fill = qty > before.unwrap_or_default();
+        let since_ns = self.resting.get(id).copied().flatten();
+        if let Some(since_ns) = since_ns.filter(|_| is_fill && self.could_send(now_ns)) {
+            let from_ns = since_ns.max(self.trouble_ns);
+            if now_ns > from_ns + FILLS_WITHIN_NS && !self.markets.contains(id) {
+                return Err(format!(
+                    "{id} filled {} ms after a halt, and no cancel of it had left",
+                    (now_ns - since_ns) / 1_000_000
+                ));
+            }
+        }
         if self.quantities.get(id).is_some_and(|whole| qty >= *whole) {
             self.end(id);
+        }
+        Ok(())
+    }
+
+    /// Whether no request waits long for its answer, and the journal writes.
+    fn could_send(&self, now_ns: i64) -> bool {
+        let is_late = self.asked.values().any(|sent| now_ns > sent + LATE_NS);
+        !self.hangs && !is_late
+    }
+
+    fn sent(&mut self, request: &Request) {
+        match wire::asked(request) {
+            Asked::Place(orders) => {
+                for order in &orders {
+                    self.quantities.insert(order.id.clone(), order.qty);
+                    if order.price.is_none() {
+                        self.markets.insert(order.id.clone());
+                    }
+                }
+                let ids = orders.into_iter().map(|order| order.id).collect();
+                self.placed.insert(request.id, ids);
+            }
+            Asked::Cancel(ids) => ids.iter().for_each(|id| {
+                self.resting.remove(id);
+            }),
+            _ => {}
         }
     }
 
@@ -64,21 +122,43 @@ impl Halted {
         for report in wire::reports(answer) {
             let is_placed = placed.iter().flatten().any(|id| *id == report.id);
             if is_placed && !report.is_final() && !self.ended.contains(&report.id) {
-                self.resting.entry(report.id).or_default();
+                let is_wanted = self.is_halted(&report.id) && entry.at_ns >= self.wait_ns;
+                let since = is_wanted.then_some(entry.at_ns);
+                self.resting.entry(report.id).or_insert(since);
             } else {
                 self.told(&report);
             }
         }
     }
 
+    /// Late answers and lost ones are trouble.
+    fn settle(&mut self, request: RequestId, is_lost: bool, now_ns: i64) {
+        let sent_ns = self.asked.remove(&request);
+        if is_lost || sent_ns.is_some_and(|sent| now_ns > sent + LATE_NS) {
+            self.trouble_ns = now_ns;
+        }
+    }
+
+    /// Whether its strategy is halted. Market orders close, and need no cancel.
+    fn is_halted(&self, id: &str) -> bool {
+        let strategy = Some(wire::strategy(id).to_owned());
+        let is_halted = self.halts.contains(&None) || self.halts.contains(&strategy);
+        is_halted && !self.markets.contains(id)
+    }
+
     fn commanded(&mut self, strategy: Option<&String>, command: &str, now_ns: i64) {
+        match command {
+            "halt" | "flatten" => self.halts.extend([strategy.cloned()]),
+            "resume" => self.halts.clear(),
+            _ => {}
+        }
         let concerns = |id: &str| strategy.is_none_or(|strategy| wire::strategy(id) == strategy);
-        for (id, due) in &mut self.resting {
+        for (id, since) in &mut self.resting {
             match command {
                 "halt" | "flatten" if now_ns >= self.wait_ns && concerns(id) => {
-                    due.get_or_insert(now_ns + WITHIN_NS);
+                    since.get_or_insert(now_ns);
                 }
-                "resume" => *due = None,
+                "resume" => *since = None,
                 _ => {}
             }
         }
@@ -91,8 +171,8 @@ impl Check for Halted {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        let overdue = self.resting.iter().find_map(|(id, due)| {
-            let late = due.is_some_and(|due| entry.at_ns > due);
+        let overdue = self.resting.iter().find_map(|(id, since)| {
+            let late = since.is_some_and(|since| entry.at_ns > since + WITHIN_NS);
             late.then(|| id.clone())
         });
         if let Some(id) = overdue {
@@ -102,31 +182,34 @@ impl Check for Halted {
             ));
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => self.resting.clear(),
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.resting.clear();
+                self.asked.clear();
+                self.halts.clear();
+                self.hangs = false;
+            }
             Seen::Process(_) => self.forget(),
+            Seen::Journal(word) => {
+                self.hangs = matches!(word.as_str(), "stalled" | "failed");
+                self.trouble_ns = entry.at_ns;
+            }
             Seen::Commanded { strategy, command } => {
                 self.commanded(strategy.as_ref(), command, entry.at_ns);
             }
-            Seen::Sent(request) => match wire::asked(request) {
-                Asked::Place(orders) => {
-                    let known = orders.iter().map(|order| (order.id.clone(), order.qty));
-                    self.quantities.extend(known);
-                    let ids = orders.into_iter().map(|order| order.id).collect();
-                    self.placed.insert(request.id, ids);
+            Seen::Sent(request) => {
+                self.asked.insert(request.id, entry.at_ns);
+                self.sent(request);
+            }
+            Seen::Heard { request, answer } => {
+                self.settle(*request, answer.is_none(), entry.at_ns);
+                if let Some(answer) = answer {
+                    self.heard(*request, entry, answer);
                 }
-                Asked::Cancel(ids) => ids.iter().for_each(|id| {
-                    self.resting.remove(id);
-                }),
-                _ => {}
-            },
-            Seen::Heard {
-                request,
-                answer: Some(answer),
-            } => self.heard(*request, entry, answer),
+            }
             Seen::Executed {
                 client_order_id,
                 executed_qty,
-            } => self.executed(client_order_id, executed_qty),
+            } => return self.executed(client_order_id, executed_qty, entry.at_ns),
             Seen::Emitted { text, .. } => {
                 if let Some(report) = wire::told(text) {
                     self.told(&report);
@@ -166,6 +249,62 @@ mod tests {
         assert!(verdict(Halted::default(), &broken.state("halted")).is_err());
         let other = resting().command("halt", Some("ema")).later_ms(21_000);
         assert_eq!(verdict(Halted::default(), &other.state("ready")), Ok(()));
+    }
+
+    #[test]
+    fn a_fill_without_a_cancel_after_a_halt_is_found() {
+        let halted = || resting().command("halt", None);
+        let filled = |log: Log| verdict(Halted::default(), &log.executed("mm.a.1", "0.5"));
+        assert_eq!(filled(halted().later_ms(1_900)), Ok(()), "it takes time");
+        assert!(filled(halted().later_ms(2_100)).is_err());
+        let cancelled = halted().later_ms(1_000).cancel("mm.a.1");
+        assert_eq!(filled(cancelled.later_ms(2_000)), Ok(()));
+        let resumed = halted().command("resume", None);
+        assert_eq!(filled(resumed.later_ms(3_000)), Ok(()));
+        assert_eq!(filled(resting().later_ms(3_000)), Ok(()), "no halt");
+        let before = resting().executed("mm.a.1", "0.5").command("halt", None);
+        assert_eq!(filled(before.later_ms(3_000)), Ok(()), "the same fill");
+    }
+
+    #[test]
+    fn an_order_that_was_on_its_way_at_the_halt_needs_a_cancel_too() {
+        let body = r#"{"clientOrderId":"mm.a.1","orderId":1,"status":"NEW","executedQty":"0"}"#;
+        let sent = || Log::new().start().order("mm.a.1");
+        let heard = |strategy| sent().command("halt", strategy).heard(200, &[], body);
+        let filled = |log: Log| {
+            let filled = log.later_ms(2_100).executed("mm.a.1", "0.5");
+            verdict(Halted::default(), &filled)
+        };
+        assert!(filled(heard(None)).is_err());
+        assert!(filled(heard(Some("mm"))).is_err());
+        assert_eq!(filled(heard(Some("ema"))), Ok(()), "another one's halt");
+        assert_eq!(filled(heard(None).cancel("mm.a.1")), Ok(()));
+        let resumed = sent().command("halt", None).command("resume", None);
+        assert_eq!(filled(resumed.heard(200, &[], body)), Ok(()));
+    }
+
+    #[test]
+    fn a_fill_is_nobodys_fault_while_nothing_can_be_sent() {
+        let halted = || resting().command("halt", None);
+        let filled = |log: Log| verdict(Halted::default(), &log.executed("mm.a.1", "0.5"));
+        let asks = || halted().ask("GET", "/fapi/v1/openOrders", &[]);
+        assert_eq!(filled(asks().later_ms(3_000)), Ok(()), "no answer yet");
+        let lost = || asks().later_ms(3_000).unheard();
+        assert_eq!(filled(lost().later_ms(1_000)), Ok(()), "lost a moment ago");
+        assert!(filled(lost().later_ms(2_100)).is_err());
+        let hangs = || halted().journal("stalled").later_ms(5_000);
+        assert_eq!(filled(hangs()), Ok(()));
+        assert!(filled(hangs().journal("flows").later_ms(2_100)).is_err());
+        assert_eq!(filled(halted().paused().later_ms(5_000)), Ok(()));
+    }
+
+    #[test]
+    fn a_market_order_fills_whatever_was_sent() {
+        let body = r#"{"clientOrderId":"mm.a.2","orderId":2,"status":"NEW","executedQty":"0"}"#;
+        let market = Log::new().start().place_market("mm.a.2", "SELL");
+        let halted = market.heard(200, &[], body).command("halt", None);
+        let filled = halted.later_ms(3_000).executed("mm.a.2", "1");
+        assert_eq!(verdict(Halted::default(), &filled), Ok(()));
     }
 
     #[test]
