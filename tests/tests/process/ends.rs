@@ -123,7 +123,7 @@ fn a_flatten_at_the_end_says_that_it_could_not_read_its_fills() {
     let said = log.lines().last().unwrap();
     assert!(said.contains("did not close everything"), "{said}");
     assert!(
-        said.contains("The account may hold something else, because not everything was read"),
+        said.contains("Not everything of the account was read"),
         "{said}"
     );
 }

@@ -78,6 +78,15 @@ fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
     before.iter().map(gap).eq(now.iter().map(gap))
 }
 
+/// The same of positions alone.
+fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let is_position = |one: &&Adjustment| matches!(one, Adjustment::Position { .. });
+    let positions = |all: &[Adjustment]| -> Vec<Adjustment> {
+        all.iter().filter(is_position).copied().collect()
+    };
+    are_equal_gaps(&positions(before), &positions(now))
+}
+
 /// Whether our side of a position moved between two lists of differences.
 fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let own = |one: &Adjustment| match *one {
@@ -191,12 +200,16 @@ impl Engine {
             // What our own fills explain needs no adjustment. Trades, or orders, that were read for
             // another difference, or before it, may lack the one that explains this.
             let changes = differences.clone();
-            line.round.looked_for = Some(differences);
+            let looked_for = line.round.looked_for.replace(differences);
             line.round.seen = None;
             // These two agreed: the next two are not far apart.
             line.round.reads = line.round.reads.min(READS_MAX - 3);
             self.look_for_trades(surface, no_trades);
-            self.begin_trades_lag(surface, &changes);
+            // Other balances move on an active account: a position whose gap stays has waited already.
+            let waited = looked_for.is_some_and(|before| have_equal_positions(&before, &changes));
+            if !waited {
+                self.begin_trades_lag(surface, &changes);
+            }
             self.ask_next(surface);
             return;
         }

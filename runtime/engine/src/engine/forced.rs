@@ -389,6 +389,12 @@ impl Engine {
             ..report
         };
         self.record_forced_close(&report);
+        // An event may tell of the order before it trades: what it closed replaces that.
+        let is_same = |(_, known): &(Time, ForcedCloseReport)| {
+            let order = (known.instrument, known.order_id);
+            known.qty == 0 && order == (report.instrument, report.order_id)
+        };
+        self.forced.reports.retain(|known| !is_same(known));
         if self.forced.reports.len() >= REPORTS_MAX {
             self.forced.reports.pop_front();
         }

@@ -189,11 +189,14 @@ pub enum LiveError {
     /// It did not end in order.
     #[error(
         "the stop was not finished: {left}. The venue's countdown cancels what rests on futures, the \
-         watchdog process what rests on spot. Look at the account, or start again, which adopts what is left"
+         watchdog process what rests on spot. Look at the account, or start again, which adopts what is \
+         left{unknown}"
     )]
     Hurried {
         /// Own orders that may rest, in words.
         left: String,
+        /// What is not known of the account, as a sentence; may be empty.
+        unknown: String,
     },
     /// It was stopped before the account was reached, and the journal holds orders or positions.
     #[error(
@@ -386,7 +389,8 @@ impl Running {
         ended.unwrap_or_else(|_| {
             let left =
                 "a second signal came, and the engine's thread did not end in time".to_owned();
-            Err(LiveError::Hurried { left })
+            let unknown = String::new();
+            Err(LiveError::Hurried { left, unknown })
         })
     }
 
@@ -398,14 +402,12 @@ impl Running {
 
     async fn ended(&mut self) -> Result<Option<Summary>, LiveError> {
         let finish = (&mut self.ended).await.map_err(|_| LiveError::Broken)?;
+        let unknown = match finish.unknown.as_str() {
+            "" => String::new(),
+            unknown => format!(". Not everything of the account was read: {unknown}"),
+        };
         if !finish.remains.is_empty() {
             let left: Vec<_> = finish.remains.iter().map(ToString::to_string).collect();
-            let unknown = match finish.unknown.as_str() {
-                "" => String::new(),
-                unknown => format!(
-                    ". The account may hold something else, because not everything was read: {unknown}"
-                ),
-            };
             return Err(LiveError::NotFlat {
                 left: left.join(", "),
                 resting: finish.resting,
@@ -416,6 +418,7 @@ impl Running {
             Ended::Stopped => Ok(finish.results.transpose()?.flatten()),
             Ended::Hurried => Err(LiveError::Hurried {
                 left: finish.resting,
+                unknown,
             }),
             Ended::AnotherInstance(order) => Err(LiveError::AnotherInstance {
                 order: order.as_str().to_owned(),
