@@ -197,8 +197,6 @@ mod choice {
             "whatever moved a balance without an event counts as a transfer"
         OtherSymbolsIgnored "other-symbols-ignored"
             "positions on symbols that are not configured do not reach the loss limits"
-        StatedPositionIgnored "stated-position-ignored"
-            "account events that state another position than the books change nothing"
         TradesLagIgnored "trades-lag-ignored"
             "a difference is taken although the list of trades may be behind the account"
         CloseWaitsForStream "close-waits-for-stream"

@@ -335,7 +335,10 @@ impl Mix {
         }
         let choices = open_points::draw(seed, &choice.points);
         terms.is_stream_slow = matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s"));
-        terms.pauses_to_rest = terms.is_stream_slow || tells_commissions_late(&choices, &faults);
+        // Trading goes on while a balance is behind by so much: it cannot be compared within a minute.
+        let is_account_late = chosen(&choices, "account-lag") == Some("10s");
+        terms.pauses_to_rest =
+            terms.is_stream_slow || is_account_late || tells_commissions_late(&choices, &faults);
         if terms.pauses_to_rest {
             terms.converge_ns = terms.converge_ns.max(CONVERGE_PAUSED_NS);
         }

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{InstrumentId, Time};
 use crate::order::{PositionSide, Surface};
-use crate::planted;
 use crate::protocol::{AccountReason, AccountUpdate};
 
 use super::Engine;
@@ -49,7 +48,7 @@ struct Stated {
 impl Engine {
     /// Compares the positions of an account event with the books. `newest` is what no newer event stated.
     pub(super) fn note_stated_positions(&mut self, update: &AccountUpdate, newest: &AccountUpdate) {
-        if update.surface != Surface::Futures || planted!(StatedPositionIgnored) {
+        if update.surface != Surface::Futures {
             return;
         }
         if moves_positions(update.reason) {
