@@ -735,6 +735,10 @@ impl Engine {
         if self.is_flat() {
             self.set_doubt(Doubt::Ownership, false);
         }
+        if self.start_equity.is_none() {
+            // A fill may come before the next price: what it costs counts as a loss.
+            self.fix_known_equity();
+        }
         self.arm_what_rests();
         true
     }

@@ -314,16 +314,17 @@ impl Engine {
         }
     }
 
-    /// Fixes what the start was worth as soon as every holding has a price.
+    /// Fixes what the start was worth as soon as the market is known and every holding has a price.
     pub(super) fn fix_start_equity(&mut self) {
-        let Some(equity) = self.equity() else { return };
-        if self
-            .markets
-            .iter()
-            .all(|market| market.book.mid_twice().is_none())
-        {
-            return;
+        let mut markets = self.markets.iter();
+        if markets.any(|market| market.book.mid_twice().is_some()) {
+            self.fix_known_equity();
         }
+    }
+
+    /// The same whether or not a market is known: an account without holdings needs no price.
+    pub(super) fn fix_known_equity(&mut self) {
+        let Some(equity) = self.equity() else { return };
         for index in 0..self.instruments.len() {
             let instrument = &self.instruments[index];
             let (id, side) = (InstrumentId(index as u16), crate::order::PositionSide::Both);

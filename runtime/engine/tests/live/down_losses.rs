@@ -233,3 +233,24 @@ fn what_an_own_order_lost_while_the_process_was_down_is_its_strategys_loss() {
         assert_eq!(account.engine.fault(OTHER), None, "{venue:?}");
     }
 }
+
+#[test]
+fn a_commission_before_the_first_price_of_a_run_counts_as_a_loss() {
+    let mut config = super::support::config();
+    config.live = Some(super::world::live_config());
+    config.limits.max_daily_loss = Some(Amount(50_000_000));
+    let mut account = Account::new(config);
+    account.begin();
+    account.sync();
+    for (side, trade_id) in [(Side::Buy, 1), (Side::Sell, 2)] {
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        let order = account.submit(MM, limit(side, 1000, 10));
+        account.confirm_countdowns();
+        let id = account.id(MM, order);
+        let mut event = fill(id, side, trade_id, 10, 10, OrderStatus::Filled);
+        event.fill.as_mut().unwrap().fee = Amount(30_000_000);
+        account.update(event);
+        account.top(999, 1001);
+    }
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}
