@@ -108,13 +108,7 @@ fn a_flatten_at_the_end_says_that_it_could_not_read_its_fills() {
     let mut instance = launch.start();
     support::ready(&mut instance);
     until_held(&mut instance);
-    for fault in [
-        json!({"fault": "lost", "surface": "futures"}),
-        json!({"fault": "unknown", "how": "half_open", "accepted": false,
-            "route": "futures.user_trades"}),
-    ] {
-        venue.control("/faults", &fault);
-    }
+    hide_fills(&venue);
     instance.signal("TERM");
     let log = launch.data().with_extension("log");
     let status = instance.end_within(DEADLINE);
@@ -137,13 +131,7 @@ fn an_order_whose_end_was_reported_is_not_listed_as_open_while_its_fills_are_mis
     let mut instance = launch.start();
     support::ready(&mut instance);
     until_held(&mut instance);
-    for fault in [
-        json!({"fault": "lost", "surface": "futures"}),
-        json!({"fault": "unknown", "how": "half_open", "accepted": false,
-            "route": "futures.user_trades"}),
-    ] {
-        venue.control("/faults", &fault);
-    }
+    hide_fills(&venue);
     let admin = instance.admin();
     admin.command("/api/flatten");
     let begun = std::time::Instant::now();
@@ -157,6 +145,17 @@ fn an_order_whose_end_was_reported_is_not_listed_as_open_while_its_fills_are_mis
             return;
         }
         assert!(begun.elapsed() < support::PATIENCE, "{orders:?}");
+    }
+}
+
+/// Neither events nor account trades tell of fills from now on.
+fn hide_fills(venue: &Venue) {
+    for fault in [
+        json!({"fault": "lost", "surface": "futures"}),
+        json!({"fault": "unknown", "how": "half_open", "accepted": false,
+            "route": "futures.user_trades"}),
+    ] {
+        venue.control("/faults", &fault);
     }
 }
 

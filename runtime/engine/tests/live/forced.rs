@@ -1,7 +1,7 @@
 //! Liquidation and ADL: by whichever mark the venue tells of them, in whichever order, the
 //! strategies hold what the account holds, and the configured reaction follows.
 
-use windvane_engine::engine::{Doubt, Latch, RunState};
+use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::event::EventKind;
 use windvane_engine::forced::{ForcedClose, ForcedCloseReport, OnLiquidation};
 use windvane_engine::input::Command;
@@ -18,7 +18,7 @@ use windvane_engine::{
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{
-    Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report, update,
+    Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report,
 };
 use super::world::{booting, live_config, no_trades, nothing, position, ready};
 
@@ -37,7 +37,7 @@ fn buy(account: &mut Account, strategy: StrategyId, qty: i64, trade_id: i64) {
 }
 
 /// A live run whose strategies hold so much.
-fn holding(mm: i64, other: i64) -> Account {
+pub(super) fn holding(mm: i64, other: i64) -> Account {
     let mut account = ready();
     for (strategy, qty, trade_id) in [(MM, mm, 1), (OTHER, other, 2)] {
         if qty > 0 {
@@ -50,7 +50,7 @@ fn holding(mm: i64, other: i64) -> Account {
 }
 
 /// An event of the venue's own order that sells at 90.0, as other orders are told.
-fn sold(trade_id: i64, qty: i64, executed: i64, whole: i64) -> OrderUpdate {
+pub(super) fn sold(trade_id: i64, qty: i64, executed: i64, whole: i64) -> OrderUpdate {
     let id = ClientOrderId::new("x-1").unwrap();
     let status = if executed == whole {
         OrderStatus::Filled
@@ -76,7 +76,7 @@ fn marked(event: OrderUpdate) -> OrderUpdate {
     }
 }
 
-fn held(account: &Account) -> [i64; 3] {
+pub(super) fn held(account: &Account) -> [i64; 3] {
     let ledgers = account.engine.ledgers();
     let qty =
         |ledger: &windvane_engine::holding::Ledger| ledger.at(BTC, PositionSide::Both).position.qty;
@@ -87,7 +87,7 @@ fn held(account: &Account) -> [i64; 3] {
     ]
 }
 
-fn reports(account: &Account) -> Vec<ForcedCloseReport> {
+pub(super) fn reports(account: &Account) -> Vec<ForcedCloseReport> {
     let told = account.notices.iter().filter_map(|notice| match notice {
         Notice::ForcedClose { report, .. } => Some((**report).clone()),
         _ => None,
@@ -306,11 +306,6 @@ fn wallet_after(account: &Account) -> Amount {
     account.engine.balance(FUTURES, USDT).total - Amount(440_000_000)
 }
 
-/// What is left where 40 were closed at 90.0 without a fee.
-fn wallet_after_loss(account: &Account) -> Amount {
-    account.engine.balance(FUTURES, USDT).total - instrument().notional(100, 40)
-}
-
 /// The account trade that belongs to [`sold`].
 fn listed_trade(id: i64, qty: i64) -> AccountTrade {
     let mut listed = trade(ORDER.0, id, qty);
@@ -354,7 +349,7 @@ fn answer_round(
     answer_with_trades(account, &[], read, forced);
 }
 
-fn answer_with_trades(
+pub(super) fn answer_with_trades(
     account: &mut Account,
     trades: &[AccountTrade],
     read: Option<(PositionUpdate, Amount)>,
@@ -395,7 +390,7 @@ fn answer_with_trades(
 }
 
 /// Lets a minute pass in which the venue tells this whenever it is asked.
-fn minute(
+pub(super) fn minute(
     account: &mut Account,
     trades: &[AccountTrade],
     closed: Option<Amount>,
@@ -410,7 +405,7 @@ fn minute(
     }
 }
 
-fn refused_route() -> Outcome<Truth> {
+pub(super) fn refused_route() -> Outcome<Truth> {
     Outcome::Refused(Refusal {
         code: -1020,
         msg: String::new(),
@@ -461,151 +456,6 @@ fn a_liquidation_that_account_trades_told_of_is_settled_by_the_list_of_forced_or
     account.update(marked(sold(9, 40, 40, 40)));
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(reports(&account).len(), 1, "its event says nothing new");
-}
-
-/// An account event shows what is left of the wallet, and that the position is gone.
-fn state_close(account: &mut Account) {
-    state_left(account, vec![position(0)]);
-}
-
-/// An account event shows what is left of the wallet, and these positions.
-fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
-    let mut told = account.own_account();
-    told.balances[0].total = wallet_after_loss(account);
-    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
-        surface: FUTURES,
-        reason: AccountReason::Order,
-        balances: told.balances,
-        positions,
-        event_time: account.now,
-    })));
-}
-
-#[test]
-fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    let left = wallet_after_loss(&account);
-    state_close(&mut account);
-    minute(&mut account, &[], Some(left), &refused_route());
-    assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
-    let reports = reports(&account);
-    let report = &reports[0];
-    let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
-    assert_eq!((reports.len(), report.kind), (1, ForcedClose::Unreported));
-    assert_eq!((shares, report.unowned, report.left), (vec![30, 10], 0, 0));
-    assert_eq!(report.quote, instrument().notional(900, 40));
-    assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
-}
-
-#[test]
-fn an_account_event_that_leaves_out_a_flat_position_is_a_forced_close_too() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    let left = wallet_after_loss(&account);
-    state_left(&mut account, Vec::new());
-    minute(&mut account, &[], Some(left), &refused_route());
-    assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
-    assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
-}
-
-#[test]
-fn a_close_by_hand_that_an_account_event_leaves_out_is_no_forced_close() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    let left = wallet_after_loss(&account);
-    state_left(&mut account, Vec::new());
-    account.pass(1_500);
-    let mut by_hand = sold(9, 40, 40, 40);
-    if let Some(fill) = &mut by_hand.fill {
-        fill.fee = Amount::ZERO;
-    }
-    account.update(by_hand);
-    minute(&mut account, &[], Some(left), &refused_route());
-    assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(reports(&account), []);
-}
-
-/// A maker quotes both sides again at once: what it places after the event cannot have closed the position.
-#[test]
-fn an_account_event_alone_is_a_forced_close_also_where_an_own_exit_follows_it() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    let left = wallet_after_loss(&account);
-    state_close(&mut account);
-    let exit = account.submit(MM, limit(Side::Sell, 1100, 10));
-    account.confirm_countdowns();
-    let id = account.id(MM, exit);
-    account.placed(id, Outcome::Done(order_report(id, OrderStatus::New, 0)));
-    account.update(update(id, Side::Sell, OrderStatus::New, 0));
-    account.pass(1_200);
-    assert_eq!(account.engine.doubts(), [Doubt::Unlisted(BTC)]);
-    account.canceled(
-        id,
-        Outcome::Done(order_report(id, OrderStatus::Canceled, 0)),
-    );
-    account.update(update(id, Side::Sell, OrderStatus::Canceled, 0));
-    minute(&mut account, &[], Some(left), &refused_route());
-    assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
-    assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
-}
-
-#[test]
-fn an_account_event_before_a_lost_stream_proves_no_forced_close() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    let left = wallet_after_loss(&account);
-    state_close(&mut account);
-    account.pass(1_000);
-    // The order event may have been lost with the stream.
-    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
-    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
-    for _ in 0..2 {
-        minute(&mut account, &[], Some(left), &refused_route());
-    }
-    assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(reports(&account), []);
-}
-
-#[test]
-fn a_close_by_hand_whose_account_event_comes_two_seconds_early_is_no_forced_close() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    let left = wallet_after_loss(&account);
-    state_close(&mut account);
-    for _ in 0..4 {
-        answer_with_trades(&mut account, &[], None, &refused_route());
-        account.pass(500);
-        account.alive();
-    }
-    account.update(sold(9, 40, 40, 40));
-    for _ in 0..2 {
-        minute(&mut account, &[], Some(left), &refused_route());
-    }
-    assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(reports(&account), []);
-}
-
-#[test]
-fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_second() {
-    let mut account = holding(30, 10);
-    minute(&mut account, &[], None, &refused_route());
-    assert_eq!(account.engine.run_state(), RunState::Ready);
-    state_close(&mut account);
-    account.pass(1_000);
-    assert_eq!(
-        account.engine.doubts(),
-        [Doubt::Unlisted(BTC)],
-        "{:?}",
-        account.sent
-    );
-    assert!(
-        account.take_question().is_some(),
-        "the account is read at once"
-    );
 }
 
 #[test]

@@ -1,0 +1,162 @@
+//! Closes that an account event states and no order event reports, where forced orders are not listed.
+
+use windvane_engine::engine::{Doubt, Latch, RunState};
+use windvane_engine::forced::ForcedClose;
+use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
+use windvane_engine::{Amount, Input, OrderStatus, Outcome, Side, Surface, UserEvent};
+
+use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports, sold};
+use super::support::{Account, BTC, MM, USDT, instrument, limit, report as order_report, update};
+use super::world::position;
+
+const FUTURES: Surface = Surface::Futures;
+
+/// What is left where 40 were closed at 90.0 without a fee.
+fn wallet_after_loss(account: &Account) -> Amount {
+    account.engine.balance(FUTURES, USDT).total - instrument().notional(100, 40)
+}
+
+/// An account event shows what is left of the wallet, and that the position is gone.
+fn state_close(account: &mut Account) {
+    state_left(account, vec![position(0)]);
+}
+
+/// An account event shows what is left of the wallet, and these positions.
+fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
+    let mut told = account.own_account();
+    told.balances[0].total = wallet_after_loss(account);
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions,
+        event_time: account.now,
+    })));
+}
+
+#[test]
+fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    let reports = reports(&account);
+    let report = &reports[0];
+    let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
+    assert_eq!((reports.len(), report.kind), (1, ForcedClose::Unreported));
+    assert_eq!((shares, report.unowned, report.left), (vec![30, 10], 0, 0));
+    assert_eq!(report.quote, instrument().notional(900, 40));
+    assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
+}
+
+#[test]
+fn an_account_event_that_leaves_out_a_flat_position_is_a_forced_close_too() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_left(&mut account, Vec::new());
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
+}
+
+#[test]
+fn a_close_by_hand_that_an_account_event_leaves_out_is_no_forced_close() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_left(&mut account, Vec::new());
+    account.pass(1_500);
+    let mut by_hand = sold(9, 40, 40, 40);
+    if let Some(fill) = &mut by_hand.fill {
+        fill.fee = Amount::ZERO;
+    }
+    account.update(by_hand);
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account), []);
+}
+
+/// A maker quotes both sides again at once: what it places after the event cannot have closed the position.
+#[test]
+fn an_account_event_alone_is_a_forced_close_also_where_an_own_exit_follows_it() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    let exit = account.submit(MM, limit(Side::Sell, 1100, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, exit);
+    account.placed(id, Outcome::Done(order_report(id, OrderStatus::New, 0)));
+    account.update(update(id, Side::Sell, OrderStatus::New, 0));
+    account.pass(1_200);
+    assert_eq!(account.engine.doubts(), [Doubt::Unlisted(BTC)]);
+    account.canceled(
+        id,
+        Outcome::Done(order_report(id, OrderStatus::Canceled, 0)),
+    );
+    account.update(update(id, Side::Sell, OrderStatus::Canceled, 0));
+    minute(&mut account, &[], Some(left), &refused_route());
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
+}
+
+#[test]
+fn an_account_event_before_a_lost_stream_proves_no_forced_close() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    account.pass(1_000);
+    // The order event may have been lost with the stream.
+    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    for _ in 0..2 {
+        minute(&mut account, &[], Some(left), &refused_route());
+    }
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account), []);
+}
+
+#[test]
+fn a_close_by_hand_whose_account_event_comes_two_seconds_early_is_no_forced_close() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let left = wallet_after_loss(&account);
+    state_close(&mut account);
+    for _ in 0..4 {
+        answer_with_trades(&mut account, &[], None, &refused_route());
+        account.pass(500);
+        account.alive();
+    }
+    account.update(sold(9, 40, 40, 40));
+    for _ in 0..2 {
+        minute(&mut account, &[], Some(left), &refused_route());
+    }
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(reports(&account), []);
+}
+
+#[test]
+fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_second() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    state_close(&mut account);
+    account.pass(1_000);
+    assert_eq!(
+        account.engine.doubts(),
+        [Doubt::Unlisted(BTC)],
+        "{:?}",
+        account.sent
+    );
+    assert!(
+        account.take_question().is_some(),
+        "the account is read at once"
+    );
+}
