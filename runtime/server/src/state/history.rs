@@ -63,7 +63,8 @@ pub(crate) struct History {
 
 impl History {
     /// Keeps the fill of an order update, and on futures the income that it is.
-    pub(crate) fn keep_fill(&mut self, surface: Surface, update: &OrderUpdate) {
+    /// Profit is in the quote asset, the commission in its own.
+    pub(crate) fn keep_fill(&mut self, surface: Surface, update: &OrderUpdate, quote: AssetId) {
         let Some(fill) = update.fill else { return };
         let time = update.transaction_time;
         push(
@@ -79,17 +80,17 @@ impl History {
             },
         );
         let parts = [
-            ("REALIZED_PNL", fill.realized_pnl.unwrap_or_default()),
-            ("COMMISSION", -fill.fee),
+            ("REALIZED_PNL", fill.realized_pnl.unwrap_or_default(), quote),
+            ("COMMISSION", -fill.fee, fill.fee_asset),
         ];
-        for (kind, amount) in parts {
+        for (kind, amount, asset) in parts {
             if surface == Surface::Futures && amount != Amount::ZERO {
                 let trade_id = fill.trade_id.0;
                 self.keep_income(Income {
                     instrument: Some(update.instrument),
                     kind,
                     amount,
-                    asset: fill.fee_asset,
+                    asset,
                     info: trade_id.to_string(),
                     time,
                     tran_id: 0,

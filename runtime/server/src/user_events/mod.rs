@@ -161,8 +161,9 @@ fn surface_of(event: &StreamEvent) -> Surface {
 fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
     match event {
         StreamEvent::Order(order) => {
+            let quote = state.rules(order.update.instrument).quote;
             let history = &mut state.account_mut(id).history;
-            history.keep_fill(order.order.surface, &order.update);
+            history.keep_fill(order.order.surface, &order.update, quote);
             wallet::pay_builder(state, id, order);
         }
         StreamEvent::Spot { balances, time, .. } => {
