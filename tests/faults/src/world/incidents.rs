@@ -12,6 +12,9 @@ use crate::mix::Kind;
 use crate::process::In;
 use crate::witness::{ProcessSeen, Seen};
 
+/// Ticks that a symbol may get.
+pub(super) const TICKS: [&str; 3] = ["0.1", "0.2", "0.5"];
+
 /// A kind of incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incident {
@@ -441,8 +444,7 @@ impl World {
             6 => return self.someone_fills(),
             7 => json!({"act": "liquidate", "symbol": symbol}),
             8 => {
-                let ticks = ["0.1", "0.2", "0.5"];
-                let tick = self.chance.pick(&ticks).copied().unwrap_or("0.1");
+                let tick = self.chance.pick(&TICKS).copied().unwrap_or("0.1");
                 json!({"act": "rules", "symbol": symbol, "tick_size": tick})
             }
             _ => {
