@@ -360,7 +360,8 @@ pub enum Notice {
         /// A reading of the account had it already: the balance did not move.
         in_balance: bool,
     },
-    /// A balance fell, and neither an event nor the venue's history explains it: it counts as a loss.
+    /// A balance moved, and neither an event nor the venue's history explains it: a decrease counts as a loss,
+    /// an increase as a deposit.
     Unexplained {
         /// When the engine learned of it.
         time: Time,
@@ -368,7 +369,7 @@ pub enum Notice {
         surface: Surface,
         /// The asset.
         asset: AssetId,
-        /// The change; negative.
+        /// The change.
         amount: Amount,
     },
     /// The leverage or the margin type of a symbol was changed by others.

@@ -131,6 +131,9 @@ impl Engine {
         if differences.is_empty() {
             line.past.agreed();
             self.take_stated();
+            if surface == Surface::Futures {
+                self.forget_realized_elsewhere();
+            }
             // Two fills that we do not know may leave the account as we know it.
             if quiet && !misses_fill {
                 self.verify_trades(surface);
@@ -421,6 +424,8 @@ impl Engine {
             if self.balance(surface, balance.asset).total != balance.total {
                 if is_transfer {
                     self.shift_by_untold(surface, balance);
+                } else {
+                    self.lose_beside_differences(surface, balance);
                 }
                 self.take_balance(surface, balance, Cause::Reconciliation);
             }

@@ -265,7 +265,10 @@ impl Engine {
             *self.other_fees.entry(fill.fee_asset).or_default() += fill.fee;
             position.fees += cost;
             self.ledgers.account.at_mut(id, side).position.fees += cost;
-            self.fee_costs.total += cost;
+            // The reading that contained the fill lowered the balance, and that counted.
+            if kept.is_none() {
+                self.fee_costs.total += cost;
+            }
         }
         match surface {
             Surface::Futures => self.add_balance(surface, quote, account),

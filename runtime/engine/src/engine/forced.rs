@@ -583,7 +583,8 @@ impl Engine {
             for side in [Side::Buy, Side::Sell] {
                 let external = self.ledgers.external.at(id, position_side).position;
                 let closed = self.take_due_close(id, position_side, side, i64::MAX);
-                let qty = closed + self.take_moved_position(id, position_side, side, i64::MAX);
+                let moved = self.take_moved_position(id, position_side, side, i64::MAX, None);
+                let qty = closed + moved;
                 if qty == 0 {
                     continue;
                 }
@@ -621,7 +622,8 @@ impl Engine {
         let booked = known.map_or(0, |order| order.booked);
         let (qty, quote) = (report.executed_qty.0, report.cum_quote);
         let closed = self.take_due_close(id, side, terms.side, qty);
-        let moved = self.take_moved_position(id, side, terms.side, qty - closed);
+        let own = Some(report.order_id);
+        let moved = self.take_moved_position(id, side, terms.side, qty - closed, own);
         let shown = closed + moved;
         let is_contained = self
             .agreed_at(self.surface_of(id))

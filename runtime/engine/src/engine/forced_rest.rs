@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Notice;
 use crate::forced::{ForcedCloseReport, ForcedShare};
-use crate::ids::{InstrumentId, StrategyId, Time};
+use crate::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
 use crate::order::{PositionSide, Side, Surface};
 use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
 
@@ -47,6 +47,19 @@ struct OwnFill {
     instrument: InstrumentId,
     position_side: PositionSide,
     side: Side,
+    qty: i64,
+}
+
+/// Positions that listed trades of others moved, the newest at the end.
+pub(super) type ListedShifts = VecDeque<ListedShift>;
+
+/// By how much a listed trade of others moved a position, beside what it closed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ListedShift {
+    told: Time,
+    instrument: InstrumentId,
+    position_side: PositionSide,
+    order_id: VenueOrderId,
     qty: i64,
 }
 
@@ -150,6 +163,17 @@ impl Engine {
         (shares, rest)
     }
 
+    /// By how much own fills that the venue made after a moment, and that are booked, moved a position.
+    pub(super) fn own_fills_after(&self, id: InstrumentId, side: PositionSide, at: Time) -> i64 {
+        if at == Time::default() {
+            return 0;
+        }
+        let fills = self.out_of_order.fills.iter();
+        let later = fills
+            .filter(|fill| (fill.instrument, fill.position_side) == (id, side) && fill.made > at);
+        later.map(|fill| fill.side.sign() * fill.qty).sum()
+    }
+
     /// Keeps what nobody held of a forced close: a fill from before it may still be told.
     pub(super) fn keep_rest(&mut self, due: Due, report: &ForcedCloseReport) {
         if due.qty <= 0 || due.made == Time::default() {
@@ -166,6 +190,41 @@ impl Engine {
             .push_back(Rest { told, due, report });
     }
 
+    /// Notes by how much a trade of others that account trades list moved a position without a close: a
+    /// forced order of another id does not explain it.
+    pub(super) fn note_listed_shift(&mut self, update: &OrderUpdate, by: i64) {
+        if by == 0 {
+            return;
+        }
+        let (id, side) = (update.instrument, update.position_side);
+        self.forget_listed_shifts();
+        self.note_shift(id, side, by);
+        self.listed_shifts.push_back(ListedShift {
+            told: self.now,
+            instrument: id,
+            position_side: side,
+            order_id: update.order_id,
+            qty: by,
+        });
+    }
+
+    /// No forced order of their id was listed for long: these trades were made by people.
+    fn forget_listed_shifts(&mut self) {
+        let now = self.now;
+        let is_old = |shift: &ListedShift| now > shift.told.plus_ms(KEPT_MS);
+        while self.listed_shifts.len() >= REMEMBERED_MAX
+            || self.listed_shifts.front().is_some_and(is_old)
+        {
+            let Some(shift) = self.listed_shifts.pop_front() else {
+                return;
+            };
+            let key = (shift.instrument, shift.position_side);
+            if let Some((moved, _)) = self.out_of_order.moved.get_mut(&key) {
+                *moved -= shift.qty;
+            }
+        }
+    }
+
     /// A reading that is taken moves a position, and closes nothing that is held here.
     pub(super) fn note_moved_position(&mut self, told: &PositionUpdate) {
         let (id, side) = (told.instrument, told.position_side);
@@ -180,7 +239,7 @@ impl Engine {
     }
 
     /// A position moved by so much, and that closed nothing that is held here.
-    pub(super) fn note_shift(&mut self, id: InstrumentId, side: PositionSide, by: i64) {
+    fn note_shift(&mut self, id: InstrumentId, side: PositionSide, by: i64) {
         if by != 0 {
             let now = self.now;
             let (moved, at) = self.out_of_order.moved.entry((id, side)).or_default();
@@ -201,16 +260,31 @@ impl Engine {
         now.map(|((id, _), _)| *id).collect()
     }
 
-    /// Takes out of what readings moved as much as a forced close explains. Answers the quantity.
+    /// Takes out of what readings and listed trades moved as much as a forced close explains: trades of
+    /// other orders than its own do not count, where its `order` is known. Answers the quantity.
     pub(super) fn take_moved_position(
         &mut self,
         id: InstrumentId,
         side: PositionSide,
         closing: Side,
         qty: i64,
+        order: Option<VenueOrderId>,
     ) -> i64 {
-        let moved = self.out_of_order.moved.get_mut(&(id, side));
-        moved.map_or(0, |(moved, _)| take_closed(moved, closing, qty))
+        let Some((moved, _)) = self.out_of_order.moved.get_mut(&(id, side)) else {
+            return 0;
+        };
+        let concerns = |shift: &&ListedShift| (shift.instrument, shift.position_side) == (id, side);
+        let is_foreign = |shift: &&ListedShift| order.is_some_and(|own| own != shift.order_id);
+        let listed = self.listed_shifts.iter().filter(concerns);
+        let foreign: i64 = listed.filter(is_foreign).map(|shift| shift.qty).sum();
+        let mut open = *moved - foreign;
+        let taken = take_closed(&mut open, closing, qty);
+        *moved = open + foreign;
+        if taken > 0 {
+            self.listed_shifts
+                .retain(|shift| !concerns(&shift) || is_foreign(&shift));
+        }
+        taken
     }
 
     /// Tells that a strategy bears a part of a close that was reported before. The reaction followed then.

@@ -265,10 +265,19 @@ impl Engine {
         sum + self.unexplained(surface, asset, moved - sum)
     }
 
-    /// Nothing explains a change. A decrease counts as a loss. An increase moves the base, because it
-    /// may be a deposit. Answers the part that moves the base.
+    /// Neither an event nor the history explains a change. A decrease counts as a loss. An increase moves the
+    /// base, because it may be a deposit, apart from the profit that positions on other symbols realized.
+    /// Answers the part that moves the base.
     fn unexplained(&mut self, surface: Surface, asset: AssetId, moved: Amount) -> Amount {
-        if moved >= Amount::ZERO || planted!(FundingIsTransfer) {
+        if planted!(FundingIsTransfer) {
+            return moved;
+        }
+        let moved = if self.is_outside_equity(surface, asset) {
+            moved
+        } else {
+            moved - self.take_realized_elsewhere(moved)
+        };
+        if moved == Amount::ZERO {
             return moved;
         }
         self.notices.push_back(Notice::Unexplained {
@@ -277,7 +286,7 @@ impl Engine {
             asset,
             amount: moved,
         });
-        Amount::ZERO
+        moved.max(Amount::ZERO)
     }
 
     /// An entry of the history that no event told is in the balance that is taken now.

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::decimal::Amount;
 use crate::ids::Time;
 use crate::order::Surface;
 
@@ -15,14 +16,14 @@ use super::ages::Ages;
 use super::comparison::ConfirmedEntries;
 use super::fee_costs::{AssetPrices, FeeCosts};
 use super::forced::ForcedCloses;
-use super::forced_rest::OutOfOrder;
+use super::forced_rest::{ListedShifts, OutOfOrder};
 use super::income::Incomes;
 use super::instances::Instances;
 use super::late_fees::LateFees;
 use super::listing::Listing;
 use super::margin::Margins;
 use super::others::Others;
-use super::outside::{ExplainedCloses, OutsideCloses, StatedCloses};
+use super::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use super::snapshot::SNAPSHOT_VERSION;
 use super::stated_positions::StatedPositions;
 use super::taken::Moved;
@@ -39,6 +40,7 @@ const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] = [
     added_in_11,
     added_in_12,
     added_in_13,
+    added_in_14,
 ];
 
 /// The content of a snapshot in the present format; `None` for a version that cannot be read.
@@ -101,5 +103,11 @@ fn added_in_12() -> Vec<u8> {
 /// The fields that version 13 appended, as an engine of version 12 would have had them.
 fn added_in_13() -> Vec<u8> {
     let fields: (StatedCloses, AssetPrices, StatedPositions) = Default::default();
+    postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The fields that version 14 appended, as an engine of version 13 would have had them.
+fn added_in_14() -> Vec<u8> {
+    let fields: (ListedCloses, Amount, ListedShifts) = Default::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

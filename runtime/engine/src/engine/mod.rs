@@ -76,7 +76,7 @@ use comparison::ConfirmedEntries;
 use external::External;
 use fee_costs::{AssetPrices, FeeCosts};
 use forced::ForcedCloses;
-use forced_rest::OutOfOrder;
+use forced_rest::{ListedShifts, OutOfOrder};
 use income::Incomes;
 use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
@@ -85,7 +85,7 @@ use listing::Listing;
 use margin::Margins;
 use market::MarketState;
 use others::Others;
-use outside::{ExplainedCloses, OutsideCloses, StatedCloses};
+use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
@@ -234,6 +234,11 @@ pub struct Engine {
     /// Prices of assets that commissions are taken in, as the venue answered.
     asset_prices: AssetPrices,
     stated_positions: StatedPositions,
+    listed_closes: ListedCloses,
+    /// By how much the unrealized profit of positions on other symbols fell as they became smaller, since the
+    /// balances agreed last.
+    realized_elsewhere: Amount,
+    listed_shifts: ListedShifts,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -385,6 +390,9 @@ impl Engine {
             stated_closes: StatedCloses::new(),
             asset_prices: AssetPrices::default(),
             stated_positions: StatedPositions::default(),
+            listed_closes: ListedCloses::new(),
+            realized_elsewhere: Amount::ZERO,
+            listed_shifts: ListedShifts::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

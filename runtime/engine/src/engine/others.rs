@@ -36,6 +36,19 @@ fn key(position: &StatedPosition) -> (String, PositionSide) {
     (position.symbol.clone(), position.position_side)
 }
 
+/// The profit that a position realized by becoming smaller: what its unrealized profit fell by.
+fn realized_between(before: &StatedPosition, after: Option<&StatedPosition>) -> Amount {
+    let (qty, unrealized) = after.map_or((Amount::ZERO, Amount::ZERO), |after| {
+        (after.qty, after.unrealized)
+    });
+    let is_smaller = qty.abs() < before.qty.abs() || qty.0.signum() == -before.qty.0.signum();
+    if is_smaller {
+        (before.unrealized - unrealized).max(Amount::ZERO)
+    } else {
+        Amount::ZERO
+    }
+}
+
 impl Engine {
     /// Positions of the account on symbols that are not configured, as the venue stated them last.
     pub fn other_positions(&self) -> impl Iterator<Item = &StatedPosition> {
@@ -70,12 +83,32 @@ impl Engine {
             position.instrument.is_none() && position.qty != Amount::ZERO
         };
         let others = read.into_iter().filter(is_other);
-        let known = others.map(|position| (key(&position), position)).collect();
-        let is_first = self.others.known.replace(known).is_none();
-        if is_first {
+        let known: BTreeMap<_, _> = others.map(|position| (key(&position), position)).collect();
+        let Some(before) = self.others.known.replace(known) else {
             let held = self.unrealized_of_others();
             self.losses.shift(held);
-        }
+            return;
+        };
+        let after = self.others.known.iter().flatten();
+        let after: BTreeMap<_, _> = after.collect();
+        let realized = before.iter().map(|(key, position)| {
+            let after = after.get(key);
+            realized_between(position, after.copied())
+        });
+        self.realized_elsewhere += realized.sum::<Amount>();
+    }
+
+    /// The balances agree with a reading: no profit of other symbols is on its way.
+    pub(super) const fn forget_realized_elsewhere(&mut self) {
+        self.realized_elsewhere = Amount::ZERO;
+    }
+
+    /// The part of an increase that positions on other symbols realized, as the venue stated them before and
+    /// after. Their unrealized profit was counted.
+    pub(super) fn take_realized_elsewhere(&mut self, increase: Amount) -> Amount {
+        let realized = self.realized_elsewhere.min(increase).max(Amount::ZERO);
+        self.realized_elsewhere -= realized;
+        realized
     }
 
     /// Takes the positions of an event: those that it does not list have not changed.
@@ -87,10 +120,13 @@ impl Engine {
             if position.instrument.is_some() {
                 continue;
             }
-            if position.qty == Amount::ZERO {
-                known.remove(&key(position));
+            let before = if position.qty == Amount::ZERO {
+                known.remove(&key(position))
             } else {
-                known.insert(key(position), position.clone());
+                known.insert(key(position), position.clone())
+            };
+            if let Some(before) = before {
+                self.realized_elsewhere += realized_between(&before, Some(position));
             }
         }
         self.watch_all_losses();

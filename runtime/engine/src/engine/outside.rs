@@ -26,7 +26,7 @@ use crate::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
 use crate::truth::AccountTruth;
 
 use super::Engine;
-use super::forced::take_closed;
+use super::forced::{Due, take_closed};
 use super::session::Doubt;
 use super::snapshot::Names;
 
@@ -44,6 +44,8 @@ type Key = (InstrumentId, PositionSide);
 pub(super) type ExplainedCloses = BTreeMap<Key, i64>;
 /// Positions, with a moment from which on own fills may be newer than the close, by the venue's clock.
 pub(super) type StatedCloses = BTreeMap<Key, Time>;
+/// The venue's time of the last close by others that account trades listed, of positions that are due.
+pub(super) type ListedCloses = BTreeMap<Key, Time>;
 
 /// The state of closes by others.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -504,10 +506,18 @@ impl Engine {
         true
     }
 
-    /// Notes a booked fill of others: strategies give up the quantity that it closed.
+    /// Notes a booked fill of others: strategies give up the quantity that it closed. One that account trades
+    /// list may be older than own fills that are booked already: it closed what was held before them.
     pub(super) fn note_outside_fill(&mut self, update: &OrderUpdate, before: i64, by_event: bool) {
         let (id, side) = (update.instrument, update.position_side);
-        let after = self.ledgers.account.at(id, side).position.qty;
+        let made = update.transaction_time;
+        let later = if by_event {
+            0
+        } else {
+            self.own_fills_after(id, side, made)
+        };
+        let before = before - later;
+        let after = self.ledgers.account.at(id, side).position.qty - later;
         let is_close = after.saturating_abs() < before.saturating_abs()
             || (before != 0 && after.signum() == -before.signum());
         if self.live.is_none() || self.surface_of(id) != Surface::Futures {
@@ -522,7 +532,7 @@ impl Engine {
         if !by_event {
             self.note_untold_trade(id);
             // The venue may have closed a position that strategies turned around meanwhile.
-            self.note_shift(id, side, after - before - closed);
+            self.note_listed_shift(update, after - before - closed);
         }
         if closed == 0 {
             if !by_event {
@@ -533,6 +543,8 @@ impl Engine {
         *self.outside.due.entry((id, side)).or_default() += closed;
         if by_event {
             *self.explained_closes.entry((id, side)).or_default() += closed;
+        } else {
+            self.listed_closes.insert((id, side), made);
         }
         self.reconcile_soon(Surface::Futures);
     }
@@ -618,12 +630,40 @@ impl Engine {
             let closing = if due > 0 { Side::Buy } else { Side::Sell };
             let external = self.ledgers.external.at(key.0, key.1).position.qty;
             let missing = (closing.sign() * external).max(0).min(due.saturating_abs());
-            self.settle_outside_close(key, closing, missing);
+            let rest = self.settle_outside_close(key, closing, missing);
+            if let Some(made) = self.listed_closes.remove(&key) {
+                self.share_rest_of_close(key, closing, rest, made);
+            }
         }
         self.watch_losses_after_fill();
     }
 
-    fn settle_outside_close(&mut self, key: Key, closing: Side, missing: i64) {
+    /// Gives what nobody holds of a close to the strategies whose fills came after it: they held it then.
+    fn share_rest_of_close(&mut self, (id, side): Key, closing: Side, qty: i64, made: Time) {
+        let external = &self.ledgers.external.at(id, side).position;
+        let whole = external.qty.saturating_abs().max(qty);
+        let due = Due {
+            side: closing,
+            position_side: side,
+            qty,
+            quote: Amount(external.cost.part(qty, whole.max(1)).0.abs()),
+            fee: Amount::ZERO,
+            made,
+        };
+        let (shares, _) = self.share_with_later_fills(id, due);
+        for share in shares {
+            self.notices.push_back(Notice::ClosedOutside {
+                time: self.now,
+                strategy: share.strategy,
+                instrument: id,
+                qty: -closing.sign() * share.qty,
+                realized_pnl: share.realized_pnl,
+            });
+        }
+    }
+
+    /// Answers what no strategy holds of it.
+    fn settle_outside_close(&mut self, key: Key, closing: Side, missing: i64) -> i64 {
         let held = |engine: &Self, index: usize| {
             let own = engine.ledgers.strategies[index].at(key.0, key.1);
             (-closing.sign() * own.position.qty).max(0)
@@ -632,6 +672,7 @@ impl Engine {
             .map(|index| held(self, index))
             .sum();
         let mut left = missing.min(whole);
+        let rest = missing - left;
         let read = self.outside.read.get(&key).copied();
         let read = read.filter(|read| read.qty.signum() == closing.sign());
         for index in 0..self.strategies.len() {
@@ -669,6 +710,7 @@ impl Engine {
             settled.quote += quote;
             settled.until = until;
         }
+        rest
     }
 
     /// Cancels orders of a strategy that close more than it holds, the newest first.
@@ -715,6 +757,11 @@ impl Engine {
         for ((id, side), explained) in &from.explained_closes {
             if let Some(id) = new(id) {
                 self.explained_closes.insert((id, *side), *explained);
+            }
+        }
+        for ((id, side), made) in &from.listed_closes {
+            if let Some(id) = new(id) {
+                self.listed_closes.insert((id, *side), *made);
             }
         }
         for ((id, side), read) in &from.outside.read {

@@ -39,6 +39,17 @@ impl Engine {
         self.losses.shift(worth);
     }
 
+    /// A balance that equity does not have fell, while positions differ or a fill is missing: what it
+    /// fell by counts as commissions, because nothing else of equity shows them. A fill that is told later and
+    /// that the reading contains costs nothing more.
+    pub(super) fn lose_beside_differences(&mut self, surface: Surface, told: &BalanceUpdate) {
+        let lost = -self.untold_change(surface, told);
+        let is_watched = surface == Surface::Futures && self.start_equity.is_some();
+        if is_watched && lost > Amount::ZERO && self.is_outside_equity(surface, told.asset) {
+            self.lose_other_asset(told.asset, lost);
+        }
+    }
+
     /// By how much a told balance is more than what we know explains.
     pub(super) fn untold_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
         told.total - self.balance(surface, told.asset).total - told.change

@@ -693,14 +693,25 @@ fn a_close_by_hand_is_not_taken_for_the_forced_close_that_is_listed_next() {
     assert_eq!(reports(&account).len(), 1);
 }
 
-/// Only account trades and the list of forced orders tell of the close, after a fill of a resting exit.
+/// Only account trades, and the list of forced orders where it is served, tell of the close, after a fill of a
+/// resting exit.
 #[test]
 fn an_own_fill_after_a_forced_close_that_was_told_late_is_its_strategys() {
+    for listed in [true, false] {
+        close_before_an_own_fill(listed);
+    }
+}
+
+fn close_before_an_own_fill(listed: bool) {
     let mut account = holding(30, 0);
     minute(&mut account, &[], None, &refused_route());
     let exit = account.submit(MM, limit(Side::Sell, 1100, 10));
     account.confirm_countdowns();
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 30)]));
+    let forced = if listed {
+        Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 30)]))
+    } else {
+        refused_route()
+    };
     let mut closed = listed_trade(9, 30);
     closed.time = account.now;
     account.pass(100);
@@ -727,5 +738,5 @@ fn an_own_fill_after_a_forced_close_that_was_told_late_is_its_strategys() {
         account.confirm_countdowns();
     }
     assert_eq!(held(&account), [-10, -10, 0]);
-    assert_eq!(reports(&account).len(), 1);
+    assert_eq!(reports(&account).len(), usize::from(listed));
 }

@@ -250,8 +250,14 @@ fn money_that_came_in_unseen_hides_no_loss() {
     for history in [History::Refused(404), History::Told(Vec::new())] {
         let account = Gap::Cut.open(holding());
         let mut account = Gap::Cut.close(account);
+        account.notices.clear();
         answer(&mut account, usdt(1_000), &history, 40);
         assert_eq!(account.engine.run_state(), RunState::Ready);
+        assert_eq!(
+            unexplained(&account),
+            [usdt(1_000)],
+            "a deposit, as people are told"
+        );
         account.top(459, 461);
         assert_eq!(account.engine.run_state(), RunState::Halted);
     }

@@ -17,6 +17,7 @@ mod ends;
 mod entries;
 mod feeds;
 mod forced;
+mod forced_shifts;
 mod forced_stated;
 mod forced_unreported;
 mod gaps;

@@ -375,3 +375,32 @@ fn a_small_amount_of_an_expensive_asset_is_no_rounding() {
     let own = &account.engine.ledgers().strategies[0];
     assert_eq!(own.total(|position| position.fees), Amount(40_000_000));
 }
+
+/// A venue that answers no question about orders, and has so many tokens.
+fn read_beside_an_unknown_order(account: &mut Account, left: Amount) {
+    for _ in 0..60 {
+        account.pass(998);
+        account.alive();
+        account.clock();
+        while let Some(subject) = account.take_question() {
+            let truth = match subject {
+                Subject::Account { .. } => account_with(account, left),
+                Subject::Trades { .. } => no_trades(),
+                _ => nothing(subject),
+            };
+            account.tell(subject, truth);
+        }
+    }
+}
+
+#[test]
+fn commissions_of_others_count_while_an_own_order_is_unknown() {
+    let mut account = ready(true, 100, 1_000);
+    let order = account.submit(MM, limit(Side::Buy, 990, 1));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Unknown);
+    read_beside_an_unknown_order(&mut account, usdt(800));
+    assert_eq!(tokens(&account), usdt(800));
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+}

@@ -6,6 +6,7 @@ use windvane_engine::protocol::{AccountReason, AccountUpdate};
 use windvane_engine::truth::{Income, IncomeKind, StatedPosition, Subject, Truth};
 use windvane_engine::{Amount, Input, PositionSide, Reply, Surface, UserEvent};
 
+use super::forced::refused_route;
 use super::succession::{killed, next_config};
 use super::support::{Account, USDT};
 use super::world::{live_config, no_trades, nothing};
@@ -35,11 +36,26 @@ fn held(unrealized: i128) -> StatedPosition {
 /// Lets so many seconds pass. The venue's readings have these positions, and a balance that is
 /// `moved` above ours, which the income history explains as profit or loss.
 fn answer(account: &mut Account, positions: &[StatedPosition], moved: Amount, seconds: u32) {
+    answer_with(account, positions, moved, seconds, true);
+}
+
+/// The same; the venue may refuse the question for its income history.
+fn answer_with(
+    account: &mut Account,
+    positions: &[StatedPosition],
+    moved: Amount,
+    seconds: u32,
+    tells_income: bool,
+) {
     let total = account.own_account().balances[0].total + moved;
     let began = account.now;
     for _ in 0..seconds {
         for _ in 0..4 {
             while let Some(subject) = account.take_question() {
+                if matches!(subject, Subject::Income { .. }) && !tells_income {
+                    account.answer(subject, refused_route());
+                    continue;
+                }
                 let truth = match subject {
                     Subject::Account { .. } => {
                         let stated = Reply::Stated(positions.to_vec());
@@ -163,6 +179,38 @@ fn a_profit_that_another_symbol_realizes_is_no_loss_on_the_way() {
         answer(&mut account, &[], usdt(600), 40);
         assert_eq!(account.engine.run_state(), RunState::Ready, "{told:?}");
         assert_eq!(unrealized(&account), []);
+    }
+}
+
+#[test]
+fn a_profit_of_another_symbol_is_no_deposit_where_the_history_is_refused() {
+    let part = StatedPosition {
+        qty: usdt(2),
+        ..held(100)
+    };
+    let sold = [held(0)].map(|flat| StatedPosition {
+        qty: Amount::ZERO,
+        ..flat
+    });
+    // The venue's readings and events after the close: the whole position, and a part of it.
+    for (left, realized) in [(&[][..], 700), (&[part][..], 600)] {
+        for told in [None, Some(left)] {
+            let mut account = ready(&[held(0)]);
+            answer(&mut account, &[held(700)], Amount::ZERO, 31);
+            if let Some(left) = told {
+                let left = if left.is_empty() { &sold[..] } else { left };
+                event(&mut account, left, usdt(i128::from(realized)));
+            }
+            answer_with(&mut account, left, usdt(i128::from(realized)), 40, false);
+            let state = account.engine.run_state();
+            assert_eq!(state, RunState::Ready, "{realized} {told:?}");
+            for (lost, state) in [(490, RunState::Ready), (510, RunState::Halted)] {
+                let position = held(-i128::from(realized + lost));
+                answer_with(&mut account, &[position], Amount::ZERO, 31, false);
+                let (is, told) = (account.engine.run_state(), told.is_some());
+                assert_eq!(is, state, "{realized}, lost {lost}, by an event: {told}");
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use windvane_driver::{Driver, Guests};
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::input::FaultKind;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
+use windvane_engine::{Amount, Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
 use windvane_journal::{Directory, Keep};
 
 use super::latches::{Held, OPERATOR};
@@ -167,6 +167,7 @@ impl Outside {
             amount,
             ..
         } = notice
+            && *amount < Amount::ZERO
         {
             let asset = engine.assets().get(usize::from(asset.0));
             let asset = asset.map_or("", String::as_str);

@@ -388,14 +388,26 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         } => {
             let asset = engine.assets().get(usize::from(asset.0));
             let asset = asset.map_or("", String::as_str);
-            tracing::warn!(
-                %surface,
-                asset,
-                amount = %amount.to_decimal(),
-                "a balance fell, and neither an event nor the venue's income history explains it: it \
-                 counts as a loss for the loss limits. If you withdrew it and a limit halts the run, \
-                 windvane resume accepts it"
-            );
+            let amount = amount.to_decimal();
+            if amount.mantissa() < 0 {
+                tracing::warn!(
+                    %surface,
+                    asset,
+                    %amount,
+                    "a balance fell, and neither an event nor the venue's income history explains it: it \
+                     counts as a loss for the loss limits. If you withdrew it and a limit halts the run, \
+                     windvane resume accepts it"
+                );
+            } else {
+                tracing::warn!(
+                    %surface,
+                    asset,
+                    %amount,
+                    "a balance rose, and neither an event nor the venue's income history explains it: it \
+                     counts as a deposit, so the loss limits count from a start that is higher by it. If it \
+                     was a profit and a limit halts the run too early, windvane resume begins a new count"
+                );
+            }
         }
         Notice::MarginChanged { before, after, .. } => {
             terms::margin_changed(engine, before, after);

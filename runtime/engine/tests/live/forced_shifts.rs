@@ -1,0 +1,80 @@
+//! Account trades list what others traded. A forced order of another id does not explain those trades.
+
+use windvane_engine::effect::Adjustment;
+use windvane_engine::protocol::PositionUpdate;
+use windvane_engine::truth::{AccountTrade, OpenOrder, Truth};
+use windvane_engine::{
+    ClientOrderId, OrderStatus, OrderTerms, OrderType, Outcome, Qty, Side, VenueOrderId,
+};
+
+use super::forced::{answer_with_trades, minute, refused_route, reports};
+use super::reconciliation::{adjustments, trade};
+use super::support::{Account, BTC, instrument, report};
+use super::world::{position, ready};
+
+const FORCED: VenueOrderId = VenueOrderId(503);
+
+/// Lets so many seconds pass in which readings, account trades and forced orders say this.
+fn answer(
+    account: &mut Account,
+    seconds: u32,
+    trades: &[AccountTrade],
+    read: PositionUpdate,
+    forced: &Outcome<Truth>,
+) {
+    for _ in 0..2 * seconds {
+        let total = account.own_account().balances[0].total;
+        answer_with_trades(account, trades, Some((read, total)), forced);
+        account.pass(499);
+        account.alive();
+        account.clock();
+    }
+}
+
+/// A trade of others with this order and trade id.
+fn listed_trade(account: &Account, order: i64, id: i64, side: Side, qty: i64) -> AccountTrade {
+    AccountTrade {
+        side,
+        time: account.now,
+        ..trade(order, id, qty)
+    }
+}
+
+/// The order of an ADL that buys, as `forceOrders` lists it.
+fn listed_order(account: &Account, qty: i64) -> OpenOrder {
+    let id = ClientOrderId::new("adl_autoclose").unwrap();
+    let mut report = report(id, OrderStatus::Filled, qty);
+    report.order_id = FORCED;
+    report.orig_qty = Qty(qty);
+    report.cum_quote = instrument().notional(1000, qty);
+    report.update_time = account.now;
+    let mut terms = OrderTerms::new(BTC, Side::Buy, OrderType::Liquidation);
+    terms.qty = Some(Qty(qty));
+    OpenOrder { report, terms }
+}
+
+#[test]
+fn listed_trades_by_hand_are_not_taken_for_a_forced_order_of_another_id() {
+    let mut account = ready();
+    minute(&mut account, &[], None, &refused_route());
+    let mut trades = vec![listed_trade(&account, 501, 9, Side::Buy, 5)];
+    answer(&mut account, 30, &trades, position(5), &refused_route());
+    // A person turns the position around. When the venue is asked for its forced orders, it lists one
+    // that is newer than that reading.
+    trades.push(listed_trade(&account, 502, 10, Side::Sell, 9));
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 4)]));
+    account.notices.clear();
+    while account.own_account().positions != [position(-4)] {
+        answer(&mut account, 1, &trades, position(-4), &forced);
+    }
+    answer(&mut account, 2, &trades, position(-4), &forced);
+    trades.push(listed_trade(&account, FORCED.0, 11, Side::Buy, 4));
+    answer(&mut account, 90, &trades, position(0), &forced);
+    let flat = account.own_account().positions[0].qty;
+    assert_eq!(flat, Qty(0));
+    let reported: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
+    assert_eq!(reported, [4]);
+    let mut adjusted = adjustments(&account);
+    adjusted.retain(|one| matches!(one, Adjustment::Position { .. }));
+    assert_eq!(adjusted, [], "trades explain every position");
+}
