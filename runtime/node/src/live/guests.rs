@@ -8,7 +8,7 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
 use windvane_host::{Fault, FaultKind as HostFault};
 
-use crate::strategies::{Guest, Made, engine_fault, show_lines};
+use crate::strategies::{Guest, Made, RecentLines, engine_fault};
 
 /// All strategies of a run, in the order of the configuration.
 pub struct LiveGuests(Vec<Place>);
@@ -25,6 +25,7 @@ struct Place {
     callbacks: Histogram,
     /// Events that it was handed.
     delivered: u64,
+    lines: RecentLines,
 }
 
 impl LiveGuests {
@@ -37,6 +38,7 @@ impl LiveGuests {
             begun: false,
             trouble: None,
             delivered: 0,
+            lines: RecentLines::default(),
         });
         Self(places.collect())
     }
@@ -175,10 +177,11 @@ impl Guests for LiveGuests {
     }
 
     fn show_output(&mut self, strategy: StrategyId, now: Time) {
-        let guest = &mut self.place(strategy).guest;
+        let place = self.place(strategy);
+        let guest = &mut place.guest;
         if guest.strategy.has_output() {
             let output = guest.strategy.take_output();
-            show_lines(&guest.name, now, &output.logs);
+            place.lines.show(&guest.name, now, &output.logs);
         }
     }
 }

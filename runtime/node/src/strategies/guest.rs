@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use windvane_engine::Time;
 use windvane_engine::input::FaultKind;
 use windvane_host::{
-    Capabilities, Capability, FaultKind as HostFault, Host, Limits, LoadError, LogLevel, LogLine,
-    Strategy,
+    Capabilities, Capability, FaultKind as HostFault, Host, Limits, LoadError, Strategy,
 };
 
 /// One loaded module and what its `init` is given.
@@ -81,19 +79,6 @@ impl Guest {
             fuel_per_event: self.limits.fuel_per_event,
             memory_bytes: self.limits.memory_bytes as u64,
             capabilities: self.granted.iter().map(|one| one.to_string()).collect(),
-        }
-    }
-}
-
-/// Writes the log lines of a strategy.
-pub fn show_lines(name: &str, now: Time, lines: &[LogLine]) {
-    for line in lines {
-        let (time_ns, message) = (now.0, &line.message);
-        match line.level {
-            LogLevel::Error => tracing::error!(target: "strategy", %name, time_ns, "{message}"),
-            LogLevel::Warn => tracing::warn!(target: "strategy", %name, time_ns, "{message}"),
-            LogLevel::Info => tracing::info!(target: "strategy", %name, time_ns, "{message}"),
-            LogLevel::Debug => tracing::debug!(target: "strategy", %name, time_ns, "{message}"),
         }
     }
 }

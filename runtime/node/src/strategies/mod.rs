@@ -4,6 +4,7 @@
 
 mod guest;
 mod kept;
+mod lines;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,8 +16,9 @@ use windvane_host::{Host, HostError, HostOptions, LoadError};
 use crate::build::{self, BuildError};
 use crate::config::{self, Config};
 
-pub use guest::{Guest, Made, engine_fault, show_lines};
+pub use guest::{Guest, Made, engine_fault};
 pub use kept::{NotKept, all_kept, drop_kept, keep, keep_module, kept};
+pub use lines::{RecentLines, show_lines};
 
 /// Why a strategy's module cannot be had.
 #[derive(Debug, thiserror::Error)]
