@@ -205,8 +205,6 @@ mod choice {
             "a close waits until the venue confirms a countdown"
         ExitMayOpen "exit-may-open"
             "closes and exits leave without reduceOnly"
-        StartReadingBelieved "start-reading-believed"
-            "a reading after a start is taken although it may be older than the last fill"
         OtherFeesFree "other-fees-free"
             "commissions in another asset do not reach the loss limits"
         LateFeesIgnored "late-fees-ignored"

@@ -80,7 +80,6 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::AccountBeforeFill
         | Planted::OlderAccountRead
         | Planted::TradesLagIgnored
-        | Planted::StartReadingBelieved
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
         Planted::CloseWaitsForStream | Planted::CloseWaitsForCountdown => &[FLATTENED],
         Planted::ExitMayOpen => &[EXITS],
@@ -127,6 +126,10 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
     match bug {
         // Orders of both sides at a limit, while a person closes the position by hand.
         Planted::OtherSideCovers => &[Kind::Greedy, Kind::Actors],
+        // Many orders to cancel after a halt, while others use the weight.
+        Planted::EmergencyWaitsForBudget => {
+            &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy]
+        }
         _ => &[],
     }
 }

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Amount;
 use crate::ids::{AssetId, InstrumentId, Time};
 use crate::order::{PositionSide, Surface};
-use crate::planted;
 use crate::protocol::AccountUpdate;
 use crate::truth::AccountTruth;
 
@@ -232,9 +231,6 @@ impl Engine {
         let Some(line) = line.filter(|line| line.clean.is_none()) else {
             return false;
         };
-        if planted!(StartReadingBelieved) {
-            return false;
-        }
         // The venue's time of the fill, by our clock. A fill cannot be newer than its event.
         let made = |(made, booked): (Time, Time)| {
             let ours = Time(made.0.saturating_sub(offset_ns));
