@@ -99,6 +99,7 @@ impl Run {
                     },
                     Subject::Rules { .. } => Truth::Rules(Vec::new()),
                     Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
+                    Subject::OutsideOrder { .. } => return,
                     Subject::Trades { .. } => Truth::Trades {
                         trades: Vec::new(),
                         more: false,

@@ -7,6 +7,7 @@ use crate::decimal::Amount;
 use crate::ids::{ClientOrderId, InstrumentId, StrategyId, VenueOrderId};
 use crate::order::{ExecutionType, OrderStatus, OrderType, PositionSide, Side};
 use crate::protocol::{OrderReport, OrderUpdate};
+use crate::truth::OpenOrder;
 
 /// Why the venue closed a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,6 +50,18 @@ impl ForcedClose {
             _ => Self::Liquidation,
         };
         Self::of_id(&report.client_order_id).unwrap_or(by_status)
+    }
+
+    /// The reason of an order that REST states when it is asked for; `None` for one of a person or a program.
+    pub fn of_order(order: &OpenOrder) -> Option<Self> {
+        let report = &order.report;
+        let marked = order.terms.order_type == OrderType::Liquidation
+            || matches!(
+                report.status,
+                OrderStatus::NewAdl | OrderStatus::NewInsurance
+            );
+        let is_forced = marked || Self::of_id(&report.client_order_id).is_some();
+        is_forced.then(|| Self::of_listed(report))
     }
 
     /// The prefix of a client order id. An id of more than 36 characters is kept between slashes

@@ -55,6 +55,13 @@ pub enum Subject {
         /// Its quote asset.
         quote: AssetId,
     },
+    /// An order of others whose trades account trades list (spec 2, Query order).
+    OutsideOrder {
+        /// The instrument; futures only.
+        instrument: InstrumentId,
+        /// `orderId`.
+        order_id: VenueOrderId,
+    },
 }
 
 /// What is answered.
@@ -84,6 +91,8 @@ pub enum Truth {
     },
     /// The price of one unit of an asset.
     AssetPrice(Amount),
+    /// One order.
+    OutsideOrder(OpenOrder),
 }
 
 /// What moved a futures balance, as far as the loss limits treat it differently.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use windvane_engine::protocol::{Fill, OrderUpdate, Outcome, Reply};
 use windvane_engine::truth::{AccountTrade, AccountTruth, ListedRules, OpenOrder, Subject, Truth};
-use windvane_engine::{InstrumentId, Surface, TradeId};
+use windvane_engine::{InstrumentId, Surface, TradeId, VenueOrderId};
 
 use crate::code::Code;
 use crate::venue::{Venue, refused};
@@ -89,6 +89,10 @@ impl Venue {
                 more: false,
             }),
             Subject::ForcedOrders { instrument } => Outcome::Done(self.forced_orders(instrument)),
+            Subject::OutsideOrder {
+                instrument,
+                order_id,
+            } => self.order_by_id(instrument, order_id),
             // It takes commissions in the quote asset alone.
             Subject::AssetPrice { .. } => refused(Code::BadSymbol),
         };
@@ -118,6 +122,23 @@ impl Venue {
             .collect();
         forced.sort_unstable_by_key(|order| order.report.order_id);
         Truth::ForcedOrders(forced)
+    }
+
+    fn order_by_id(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<Truth> {
+        let mut orders = self.orders.all().map(|(_, order)| order);
+        let asked = orders.find(|order| {
+            let report = order.report();
+            (report.instrument, report.order_id) == (instrument, id)
+        });
+        asked.map_or_else(
+            || refused(Code::NoSuchOrder),
+            |order| {
+                Outcome::Done(Truth::OutsideOrder(OpenOrder {
+                    report: order.report(),
+                    terms: order.terms,
+                }))
+            },
+        )
     }
 
     fn every_open_order(&self, surface: Surface) -> Truth {

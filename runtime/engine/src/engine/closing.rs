@@ -180,10 +180,9 @@ impl Engine {
             && (terms.reduce_only || closes_side)
     }
 
-    /// Whether an order leaves without a countdown: it closes a position, and it only reduces.
+    /// Whether an order leaves without a countdown, in doubt too: it only reduces, and never rests.
     pub(super) fn needs_no_countdown(&self, order: &Order) -> bool {
-        let is_close = self.is_flattening(order.strategy) && self.only_reduces(&order.terms);
-        is_close && !planted!(CloseWaitsForCountdown)
+        self.only_reduces(&order.terms) && !planted!(CloseWaitsForCountdown)
     }
 
     /// Reports positions that the venue did not let us close: a person has to close them.

@@ -115,6 +115,14 @@ impl Due {
     }
 }
 
+impl ForcedCloses {
+    /// Whether an order is known to be one of the venue itself.
+    pub(super) fn orders_by_venue(&self, key: (InstrumentId, VenueOrderId)) -> bool {
+        let known = self.orders.get(&key);
+        known.is_some_and(|order| order.forced.is_some())
+    }
+}
+
 impl Outside {
     const fn new(side: Side, position_side: PositionSide) -> Self {
         Self {
@@ -531,15 +539,18 @@ impl Engine {
         });
     }
 
-    /// Whether the first answer about forced orders of an instrument is still to come.
+    /// Whether the first answer about forced orders of an instrument, or about an order that closed a
+    /// position of it, is still to come.
     pub(super) fn awaits_forced_orders(&self, id: InstrumentId) -> bool {
         let question = self.forced.asked.get(&id);
         question.is_some_and(|question| question.waits && question.tries <= 1)
+            || self.inquires_after(id)
     }
 
     /// Takes the answer about forced orders; what they do not explain was closed by others.
     pub(super) fn take_forced_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
         self.report_listed_orders(id, outcome);
+        self.ask_for_outside_orders(id);
         self.settle_outside_closes(Surface::Futures);
         self.review_stated_positions();
     }
@@ -556,7 +567,10 @@ impl Engine {
             // The venue does not tell them at all.
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
                 self.forced.asked.remove(&id);
-                self.report_stated_closes(id);
+                // Where account trades name the orders, those are asked for.
+                if !self.inquires_after(id) {
+                    self.report_stated_closes(id);
+                }
                 return;
             }
             _ => return,
@@ -611,7 +625,7 @@ impl Engine {
     /// Takes a listed order as far as a reading showed its close: the account contains that part, and
     /// the strategies gave it up. The list may be newer than the reading. Answers false where it must be
     /// asked for again, because no reading shows it yet.
-    fn take_forced_order(&mut self, listed: &OpenOrder) -> bool {
+    pub(super) fn take_forced_order(&mut self, listed: &OpenOrder) -> bool {
         let (report, terms) = (&listed.report, &listed.terms);
         let (id, side) = (report.instrument, terms.position_side);
         let key = (id, report.order_id);
@@ -667,6 +681,32 @@ impl Engine {
         self.keep_rest(rest, &report);
         self.report_forced_close(report);
         true
+    }
+
+    /// Reports a close whose order the venue does not know.
+    pub(super) fn report_unknown_order(&mut self, key: (InstrumentId, VenueOrderId), made: Time) {
+        let Some(order) = self.forced.orders.get_mut(&key) else {
+            return;
+        };
+        order.forced = Some(ForcedClose::Unreported);
+        let whole = order.take_due();
+        let (id, side) = (key.0, whole.position_side);
+        let closed = self.take_due_close(id, side, whole.side, whole.qty);
+        if closed == 0 {
+            return;
+        }
+        let due = Due {
+            made,
+            ..whole.part(closed)
+        };
+        let (report, rest) = self.settle(id, &due);
+        let report = ForcedCloseReport {
+            kind: ForcedClose::Unreported,
+            order_id: key.1,
+            ..report
+        };
+        self.keep_rest(rest, &report);
+        self.report_forced_close(report);
     }
 
     /// Takes over what an engine of another process knew.

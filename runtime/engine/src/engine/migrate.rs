@@ -24,10 +24,11 @@ use super::listing::Listing;
 use super::margin::Margins;
 use super::others::Others;
 use super::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
+use super::outside_orders::OutsideOrders;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::stated_positions::StatedPositions;
 use super::taken::Moved;
-use super::trading::{Crossings, Feeds, Trading};
+use super::trading::{Crossings, ExitRefusals, Feeds, Trading};
 use super::venue_wait::VenueWait;
 
 /// The oldest version that can be read.
@@ -108,6 +109,12 @@ fn added_in_13() -> Vec<u8> {
 
 /// The fields that version 14 appended, as an engine of version 13 would have had them.
 fn added_in_14() -> Vec<u8> {
-    let fields: (ListedCloses, Amount, ListedShifts) = Default::default();
+    let fields: (
+        ListedCloses,
+        Amount,
+        ListedShifts,
+        OutsideOrders,
+        ExitRefusals,
+    ) = Default::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -33,6 +33,7 @@ mod migrate;
 mod netting;
 mod others;
 mod outside;
+mod outside_orders;
 mod reconcile;
 mod replies;
 mod safety;
@@ -86,13 +87,14 @@ use margin::Margins;
 use market::MarketState;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
+use outside_orders::OutsideOrders;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
 use stated_positions::StatedPositions;
 use taken::Moved;
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
-use trading::{Crossings, Feeds, Trading};
+use trading::{Crossings, ExitRefusals, Feeds, Trading};
 pub use venue_wait::Purpose;
 use venue_wait::VenueWait;
 pub use view::{AccountTotals, Mark};
@@ -239,6 +241,8 @@ pub struct Engine {
     /// balances agreed last.
     realized_elsewhere: Amount,
     listed_shifts: ListedShifts,
+    outside_orders: OutsideOrders,
+    exit_refusals: ExitRefusals,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -393,6 +397,8 @@ impl Engine {
             listed_closes: ListedCloses::new(),
             realized_elsewhere: Amount::ZERO,
             listed_shifts: ListedShifts::new(),
+            outside_orders: OutsideOrders::new(),
+            exit_refusals: ExitRefusals::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -529,7 +529,9 @@ impl Engine {
         } else {
             0
         };
-        if !by_event {
+        if by_event {
+            self.forget_inquiry(update);
+        } else {
             self.note_untold_trade(id);
             // The venue may have closed a position that strategies turned around meanwhile.
             self.note_listed_shift(update, after - before - closed);
@@ -545,6 +547,7 @@ impl Engine {
             *self.explained_closes.entry((id, side)).or_default() += closed;
         } else {
             self.listed_closes.insert((id, side), made);
+            self.inquire_after_order(update);
         }
         self.reconcile_soon(Surface::Futures);
     }

@@ -236,6 +236,13 @@ impl Engine {
                 self.take_listing(*surface, outcome);
                 return;
             }
+            Subject::OutsideOrder {
+                instrument,
+                order_id,
+            } => {
+                self.take_outside_order(*instrument, *order_id, outcome);
+                return;
+            }
             Subject::AssetPrice { asset, .. } => {
                 self.take_asset_price(*asset, outcome);
                 return;

@@ -124,9 +124,9 @@ impl Engine {
                     let is_time = code(outcome)? == INVALID_TIMESTAMP;
                     return is_time.then_some(Surface::Futures);
                 }
-                Subject::Trades { instrument, .. } | Subject::ForcedOrders { instrument } => {
-                    (code(outcome)?, *instrument)
-                }
+                Subject::Trades { instrument, .. }
+                | Subject::ForcedOrders { instrument }
+                | Subject::OutsideOrder { instrument, .. } => (code(outcome)?, *instrument),
             },
             Reply::CanceledAll { .. }
             | Reply::PositionMode { .. }

@@ -622,6 +622,7 @@ impl Engine {
         self.review_stated_positions();
         self.end_instance_watch();
         self.ask_again_for_forced_orders();
+        self.ask_again_for_outside_orders();
         self.watch_countdowns();
         self.watch_cover();
         self.watch_trading();

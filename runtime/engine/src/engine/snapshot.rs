@@ -158,6 +158,7 @@ impl Engine {
             .filter_map(|surface| Some((*surface, self.clock_offset_ns(*surface)?)))
             .collect();
         heir.inherit_outside_closes(&self, &names);
+        heir.inherit_inquiries(&self, &names);
         heir.inherit_forced_closes(&self, &names);
         heir.inherit_order_of_fills(&self, &names);
         heir.inherit_listing(&self, &names);

@@ -50,7 +50,7 @@ pub(super) struct VenueWait {
 /// The purpose of a request, as far as it decides how urgent the request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It closes a position, or is what a close or a stop waits for.
+    /// It closes a position or only reduces one, or is what a close or a stop waits for.
     Close,
     /// It is read before the run trades.
     Start,
@@ -85,7 +85,9 @@ impl Engine {
             Request::Place(order) => {
                 let own = order.client_order_id.parse_own();
                 let order = own.and_then(|(.., seq)| self.orders.live(seq));
-                if order.is_some_and(|order| self.is_closing(order)) {
+                if order
+                    .is_some_and(|order| self.is_closing(order) || self.only_reduces(&order.terms))
+                {
                     Purpose::Close
                 } else {
                     Purpose::Ordinary

@@ -215,6 +215,10 @@ fn subject() -> impl Strategy<Value = Subject> {
         select(Surface::ALL).prop_map(|surface| Subject::Account { surface }),
         (instrument(), from).prop_map(|(instrument, from)| Subject::Trades { instrument, from }),
         instrument().prop_map(|instrument| Subject::ForcedOrders { instrument }),
+        (instrument(), any::<i64>()).prop_map(|(instrument, id)| Subject::OutsideOrder {
+            instrument,
+            order_id: VenueOrderId(id),
+        }),
         select(Surface::ALL).prop_map(|surface| Subject::Rules { surface }),
         any::<i64>().prop_map(|from| Subject::Income { from: Time(from) }),
         any::<[u16; 2]>().prop_map(|[asset, quote]| Subject::AssetPrice {

@@ -363,6 +363,7 @@ fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
                 terms: limit(Side::Buy, 990, 10),
             }]),
             Subject::ForcedOrders { .. }
+            | Subject::OutsideOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
@@ -533,6 +534,7 @@ fn nothing_is_armed_when_a_run_becomes_ready_with_its_journal_in_doubt() {
                 terms: limit(Side::Buy, 990, 10),
             }]),
             Subject::ForcedOrders { .. }
+            | Subject::OutsideOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),

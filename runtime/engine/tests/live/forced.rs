@@ -20,7 +20,7 @@ use super::succession::{killed, next_config};
 use super::support::{
     Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report,
 };
-use super::world::{booting, live_config, no_trades, nothing, position, ready};
+use super::world::{booting, live_config, no_trades, nothing, order_by_hand, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 const ORDER: VenueOrderId = VenueOrderId(500);
@@ -355,6 +355,18 @@ pub(super) fn answer_with_trades(
     read: Option<(PositionUpdate, Amount)>,
     forced: &Outcome<Truth>,
 ) {
+    let by_hand = Truth::OutsideOrder(order_by_hand(BTC, VenueOrderId(0)));
+    answer_with_order(account, trades, read, forced, &Outcome::Done(by_hand));
+}
+
+/// The same, and `order` about the order of others that is asked for.
+pub(super) fn answer_with_order(
+    account: &mut Account,
+    trades: &[AccountTrade],
+    read: Option<(PositionUpdate, Amount)>,
+    forced: &Outcome<Truth>,
+    order: &Outcome<Truth>,
+) {
     while let Some(subject) = account.take_question() {
         let truth = match subject {
             Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
@@ -379,6 +391,14 @@ pub(super) fn answer_with_trades(
             }
             Subject::ForcedOrders { .. } => {
                 account.answer(subject, forced.clone());
+                continue;
+            }
+            Subject::OutsideOrder { order_id, .. } => {
+                let mut order = order.clone();
+                if let Outcome::Done(Truth::OutsideOrder(order)) = &mut order {
+                    order.report.order_id = order_id;
+                }
+                account.answer(subject, order);
                 continue;
             }
             Subject::Rules { .. } | Subject::Income { .. } | Subject::AssetPrice { .. } => {

@@ -170,6 +170,21 @@ impl Late {
                     code: -1020,
                     msg: String::new(),
                 }),
+                Subject::OutsideOrder { order_id, .. } => {
+                    let mut forced = self.forced.iter();
+                    let asked = forced.find(|order| {
+                        order.report.order_id == order_id && order.report.update_time <= seen
+                    });
+                    asked.map_or_else(
+                        || {
+                            Outcome::Refused(Refusal {
+                                code: -2013,
+                                msg: String::new(),
+                            })
+                        },
+                        |order| Outcome::Done(Truth::OutsideOrder(*order)),
+                    )
+                }
                 subject => Outcome::Done(nothing(subject)),
             };
             self.account.answer(subject, outcome);
@@ -250,11 +265,7 @@ fn a_forced_close_is_found_while_a_strategy_trades_on() {
                 assert_eq!(late.account.engine.latch(), Latch::Halted, "{case}");
                 let (qty, _) = late.present();
                 assert_eq!(late.held(), (qty, qty), "{case}");
-                let kind = if lists_forced {
-                    ForcedClose::Liquidation
-                } else {
-                    ForcedClose::Unreported
-                };
+                let kind = ForcedClose::Liquidation;
                 assert_eq!(late.kinds().first(), Some(&kind), "{case}");
             }
         }

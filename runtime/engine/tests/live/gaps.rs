@@ -28,6 +28,7 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
         let outcome = match subject {
             Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
             Subject::ForcedOrders { .. }
+            | Subject::OutsideOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -89,6 +90,7 @@ fn round_with_lost_fill(
                 Outcome::Done(Truth::OpenOrders(vec![open]))
             }
             Subject::ForcedOrders { .. }
+            | Subject::OutsideOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -190,6 +192,7 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
                 Subject::ForcedOrders { .. }
+                | Subject::OutsideOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
@@ -246,6 +249,7 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
                     Outcome::Done(Truth::OpenOrders(std::mem::take(&mut open)))
                 }
                 Subject::ForcedOrders { .. }
+                | Subject::OutsideOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -295,6 +299,7 @@ fn differing_while_lost(behind: usize) -> Account {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
                 Subject::ForcedOrders { .. }
+                | Subject::OutsideOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),

@@ -196,6 +196,7 @@ fn after_a_lost_journal(held: i64) -> Account {
                     Truth::Account(own)
                 }
                 Subject::ForcedOrders { .. }
+                | Subject::OutsideOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),

@@ -288,6 +288,7 @@ impl Venue {
             }
             Subject::Account { .. } => Outcome::Done(Truth::Account(self.account())),
             Subject::ForcedOrders { .. }
+            | Subject::OutsideOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),

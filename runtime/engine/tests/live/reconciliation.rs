@@ -28,6 +28,7 @@ pub(super) fn round(
         let truth = match subject {
             Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
             Subject::ForcedOrders { .. }
+            | Subject::OutsideOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),

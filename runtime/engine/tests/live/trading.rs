@@ -325,6 +325,7 @@ fn a_reading_that_says_can_trade_ends_what_it_began() {
                     account.tell(subject, Truth::OpenOrders(Vec::new()));
                 }
                 Subject::ForcedOrders { .. }
+                | Subject::OutsideOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => {

@@ -34,6 +34,7 @@ impl Account {
                     ..AccountTruth::default()
                 }),
                 Subject::ForcedOrders { .. }
+                | Subject::OutsideOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),

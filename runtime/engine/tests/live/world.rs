@@ -2,10 +2,11 @@
 
 use windvane_engine::engine::RunState;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
-use windvane_engine::protocol::{BalanceUpdate, PositionUpdate};
+use windvane_engine::protocol::{BalanceUpdate, OrderReport, PositionUpdate};
 use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
-    Amount, Input, OrderSeq, OrderStatus, Outcome, PositionSide, Qty, Reply, Request, Side, Surface,
+    Amount, ClientOrderId, Input, InstrumentId, OrderSeq, OrderStatus, OrderTerms, OrderType,
+    Outcome, PositionSide, Qty, Reply, Request, Side, Surface, VenueOrderId,
 };
 
 use super::support::{Account, BTC, MM, USDT, config, limit, report, update};
@@ -93,6 +94,7 @@ impl Account {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
                 Subject::Account { .. } => Truth::Account(self.own_account()),
                 Subject::ForcedOrders { .. }
+                | Subject::OutsideOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => nothing(subject),
@@ -240,6 +242,18 @@ pub(crate) fn position(qty: i64) -> PositionUpdate {
     }
 }
 
+/// An order that a person placed and that filled.
+pub(crate) fn order_by_hand(instrument: InstrumentId, order_id: VenueOrderId) -> OpenOrder {
+    let id = ClientOrderId::new("web_1").unwrap();
+    let report = OrderReport {
+        order_id,
+        instrument,
+        ..report(id, OrderStatus::Filled, 1)
+    };
+    let terms = OrderTerms::new(instrument, Side::Sell, OrderType::Market);
+    OpenOrder { report, terms }
+}
+
 /// The truth of a venue where nothing is to be told.
 pub(crate) fn nothing(subject: Subject) -> Truth {
     match subject {
@@ -249,6 +263,10 @@ pub(crate) fn nothing(subject: Subject) -> Truth {
         Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
         Subject::Rules { .. } => Truth::Rules(Vec::new()),
         Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
+        Subject::OutsideOrder {
+            instrument,
+            order_id,
+        } => Truth::OutsideOrder(order_by_hand(instrument, order_id)),
         Subject::Income { .. } => Truth::Income {
             entries: Vec::new(),
             more: false,

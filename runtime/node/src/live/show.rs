@@ -13,13 +13,16 @@ use windvane_engine::ledger::Position as Held;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order as OwnOrder;
 use windvane_engine::truth::OpenOrder;
-use windvane_engine::{Amount, Engine, OrderType, Side, StrategyId, Surface, Time};
+use windvane_engine::{Amount, Engine, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
 
 use super::latches;
 use super::not_sent::NotSent;
 use super::pulse::Module;
 use crate::results::hex;
 use crate::results::utc::seconds_text;
+
+/// A series of refusals is shown for so long after its last order, or after the end of its pause.
+const SERIES_SHOWN_MS: i64 = 60_000;
 
 /// The state in the words of the admin server.
 pub const fn state(state: RunState) -> State {
@@ -207,12 +210,14 @@ pub fn hindrances(
         ));
     }
     sentences.extend(blocks(engine));
-    sentences.extend(not_sent.rows(engine.now()).map(|row| {
+    let shown = trading(engine, not_sent);
+    let derived = refused_instruments(engine).chain(not_sent.rows(engine.now()));
+    sentences.extend(derived.filter(|row| shown.contains(row)).map(|row| {
         format!(
             "{}: {} ({} in a row); {}",
             row.what,
             row.reason.unwrap_or_default(),
-            row.not_sent,
+            row.rejected + row.not_sent,
             row.what_to_do.unwrap_or_default()
         )
     }));
@@ -326,13 +331,46 @@ pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
             not_sent: state.not_sent,
         });
     }
-    for row in not_sent.rows(engine.now()) {
+    for row in refused_instruments(engine).chain(not_sent.rows(engine.now())) {
         // A block of the engine says more.
         if let Some(open) = rows.iter_mut().find(|one| one.open && one.what == row.what) {
             *open = row;
         }
     }
     rows
+}
+
+/// Instruments for which the venue refuses every order, again and again, with a code that names neither the
+/// account nor the instrument.
+fn refused_instruments(engine: &Engine) -> impl Iterator<Item = view::Trading> {
+    let ids = (0..engine.instruments().len()).map(|index| InstrumentId(index as u16));
+    ids.filter_map(|id| {
+        if engine.accepts_orders_of(id) {
+            return None;
+        }
+        let goes_on = |series: &&Refusals| {
+            let last = series.last.max(series.pause_until);
+            series.code != 0 && series.count > 2 && engine.now() <= last.plus_ms(SERIES_SHOWN_MS)
+        };
+        let of_it = engine.refusals().filter(|(_, of, ..)| *of == id);
+        let series: Vec<_> = of_it.map(|(.., series)| series).filter(goes_on).collect();
+        let last = series.iter().max_by_key(|series| series.last)?;
+        Some(view::Trading {
+            what: engine.instrument(id)?.name(),
+            scope: view::Scope::Instrument,
+            open: false,
+            reason: Some(format!("the venue refuses its orders (code {})", last.code)),
+            what_to_do: Some(
+                "read the venue's words in the log. Each strategy tries again after growing pauses, and exits \
+                 every few seconds"
+                    .to_owned(),
+            ),
+            since_ms: series.iter().map(|series| series.since.millis()).min(),
+            code: Some(last.code),
+            rejected: series.iter().map(|series| u64::from(series.count)).sum(),
+            ..view::Trading::default()
+        })
+    })
 }
 
 /// Orders that were not placed again and again, by strategy, instrument and side.

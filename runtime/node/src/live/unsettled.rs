@@ -42,6 +42,7 @@ impl Unsettled {
                     Subject::Income { .. } => (Surface::Futures, "the income history"),
                     // It keeps no run from being ready.
                     Subject::ForcedOrders { .. }
+                    | Subject::OutsideOrder { .. }
                     | Subject::Rules { .. }
                     | Subject::AssetPrice { .. } => return,
                 };

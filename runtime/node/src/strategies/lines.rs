@@ -90,6 +90,7 @@ mod tests {
 
     fn line(message: &str) -> LogLine {
         LogLine {
+            time: Time::default(),
             level: LogLevel::Warn,
             message: message.to_owned(),
         }

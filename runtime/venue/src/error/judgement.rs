@@ -221,11 +221,11 @@ fn error_payload(body: &str) -> Option<VenueError> {
     })
 }
 
-/// The limit behind a 429: its code if it has one, else the header, which the order limit lacks.
+/// The limit behind a 429. The documents name no code for the order limit, and one mark: it has no
+/// `Retry-After` (spec 1, Limits, rule 5).
 fn broken_limit(error: Option<&VenueError>, has_retry_after: bool) -> Limit {
     match error.map(|error| error.code) {
         Some(code) if code == code::TOO_MANY_ORDERS.code => Limit::Orders,
-        Some(code) if code == code::TOO_MANY_REQUESTS.code => Limit::Weight,
         _ if has_retry_after => Limit::Weight,
         _ => Limit::Orders,
     }

@@ -84,6 +84,18 @@ pub(super) fn forced_orders(
     orders.collect()
 }
 
+/// One order of others.
+pub(super) fn outside_order(
+    speaker: &Speaker,
+    id: InstrumentId,
+    body: &str,
+) -> Result<OpenOrder, HearError> {
+    let rules = speaker.heard_rules(id)?;
+    let listed: futures::Order = record(body)?;
+    speaker.is_symbol(id, &listed.symbol)?;
+    order::open_order(id, rules, &listed)
+}
+
 /// One page of the income history, oldest first. Entries in assets that are not configured move no
 /// balance that is kept here.
 pub(super) fn income(speaker: &Speaker, body: &str) -> Result<Truth, HearError> {

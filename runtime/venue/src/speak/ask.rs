@@ -233,6 +233,14 @@ impl Speaker {
                 let call = futures::ForceOrders::new().symbol(rules.symbol.as_str());
                 Ok(vec![self.call(&call)?])
             }
+            Subject::OutsideOrder {
+                instrument,
+                order_id,
+            } => {
+                let rules = self.futures(instrument, "order by its id")?;
+                let call = futures::QueryOrder::new(rules.symbol.as_str()).order_id(order_id.0);
+                Ok(vec![self.call(&call)?])
+            }
             Subject::Trades { instrument, from } => {
                 let rules = self.rules(instrument)?;
                 let symbol = rules.symbol.as_str();

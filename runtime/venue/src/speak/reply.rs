@@ -333,6 +333,11 @@ impl Hearing<'_> {
                     account::forced_orders(speaker, instrument, body).map(Truth::ForcedOrders)
                 })
             }
+            Subject::OutsideOrder { instrument, .. } => {
+                self.outcome("query_order", first, |body, _| {
+                    account::outside_order(speaker, instrument, body).map(Truth::OutsideOrder)
+                })
+            }
         };
         // Only a venue that does not tell it at all refuses: everything else is asked again.
         let failed = |heard: &&Heard<'_>| !matches!(heard, Heard::Done(_));

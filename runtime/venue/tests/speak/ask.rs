@@ -7,7 +7,7 @@ use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::truth::Subject;
 use windvane_engine::{
     Amount, InstrumentId, OrderTerms, OrderType, PositionSide, Price, Qty, Request, Side, Surface,
-    TimeInForce, TradeId, WorkingType,
+    TimeInForce, TradeId, VenueOrderId, WorkingType,
 };
 use windvane_venue::speak::{SpeakError, Speaker};
 use windvane_venue::wire::answers;
@@ -257,6 +257,11 @@ fn questions_about_the_account() {
     };
     assert_snapshot!(ask(trades(FUTURES, Some(7))), @"futures.user_trades: symbol=BTCUSDT fromId=7 limit=1000");
     assert_snapshot!(ask(trades(SPOT, None)), @"spot.user_trades: symbol=BTCUSDT limit=1000");
+    let outside = Subject::OutsideOrder {
+        instrument: FUTURES,
+        order_id: VenueOrderId(17),
+    };
+    assert_snapshot!(ask(outside), @"futures.query_order: symbol=BTCUSDT orderId=17");
     let (asset, quote) = (BTC, USDT);
     assert_snapshot!(ask(Subject::AssetPrice { asset, quote }), @"futures.ticker_price: symbol=BTCUSDT");
 }

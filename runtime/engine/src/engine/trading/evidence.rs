@@ -6,9 +6,9 @@
 
 use crate::decimal::Amount;
 use crate::effect::{NotPlaced, Notice};
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, Time};
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::live::StopReason;
-use crate::order::Surface;
+use crate::order::{OrderTerms, Surface};
 use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::protocol::{OrderReport, Outcome, Refusal};
@@ -30,6 +30,8 @@ const PROBE_MS: (i64, i64) = (5_000, 300_000);
 pub(super) const FREE_REFUSALS: u32 = 2;
 /// The pause after the next refusal, doubled with each one up to the second bound.
 const PAUSE_MS: (i64, i64) = (500, 60_000);
+/// The longest pause after refused exits: a position must not stay open for long once the venue takes them.
+const PAUSE_EXIT_MS: i64 = 5_000;
 /// The longest pause after orders that were not sent: the reasons are ours and end by themselves.
 const PAUSE_NOT_SENT_MS: i64 = 5_000;
 /// A refusal so long after the last one begins a new series.
@@ -72,7 +74,7 @@ impl Engine {
         let party = (order.strategy, order.instrument(), order.terms.side);
         let mut count = 1;
         if self.live.is_some() {
-            count = self.count_refusal(party, refusal);
+            count = self.count_refusal(party, &order.terms, refusal);
             self.take_blame(seq, refusal);
         }
         self.notices.push_back(Notice::NotPlaced {
@@ -126,10 +128,22 @@ impl Engine {
         rejected.count() + 1
     }
 
-    fn count_refusal(&mut self, party: Party, refusal: &Refusal) -> u32 {
+    fn count_refusal(&mut self, party: Party, terms: &OrderTerms, refusal: &Refusal) -> u32 {
+        if !opens(terms) || self.closes_held(party.0, terms) {
+            let refusals = self.exit_refusals.entry(party).or_default();
+            return refusals.count_one(self.now, refusal.code, Some(PAUSE_EXIT_MS));
+        }
         let most_ms = refusal.is_not_sent().then_some(PAUSE_NOT_SENT_MS);
         let refusals = self.trading.refusals.entry(party).or_default();
         refusals.count_one(self.now, refusal.code, most_ms)
+    }
+
+    /// Whether an order closes at most what its strategy holds.
+    fn closes_held(&self, strategy: StrategyId, terms: &OrderTerms) -> bool {
+        let own = &self.ledgers.strategies[usize::from(strategy.0)];
+        let held = own.at(terms.instrument, terms.position_side).position.qty;
+        let closable = -held * terms.side.sign();
+        terms.qty.is_some_and(|qty| qty.0 <= closable)
     }
 
     fn take_blame(&mut self, seq: OrderSeq, refusal: &Refusal) {
@@ -190,15 +204,17 @@ impl Engine {
         let rules = &self.instruments[usize::from(terms.instrument.0)];
         let (surface, asset) = (rules.surface, spends(rules, terms.side));
         let older = |refusals: &Refusals| submitted >= refusals.since;
-        if self.trading.refusals.get(&party).is_some_and(older)
-            && let Some(refusals) = self.trading.refusals.remove(&party)
-        {
-            self.notices.push_back(Notice::RefusalsOver {
-                time: self.now,
-                strategy: party.0,
-                instrument: party.1,
-                refusals,
-            });
+        for series in [&mut self.trading.refusals, &mut self.exit_refusals] {
+            if series.get(&party).is_some_and(older)
+                && let Some(refusals) = series.remove(&party)
+            {
+                self.notices.push_back(Notice::RefusalsOver {
+                    time: self.now,
+                    strategy: party.0,
+                    instrument: party.1,
+                    refusals,
+                });
+            }
         }
         let mut disproved = vec![TradingBlock::Key(surface), TradingBlock::Account(surface)];
         if opens(&terms) {

@@ -157,12 +157,15 @@ pub struct Refusals {
     pub count: u32,
     /// The code of the last; 0 for an order that was not sent.
     pub code: i32,
-    /// No opening order is sent before.
+    /// No order like it is sent before: an opening order after refused openings, an exit after refused exits.
     pub pause_until: Time,
 }
 
 /// Orders of one strategy for one side of one instrument.
 type Party = (StrategyId, InstrumentId, Side);
+
+/// Series of refused exits: orders that close, or that only reduce. They pause for a few seconds at most.
+pub(super) type ExitRefusals = BTreeMap<Party, Refusals>;
 
 /// The trading status of a run. Live only.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -246,10 +249,17 @@ impl Engine {
     /// Series of refused orders that go on, and of post-only orders that ended at once: strategy,
     /// instrument, side.
     pub fn refusals(&self) -> impl Iterator<Item = (StrategyId, InstrumentId, Side, &Refusals)> {
-        let all = self.trading.refusals.iter().chain(&self.crossings.0);
+        let openings = self.trading.refusals.iter().chain(&self.crossings.0);
+        let all = openings.chain(&self.exit_refusals);
         all.map(|((strategy, instrument, side), refusals)| {
             (*strategy, *instrument, *side, refusals)
         })
+    }
+
+    /// Whether the venue has an own order of an instrument now.
+    pub fn accepts_orders_of(&self, instrument: InstrumentId) -> bool {
+        let mut orders = self.orders.iter();
+        orders.any(|order| order.instrument() == instrument && order.is_confirmed())
     }
 
     fn blocks_of(&self, terms: &OrderTerms) -> impl Iterator<Item = (TradingBlock, &BlockState)> {
@@ -259,7 +269,8 @@ impl Engine {
             .filter(move |(block, _)| block.concerns(id, rules, side))
     }
 
-    /// Whether an order may be sent as far as the trading status goes. One that reduces always may.
+    /// Whether an order may be sent as far as the trading status goes. No block stops one that reduces: it
+    /// waits for some seconds after it was refused again and again.
     pub(super) fn check_trading(
         &self,
         strategy: StrategyId,
@@ -267,8 +278,14 @@ impl Engine {
         reduces: bool,
         callback: &Callback,
     ) -> Result<(), Rejection> {
-        if self.live.is_none() || reduces || !opens(terms) {
+        if self.live.is_none() {
             return Ok(());
+        }
+        let party = (strategy, terms.instrument, terms.side);
+        let pauses = |refusals: &&Refusals| self.now < refusals.pause_until;
+        if reduces || !opens(terms) {
+            let series = self.exit_refusals.get(&party).filter(pauses);
+            return series.map_or(Ok(()), |_| Err(Rule::RefusalPause.plain()));
         }
         for (block, state) in self.blocks_of(terms) {
             let may_try = state.trial.is_some_and(|at| self.now >= at);
@@ -277,13 +294,11 @@ impl Engine {
                 return Err(block.rule().plain());
             }
         }
-        let party = (strategy, terms.instrument, terms.side);
         let series = [
             self.trading.refusals.get(&party),
             self.crossings.0.get(&party),
         ];
-        let pauses = |refusals: &Refusals| self.now < refusals.pause_until;
-        if series.into_iter().flatten().any(pauses) {
+        if series.iter().flatten().any(pauses) {
             return Err(Rule::RefusalPause.plain());
         }
         Ok(())
@@ -411,7 +426,8 @@ impl Engine {
             return;
         };
         let now = self.now;
-        for ((_, id, side), refusals) in &mut self.trading.refusals {
+        let openings = self.trading.refusals.iter_mut();
+        for ((_, id, side), refusals) in openings.chain(&mut self.exit_refusals) {
             if block.concerns(*id, &self.instruments[usize::from(id.0)], *side) {
                 refusals.pause_until = now;
             }

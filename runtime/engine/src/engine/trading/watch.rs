@@ -167,6 +167,7 @@ impl Engine {
             }
         }
         self.trading.refusals.clear();
+        self.exit_refusals.clear();
         self.crossings = Crossings::default();
         self.trading.short_of.clear();
         for right in self.trading.rights.values_mut() {
