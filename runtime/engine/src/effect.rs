@@ -477,6 +477,8 @@ pub enum Cause {
     Denial,
     /// Positions were to be closed.
     Flatten,
+    /// An account event shows commissions of fills that their order events left out.
+    Commission,
 }
 
 impl Cause {
@@ -489,6 +491,7 @@ impl Cause {
             Self::Absence => "absence",
             Self::Denial => "denial",
             Self::Flatten => "flatten",
+            Self::Commission => "commission",
         }
     }
 }

@@ -118,7 +118,7 @@ impl Engine {
         assets.filter(|asset| self.value_in_equity(*asset, Amount::ZERO).is_none())
     }
 
-    fn tell_unpriced(&mut self, asset: AssetId) {
+    pub(super) fn tell_unpriced(&mut self, asset: AssetId) {
         if self.fee_costs.unpriced.insert(asset) {
             self.notices.push_back(Notice::FeeUnpriced {
                 time: self.now,

@@ -357,7 +357,7 @@ impl Engine {
         let expected = balance.total + update.change;
         // Futures events tell of the wallet alone.
         let locked = match (surface, cause) {
-            (Surface::Futures, Cause::Event) => balance.locked,
+            (Surface::Futures, Cause::Event | Cause::Commission) => balance.locked,
             _ => update.locked,
         };
         let changed = (balance.total, balance.locked) != (update.total, locked);

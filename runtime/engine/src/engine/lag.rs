@@ -75,6 +75,11 @@ impl Past {
         }
     }
 
+    /// Whether a fill was booked that the venue made after this moment, where the moment is known.
+    pub(super) fn has_fill_after(&self, at: Time) -> bool {
+        at != Time::default() && self.filled.is_some_and(|(made, _)| made > at)
+    }
+
     /// Whether a position was so within the last moments.
     pub(super) fn held(&self, now: Time, key: (InstrumentId, PositionSide), qty: i64) -> bool {
         let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
@@ -265,6 +270,19 @@ impl Engine {
         }
     }
 
+    /// Whether the account was as read within the last moments. Commissions that account trades will state
+    /// are in a reading of that time, and not in the books of that time yet.
+    fn was_lately(&self, surface: Surface, account: &AccountTruth) -> bool {
+        let live = self.live.as_ref();
+        let Some(line) = live.and_then(|live| live.lines.get(&surface)) else {
+            return false;
+        };
+        let may_lack_fees = !self.positions_agree(&account.positions);
+        line.past.was(self.now, account, |asset, told, known| {
+            told == known || (may_lack_fees && self.may_lack_fees(surface, asset, told - known))
+        })
+    }
+
     /// The age of a reading that differs: it may be what the account was within the last moments, or
     /// by its own words from before the last fill. `is_short` says that it lacks positions.
     pub(super) fn age_of(
@@ -274,15 +292,12 @@ impl Engine {
         is_short: bool,
     ) -> Age {
         let now = self.now;
+        let was_so = self.was_lately(surface, account);
         let Some(line) = self.line_mut(surface) else {
             return Age::Present;
         };
         let past = &mut line.past;
         let is_recent = |at: Time| now <= at.plus_ms(LAG_MS);
-        let mut moments = past.moments.iter();
-        let was_so = moments.any(|moment| {
-            is_recent(moment.until) && moment.is(account, |_, told, known| told == known)
-        });
         let precedes = |made: Time| account.updated.is_some_and(|updated| updated < made);
         let fill = past.filled;
         let is_old =

@@ -9,8 +9,12 @@
 //! - A fill whose trade is not listed after the longest lag, or after which the account agrees, had no
 //!   commission that account trades state.
 //!
-//! Where the venue serves no account trades, two readings that agree correct the balance, as for any
-//! difference. Each fill since then gets its share of the change by its value.
+//! Where the venue serves no account trades, nothing but the balance will ever state the commissions. So
+//! the account event of the fills, whose balance is lower by no more than commissions may be, is taken at
+//! once. Readings may be behind for as long as fills go on: they correct the balance where no account
+//! event came. Each fill gets its share of the change by its value.
+
+mod stated;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -37,6 +41,8 @@ const AGAIN_MS: i64 = 3_000;
 /// A commission is at most so much of its fill while none is known: 1 percent. The documents name no
 /// bound.
 const FEE_MAX_PPM: i64 = 10_000;
+/// The least bound once a rate is known: 0.1 percent. The rate of a maker says nothing of a taker.
+const FEE_USUAL_PPM: i64 = 1_000;
 /// So many fills are remembered.
 const WAITING_MAX: usize = 1_000;
 
@@ -72,6 +78,12 @@ impl LateFee {
     /// Whether a list that was asked for then has its trade.
     fn is_listed_by(&self, asked: Time) -> bool {
         asked >= self.booked.plus_ms(READ_LAG_MS)
+    }
+
+    /// The order tells apart two own orders that met: they share a trade.
+    fn is_same_fill(&self, other: &Self) -> bool {
+        let id = |late: &Self| (late.instrument, late.trade_id, late.order_id);
+        id(self) == id(other)
     }
 }
 
@@ -120,6 +132,12 @@ impl Engine {
         line.is_some_and(|line| !line.no_trades)
     }
 
+    /// Whether commissions that account trades will state may lower a balance by so much.
+    pub(super) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
+        let is_lower = surface == SURFACE && moved < Amount::ZERO;
+        is_lower && self.tells_trades() && self.may_be_fees(asset, moved)
+    }
+
     /// Whether the account is as stated, apart from commissions that are not known.
     fn differs_by_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let differs = |told: &BalanceUpdate| {
@@ -135,21 +153,30 @@ impl Engine {
     }
 
     fn may_be_fees(&self, asset: AssetId, moved: Amount) -> bool {
-        let quote = |late: &&LateFee| self.instruments[usize::from(late.instrument.0)].quote;
         let waiting = self.late_fees.waiting.iter();
-        let waiting = waiting.filter(|late| !late.in_reading);
-        let in_asset = waiting.clone().filter(|late| quote(late) == asset);
+        let waiting: Vec<LateFee> = waiting.filter(|late| !late.in_reading).copied().collect();
+        self.may_be_fees_of(&waiting, asset, moved)
+    }
+
+    /// Whether the commissions of these fills may move a balance by so much.
+    fn may_be_fees_of(&self, fills: &[LateFee], asset: AssetId, moved: Amount) -> bool {
         // Prices of another asset move between the fill and the comparison.
         let known = self.late_fees.highest_ppm;
-        let most_ppm = known.map_or(FEE_MAX_PPM, |ppm| ppm.saturating_mul(3) / 2);
-        let most = |value: Amount| value.abs().part(most_ppm, 1_000_000).0;
-        let own: i128 = in_asset.map(|late| most(late.value)).sum();
+        let usual = |ppm: i64| (ppm.saturating_mul(3) / 2).max(FEE_USUAL_PPM);
+        let most_ppm = known.map_or(FEE_MAX_PPM, usual);
+        let most = |late: &LateFee| late.value.abs().part(most_ppm, 1_000_000).0;
+        let in_asset = fills.iter().filter(|late| self.quote_of(late) == asset);
+        let own: i128 = in_asset.map(most).sum();
         if own > 0 {
             return moved.abs().0 <= own;
         }
-        let all: i128 = waiting.map(|late| most(late.value)).sum();
+        let all: i128 = fills.iter().map(most).sum();
         let value = self.value_in_equity(asset, moved);
         all > 0 && value.is_none_or(|value| value.abs().0 <= all)
+    }
+
+    fn quote_of(&self, late: &LateFee) -> AssetId {
+        self.instruments[usize::from(late.instrument.0)].quote
     }
 
     /// The change that a pending statement shows for commissions that are not booked yet, in the equity asset.
@@ -160,7 +187,8 @@ impl Engine {
         else {
             return Amount::ZERO;
         };
-        self.gain_of_fees(statement)
+        // A commission lowers equity. What raises a balance may be a deposit.
+        self.gain_of_fees(statement).min(Amount::ZERO)
     }
 
     /// The difference of the balances, in the equity asset.
@@ -179,16 +207,19 @@ impl Engine {
 
     /// The value of commissions of an asset without a price that were paid, by the value of their fills.
     pub(super) fn estimated_fees(&self, paid: Amount) -> Amount {
-        let live = self.live.as_ref();
-        let fee_ppm = live.map_or(0, |live| live.config.fee_estimate_ppm);
         let waiting = self.late_fees.waiting.iter();
         let waiting = waiting.filter(|late| !late.in_reading);
-        let costs = waiting.map(|late| late.value.part(fee_ppm, 1_000_000));
         if paid > Amount::ZERO {
-            costs.sum()
+            self.estimated_fees_of(waiting)
         } else {
             Amount::ZERO
         }
+    }
+
+    fn estimated_fees_of<'a>(&self, fills: impl Iterator<Item = &'a LateFee>) -> Amount {
+        let live = self.live.as_ref();
+        let fee_ppm = live.map_or(0, |live| live.config.fee_estimate_ppm);
+        fills.map(|late| late.value.part(fee_ppm, 1_000_000)).sum()
     }
 
     /// A balance differs by no more than commissions may be: asks for account trades.
@@ -356,17 +387,12 @@ impl Engine {
 
     /// The commissions of fills came to so much: each has a part of it by its value.
     pub(super) fn share_fees(&mut self, cost: Amount) {
-        let shares = std::mem::take(&mut self.late_fees.waiting);
-        let mut value: Amount = shares.iter().map(|late| late.value.abs()).sum();
-        let mut left = cost;
-        for late in shares {
-            let own = late.value.abs();
-            let share = if value == Amount::ZERO {
-                Amount::ZERO
-            } else {
-                Amount(div_half_even(left.0.saturating_mul(own.0), value.0))
-            };
-            (value, left) = (value - own, left - share);
+        let fills = Vec::from(std::mem::take(&mut self.late_fees.waiting));
+        self.charge_by_value(&fills, cost);
+    }
+
+    fn charge_by_value(&mut self, fills: &[LateFee], cost: Amount) {
+        for (late, share) in fills.iter().zip(shares_by_value(fills, cost)) {
             let owner = self.ledgers.owner(late.owner);
             owner.at_mut(late.instrument, late.side).position.fees += share;
             let account = self.ledgers.account.at_mut(late.instrument, late.side);
@@ -402,4 +428,21 @@ impl Engine {
         self.late_fees.wanted = !self.late_fees.waiting.is_empty();
         self.late_fees.highest_ppm = from.late_fees.highest_ppm;
     }
+}
+
+/// The part of each fill in an amount, by the value of the fills. The parts sum to the amount.
+fn shares_by_value(fills: &[LateFee], amount: Amount) -> Vec<Amount> {
+    let mut value: Amount = fills.iter().map(|late| late.value.abs()).sum();
+    let mut left = amount;
+    let share = |late: &LateFee| {
+        let own = late.value.abs();
+        let share = if value == Amount::ZERO {
+            Amount::ZERO
+        } else {
+            Amount(div_half_even(left.0.saturating_mul(own.0), value.0))
+        };
+        (value, left) = (value - own, left - share);
+        share
+    };
+    fills.iter().map(share).collect()
 }

@@ -104,7 +104,7 @@ pub(super) const fn closing_side(qty: i64) -> Side {
 }
 
 impl Engine {
-    fn held_positions(&self, surface: Surface) -> Vec<(Key, i64)> {
+    pub(super) fn held_positions(&self, surface: Surface) -> Vec<(Key, i64)> {
         let account = self.ledgers.account.iter();
         let held = account.filter(|(id, _, holding)| {
             holding.position.qty != 0 && self.surface_of(*id) == surface
@@ -352,7 +352,7 @@ impl Engine {
     }
 
     /// Whether an own order is open that may have closed so much of a position at that time.
-    fn may_have_closed(&self, key: Key, qty: i64, at: Time) -> bool {
+    pub(super) fn may_have_closed(&self, key: Key, qty: i64, at: Time) -> bool {
         self.orders.iter().any(|order| {
             let terms = &order.terms;
             (terms.instrument, terms.position_side, terms.side) == (key.0, key.1, closing_side(qty))

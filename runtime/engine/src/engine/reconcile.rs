@@ -274,6 +274,7 @@ impl Engine {
                 // The venue has no such route: gaps are closed order by order.
                 line.no_trades = true;
                 line.round.step = Step::Account;
+                self.explain_statement(surface);
                 self.ask_next(surface);
             }
             Outcome::Refused(refusal)

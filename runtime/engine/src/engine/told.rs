@@ -8,6 +8,7 @@
 //! The balances and positions of an account event are a statement that is compared with the books:
 //! - it agrees with them, apart from rounding: the rounding is corrected;
 //! - it agrees with what they were a moment ago: the event is late;
+//! - it differs by commissions that nothing else states: they are booked (`late_fees::stated`);
 //! - it agrees with neither: it is pending until a fill explains it, and after [`FILL_MS`] a round of
 //!   reconciliation reads the account.
 //!
@@ -215,7 +216,11 @@ impl Engine {
             return;
         };
         let mut since = now;
-        if let Some((older, at)) = line.told.take() {
+        let older = line.told.take();
+        if let Some((mut older, at)) = older {
+            if surface == Surface::Futures {
+                (older.positions).retain(|told| !self.is_from_before_close(told));
+            }
             let lines = |truth: &AccountTruth| truth.balances.len() + truth.positions.len();
             let told = lines(&statement);
             statement.complete(older);
@@ -224,7 +229,9 @@ impl Engine {
         if lines_are_empty(&statement) {
             return;
         }
-        line.told = Some((statement, since));
+        if let Some(line) = self.line_mut(surface) {
+            line.told = Some((statement, since));
+        }
         self.explain_statement(surface);
     }
 
@@ -269,7 +276,13 @@ impl Engine {
     }
 
     /// Futures round profits; spot rounds nothing.
-    fn is_same(&self, surface: Surface, asset: AssetId, told: Amount, known: Amount) -> bool {
+    pub(super) fn is_same(
+        &self,
+        surface: Surface,
+        asset: AssetId,
+        told: Amount,
+        known: Amount,
+    ) -> bool {
         let rounds = surface == Surface::Futures;
         told == known || (rounds && self.is_rounding(surface, asset, told - known))
     }
@@ -278,15 +291,20 @@ impl Engine {
     pub(super) fn explain_statement(&mut self, surface: Surface) {
         if surface == Surface::Futures {
             self.review_stated_positions();
+            self.forget_older_lines();
         }
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let Some((statement, _)) = line.and_then(|line| line.told.as_ref()) else {
+        let Some((statement, _)) = line.and_then(|line| line.told.clone()) else {
             return;
         };
-        if !self.agrees(surface, statement) {
-            if self.awaits_fees(surface, statement) {
-                self.want_fees();
-            }
+        if self.agrees(surface, &statement) {
+            self.forget_free_stated_fills(surface, &statement);
+        } else if self.awaits_fees(surface, &statement) {
+            self.want_fees();
+            // The market may stand still: no other event looks at the stated balance.
+            self.watch_losses_after_fill();
+            return;
+        } else if !self.book_stated_fees(surface, &statement) {
             return;
         }
         if surface == Surface::Futures {

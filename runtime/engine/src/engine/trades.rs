@@ -192,7 +192,7 @@ impl Engine {
         })
     }
 
-    fn is_unsettled(&self, order: &Order) -> bool {
+    pub(super) fn is_unsettled(&self, order: &Order) -> bool {
         let asking = Timer::AskForOrder { order: order.seq };
         order.reported_qty > order.executed_qty || self.timers.is_set(asking)
     }

@@ -40,6 +40,7 @@ mod reconciliation;
 mod skipped_fills;
 mod snapshots;
 mod spot;
+mod stated_fees;
 mod steering;
 mod succession;
 mod trading;

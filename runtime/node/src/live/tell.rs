@@ -568,6 +568,8 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
         Adjustment::Settled { .. } => "settled",
     };
     table::ADJUSTMENTS.of([kind]).increment(1);
+    // Where the venue states commissions in the balance alone, each fill leads to one.
+    let is_routine = matches!(cause, Cause::Rounding | Cause::Commission);
     let cause = cause.as_str();
     match adjustment {
         Adjustment::Balance {
@@ -578,7 +580,7 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
         } => {
             let asset = engine.assets().get(usize::from(asset.0));
             let (from, to) = (from.to_decimal(), to.to_decimal());
-            if kind == "rounding" {
+            if is_routine {
                 tracing::debug!(%surface, asset, %from, %to, cause, "a balance is the venue's");
             } else {
                 tracing::warn!(%surface, asset, %from, %to, cause, "a balance is the venue's");
