@@ -381,7 +381,7 @@ mod tests {
             (429, Some("7"), payload(-1003), "Weight Some(7)"),
             (429, Some(" 7 "), String::new(), "Weight Some(7)"),
             (429, Some("soon"), HTML.to_owned(), "Weight None"),
-            (429, None, payload(-1003), "Weight None"),
+            (429, None, payload(-1003), "Orders None"),
             (429, None, payload(-1015), "Orders None"),
             (429, None, String::new(), "Orders None"),
             (429, None, HTML.to_owned(), "Orders None"),
