@@ -260,7 +260,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                     instrument,
                     %left,
                     what_to_do = "close the rest by hand at the venue",
-                    "a rest of the position stays open: it is smaller than the symbol's quantity step, so \
+                    "a rest of the position stays open: it is smaller than the symbol's smallest order, so \
                      no order can close it"
                 );
             } else {
