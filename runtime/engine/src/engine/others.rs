@@ -63,6 +63,13 @@ impl Engine {
         self.others.unrealized()
     }
 
+    /// What those of them lose that lose, unrealized: not negative.
+    pub(super) fn losses_of_others(&self) -> Amount {
+        let known = self.other_positions();
+        let losses = known.map(|position| (-position.unrealized).max(Amount::ZERO));
+        losses.sum()
+    }
+
     /// Notes all positions of a reading, before the reading is compared.
     pub(super) fn note_stated(&mut self, positions: &[StatedPosition]) {
         if self.live.is_some() {

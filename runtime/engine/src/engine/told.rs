@@ -29,6 +29,8 @@ use super::lag::READ_LAG_MS;
 const FILL_MS: i64 = 1_000;
 /// The same where it shows less of a position, and no own order can have closed it.
 const CLOSE_MS: i64 = 250;
+/// A statement that no fill explained for so long is right for the loss limits.
+const TRUSTED_MS: i64 = 3_000;
 /// The next reading after one that was older than the statement.
 const READ_AGAIN_MS: i64 = 5_000;
 /// The losses of strategies wait at most so long for a statement to be explained.
@@ -371,8 +373,8 @@ impl Engine {
         }
     }
 
-    /// Whether a reading that was asked for then may be older than what the statement says of a
-    /// position.
+    /// Whether a reading that was asked for then may be older than what the statement says of a position, or
+    /// of a balance that fell.
     fn may_be_behind_statement(&self, surface: Surface, asked: Time) -> bool {
         let Some(offset_ns) = self.clock_offset_ns(surface) else {
             return false;
@@ -383,19 +385,28 @@ impl Engine {
             return false;
         };
         let asked = Time(asked.0.saturating_add(offset_ns));
-        let disagreeing = statement.positions.iter();
-        let mut disagreeing = disagreeing.filter(|told| !self.positions_agree(&[**told]));
-        disagreeing.any(|told| {
+        let is_recent = |at: Time| asked <= at.plus_ms(READ_LAG_MS);
+        let mut positions = statement.positions.iter();
+        let mut balances = statement.balances.iter();
+        let position = positions.any(|told| {
             let at = line.newest.position(told.instrument, told.position_side);
-            let is_recent = |at: Time| asked <= at.plus_ms(READ_LAG_MS);
-            at.is_some_and(is_recent)
-        })
+            !self.positions_agree(&[*told]) && at.is_some_and(is_recent)
+        });
+        let balance = balances.any(|told| {
+            let known = self.balance(surface, told.asset).total;
+            let at = line.newest.balance(told.asset);
+            let lost = surface == Surface::Futures && told.total < known;
+            lost && !self.is_same(surface, told.asset, told.total, known)
+                && at.is_some_and(is_recent)
+        });
+        position || balance
     }
 
     /// The equity that the loss limits use while a statement is pending; `None` while none is.
     ///
     /// Either the books or the statement is right, and a position that the statement does not list
-    /// is closed or unchanged. A limit is breached when all of these breach it.
+    /// is closed or unchanged. A limit is breached when all of these breach it. After [`TRUSTED_MS`] the
+    /// statement is right: readings that agree with the books may be older.
     pub(super) fn best_equity(&self, books: Amount) -> Option<Amount> {
         let live = self.live.as_ref()?;
         let mut best = None;
@@ -403,11 +414,35 @@ impl Engine {
             let statement = line.told.as_ref();
             let statement = statement.filter(|(told, _)| !self.awaits_fees(*surface, told));
             if let Some((statement, _)) = statement {
-                let more = self.stated_gain(*surface, statement).max(Amount::ZERO);
+                let gain = self.stated_gain(*surface, statement);
+                let more = if self.is_statement_right(*surface, statement) {
+                    // Positions on other symbols that it does not list may be closed too.
+                    (gain + self.losses_of_others()).min(gain.max(Amount::ZERO))
+                } else {
+                    gain.max(Amount::ZERO)
+                };
                 best = Some(best.unwrap_or(books) + more);
             }
         }
         best
+    }
+
+    /// Whether nothing newer than the balances of a statement is booked, and no fill explained them for long.
+    fn is_statement_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(surface)) else {
+            return false;
+        };
+        let venue_now = Time(self.now.0.saturating_add(offset_ns));
+        let is_old = |told: &BalanceUpdate| {
+            let at = line.newest.balance(told.asset);
+            at.is_some_and(|at| {
+                at != Time::default()
+                    && venue_now > at.plus_ms(TRUSTED_MS)
+                    && !line.past.has_fill_after(at)
+            })
+        };
+        surface == Surface::Futures && statement.balances.iter().all(is_old)
     }
 
     /// How much more equity a statement allows than the books have.

@@ -3,10 +3,13 @@
 use windvane_engine::engine::{Doubt, Latch, RunState};
 use windvane_engine::forced::ForcedClose;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_engine::{Amount, Input, OrderStatus, Outcome, Side, Surface, UserEvent};
+use windvane_engine::{Amount, Input, OrderStatus, Outcome, Side, Surface, Time, UserEvent};
 
 use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports, sold};
-use super::support::{Account, BTC, MM, USDT, instrument, limit, report as order_report, update};
+use super::support::{
+    Account, BTC, MM, USDT, fill, instrument, limit, report as order_report, update,
+};
+use super::untold::{self, usdt};
 use super::world::position;
 
 const FUTURES: Surface = Surface::Futures;
@@ -159,4 +162,59 @@ fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_secon
         account.take_question().is_some(),
         "the account is read at once"
     );
+}
+
+/// Seconds until the loss limit halts after an event that states the wallet of a close, while every reading is
+/// still from before it; `None` where it does not halt within 20.
+fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
+    let mut told = account.own_account();
+    told.balances[0].total += -usdt(lost);
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions: Vec::new(),
+        event_time: made,
+    })));
+    let began = account.now;
+    for _ in 0..40 {
+        let read = account.own_account();
+        let read = Some((read.positions[0], read.balances[0].total));
+        answer_with_trades(account, &[], read, &refused_route());
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.top(999, 1001);
+        if account.engine.run_state() == RunState::Halted {
+            return Some((account.now.0 - began.0) / 1_000_000_000);
+        }
+    }
+    None
+}
+
+#[test]
+fn a_loss_that_an_event_states_halts_although_readings_are_behind() {
+    let mut account = untold::holding();
+    let made = account.now;
+    let halted = halts_after(&mut account, 600, made);
+    assert!(halted.is_some_and(|seconds| seconds <= 4), "{halted:?}");
+    let mut account = untold::holding();
+    let made = account.now;
+    assert_eq!(
+        halts_after(&mut account, 300, made),
+        None,
+        "the limit is 500"
+    );
+    // An event from before a fill that is booked says nothing of the present balance.
+    let mut account = untold::holding();
+    let made = account.now;
+    account.pass(1_000);
+    account.alive();
+    let order = account.submit(MM, limit(Side::Buy, 1_000, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    let mut bought = fill(id, Side::Buy, 2, 10, 10, OrderStatus::Filled);
+    bought.transaction_time = account.now;
+    account.update(bought);
+    assert_eq!(halts_after(&mut account, 600, made), None);
 }
