@@ -92,7 +92,7 @@ pub enum Truth {
     /// The price of one unit of an asset.
     AssetPrice(Amount),
     /// One order.
-    OutsideOrder(OpenOrder),
+    OutsideOrder(Box<OpenOrder>),
 }
 
 /// What moved a futures balance, as far as the loss limits treat it differently.

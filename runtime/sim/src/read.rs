@@ -133,10 +133,11 @@ impl Venue {
         asked.map_or_else(
             || refused(Code::NoSuchOrder),
             |order| {
-                Outcome::Done(Truth::OutsideOrder(OpenOrder {
+                let order = OpenOrder {
                     report: order.report(),
                     terms: order.terms,
-                }))
+                };
+                Outcome::Done(Truth::OutsideOrder(Box::new(order)))
             },
         )
     }

@@ -355,7 +355,7 @@ pub(super) fn answer_with_trades(
     read: Option<(PositionUpdate, Amount)>,
     forced: &Outcome<Truth>,
 ) {
-    let by_hand = Truth::OutsideOrder(order_by_hand(BTC, VenueOrderId(0)));
+    let by_hand = Truth::OutsideOrder(Box::new(order_by_hand(BTC, VenueOrderId(0))));
     answer_with_order(account, trades, read, forced, &Outcome::Done(by_hand));
 }
 

@@ -64,7 +64,7 @@ impl Order {
             Self::Late if asked_for_s < 10 => return refused,
             Self::Late => named(&mut order),
         }
-        Outcome::Done(Truth::OutsideOrder(order))
+        Outcome::Done(Truth::OutsideOrder(Box::new(order)))
     }
 
     fn kind(self) -> Option<ForcedClose> {

@@ -182,7 +182,7 @@ impl Late {
                                 msg: String::new(),
                             })
                         },
-                        |order| Outcome::Done(Truth::OutsideOrder(*order)),
+                        |order| Outcome::Done(Truth::OutsideOrder(Box::new(*order))),
                     )
                 }
                 subject => Outcome::Done(nothing(subject)),

@@ -266,7 +266,7 @@ pub(crate) fn nothing(subject: Subject) -> Truth {
         Subject::OutsideOrder {
             instrument,
             order_id,
-        } => Truth::OutsideOrder(order_by_hand(instrument, order_id)),
+        } => Truth::OutsideOrder(Box::new(order_by_hand(instrument, order_id))),
         Subject::Income { .. } => Truth::Income {
             entries: Vec::new(),
             more: false,

@@ -335,7 +335,8 @@ impl Hearing<'_> {
             }
             Subject::OutsideOrder { instrument, .. } => {
                 self.outcome("query_order", first, |body, _| {
-                    account::outside_order(speaker, instrument, body).map(Truth::OutsideOrder)
+                    let order = account::outside_order(speaker, instrument, body)?;
+                    Ok(Truth::OutsideOrder(Box::new(order)))
                 })
             }
         };
