@@ -56,13 +56,12 @@ impl Order {
             order.report.client_order_id = ClientOrderId::new("autoclose-3").unwrap();
         };
         match self {
-            Self::Named => named(&mut order),
             Self::Typed => order.terms.order_type = OrderType::Liquidation,
             Self::Status => order.report.status = OrderStatus::NewAdl,
             Self::ByHand => {}
             Self::NotFound => return refused,
             Self::Late if asked_for_s < 10 => return refused,
-            Self::Late => named(&mut order),
+            Self::Named | Self::Late => named(&mut order),
         }
         Outcome::Done(Truth::OutsideOrder(Box::new(order)))
     }
