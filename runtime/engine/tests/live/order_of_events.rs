@@ -287,11 +287,6 @@ impl Venue {
                 Outcome::Done(Truth::OpenOrders(open.collect()))
             }
             Subject::Account { .. } => Outcome::Done(Truth::Account(self.account())),
-            Subject::ForcedOrders { .. }
-            | Subject::OutsideOrder { .. }
-            | Subject::Rules { .. }
-            | Subject::Income { .. }
-            | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
             Subject::Trades { from, .. } if self.manner.routes => {
                 let from = from.unwrap_or(TradeId(0));
                 let trades = self
@@ -307,6 +302,7 @@ impl Venue {
                 code: -1130,
                 msg: String::new(),
             }),
+            subject => Outcome::Done(super::world::nothing(subject)),
         }
     }
 }
