@@ -144,6 +144,7 @@ impl Engine {
             }
             if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
                 self.forget_free_fills(surface, asked);
+                self.refute_stated_balances(surface, asked);
                 if surface == Surface::Futures {
                     self.refute_stated_positions(asked);
                 }
@@ -165,7 +166,7 @@ impl Engine {
         }
         if age == Age::Past && line.clean.is_some() {
             self.postpone_statement(surface);
-            self.end_round_of_the_past(surface);
+            self.end_round_of_the_past(surface, account);
             return;
         }
         if age == Age::Past {
@@ -439,6 +440,7 @@ impl Engine {
             }
         }
         self.review_unlisted();
+        self.forget_stated_balances(surface);
         if surface == Surface::Futures {
             self.forget_stated_positions();
         }

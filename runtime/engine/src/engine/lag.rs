@@ -98,6 +98,17 @@ impl Past {
         moments.any(|moment| moment.balances.contains(&(asset, total)))
     }
 
+    /// Whether the account was as stated at a moment since then; `same` compares balances.
+    pub(super) fn was_since(
+        &self,
+        since: Time,
+        statement: &AccountTruth,
+        same: impl Fn(AssetId, Amount, Amount) -> bool,
+    ) -> bool {
+        let mut moments = self.moments.iter().filter(|moment| moment.until >= since);
+        moments.any(|moment| moment.is(statement, &same))
+    }
+
     /// Whether the account was as stated within the last moments; `same` compares balances.
     pub(super) fn was(
         &self,

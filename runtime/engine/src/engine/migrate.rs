@@ -26,6 +26,7 @@ use super::others::Others;
 use super::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use super::outside_orders::OutsideOrders;
 use super::snapshot::SNAPSHOT_VERSION;
+use super::stated_balances::StatedBalances;
 use super::stated_positions::StatedPositions;
 use super::taken::Moved;
 use super::trading::{Crossings, ExitRefusals, Feeds, Trading};
@@ -42,6 +43,7 @@ const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] = [
     added_in_12,
     added_in_13,
     added_in_14,
+    added_in_15,
 ];
 
 /// The content of a snapshot in the present format; `None` for a version that cannot be read.
@@ -116,5 +118,11 @@ fn added_in_14() -> Vec<u8> {
         OutsideOrders,
         ExitRefusals,
     ) = Default::default();
+    postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The fields that version 15 appended, as an engine of version 14 would have had them.
+fn added_in_15() -> Vec<u8> {
+    let fields: (StatedBalances,) = Default::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

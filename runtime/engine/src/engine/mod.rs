@@ -14,6 +14,7 @@ mod closing;
 mod comparison;
 mod contradiction;
 mod cover;
+mod cuts;
 mod deadman;
 mod ends;
 mod external;
@@ -39,6 +40,7 @@ mod replies;
 mod safety;
 mod session;
 mod snapshot;
+mod stated_balances;
 mod stated_positions;
 mod steer;
 mod taken;
@@ -91,6 +93,7 @@ use outside_orders::OutsideOrders;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
+use stated_balances::StatedBalances;
 use stated_positions::StatedPositions;
 use taken::Moved;
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
@@ -243,6 +246,7 @@ pub struct Engine {
     listed_shifts: ListedShifts,
     outside_orders: OutsideOrders,
     exit_refusals: ExitRefusals,
+    stated_balances: StatedBalances,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -399,6 +403,7 @@ impl Engine {
             listed_shifts: ListedShifts::new(),
             outside_orders: OutsideOrders::new(),
             exit_refusals: ExitRefusals::new(),
+            stated_balances: StatedBalances::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

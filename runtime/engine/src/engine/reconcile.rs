@@ -17,7 +17,7 @@ use crate::order_state::OrderMove;
 use crate::planted;
 use crate::protocol::{Outcome, Request};
 use crate::timer::Timer;
-use crate::truth::{OpenOrder, Subject, Truth};
+use crate::truth::{AccountTruth, OpenOrder, Subject, Truth};
 
 use super::Engine;
 use super::replies::AFTER_WAIT_MS;
@@ -413,11 +413,17 @@ impl Engine {
     }
 
     /// The same where the reading is what the account was a moment ago: it compared nothing newer.
-    pub(super) fn end_round_of_the_past(&mut self, surface: Surface) {
+    pub(super) fn end_round_of_the_past(&mut self, surface: Surface, account: &AccountTruth) {
+        if self.was_so_since_cut(surface, account) {
+            self.end_cut_by_round(surface);
+        }
         self.end_round_with(surface, false);
     }
 
     fn end_round_with(&mut self, surface: Surface, is_compared: bool) {
+        if is_compared {
+            self.end_cut_by_round(surface);
+        }
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -446,6 +452,9 @@ impl Engine {
             _ if whole.is_none() && doubted => now,
             asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
         };
+        let due = self
+            .cut_ends(surface)
+            .map_or(due, |ends| due.min(ends.max(now)));
         if !planted!(ForgetToReconcile) {
             self.timers.set(due, Timer::Reconcile { surface });
         }

@@ -74,6 +74,10 @@ pub enum Doubt {
     Mark(InstrumentId),
     /// Account events state another position than the books have, and no fill explains it.
     StatedPosition(InstrumentId),
+    /// Events were lost while the user stream was down, and no reading is surely newer.
+    LostEvents(Surface),
+    /// Account events state another balance than the books have, and no fill explains it.
+    StatedBalance(Surface),
 }
 
 impl std::fmt::Display for Doubt {
@@ -107,6 +111,16 @@ impl std::fmt::Display for Doubt {
             Self::Unlisted(instrument) => {
                 write_unlisted(f, &format_args!("instrument {}", instrument.0))
             }
+            Self::LostEvents(surface) => write!(
+                f,
+                "the {surface} user stream was down while orders or positions were open, and readings may \
+                 still be from before: orders that add exposure wait for a newer reading, 12 s at most"
+            ),
+            Self::StatedBalance(surface) => write!(
+                f,
+                "account events of the venue state another {surface} balance than is known here, and no \
+                 fill explains it: orders that add exposure wait until a fill or a reading of the account does"
+            ),
             Self::AnotherInstance => write_another_instance(f, ""),
             Self::Countdown(instrument) => {
                 write_countdown(f, &format_args!("instrument {}", instrument.0))
@@ -509,6 +523,7 @@ impl Engine {
             .filter(of_surface)
             .for_each(|order| order.on_stream = true);
         self.incomes.stream_up();
+        self.begin_cut(surface);
         self.begin_round(surface);
     }
 
@@ -524,6 +539,7 @@ impl Engine {
             self.stated_closes.clear();
             self.forget_stated_positions();
         }
+        self.forget_stated_balances(surface);
         self.timers.cancel(Timer::Reconcile { surface });
         self.set_doubt(Doubt::Stream(surface), true);
     }
@@ -618,6 +634,7 @@ impl Engine {
             }
             self.retry_round(surface);
             self.look_into_statement(surface);
+            self.review_stated_balances(surface);
         }
         self.review_stated_positions();
         self.end_instance_watch();

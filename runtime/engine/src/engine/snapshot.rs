@@ -23,7 +23,7 @@ use super::session::Doubt;
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the
 /// earlier versions.
-pub(super) const SNAPSHOT_VERSION: u32 = 14;
+pub(super) const SNAPSHOT_VERSION: u32 = 15;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -52,6 +52,7 @@ impl Engine {
         }
         self.note_stated_positions(update, &newest);
         self.compare_statement(&newest);
+        self.note_stated_balances(&newest);
         self.watch_after(update);
     }
 
@@ -291,6 +292,7 @@ impl Engine {
 
     /// A pending statement that the books agree with by now is settled: the remaining difference is rounding.
     pub(super) fn explain_statement(&mut self, surface: Surface) {
+        self.review_stated_balances(surface);
         if surface == Surface::Futures {
             self.review_stated_positions();
             self.forget_older_lines();

@@ -271,7 +271,7 @@ fn unseen_profit_makes_no_loss_of_a_fall_back_to_the_start() {
     answer(&mut account, usdt(300), &History::Told(vec![funding]), 10);
     // 700 below the best of the day, and 400 below its start.
     account.top(299, 301);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_ne!(account.engine.run_state(), RunState::Halted);
 }
 
 fn account_event(

@@ -245,7 +245,7 @@ fn orders_of_the_journal_and_of_adoption_are_known_to_the_next_process() {
     // folder never had.
     round(&mut account, &[resting, old("mm.5.9")], &[], |_| {});
     assert_eq!(account.engine.instance_watch(), None);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
     let mut config = next_config();
     config.epoch = 21;
     let mut account = killed(account, config);

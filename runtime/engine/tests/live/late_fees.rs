@@ -249,6 +249,7 @@ fn a_restart_keeps_the_fills_whose_commission_is_not_known() {
         account.engine.balance(Surface::Futures, USDT).total,
         venue.total
     );
+    venue.pass(&mut account, 9);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 

@@ -125,7 +125,9 @@ fn a_start_long_after_the_last_fill_does_not_wait() {
     for _ in 0..14 {
         quarter_second(&mut account, Trades::Told, &now);
     }
-    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    let lost = Doubt::LostEvents(Surface::Futures);
+    assert_eq!(account.engine.doubts(), [lost]);
     let total = account.engine.balance(Surface::Futures, USDT).total;
     assert_eq!(total, now.balances[0].total);
 }

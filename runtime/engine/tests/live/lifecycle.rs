@@ -159,7 +159,7 @@ fn a_new_stream_need_not_show_orders_that_were_confirmed_before_it() {
     assert_eq!(account.reconnected, [FUTURES]);
     // The event was lost with the first connection. The second brings new events only.
     account.live(LiveInput::StreamUp { surface: FUTURES });
-    for _ in 0..10 {
+    for _ in 0..14 {
         account.wait(1);
         account.sync_with(std::slice::from_ref(&open));
         account.confirm_countdowns();

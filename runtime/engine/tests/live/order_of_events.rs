@@ -608,6 +608,16 @@ struct Final {
     state: RunState,
 }
 
+impl Final {
+    /// Until a late order event comes, account events contradict the books: the run is degraded meanwhile.
+    fn forget_stated_balance(&mut self) {
+        let degraded = ["Degraded [StatedBalance(Futures)]", "Ready []"];
+        while let Some(place) = self.messages.windows(2).position(|pair| pair == degraded) {
+            self.messages.drain(place..place + 2);
+        }
+    }
+}
+
 pub(super) fn watches(config: &mut EngineConfig) {
     config.limits.max_daily_loss = Some(Amount(150 * 100_000_000));
     config.limits.max_drawdown_ppm = Some(100_000);
@@ -674,7 +684,10 @@ fn all_lead_to_the_same(hedge: bool, scenarios: &[(&str, &[Step])], routes: bool
             assert_eq!(expected.messages, [""; 0], "{name}");
             for manner in every_manner(routes) {
                 if manner.fee_asset == fee_asset {
-                    let found = result(hedge, steps, manner);
+                    let mut found = result(hedge, steps, manner);
+                    if matches!(manner.order, Fate::Late(8_000) | Fate::Lost) {
+                        found.forget_stated_balance();
+                    }
                     assert_eq!(found, expected, "{name}: {manner:?}");
                 }
             }

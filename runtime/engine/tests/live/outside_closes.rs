@@ -269,6 +269,7 @@ fn account_trades_of_others_settle_it() {
     );
     assert!(world.account.engine.order(exit).is_none());
     assert_eq!(adjustments(&world.account), [], "the trade explains it");
+    world.pass(4_000);
     assert_eq!(world.account.engine.run_state(), RunState::Ready);
 }
 

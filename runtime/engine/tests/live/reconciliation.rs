@@ -328,7 +328,7 @@ fn differs_for(account: &mut Account, seconds: u32, held: i64, trades: &[Account
 fn ready_with_money() -> Account {
     let mut account = ready();
     let mut told = account.own_account();
-    told.balances[0].total = Amount(1_000_000_000);
+    told.balances[0].total += Amount(1_000_000_000);
     told.balances[0].change = Amount(1_000_000_000);
     let event = UserEvent::Account(AccountUpdate {
         surface: FUTURES,

@@ -1,0 +1,72 @@
+//! Balances that account events state and the books do not have, while every reading is behind.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::{Input, PositionSide, Side, Surface, UserEvent};
+
+use super::order_of_events::{Manner, USUAL, World, watches};
+use super::reconciliation::qty;
+use super::support::{USDT, limit};
+
+const FUTURES: Surface = Surface::Futures;
+const STATED: Doubt = Doubt::StatedBalance(FUTURES);
+
+/// A long position of 10,000 whose exit rests. Readings show the account of now from now on.
+fn holding() -> World {
+    let manner = Manner {
+        routes: false,
+        lists_flat: false,
+        ..USUAL
+    };
+    let mut world = World::holding(false, manner, watches);
+    world.submit(limit(Side::Sell, 1_010, 10_000));
+    world.pass(2_000);
+    world.venue.stale = Some(world.venue.account());
+    world.venue.hides_fills = true;
+    world
+}
+
+#[test]
+fn a_lost_order_event_of_a_close_degrades_the_run_before_any_reading_shows_it() {
+    let mut world = holding();
+    let place = world.venue.orders.len() - 1;
+    let at = world.account.now;
+    let step = (place, PositionSide::Both, Side::Sell, 10_000, 1_010);
+    let (_, told) = world.venue.fill(step, at);
+    world.account.handle(Input::User(&UserEvent::Account(told)));
+    world.serve();
+    world.pass(2_500);
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+    world.pass(1_500);
+    assert_eq!(world.account.engine.doubts(), [STATED]);
+    world.pass(6_000);
+    assert_eq!(world.account.engine.doubts(), [STATED]);
+    (world.venue.stale, world.venue.hides_fills) = (None, false);
+    world.pass(30_000);
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+    let known = world.account.engine.balance(FUTURES, USDT).total;
+    assert_eq!(
+        (qty(&world.account), known),
+        (0, world.venue.balances[&USDT])
+    );
+}
+
+/// Order events are two seconds behind account events, and a fill follows the other.
+#[test]
+fn order_events_that_are_always_late_are_no_contradiction_of_a_balance() {
+    let mut world = holding();
+    let place = world.venue.orders.len() - 1;
+    let mut late = Vec::new();
+    for _ in 0..40 {
+        let at = world.account.now;
+        let step = (place, PositionSide::Both, Side::Sell, 10, 1_010);
+        let (order, told) = world.venue.fill(step, at);
+        world.account.handle(Input::User(&UserEvent::Account(told)));
+        world.serve();
+        late.push(order);
+        if late.len() > 4 {
+            world.account.update(late.remove(0));
+        }
+        world.pass(500);
+        assert!(!world.account.engine.doubts().contains(&STATED));
+    }
+}
