@@ -84,6 +84,11 @@ impl Round {
         self.asked.map(|(_, at)| at)
     }
 
+    /// How often the present question failed, one try after the other.
+    pub(super) const fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// Whether the account is to be read, and was not asked for yet.
     pub(super) const fn waits_for_reading(&self) -> bool {
         matches!(self.step, Step::Account) && self.asked.is_none()

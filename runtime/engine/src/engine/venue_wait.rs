@@ -29,8 +29,11 @@ use super::closing::FLATTEN_TRIES;
 use super::{Engine, RunState};
 
 /// The readings of a start may use what is reserved for so long after a user stream came up. Later ones
-/// must leave weight for a start that may follow.
+/// must leave weight for a start that may follow: they use it after [`KEPT_BACK`] tries alone, which are
+/// seconds apart.
 const START_MS: i64 = 30_000;
+/// So many tries of one question failed before it may use what is reserved.
+const KEPT_BACK: u32 = 3;
 
 /// From a close that the order limit refused to the next, doubled each time up to the second bound.
 const CLOSE_PAUSE_MS: (i64, i64) = (2_000, 16_000);
@@ -78,6 +81,7 @@ impl Engine {
         // One that lasts reads the account again and again.
         let lasts = |up: &Time| self.now > up.plus_ms(START_MS);
         let lasts = self.stream_up.values().max().is_some_and(lasts);
+        let is_patient = lasts && !self.was_kept_back();
         let flattening = |state: &super::StrategyState| state.flattening.is_some();
         let closing = self.strategies.iter().any(flattening);
         let stopping = self.live.as_ref().is_some_and(|live| live.stopping);
@@ -98,11 +102,18 @@ impl Engine {
             } if stopping => Purpose::Close,
             Request::Query { .. } if closing || stopping || self.halted() => Purpose::Close,
             Request::Read(_) if closing || stopping => Purpose::Close,
-            Request::Query { .. } | Request::Read(_) if (starting || syncing) && !lasts => {
-                Purpose::Start
-            }
+            Request::Query { .. } if starting || syncing => Purpose::Start,
+            Request::Read(_) if (starting || syncing) && !is_patient => Purpose::Start,
             _ => Purpose::Ordinary,
         }
+    }
+
+    /// Whether a reading of a start failed so often that it may use what is reserved.
+    fn was_kept_back(&self) -> bool {
+        let lines = self.live.iter().flat_map(|live| live.lines.values());
+        lines
+            .into_iter()
+            .any(|line| line.round.failures() >= KEPT_BACK)
     }
 
     /// Whether an order closes a position for its strategy: it sends no other ones then.

@@ -535,6 +535,32 @@ fn a_start_that_lasts_leaves_weight_for_the_next_one() {
 }
 
 #[test]
+fn a_reading_of_a_start_that_lasts_uses_the_reserve_after_three_tries() {
+    let mut account = never_known();
+    account.wait(31);
+    let read = Request::Read(Subject::OpenOrders { surface: FUTURES });
+    let mut tries = Vec::new();
+    for _ in 0..80 {
+        let question = account.take_question();
+        if let Some(subject) = question {
+            tries.push(account.engine.purpose(&read));
+            account.answer(subject, Outcome::Unknown);
+        }
+        account.pass(250);
+        account.alive();
+        account.clock();
+    }
+    let first = tries.iter().position(|purpose| *purpose == Purpose::Start);
+    // The first question was asked before.
+    assert_eq!(first, Some(4), "{tries:?}");
+    let query = Request::Query {
+        instrument: BTC,
+        client_order_id: windvane_engine::ClientOrderId::told("mm.5.1"),
+    };
+    assert_eq!(account.engine.purpose(&query), Purpose::Start);
+}
+
+#[test]
 fn a_start_comes_to_its_end_while_others_trade() {
     let mut account = never_known();
     let mut trades = Vec::new();

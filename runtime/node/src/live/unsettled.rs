@@ -9,7 +9,7 @@ use windvane_engine::{ClientOrderId, Engine, Outcome, Reply, Surface};
 
 /// So many are named at most.
 const NAMED: usize = 3;
-const NO_ANSWER: &str = "there was no answer";
+const NO_ANSWER: &str = "it was not sent, or no answer came: the log says which, and why";
 
 /// The last answers that settled nothing.
 #[derive(Debug, Default)]
