@@ -8,6 +8,7 @@
 mod adopt;
 mod ages;
 mod answers;
+mod close_gains;
 mod close_reading;
 mod close_wait;
 mod closing;
@@ -20,6 +21,7 @@ mod external;
 mod fee_costs;
 mod fills;
 mod forced;
+mod forced_reports;
 mod forced_rest;
 mod income;
 mod instances;
@@ -72,6 +74,7 @@ use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
 use ages::Ages;
+use close_gains::DueGains;
 pub use close_wait::{CloseReason, CloseWait};
 use comparison::ConfirmedEntries;
 use external::External;
@@ -243,6 +246,7 @@ pub struct Engine {
     listed_shifts: ListedShifts,
     outside_orders: OutsideOrders,
     exit_refusals: ExitRefusals,
+    due_gains: DueGains,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -399,6 +403,7 @@ impl Engine {
             listed_shifts: ListedShifts::new(),
             outside_orders: OutsideOrders::new(),
             exit_refusals: ExitRefusals::new(),
+            due_gains: DueGains::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),
