@@ -232,7 +232,7 @@ pub struct Terms {
     pub unusable: Option<String>,
 }
 
-/// A liquidation or an ADL, or one part of it.
+/// A liquidation or an ADL: one order of the venue, with the sum of its fills so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForcedClose {
     /// When the run learned of it, Unix milliseconds.
@@ -245,12 +245,15 @@ pub struct ForcedClose {
     pub side: String,
     /// Quantity that was closed; 0 where only the order, or a payment of the insurance fund, was told.
     pub qty: String,
-    /// Price of the close; `null` where nothing was closed yet.
+    /// Average price of the close; `null` where nothing was closed yet, or the venue stated no price.
     pub price: Option<String>,
-    /// Profit or loss before fees, negative when lost.
+    /// Profit or loss before fees, negative when lost. With a `note` it contains the fee.
     pub realized_pnl: String,
-    /// Fee of the close.
-    pub fee: String,
+    /// Fee of the close; `null` where the venue stated none.
+    pub fee: Option<String>,
+    /// What the figures lack.
+    #[serde(default)]
+    pub note: Option<String>,
     /// Strategies whose positions were closed, each with its quantity.
     pub strategies: Vec<ForcedShare>,
     /// What of the quantity belonged to no strategy.

@@ -62,6 +62,8 @@ pub struct Outside {
     pub unsettled: Unsettled,
     /// When the venue accepts no requests, as the client was told.
     pub stops: Stops,
+    /// Forced closes that the metrics have.
+    pub counted: forced::Counted,
     pub showing: Showing,
     /// The watchdog process, where spot orders are to be watched.
     pub keeper: Option<Keeper>,
@@ -181,10 +183,9 @@ impl Outside {
             }
         }
         if let Notice::ForcedClose { report, .. } = notice {
-            // A later part of the same close has the figures.
-            let goes_on = self.latches.cause().starts_with(report.kind.as_str());
-            if report.latched || (goes_on && report.qty > 0) {
-                self.latches.amend_cause(forced::cause(engine, report));
+            self.counted.count(engine, report);
+            if let Some(cause) = forced::cause(engine, report, self.latches.cause()) {
+                self.latches.amend_cause(cause);
             }
         }
         if let Notice::State { time, to, .. } = notice {
