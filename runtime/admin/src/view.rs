@@ -129,8 +129,11 @@ pub struct Close {
     pub strategy: String,
     /// What is still open: signed quantity and instrument.
     pub open: Vec<String>,
-    /// What the next step waits for, one phrase each.
+    /// What the next step waits for, or why there is none, one phrase each.
     pub waits_for: Vec<String>,
+    /// What a person should do where the run cannot close it; `null` while it goes on.
+    #[serde(default)]
+    pub what_to_do: Option<String>,
     /// When the close was asked for, Unix milliseconds.
     pub since_ms: i64,
     /// For how many seconds.

@@ -17,7 +17,7 @@ use windvane_engine::{
 use windvane_venue::error::VenueError;
 
 use super::forced;
-use super::remains::Remains;
+use super::remains::{self, Remains};
 use super::terms;
 use crate::results::utc::{seconds_text, utc_text};
 
@@ -423,8 +423,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
 }
 
 /// Tells of positions that are left to people, each with what to do next.
-pub fn remains(remains: &[Remains], what: &str, what_to_do: &str) {
-    for one in remains {
+pub fn remains(all: &[Remains], what: &str, what_to_do: &str) {
+    for one in all {
         tracing::warn!(
             strategy = one.strategy,
             instrument = one.instrument,
@@ -432,6 +432,27 @@ pub fn remains(remains: &[Remains], what: &str, what_to_do: &str) {
             qty = one.qty,
             what_to_do,
             "{what}"
+        );
+    }
+}
+
+/// Tells of positions that the stop was to close.
+pub fn unclosed(all: &[Remains]) {
+    let what = "on_stop = \"flatten\" did not close a position";
+    let what_to_do = "close it by hand at the venue, or start again and flatten";
+    remains(all, what, what_to_do);
+}
+
+/// Tells of every position that stays open at the end of a run.
+pub fn stays_open(engine: &Engine) {
+    let positions = remains::stays_open(engine);
+    if !positions.is_empty() {
+        tracing::warn!(
+            positions = positions.join(", "),
+            what_to_do = "start the run again, close them by hand at the venue, or stop with run.on_stop = \
+                          \"flatten\"",
+            "positions stay open after this stop, and nothing protects them: no strategy watches them and no \
+             loss limit holds"
         );
     }
 }
