@@ -77,6 +77,19 @@ impl NotCovered {
     }
 }
 
+/// Orders of a symbol that wait until its timer is armed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountdownWait {
+    /// The symbol.
+    pub instrument: InstrumentId,
+    /// How many wait.
+    pub orders: usize,
+    /// When the first of them was submitted.
+    pub since: Time,
+    /// A timer was stopped a moment ago: a new one can be armed from then on.
+    pub barred_until: Option<Time>,
+}
+
 /// Why an order that waited for the journal is not sent any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptBack {
@@ -181,6 +194,22 @@ impl Countdown {
 }
 
 impl Engine {
+    /// Orders that wait until the timer of their symbol is armed. For people alone: no rule reads it.
+    pub fn countdown_waits(&self) -> Vec<CountdownWait> {
+        let countdowns = self.live.iter().flat_map(|live| &live.countdowns);
+        let waits = countdowns.enumerate().filter_map(|(index, countdown)| {
+            let held = countdown.held.iter();
+            let submitted = held.filter_map(|(seq, _)| Some(self.orders.live(*seq)?.submitted));
+            Some(CountdownWait {
+                instrument: InstrumentId(index as u16),
+                orders: countdown.held.len(),
+                since: submitted.min()?,
+                barred_until: countdown.not_before.filter(|at| self.now < *at),
+            })
+        });
+        waits.collect()
+    }
+
     /// Until when the orders of an instrument are covered; `None` while its timer is not armed, or
     /// on spot while no watchdog process covers it.
     pub fn covered_until(&self, instrument: InstrumentId) -> Option<Time> {

@@ -77,7 +77,7 @@ use ages::Ages;
 use close_gains::DueGains;
 pub use close_wait::{CloseReason, CloseWait};
 use comparison::ConfirmedEntries;
-pub use deadman::KeptBack;
+pub use deadman::{CountdownWait, KeptBack};
 use external::External;
 use fee_costs::{AssetPrices, FeeCosts};
 use forced::ForcedCloses;

@@ -27,6 +27,7 @@ use super::clock::Clock;
 use super::cores;
 use super::desk::Counter;
 use super::guests::LiveGuests;
+use super::heartbeats::Troubles;
 use super::identity::{self, Identity};
 use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
@@ -349,6 +350,7 @@ impl Prepared<'_> {
             latches,
             not_sent: NotSent::default(),
             counted: forced::Counted::default(),
+            troubles: Troubles::default(),
             unsettled: Unsettled::default(),
             stops: Stops::default(),
             showing: Showing::new(counter.started, counter.since_ms),

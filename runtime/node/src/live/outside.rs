@@ -17,6 +17,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Amount, Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
 use windvane_journal::{Directory, Keep};
 
+use super::heartbeats::Troubles;
 use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::not_sent::NotSent;
@@ -64,6 +65,8 @@ pub struct Outside {
     pub stops: Stops,
     /// Forced closes that the metrics have.
     pub counted: forced::Counted,
+    /// Troubles that go on, for the log.
+    pub troubles: Troubles,
     pub showing: Showing,
     /// The watchdog process, where spot orders are to be watched.
     pub keeper: Option<Keeper>,
@@ -196,6 +199,7 @@ impl Outside {
             }
         }
         self.not_sent.notice(engine, notice);
+        self.troubles.tell(engine, notice);
         tell::tell(engine, notice);
     }
 

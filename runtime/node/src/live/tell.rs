@@ -4,14 +4,14 @@
 use std::slice;
 
 use windvane_admin::metrics::table;
-use windvane_engine::effect::{Adjustment, Cause, HeartbeatNotice, NotPlaced};
+use windvane_engine::effect::{Adjustment, Cause, NotPlaced};
 use windvane_engine::order::NewOrder;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
 use windvane_engine::protocol::OrderReport;
 use windvane_engine::{
-    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Outcome, Request,
-    StrategyId, Surface, Time,
+    ClientOrderId, Engine, Instrument, Notice, OrderSeq, Outcome, Request, StrategyId, Surface,
+    Time,
 };
 
 use windvane_venue::error::VenueError;
@@ -193,14 +193,6 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         Notice::Adjusted {
             adjustment, cause, ..
         } => adjusted(engine, adjustment, *cause),
-        Notice::Reconciled { surface, clean, .. } => {
-            let outcome = if *clean { "clean" } else { "unexplained" };
-            if !clean {
-                tracing::warn!(%surface, "the account and ours differ, and nothing explains it yet");
-            }
-            let name = [surface.as_str(), outcome];
-            table::RECONCILIATIONS.of(name).increment(1);
-        }
         Notice::Unknown { order, .. } => {
             let strategy = name(engine, order.strategy);
             let id = order.client_order_id.as_str();
@@ -229,9 +221,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::info!(from, to, ?doubts, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);
         }
-        Notice::Heartbeat {
-            instrument, what, ..
-        } => heartbeat(engine, *instrument, *what),
+        // What may go on for long: `Troubles` tells it.
+        Notice::Heartbeat { .. } | Notice::Reconciled { .. } => {}
         Notice::Watchdog { armed: true, .. } => {
             tracing::info!("a watchdog process of spot orders is armed");
             table::WATCHDOG.of([]).set(1.0);
@@ -654,25 +645,6 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             );
         }
     }
-}
-
-fn heartbeat(engine: &Engine, instrument: InstrumentId, what: HeartbeatNotice) {
-    let instrument = engine.instrument(instrument);
-    let instrument = instrument.map_or_else(String::new, windvane_engine::Instrument::name);
-    let outcome = match what {
-        HeartbeatNotice::Renewed => "renewed",
-        HeartbeatNotice::Failed => "failed",
-        HeartbeatNotice::Withheld => "withheld",
-        HeartbeatNotice::Lapsed => "lapsed",
-    };
-    if what == HeartbeatNotice::Renewed {
-        tracing::debug!(instrument, "the dead man's switch is renewed");
-    } else {
-        tracing::warn!(instrument, outcome, "the dead man's switch");
-    }
-    table::HEARTBEATS
-        .of([instrument.as_str(), outcome])
-        .increment(1);
 }
 
 fn owner_of(engine: &Engine, order: OrderSeq) -> &str {
