@@ -64,7 +64,7 @@ fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
 /// forced orders follow.
 fn lose(account: &mut Account, lost: Amount, forced: &Outcome<Truth>) {
     let mut told = account.own_account();
-    told.balances[0].total = told.balances[0].total - lost;
+    told.balances[0].total += -lost;
     let left = told.balances[0].total;
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,

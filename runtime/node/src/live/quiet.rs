@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 /// From one line to the next. A trouble that was not seen for so long is over.
-const AGAIN: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_mins(1);
 
 /// A trouble that may go on.
 #[derive(Debug, Default)]
