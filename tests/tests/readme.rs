@@ -245,6 +245,11 @@ fn every_command_of_the_readme_works_in_order() {
     let summary = fs::read_to_string(clone.path().join("var/out/summary.json")).unwrap();
     let summary: Value = serde_json::from_str(&summary).unwrap();
     assert!(summary["fills"].as_u64().unwrap() > 0, "{summary:#}");
+    let fingerprint = summary["fingerprint"].as_str().unwrap();
+    assert!(
+        readme.contains(&format!("fingerprint {fingerprint}\n")),
+        "the README shows another fingerprint than {fingerprint}"
+    );
 }
 
 #[test]

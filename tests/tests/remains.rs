@@ -166,6 +166,13 @@ fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
     let qty = until_held(&mut instance);
     let positions = instance.answer("positions");
     assert_eq!(instance.terminate().code(), Some(0));
+    let log = std::fs::read_to_string(data.with_extension("log")).unwrap();
+    let lines = log.lines();
+    let of_stop: Vec<_> = lines
+        .filter(|line| line.contains("positions stay open after this stop"))
+        .collect();
+    let named = format!("{qty} futures:BTCUSDT of ema");
+    assert!(of_stop.len() == 1 && of_stop[0].contains(&named), "{log}");
 
     let segments = journal(&data);
     let bad = without_ema(&text).replace("\"touch\"", "\"neither\"");

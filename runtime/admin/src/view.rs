@@ -129,8 +129,11 @@ pub struct Close {
     pub strategy: String,
     /// What is still open: signed quantity and instrument.
     pub open: Vec<String>,
-    /// What the next step waits for, one phrase each.
+    /// What the next step waits for, or why there is none, one phrase each.
     pub waits_for: Vec<String>,
+    /// What a person should do where the run cannot close it; `null` while it goes on.
+    #[serde(default)]
+    pub what_to_do: Option<String>,
     /// When the close was asked for, Unix milliseconds.
     pub since_ms: i64,
     /// For how many seconds.
@@ -232,7 +235,7 @@ pub struct Terms {
     pub unusable: Option<String>,
 }
 
-/// A liquidation or an ADL, or one part of it.
+/// A liquidation or an ADL: one order of the venue, with the sum of its fills so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForcedClose {
     /// When the run learned of it, Unix milliseconds.
@@ -245,12 +248,15 @@ pub struct ForcedClose {
     pub side: String,
     /// Quantity that was closed; 0 where only the order, or a payment of the insurance fund, was told.
     pub qty: String,
-    /// Price of the close; `null` where nothing was closed yet.
+    /// Average price of the close; `null` where nothing was closed yet, or the venue stated no price.
     pub price: Option<String>,
-    /// Profit or loss before fees, negative when lost.
+    /// Profit or loss before fees, negative when lost. With a `note` it contains the fee.
     pub realized_pnl: String,
-    /// Fee of the close.
-    pub fee: String,
+    /// Fee of the close; `null` where the venue stated none.
+    pub fee: Option<String>,
+    /// What the figures lack.
+    #[serde(default)]
+    pub note: Option<String>,
     /// Strategies whose positions were closed, each with its quantity.
     pub strategies: Vec<ForcedShare>,
     /// What of the quantity belonged to no strategy.

@@ -222,21 +222,21 @@ impl<G: Guests> Driver<G> {
         let mut late = Vec::new();
         for request in self.outbox.release(record) {
             if let Request::Place(order) = &request
-                && !self.engine().may_leave(order, now)
+                && let Some(why) = self.engine().kept_back(order, now)
             {
-                late.push(order.client_order_id);
-            } else if !about(&request).is_some_and(|id| late.contains(id)) {
+                late.push((order.client_order_id, why));
+                continue;
+            }
+            let of_late = |id| late.iter().any(|(late, _)| late == id);
+            if !about(&request).is_some_and(of_late) {
                 self.actions.push_back(Action::Request(request));
             }
         }
-        for client_order_id in late {
+        for (client_order_id, why) in late {
             // Nobody else will ever say so; and what follows from it is in the journal then.
             let reply = Reply::Placed {
                 client_order_id,
-                outcome: Outcome::Refused(Refusal::not_sent(
-                    "while it waited for the journal its countdown ran out, its time passed, or \
-                     it was taken back",
-                )),
+                outcome: Outcome::Refused(Refusal::not_sent(why.reason())),
             };
             self.handle(self.engine().now(), Input::Reply(&reply));
         }

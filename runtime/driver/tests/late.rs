@@ -10,7 +10,7 @@ use windvane_driver::{Action, Driver, NoGuests};
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::truth::{AccountTruth, Subject, Truth};
 use windvane_engine::{
-    Amount, Callback, Engine, Input, Intent, Outcome, Reply, Request, Side, Surface, Time,
+    Amount, Callback, Engine, Input, Intent, Notice, Outcome, Reply, Request, Side, Surface, Time,
 };
 
 const FUTURES: Surface = Surface::Futures;
@@ -21,6 +21,8 @@ struct Run {
     now: Time,
     record: u64,
     requests: Vec<Request>,
+    /// Why orders were not placed.
+    reasons: Vec<String>,
 }
 
 impl Run {
@@ -46,6 +48,7 @@ impl Run {
             now: Time(1_700_000_000_000_000_000),
             record: 0,
             requests: Vec::new(),
+            reasons: Vec::new(),
         };
         for input in [
             LiveInput::Begin,
@@ -81,6 +84,11 @@ impl Run {
             match action {
                 Action::Append(block) => self.record = block.last_record,
                 Action::Request(request) => self.answer(request),
+                Action::Notice(notice) => {
+                    if let Notice::NotPlaced { words, .. } = *notice {
+                        self.reasons.push(words.reason);
+                    }
+                }
                 _ => {}
             }
         }
@@ -181,4 +189,28 @@ fn an_order_that_waited_beyond_its_countdown_does_not_leave_under_the_next_one()
     run.pass(3);
     assert!(run.driver.engine().covered_until(BTC).is_some());
     assert_eq!(run.durable(), 0);
+}
+
+#[test]
+fn each_reason_why_a_waiting_order_is_not_sent_has_its_own_text() {
+    let reason = |wait: fn(&mut Run)| {
+        let mut run = Run::waiting();
+        wait(&mut run);
+        assert_eq!(run.durable(), 0);
+        run.reasons.join("; ")
+    };
+    let cancelled = reason(Run::cancel_all);
+    assert!(cancelled.contains("it was cancelled"), "{cancelled}");
+    let late = reason(|run| run.pass(4));
+    assert!(late.contains("for more than 3 s"), "{late}");
+    let halted = reason(|run| run.handle(Input::Command(windvane_engine::input::Command::Halt)));
+    assert!(halted.contains("was halted"), "{halted}");
+    let uncovered = reason(|run| {
+        run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
+        run.pass(32);
+    });
+    assert!(
+        uncovered.contains("countdown of the symbol ran out"),
+        "{uncovered}"
+    );
 }

@@ -138,6 +138,42 @@ pub struct ForcedCloseReport {
     pub latched: bool,
 }
 
+impl ForcedCloseReport {
+    /// Whether its figures are what a balance changed by: then the loss contains the commission, and the
+    /// price of the close is not known.
+    pub fn has_balance_figures(&self) -> bool {
+        self.kind == ForcedClose::Unreported && self.order_id.0 == 0
+    }
+
+    /// Adds a later part of the same order.
+    pub(crate) fn add(&mut self, part: &Self) {
+        self.kind = part.kind;
+        self.client_order_id = part.client_order_id.or(self.client_order_id);
+        self.qty += part.qty;
+        self.quote += part.quote;
+        self.realized_pnl += part.realized_pnl;
+        self.fee += part.fee;
+        self.unowned += part.unowned;
+        self.left = part.left;
+        self.latched |= part.latched;
+        for share in &part.shares {
+            self.add_share(*share);
+        }
+    }
+
+    /// Adds what a strategy bears.
+    pub(crate) fn add_share(&mut self, share: ForcedShare) {
+        let mut shares = self.shares.iter_mut();
+        if let Some(known) = shares.find(|known| known.strategy == share.strategy) {
+            known.qty += share.qty;
+            known.realized_pnl += share.realized_pnl;
+            known.left = share.left;
+        } else {
+            self.shares.push(share);
+        }
+    }
+}
+
 /// The part of a forced close that one strategy bears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForcedShare {

@@ -70,8 +70,9 @@ table! {
         "Orders and fills of others on the account, liquidation included.";
     FORCED_CLOSES: Counters<2>, counter, "windvane_forced_closes_total", "closes",
         ["instrument", "reason"],
-        "Closes of the account's positions by the venue itself, each part of one counted: \
-         liquidation, ADL, insurance_clear (only stated by an account event so far).";
+        "Orders by which the venue itself closed positions of the account, whatever fills they had: \
+         liquidation, ADL, unreported (without an order event), insurance_clear (only stated by an account \
+         event so far).";
     RULE_CHANGES: Counters<1>, counter, "windvane_rule_changes_total", "changes", ["instrument"],
         "Changes of an instrument's rules (status, filters) that the venue made during the run.";
     REALIZED_PNL: Gauges<1>, gauge, "windvane_realized_pnl", "quote asset", ["strategy"],

@@ -4,9 +4,9 @@ use crate::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 use crate::order::{OrderType, Surface};
 use crate::order_state::OrderState;
 
-use super::Engine;
 use super::closing::FLATTEN_TRIES;
 use super::session::Doubt;
+use super::{Engine, Latch};
 
 /// A strategy whose positions are being closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,28 +49,83 @@ pub enum CloseReason {
     Pause(Time),
     /// The orders of another strategy with an opposite position, which are being cancelled.
     Opposite,
+    /// The position is smaller than the symbol's smallest order: no order can close it.
+    TooSmall {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The smallest order.
+        min_qty: i64,
+    },
 }
 
 impl Engine {
     /// Every close that was asked for and is not done, with what it waits for.
     pub fn close_waits(&self) -> Vec<CloseWait> {
         let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
-        let closing = all.filter(|strategy| self.is_flattening(*strategy));
-        closing
-            .map(|strategy| CloseWait {
-                strategy,
-                since: self
-                    .closing_since
-                    .get(&strategy)
-                    .copied()
-                    .unwrap_or(self.now),
-                positions: self.open_positions(strategy),
-                reasons: self.close_reasons(strategy),
-            })
-            .collect()
+        let mut waits = Vec::new();
+        for strategy in all {
+            let since = self.closing_since.get(&strategy);
+            let since = since.copied().unwrap_or(self.now);
+            if self.is_flattening(strategy) {
+                waits.push(CloseWait {
+                    strategy,
+                    since,
+                    positions: self.open_positions(strategy),
+                    reasons: self.close_reasons(strategy),
+                });
+            }
+            let wanted_flat =
+                self.is_flattening(strategy) || self.closing_since.contains_key(&strategy);
+            for (instrument, qty, min_qty) in self.too_small_to_close(strategy) {
+                if wanted_flat || self.is_stopped_for_good(strategy) {
+                    waits.push(CloseWait {
+                        strategy,
+                        since,
+                        positions: vec![(instrument, qty)],
+                        reasons: vec![CloseReason::TooSmall {
+                            instrument,
+                            min_qty,
+                        }],
+                    });
+                }
+            }
+        }
+        waits
     }
 
+    /// Whether a strategy is halted or quarantined, itself or with the run.
+    fn is_stopped_for_good(&self, strategy: StrategyId) -> bool {
+        let halted = self.latch() == Latch::Halted || self.latch_of(strategy) == Latch::Halted;
+        halted || self.fault(strategy).is_some()
+    }
+
+    /// Futures positions of a strategy that are smaller than the smallest order, with that order's size.
+    pub(super) fn too_small_to_close(&self, strategy: StrategyId) -> Vec<(InstrumentId, i64, i64)> {
+        let held = self.held_by(strategy).into_iter();
+        let too_small = held.filter_map(|(id, qty)| {
+            let instrument = &self.instruments[usize::from(id.0)];
+            let filters = &instrument.filters;
+            let lots = [filters.lot_size, filters.market_lot_size];
+            let min_qty = lots.iter().flatten().map(|lot| lot.min_qty).max()?;
+            let is_futures = instrument.surface == Surface::Futures;
+            (is_futures && qty.saturating_abs() < min_qty).then_some((id, qty, min_qty))
+        });
+        too_small.collect()
+    }
+
+    /// Positions of a strategy that orders can close.
     fn open_positions(&self, strategy: StrategyId) -> Vec<(InstrumentId, i64)> {
+        let too_small = self.too_small_to_close(strategy);
+        let mut open = self.held_by(strategy);
+        open.retain(|(id, qty)| {
+            !too_small
+                .iter()
+                .any(|(of, small, _)| (of, small) == (id, qty))
+        });
+        open
+    }
+
+    fn held_by(&self, strategy: StrategyId) -> Vec<(InstrumentId, i64)> {
         let own = self.ledgers.strategies[usize::from(strategy.0)].iter();
         let open = own.filter(|(_, _, holding)| holding.position.qty != 0);
         open.map(|(id, _, holding)| (id, holding.position.qty))

@@ -60,21 +60,26 @@ impl Engine {
     }
 
     fn begin_flattening(&mut self, strategy: StrategyId) {
+        if !self.is_flattening(strategy) {
+            self.closing_since.insert(strategy, self.now);
+        }
         self.strategies[usize::from(strategy.0)].flattening = Some(FLATTEN_TRIES);
-        self.closing_since.entry(strategy).or_insert(self.now);
     }
 
     fn has_flattened(&mut self, strategy: StrategyId) {
         self.strategies[usize::from(strategy.0)].flattening = None;
-        self.closing_since.remove(&strategy);
+        if self.too_small_to_close(strategy).is_empty() {
+            self.closing_since.remove(&strategy);
+        }
     }
 
     /// Nobody wants a strategy flat any more: a closing order that still waits is not sent.
     pub(super) fn end_flattening(&mut self, strategy: StrategyId) {
+        self.closing_since.remove(&strategy);
         if !self.is_flattening(strategy) {
             return;
         }
-        self.has_flattened(strategy);
+        self.strategies[usize::from(strategy.0)].flattening = None;
         // All that is held is closing: the strategy's own orders were taken back when it began.
         let held = self.orders.of(strategy, None).filter(|order| order.held);
         for seq in held.map(|order| order.seq).collect::<Vec<_>>() {

@@ -77,6 +77,56 @@ impl NotCovered {
     }
 }
 
+/// Orders of a symbol that wait until its timer is armed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountdownWait {
+    /// The symbol.
+    pub instrument: InstrumentId,
+    /// How many wait.
+    pub orders: usize,
+    /// When the first of them was submitted.
+    pub since: Time,
+    /// A timer was stopped a moment ago: a new one can be armed from then on.
+    pub barred_until: Option<Time>,
+}
+
+/// Why an order that waited for the journal is not sent any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptBack {
+    /// It ended while it waited.
+    Ended,
+    /// It was cancelled.
+    TakenBack,
+    /// The run or the strategy was halted.
+    Halted,
+    /// It waited too long.
+    Late,
+    /// The countdown of its symbol ran out.
+    Uncovered,
+}
+
+impl KeptBack {
+    /// The reason for people.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Ended => "it ended while it waited for the journal",
+            Self::TakenBack => "it was cancelled while it waited for the journal",
+            Self::Halted => {
+                "the run or its strategy was halted, or its strategy quarantined, while it waited for the \
+                 journal"
+            }
+            Self::Late => {
+                "it waited for the journal for more than 3 s, so the market may have moved: check whether the \
+                 disk is slow"
+            }
+            Self::Uncovered => {
+                "the countdown of the symbol ran out while it waited for the journal: check whether the disk \
+                 is slow"
+            }
+        }
+    }
+}
+
 /// The timer of one symbol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Countdown {
@@ -144,6 +194,22 @@ impl Countdown {
 }
 
 impl Engine {
+    /// Orders that wait until the timer of their symbol is armed. For people alone: no rule reads it.
+    pub fn countdown_waits(&self) -> Vec<CountdownWait> {
+        let countdowns = self.live.iter().flat_map(|live| &live.countdowns);
+        let waits = countdowns.enumerate().filter_map(|(index, countdown)| {
+            let held = countdown.held.iter();
+            let submitted = held.filter_map(|(seq, _)| Some(self.orders.live(*seq)?.submitted));
+            Some(CountdownWait {
+                instrument: InstrumentId(index as u16),
+                orders: countdown.held.len(),
+                since: submitted.min()?,
+                barred_until: countdown.not_before.filter(|at| self.now < *at),
+            })
+        });
+        waits.collect()
+    }
+
     /// Until when the orders of an instrument are covered; `None` while its timer is not armed, or
     /// on spot while no watchdog process covers it.
     pub fn covered_until(&self, instrument: InstrumentId) -> Option<Time> {
@@ -158,24 +224,36 @@ impl Engine {
     /// was heard: it is covered, and was all the while, and it is still wanted. One whose cover ran
     /// out meanwhile is taken for lost: it could be told absent while it is on its way.
     pub fn may_leave(&self, order: &NewOrder, now: Time) -> bool {
+        self.kept_back(order, now).is_none()
+    }
+
+    /// Why an order that waited for the journal may not leave; `None` where it may.
+    pub fn kept_back(&self, order: &NewOrder, now: Time) -> Option<KeptBack> {
         let own = order.client_order_id.parse_own();
         let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
-            return false;
+            return Some(KeptBack::Ended);
         };
         if self.live.is_none() || planted!(PlaceBeforeArmed) {
-            return true;
+            return None;
         }
-        if self.is_stale(known.seq, now) || self.is_unwanted(known) {
-            return false;
+        if self.is_unwanted(known) {
+            // A halt cancels what waits.
+            let halted = self.is_stopped(known);
+            return Some(if halted {
+                KeptBack::Halted
+            } else {
+                KeptBack::TakenBack
+            });
         }
         let instrument = order.terms.instrument;
         let futures = self.surface_of(instrument) == Surface::Futures;
         let runs = |until: Time| now < until || planted!(LapsedStillCovers);
-        if self.only_reduces(&known.terms) {
-            return known.lost.is_none();
+        let needs_cover = futures && !self.only_reduces(&known.terms);
+        let covered = !needs_cover || self.covered_until(instrument).is_some_and(runs);
+        if !covered || known.lost.is_some() {
+            return Some(KeptBack::Uncovered);
         }
-        let covered = !futures || self.covered_until(instrument).is_some_and(runs);
-        covered && known.lost.is_none()
+        self.is_stale(known.seq, now).then_some(KeptBack::Late)
     }
 
     /// Whether an order waited for too long to leave.

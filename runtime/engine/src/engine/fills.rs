@@ -320,7 +320,7 @@ impl Engine {
             moved = (before - after).saturating_abs();
             self.remember_outside_fill(update, fill);
             if forced.is_none() {
-                self.note_outside_fill(update, before, by_event);
+                self.note_outside_fill(update, before, realized_pnl, by_event);
             }
         }
         if fill.is_some() || update.fill.is_none() {

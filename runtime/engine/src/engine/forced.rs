@@ -6,7 +6,7 @@
 //! close, and `outside` takes it from the strategies. The venue is then asked for its forced orders,
 //! because a person may have closed by hand, and the reaction is for forced closes alone.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,14 +20,14 @@ use crate::planted;
 use crate::protocol::{AccountUpdate, Fill, OrderUpdate, Outcome, Request};
 use crate::truth::{OpenOrder, Subject, Truth};
 
+use super::forced_reports::ForcedReports;
 use super::lag::READ_LAG_MS;
 use super::reconcile::OF_ANY_ROUTE;
 use super::snapshot::Names;
 use super::{Engine, Latch};
 
-/// So many orders of others are remembered at most, and so many reports.
+/// So many orders of others are remembered at most.
 const ORDERS_MAX: usize = 1_024;
-const REPORTS_MAX: usize = 32;
 /// A payment of the insurance fund belongs to a forced close that was told at most so long before.
 const CLEARED_MS: i64 = 60_000;
 /// From a question that failed to the next, and how often it is asked.
@@ -48,7 +48,7 @@ pub(super) struct ForcedCloses {
     /// The venue's time of the last round that left nothing unexplained.
     agreed: BTreeMap<Surface, Time>,
     /// Since the operator resumed last, the newest at the end.
-    reports: VecDeque<(Time, ForcedCloseReport)>,
+    pub(super) reports: ForcedReports,
 }
 
 /// An order of others, with what of it was booked, or found with the account, and settled.
@@ -157,7 +157,8 @@ impl Outside {
 }
 
 impl Engine {
-    /// Forced closes since the operator resumed last, the oldest first.
+    /// Forced closes since the operator resumed last, the oldest first: one for each order of the venue,
+    /// with all that it closed so far.
     pub fn forced_closes(&self) -> impl Iterator<Item = &(Time, ForcedCloseReport)> {
         self.forced.reports.iter()
     }
@@ -397,16 +398,7 @@ impl Engine {
             ..report
         };
         self.record_forced_close(&report);
-        // An event may tell of the order before it trades: what it closed replaces that.
-        let is_same = |(_, known): &(Time, ForcedCloseReport)| {
-            let order = (known.instrument, known.order_id);
-            known.qty == 0 && order == (report.instrument, report.order_id)
-        };
-        self.forced.reports.retain(|known| !is_same(known));
-        if self.forced.reports.len() >= REPORTS_MAX {
-            self.forced.reports.pop_front();
-        }
-        self.forced.reports.push_back((self.now, report.clone()));
+        self.forced.reports.add(self.now, &report);
         self.notices.push_back(Notice::ForcedClose {
             time: self.now,
             report: Box::new(report),
@@ -597,11 +589,13 @@ impl Engine {
             for side in [Side::Buy, Side::Sell] {
                 let external = self.ledgers.external.at(id, position_side).position;
                 let closed = self.take_due_close(id, position_side, side, i64::MAX);
+                let gained = self.take_gain((id, position_side), side, closed);
                 let moved = self.take_moved_position(id, position_side, side, i64::MAX, None);
                 let qty = closed + moved;
                 if qty == 0 {
                     continue;
                 }
+                let gained = gained.filter(|_| moved == 0);
                 let whole = external.qty.saturating_abs().max(qty);
                 let due = Due {
                     side,
@@ -614,6 +608,7 @@ impl Engine {
                 let (report, rest) = self.settle(id, &due);
                 let report = ForcedCloseReport {
                     kind: ForcedClose::Unreported,
+                    realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
                     ..report
                 };
                 self.keep_rest(rest, &report);
@@ -636,6 +631,7 @@ impl Engine {
         let booked = known.map_or(0, |order| order.booked);
         let (qty, quote) = (report.executed_qty.0, report.cum_quote);
         let closed = self.take_due_close(id, side, terms.side, qty);
+        let gained = self.take_gain((id, side), terms.side, closed);
         let own = Some(report.order_id);
         let moved = self.take_moved_position(id, side, terms.side, qty - closed, own);
         let shown = closed + moved;
@@ -661,12 +657,17 @@ impl Engine {
         } else {
             shown
         };
+        let mut gained = gained.filter(|_| moved == 0);
+        let split = gained.as_mut().map(|gained| {
+            let price = |part: i64| quote.part(part, qty);
+            self.split_fee((id, side), terms.side, gained, price)
+        });
         let due = Due {
             side: terms.side,
             position_side: side,
             qty: shown,
             quote: quote.part(shown, qty),
-            fee: whole.fee.part(shown, whole.qty.max(1)),
+            fee: whole.fee.part(shown, whole.qty.max(1)) + split.unwrap_or_default(),
             made: report.update_time,
         };
         let (settled, rest) = self.settle(id, &due);
@@ -676,6 +677,7 @@ impl Engine {
             client_order_id: Some(report.client_order_id),
             qty,
             quote,
+            realized_pnl: gained.map_or(settled.realized_pnl, |gained| gained.realized),
             ..settled
         };
         self.keep_rest(rest, &report);
@@ -695,6 +697,7 @@ impl Engine {
         if closed == 0 {
             return;
         }
+        let gained = self.take_gain((id, side), whole.side, closed);
         let due = Due {
             made,
             ..whole.part(closed)
@@ -703,6 +706,7 @@ impl Engine {
         let report = ForcedCloseReport {
             kind: ForcedClose::Unreported,
             order_id: key.1,
+            realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
             ..report
         };
         self.keep_rest(rest, &report);
@@ -725,7 +729,7 @@ impl Engine {
                 known.asked.insert(*id, Question { waits, ..*question });
             }
         }
-        for (at, report) in &old.reports {
+        for (at, report) in old.reports.iter() {
             let Some(instrument) = names.instruments.get(&report.instrument) else {
                 continue;
             };
@@ -738,7 +742,7 @@ impl Engine {
                 shares: shares.collect(),
                 ..report.clone()
             };
-            known.reports.push_back((*at, report));
+            known.reports.add(*at, &report);
         }
     }
 }

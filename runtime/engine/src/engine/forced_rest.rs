@@ -300,6 +300,7 @@ impl Engine {
             latched: false,
             ..report.clone()
         };
+        self.forced.reports.add_share(&report, share);
         self.record_forced_close(&report);
         self.notices.push_back(Notice::ForcedClose {
             time: self.now,

@@ -8,6 +8,7 @@
 mod adopt;
 mod ages;
 mod answers;
+mod close_gains;
 mod close_reading;
 mod close_wait;
 mod closing;
@@ -21,6 +22,7 @@ mod external;
 mod fee_costs;
 mod fills;
 mod forced;
+mod forced_reports;
 mod forced_rest;
 mod income;
 mod instances;
@@ -74,8 +76,10 @@ use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
 
 use ages::Ages;
+use close_gains::DueGains;
 pub use close_wait::{CloseReason, CloseWait};
 use comparison::ConfirmedEntries;
+pub use deadman::{CountdownWait, KeptBack};
 use external::External;
 use fee_costs::{AssetPrices, FeeCosts};
 use forced::ForcedCloses;
@@ -247,6 +251,7 @@ pub struct Engine {
     outside_orders: OutsideOrders,
     exit_refusals: ExitRefusals,
     stated_balances: StatedBalances,
+    due_gains: DueGains,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -404,6 +409,7 @@ impl Engine {
             outside_orders: OutsideOrders::new(),
             exit_refusals: ExitRefusals::new(),
             stated_balances: StatedBalances::new(),
+            due_gains: DueGains::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause, Notice};
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::ledger::value;
 use crate::order::{OrderTerms, PositionSide, Qty, Side, Surface};
 use crate::orders::Order;
 use crate::planted;
@@ -26,16 +25,13 @@ use crate::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::close_gains::CloseGain;
 use super::forced::{Due, take_closed};
 use super::session::Doubt;
 use super::snapshot::Names;
 
 /// Reduce-only order rejected (spec 2, Errors).
 pub(super) const REDUCES_NOTHING: i32 = -2022;
-/// A balance fits a close where it changed by the unrealized profit, give or take this part of the
-/// position's value: the price and the fee are not known.
-const FITS_PARTS: i128 = 10;
-
 /// The venue made a close at most so long before the first event that states it otherwise than the books.
 const CLOSED_BEFORE_MS: i64 = 1_000;
 
@@ -94,7 +90,7 @@ fn is_empty(account: &AccountTruth) -> bool {
     account.balances.is_empty() && account.positions.iter().all(|told| told.qty.0 == 0)
 }
 
-fn key_of(told: &PositionUpdate) -> Key {
+pub(super) fn key_of(told: &PositionUpdate) -> Key {
     (told.instrument, told.position_side)
 }
 
@@ -223,44 +219,6 @@ impl Engine {
     fn all_refused(&self, held: &[(Key, i64)]) -> bool {
         let mut keys = held.iter();
         keys.all(|(key, _)| self.outside.refused.contains(key))
-    }
-
-    /// Whether a balance changed by about what the close of these positions must have brought.
-    fn fits_closes(
-        &self,
-        surface: Surface,
-        read: &AccountTruth,
-        asset: AssetId,
-        closed: &[(Key, i64)],
-    ) -> bool {
-        let gained = self.gained(surface, read, asset);
-        let (mut expected, mut values) = (Amount::ZERO, Amount::ZERO);
-        for ((id, side), qty) in closed {
-            let rules = &self.instruments[usize::from(id.0)];
-            if rules.quote == asset {
-                expected += self.expected_gain(*id, *side, *qty);
-                let mark = self.mark(*id).map(|mark| value(rules, *qty, mark.mark));
-                let cost = self.ledgers.account.at(*id, *side).position.cost;
-                values += mark.unwrap_or(cost).abs();
-            }
-        }
-        gained != Amount::ZERO && (gained - expected).abs().0 * FITS_PARTS <= values.0
-    }
-
-    /// By how much a balance is more than ours in a reading.
-    fn gained(&self, surface: Surface, read: &AccountTruth, asset: AssetId) -> Amount {
-        let known = self.balance(surface, asset).total;
-        let told = read.balances.iter().find(|told| told.asset == asset);
-        told.map_or(Amount::ZERO, |told| told.total - known)
-    }
-
-    /// The profit that closing so much of a position brings at the mark price, 0 without one.
-    fn expected_gain(&self, id: InstrumentId, side: PositionSide, qty: i64) -> Amount {
-        let position = &self.ledgers.account.at(id, side).position;
-        let rules = &self.instruments[usize::from(id.0)];
-        let cost = position.cost.part(qty.abs(), position.qty.abs().max(1));
-        self.mark(id)
-            .map_or(Amount::ZERO, |mark| value(rules, qty, mark.mark) - cost)
     }
 
     /// Notes which positions a quiet reading lists; an older reading than the account is ignored.
@@ -422,41 +380,8 @@ impl Engine {
         self.reconcile_soon(self.surface_of(terms.instrument));
     }
 
-    /// The profit of each close that a reading shows: the whole change of the balance is theirs.
-    pub(super) fn gains_of_closes(
-        &self,
-        surface: Surface,
-        account: &AccountTruth,
-    ) -> BTreeMap<(InstrumentId, PositionSide), Amount> {
-        let mut gains = BTreeMap::new();
-        let mut firsts = BTreeMap::new();
-        let mut closes = Vec::new();
-        for told in &account.positions {
-            let key = (told.instrument, told.position_side);
-            if let Some(closed) = self.closed_by(told) {
-                closes.push((key, closed));
-                gains.insert(key, self.expected_gain(key.0, key.1, closed));
-                let quote = self.instruments[usize::from(key.0.0)].quote;
-                firsts.entry(quote).or_insert(key);
-            }
-        }
-        for (asset, first) in firsts {
-            if !self.fits_closes(surface, account, asset, &closes) {
-                continue;
-            }
-            let of_asset = |key: &Key| self.instruments[usize::from(key.0.0)].quote == asset;
-            let known = gains.iter().filter(|(key, _)| of_asset(key));
-            let rest =
-                self.gained(surface, account, asset) - known.map(|(_, gain)| *gain).sum::<Amount>();
-            if let Some(gain) = gains.get_mut(&first) {
-                *gain += rest;
-            }
-        }
-        gains
-    }
-
     /// How much of a position a reading shows as closed, signed like the position.
-    fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
+    pub(super) fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
         let (id, side) = (told.instrument, told.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
             return None;
@@ -468,7 +393,7 @@ impl Engine {
     }
 
     /// Books the close that a reading shows, with its profit. Answers whether it is one.
-    pub(super) fn take_outside_close(&mut self, told: &PositionUpdate, gain: Amount) -> bool {
+    pub(super) fn take_outside_close(&mut self, told: &PositionUpdate, gain: CloseGain) -> bool {
         let Some(closed) = self.closed_by(told) else {
             return false;
         };
@@ -480,8 +405,8 @@ impl Engine {
         let cost = position.cost.part(qty, from.saturating_abs());
         // A long position sells its cost and the profit, a short one buys at its cost less it.
         let quote = match closing {
-            Side::Sell => cost + gain,
-            Side::Buy => -cost - gain,
+            Side::Sell => cost + gain.amount,
+            Side::Buy => -cost - gain.amount,
         };
         let quote = quote.max(Amount::ZERO);
         position.fill(closing, qty, quote);
@@ -496,6 +421,8 @@ impl Engine {
         read.quote += quote;
         read.until = until;
         *self.outside.due.entry(key).or_default() += closing.sign() * qty;
+        let value = if gain.is_stated { quote } else { Amount::ZERO };
+        self.note_gain(key, closing.sign() * qty, gain.amount, value);
         let adjustment = Adjustment::Position {
             instrument: id,
             side,
@@ -508,7 +435,13 @@ impl Engine {
 
     /// Notes a booked fill of others: strategies give up the quantity that it closed. One that account trades
     /// list may be older than own fills that are booked already: it closed what was held before them.
-    pub(super) fn note_outside_fill(&mut self, update: &OrderUpdate, before: i64, by_event: bool) {
+    pub(super) fn note_outside_fill(
+        &mut self,
+        update: &OrderUpdate,
+        before: i64,
+        realized: Amount,
+        by_event: bool,
+    ) {
         let (id, side) = (update.instrument, update.position_side);
         let made = update.transaction_time;
         let later = if by_event {
@@ -543,6 +476,7 @@ impl Engine {
             return;
         }
         *self.outside.due.entry((id, side)).or_default() += closed;
+        self.note_gain((id, side), closed, realized, Amount::ZERO);
         if by_event {
             *self.explained_closes.entry((id, side)).or_default() += closed;
         } else {
@@ -630,6 +564,7 @@ impl Engine {
             }
             self.explained_closes.remove(&key);
             self.stated_closes.remove(&key);
+            self.due_gains.remove(&key);
             let closing = if due > 0 { Side::Buy } else { Side::Sell };
             let external = self.ledgers.external.at(key.0, key.1).position.qty;
             let missing = (closing.sign() * external).max(0).min(due.saturating_abs());

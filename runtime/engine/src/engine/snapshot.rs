@@ -160,6 +160,7 @@ impl Engine {
         heir.inherit_outside_closes(&self, &names);
         heir.inherit_inquiries(&self, &names);
         heir.inherit_forced_closes(&self, &names);
+        heir.inherit_due_gains(&self, &names);
         heir.inherit_order_of_fills(&self, &names);
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);

@@ -7,7 +7,7 @@ use windvane_engine::live::{LiveInput, OnStop};
 use windvane_engine::{Input, Notice, OrderStatus, Outcome, Request, Side, UserEvent};
 
 use super::deadman::{holding, reducing};
-use super::support::{Account, MM, limit, market, update};
+use super::support::{Account, BTC, MM, limit, market, update};
 use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
 
 /// A symbol without orders, seconds after its only one was cancelled.
@@ -43,6 +43,31 @@ fn a_symbol_without_orders_is_let_go_and_armed_anew() {
     assert_eq!(account.places(), 0);
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
     assert_eq!(account.places(), 3);
+}
+
+#[test]
+fn orders_that_wait_for_a_timer_are_named_with_the_end_of_the_wait() {
+    let mut account = without_orders(ready(), 20);
+    assert_eq!(account.take_countdown(), Some(0));
+    account.countdown_reply(Outcome::Done(0));
+    let released = account.now;
+    assert_eq!(account.engine.countdown_waits(), []);
+    account.wait(1);
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    let submitted = account.now;
+    account.wait(1);
+    account.submit(MM, limit(Side::Buy, 980, 1));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let [wait] = account.engine.countdown_waits()[..] else {
+        panic!("orders wait");
+    };
+    assert_eq!((wait.instrument, wait.orders), (BTC, 2));
+    assert_eq!(wait.since, submitted);
+    assert!(wait.barred_until.is_some_and(|until| until > released));
+    account.wait(5);
+    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
+    account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
+    assert_eq!(account.engine.countdown_waits(), []);
 }
 
 #[test]

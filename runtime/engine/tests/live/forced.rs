@@ -185,6 +185,33 @@ fn what_a_liquidation_closed_is_shared_in_proportion_with_price_and_fee() {
 }
 
 #[test]
+fn the_fills_of_one_order_are_one_report_with_their_sum() {
+    let mut account = holding(30, 10);
+    account.update(marked(sold(9, 20, 20, 40)));
+    assert_eq!(account.engine.latch(), Latch::Halted, "at the first fill");
+    account.update(marked(sold(10, 12, 32, 40)));
+    account.update(marked(sold(11, 8, 40, 40)));
+    let parts: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
+    assert_eq!(parts, [20, 12, 8]);
+    let rows: Vec<_> = account.engine.forced_closes().collect();
+    assert_eq!(rows.len(), 1);
+    let (_, sum) = rows[0];
+    assert_eq!((sum.qty, sum.left, sum.unowned), (40, 0, 0));
+    assert_eq!(sum.quote, instrument().notional(900, 40));
+    assert_eq!(sum.fee, Amount(3 * 400_000_000));
+    assert_eq!(sum.realized_pnl, -instrument().notional(100, 40));
+    assert!(sum.latched);
+    let shares: Vec<_> = sum.shares.iter().map(|one| (one.qty, one.left)).collect();
+    assert_eq!(shares, [(30, 0), (10, 0)]);
+    account.update(OrderUpdate {
+        order_id: VenueOrderId(501),
+        ..marked(sold(12, 8, 8, 8))
+    });
+    let rows: Vec<_> = account.engine.forced_closes().collect();
+    assert_eq!(rows.len(), 2, "another order has its own report");
+}
+
+#[test]
 fn the_remainder_of_a_liquidation_is_the_largest_holders() {
     let mut account = holding(20, 10);
     account.update(marked(sold(9, 10, 10, 10)));
@@ -316,7 +343,7 @@ fn listed_trade(id: i64, qty: i64) -> AccountTrade {
 }
 
 /// The order as `forceOrders` lists it.
-fn listed_order(account: &Account, qty: i64) -> OpenOrder {
+pub(super) fn listed_order(account: &Account, qty: i64) -> OpenOrder {
     let id = ClientOrderId::new("autoclose-17").unwrap();
     let mut report = order_report(id, OrderStatus::Filled, qty);
     report.order_id = ORDER;

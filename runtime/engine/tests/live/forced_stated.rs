@@ -3,9 +3,14 @@
 use windvane_engine::engine::{Doubt, Latch, RunState};
 use windvane_engine::forced::ForcedClose;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_engine::{Amount, Input, OrderStatus, Outcome, Side, Surface, Time, UserEvent};
+use windvane_engine::truth::Truth;
+use windvane_engine::{
+    Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
+};
 
-use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports, sold};
+use super::forced::{
+    answer_with_trades, held, holding, listed_order, minute, refused_route, reports, sold,
+};
 use super::support::{
     Account, BTC, MM, USDT, fill, instrument, limit, report as order_report, update,
 };
@@ -53,6 +58,77 @@ fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
     assert_eq!((shares, report.unowned, report.left), (vec![30, 10], 0, 0));
     assert_eq!(report.quote, instrument().notional(900, 40));
     assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
+}
+
+/// An account event states a loss of so much and a flat position, then readings and this answer about
+/// forced orders follow.
+fn lose(account: &mut Account, lost: Amount, forced: &Outcome<Truth>) {
+    let mut told = account.own_account();
+    told.balances[0].total += -lost;
+    let left = told.balances[0].total;
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions: vec![position(0)],
+        event_time: account.now,
+    })));
+    minute(account, &[], Some(left), forced);
+}
+
+#[test]
+fn the_loss_of_a_close_is_what_the_stated_balance_fell_by() {
+    for (price, fee) in [(900, 0), (900, 2_000_000), (400, 1_000_000)] {
+        let mut account = holding(30, 10);
+        minute(&mut account, &[], None, &refused_route());
+        let lost = instrument().notional(1_000 - price, 40) + Amount(fee);
+        lose(&mut account, lost, &refused_route());
+        let reports = reports(&account);
+        assert_eq!(reports.len(), 1, "{price}");
+        let report = &reports[0];
+        assert_eq!(report.realized_pnl, -lost, "{price}");
+        assert!(report.has_balance_figures());
+        let shares: Amount = report.shares.iter().map(|one| one.realized_pnl).sum();
+        assert_eq!(shares, -lost, "{price}");
+    }
+}
+
+#[test]
+fn a_listed_order_splits_what_the_balance_lost_into_price_and_commission() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let paid = |account: &Account, strategy: usize| {
+        let ledgers = account.engine.ledgers();
+        let position = ledgers.strategies[strategy].at(BTC, PositionSide::Both);
+        position.position.fees
+    };
+    let before = [paid(&account, 0), paid(&account, 1)];
+    let listed = Truth::ForcedOrders(vec![listed_order(&account, 40)]);
+    let lost = instrument().notional(100, 40);
+    lose(
+        &mut account,
+        lost + Amount(2_000_000),
+        &Outcome::Done(listed),
+    );
+    let reports = reports(&account);
+    let report = &reports[0];
+    assert_eq!((reports.len(), report.kind), (1, ForcedClose::Liquidation));
+    assert_eq!(report.quote, instrument().notional(900, 40));
+    assert_eq!(
+        (report.realized_pnl, report.fee),
+        (-lost, Amount(2_000_000))
+    );
+    let after = [paid(&account, 0), paid(&account, 1)];
+    let of_close = [after[0] - before[0], after[1] - before[1]];
+    assert_eq!(of_close, [Amount(1_500_000), Amount(500_000)]);
+    let external = account
+        .engine
+        .ledgers()
+        .external
+        .at(BTC, PositionSide::Both);
+    let external = external.position;
+    assert_eq!(external.realized_pnl - external.fees, Amount::ZERO);
+    assert_eq!(external.fees, Amount::ZERO);
 }
 
 #[test]

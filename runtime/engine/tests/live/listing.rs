@@ -1,6 +1,7 @@
 //! The venue's rules are read again: every hour, after refusals for a filter, while a symbol stands
 //! still; and changes of leverage and margin type are noticed.
 
+use windvane_engine::engine::CloseReason;
 use windvane_engine::input::Command;
 use windvane_engine::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
 use windvane_engine::protocol::MarginTerms;
@@ -393,4 +394,27 @@ fn tell_after_question(account: &mut Account, truth: Truth) {
     refuse(account, -4014);
     assert_eq!(asked(account), 1);
     tell(account, truth);
+}
+
+#[test]
+fn a_position_below_a_raised_smallest_order_is_named_until_it_is_closed() {
+    let mut account = holding_15();
+    refuse(&mut account, -4014);
+    tell(&mut account, rules(step(20)));
+    account.sent.clear();
+    account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+    assert_eq!(take_closes(&mut account), []);
+    let asked = account.now;
+    account.pass(5_000);
+    let waits = account.engine.close_waits();
+    assert_eq!(waits.len(), 1, "{waits:?}");
+    assert_eq!((waits[0].strategy, waits[0].since), (MM, asked));
+    assert_eq!(waits[0].positions, [(BTC, 15)]);
+    let too_small = CloseReason::TooSmall {
+        instrument: BTC,
+        min_qty: 20,
+    };
+    assert_eq!(waits[0].reasons, [too_small]);
+    account.handle(Input::Command(windvane_engine::input::Command::Resume));
+    assert_eq!(account.engine.close_waits(), [], "nobody wants it closed");
 }

@@ -7,10 +7,12 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_admin::{Admin, AskError, Command, Question, Token, TokenSource};
+use windvane_engine::Time;
 
 use super::{Failure, print_line};
 use crate::config::Config;
 use crate::live::TOKEN_FILE;
+use crate::results::utc::seconds_text;
 
 /// Which instance, and how its answer is shown.
 #[derive(Debug, Args)]
@@ -114,7 +116,7 @@ fn spoken(value: &Value) -> String {
                 let texts = match value {
                     Value::Array(rows) if rows.is_empty() => vec!["none".to_owned()],
                     Value::Array(rows) => rows.iter().map(row).collect(),
-                    other => vec![word(other)],
+                    other => vec![row(other)],
                 };
                 texts
                     .into_iter()
@@ -153,15 +155,31 @@ fn row(value: &Value) -> String {
     let Value::Object(members) = value else {
         return word(value);
     };
-    let known = members.iter().filter(|(_, value)| !value.is_null());
+    let is_known = |value: &Value| !value.is_null() && *value != json!([]) && *value != json!("");
+    let known = members.iter().filter(|(_, value)| is_known(value));
     let texts = known.map(|(name, value)| match value {
-        Value::String(text) => text.clone(),
         Value::Bool(true) => name.clone(),
         Value::Bool(false) => format!("not {name}"),
-        other => format!("{name} {other}"),
+        Value::Array(rows) => {
+            let rows: Vec<_> = rows.iter().map(row).collect();
+            format!("{name} ({})", rows.join(") ("))
+        }
+        other => named(name, other),
     });
     texts.collect::<Vec<_>>().join("; ")
 }
+
+/// A figure with its name, and a moment as people read it.
+fn named(name: &str, value: &Value) -> String {
+    let moment = value.as_i64().filter(|ms| *ms >= MOMENT_MS);
+    match (name.strip_suffix("_ms"), moment) {
+        (Some(name), Some(ms)) => format!("{name} {} UTC", seconds_text(Time::from_millis(ms))),
+        _ => format!("{name} {}", word(value)),
+    }
+}
+
+/// So many milliseconds and more are a moment, fewer are a duration.
+const MOMENT_MS: i64 = 1_000_000_000_000;
 
 fn word(value: &Value) -> String {
     match value {
@@ -180,5 +198,32 @@ mod tests {
         let rows = json!([{"id": "a", "qty": "0.10"}, {"id": "long", "qty": null}]);
         assert_eq!(spoken(&rows), "id    qty\na     0.10\nlong  -");
         assert_eq!(spoken(&json!([])), "none");
+    }
+
+    #[test]
+    fn every_figure_of_a_row_has_its_name() {
+        let status = json!({
+            "state": "halted",
+            "doubts": ["the user stream is down"],
+            "forced_closes": [{
+                "time_ms": 1_722_500_000_000_i64,
+                "qty": "0.295",
+                "fee": null,
+                "strategies": [{"strategy": "a", "left": "0"}, {"strategy": "b", "left": "0.1"}],
+            }],
+            "terms": [{"instrument": "futures:BTCUSDT", "leverage": 20, "min_qty": "0.001"}],
+            "closes": [{"open": false, "wait_ms": 7000, "reason": ""}],
+            "journal": {"behind_ms": 3, "written": 12},
+        });
+        let expected = [
+            "closes       not open; wait_ms 7000",
+            "doubts       the user stream is down",
+            "forced_closes qty 0.295; strategies (left 0; strategy a) (left 0.1; strategy b); \
+             time 2024-08-01 08:13:20 UTC",
+            "journal      behind_ms 3; written 12",
+            "state        halted",
+            "terms        instrument futures:BTCUSDT; leverage 20; min_qty 0.001",
+        ];
+        assert_eq!(spoken(&status), expected.join("\n"));
     }
 }

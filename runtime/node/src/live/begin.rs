@@ -27,6 +27,7 @@ use super::clock::Clock;
 use super::cores;
 use super::desk::Counter;
 use super::guests::LiveGuests;
+use super::heartbeats::Troubles;
 use super::identity::{self, Identity};
 use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
@@ -40,7 +41,7 @@ use super::stage::{self, Stage};
 use super::stops::Stops;
 use super::thread::EngineThread;
 use super::unsettled::Unsettled;
-use super::{LiveError, Market, Running, start, tell};
+use super::{LiveError, Market, Running, forced, start, tell};
 use crate::assembly;
 use crate::config::{Config, InstrumentName, Mode};
 use crate::strategies::{self, Guest, Made};
@@ -348,6 +349,8 @@ impl Prepared<'_> {
             reread: Arc::clone(&self.reread),
             latches,
             not_sent: NotSent::default(),
+            counted: forced::Counted::default(),
+            troubles: Troubles::default(),
             unsettled: Unsettled::default(),
             stops: Stops::default(),
             showing: Showing::new(counter.started, counter.since_ms),

@@ -27,6 +27,7 @@ fn row(engine: &Engine, wait: &CloseWait) -> view::Close {
             .iter()
             .map(|reason| words(engine, reason))
             .collect(),
+        what_to_do: wait.reasons.iter().find_map(what_to_do),
         since_ms: wait.since.millis(),
         waiting_s: seconds(wait.since, engine.now()),
     }
@@ -43,11 +44,23 @@ pub fn in_words(close: &view::Close) -> String {
         [] => "its orders".to_owned(),
         open => open.join(", "),
     };
+    if let Some(what_to_do) = &close.what_to_do {
+        let why = close.waits_for.join(", and ");
+        return format!("{open} of {strategy} stays open: {why}. To do: {what_to_do}");
+    }
     let waits_for = match close.waits_for.as_slice() {
         [] => "the next try".to_owned(),
         reasons => reasons.join(", and for "),
     };
     format!("closing {open} of {strategy} for {waiting_s} s: it waits for {waits_for}")
+}
+
+fn what_to_do(reason: &CloseReason) -> Option<String> {
+    let is_stuck = matches!(reason, CloseReason::TooSmall { .. });
+    is_stuck.then(|| {
+        "close it by hand at the venue, or run windvane flatten again once the symbol takes smaller orders"
+            .to_owned()
+    })
 }
 
 fn seconds(from: Time, to: Time) -> u64 {
@@ -89,6 +102,17 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
         ),
         CloseReason::Pause(until) => {
             format!("the pause after a close that failed, {} s", left(*until))
+        }
+        CloseReason::TooSmall {
+            instrument,
+            min_qty,
+        } => {
+            let rules = engine.instrument(*instrument);
+            let min_qty = rules.map(|rules| rules.qty(*min_qty).normalize().to_string());
+            format!(
+                "it is smaller than the symbol's smallest order, {}, so no order can close it",
+                min_qty.unwrap_or_default()
+            )
         }
         CloseReason::Opposite => {
             "the cancels of another strategy with an opposite position".to_owned()

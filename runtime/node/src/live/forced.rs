@@ -1,19 +1,53 @@
 //! Liquidation and ADL as people see them: the log line, the reason of the latch, the rows of
 //! `status`. Decides nothing.
 
+use std::collections::BTreeSet;
+
 use windvane_admin::metrics::table;
 use windvane_admin::view::{ForcedClose, ForcedShare};
 use windvane_engine::forced::{ForcedClose as ForcedKind, ForcedCloseReport, OnLiquidation};
-use windvane_engine::{Decimal, Engine, Instrument};
+use windvane_engine::{Decimal, Engine, Instrument, InstrumentId, VenueOrderId};
 
-/// Logs a forced close with all figures and with what to do.
+/// Of a close that only the balance showed.
+const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: realized_pnl \
+    is what the balance changed by, and contains the commission";
+
+/// The venue's orders that were counted: one of several fills counts once.
+#[derive(Default)]
+pub struct Counted(BTreeSet<(InstrumentId, VenueOrderId)>);
+
+impl Counted {
+    /// Counts a forced close, unless an earlier fill of its order was counted.
+    pub fn count(&mut self, engine: &Engine, report: &ForcedCloseReport) {
+        if report.order_id.0 == 0 || self.0.insert((report.instrument, report.order_id)) {
+            let row = row(engine, 0, report);
+            table::FORCED_CLOSES
+                .of([row.instrument.as_str(), row.reason.as_str()])
+                .increment(1);
+        }
+    }
+}
+
+/// What is reported of an order so far: a report is about one fill of it.
+fn sum_so_far<'a>(engine: &'a Engine, report: &'a ForcedCloseReport) -> &'a ForcedCloseReport {
+    let mut reports = engine.forced_closes().map(|(_, sum)| sum);
+    let of_order = reports.find(|sum| {
+        report.order_id.0 != 0
+            && (sum.instrument, sum.order_id) == (report.instrument, report.order_id)
+    });
+    of_order.unwrap_or(report)
+}
+
+/// Logs a forced close with all figures and with what to do. Those of a later fill are the sum of its order.
 pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
+    let is_more = sum_so_far(engine, report).qty != report.qty;
+    let report = sum_so_far(engine, report);
     let row = row(engine, 0, report);
-    table::FORCED_CLOSES
-        .of([row.instrument.as_str(), row.reason.as_str()])
-        .increment(1);
     let strategies: Vec<_> = row.strategies.iter().map(share).collect();
     let what_happened = match (report.qty, report.order_id.0) {
+        _ if is_more => {
+            "the venue closed more of a position with the same order: the figures are the sum so far"
+        }
         (0, 0) => {
             "the venue reported INSURANCE_CLEAR: it closes positions of the account, or its insurance \
              fund paid. No closing order is reported yet"
@@ -37,6 +71,7 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         strategies = strategies.join(", "),
         unowned = row.unowned,
         left = row.left,
+        note = row.note,
         order_id = report.order_id.0,
         reaction = report.reaction.as_str(),
         what_to_do = what_to_do(report),
@@ -44,21 +79,37 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
     );
 }
 
-/// Why the run is latched after a forced close.
-pub fn cause(engine: &Engine, report: &ForcedCloseReport) -> String {
-    let row = row(engine, 0, report);
-    let closed = match &row.price {
-        Some(price) => format!(
-            "{} of {} was closed at {price}, {} realized",
-            row.qty, row.instrument, row.realized_pnl
-        ),
-        None => format!("a position of {} is being closed", row.instrument),
+/// Why the run is latched after a forced close, as far as its order is reported. `None` where the close is
+/// another one than that which latched the run for `known`.
+pub fn cause(engine: &Engine, report: &ForcedCloseReport, known: &str) -> Option<String> {
+    let sum = sum_so_far(engine, report);
+    let is_open = |one: &ForcedCloseReport| one.latched && one.qty == 0;
+    let mut reports = engine.forced_closes().map(|(_, sum)| sum);
+    let has_latched =
+        sum.latched || reports.any(|one| is_open(one) && one.instrument == sum.instrument);
+    // The operator, or a limit, may have latched it since.
+    let goes_on = known.contains(BY_VENUE) && has_latched && sum.qty > 0;
+    (report.latched || goes_on).then(|| cause_of(&row(engine, 0, sum), sum))
+}
+
+const BY_VENUE: &str = "by the venue: ";
+
+fn cause_of(row: &ForcedClose, report: &ForcedCloseReport) -> String {
+    let (qty, instrument, lost) = (&row.qty, &row.instrument, &row.realized_pnl);
+    let closed = match (&row.price, &row.fee) {
+        (Some(price), Some(fee)) => {
+            format!("{qty} of {instrument} was closed at {price}, {lost} realized, fee {fee}")
+        }
+        _ if report.qty > 0 => {
+            format!("{qty} of {instrument} was closed, the balance changed by {lost}")
+        }
+        _ => format!("a position of {instrument} is being closed"),
     };
     let by = match report.kind {
-        ForcedKind::Unreported => "close without an order event, probably by the venue".to_owned(),
-        ForcedKind::Liquidation | ForcedKind::Adl => format!("{} by the venue", row.reason),
+        ForcedKind::Unreported => "close without an order event, probably ".to_owned(),
+        ForcedKind::Liquidation | ForcedKind::Adl => format!("{} ", row.reason),
     };
-    format!("{by}: {closed}; check margin and positions, then windvane resume")
+    format!("{by}{BY_VENUE}{closed}; check margin and positions, then windvane resume")
 }
 
 /// Forced closes since the operator resumed last.
@@ -90,15 +141,19 @@ fn row(engine: &Engine, time_ms: i64, report: &ForcedCloseReport) -> ForcedClose
     } else {
         report.kind.as_str()
     };
+    let is_apart = !report.has_balance_figures();
     ForcedClose {
         time_ms,
         reason: reason.to_owned(),
         instrument: rules.map(Instrument::name).unwrap_or_default(),
         side: report.side.as_str().to_owned(),
         qty: qty(report.qty),
-        price: price.map(|price| text(price.round_dp(8))),
+        price: price
+            .filter(|_| is_apart)
+            .map(|price| text(price.round_dp(8))),
         realized_pnl: text(report.realized_pnl.to_decimal()),
-        fee: text(report.fee.to_decimal()),
+        fee: is_apart.then(|| text(report.fee.to_decimal())),
+        note: (!is_apart).then(|| NOT_APART.to_owned()),
         strategies: strategies.collect(),
         unowned: qty(report.unowned),
         left: qty(report.left),

@@ -17,6 +17,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Amount, Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
 use windvane_journal::{Directory, Keep};
 
+use super::heartbeats::Troubles;
 use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::not_sent::NotSent;
@@ -62,6 +63,10 @@ pub struct Outside {
     pub unsettled: Unsettled,
     /// When the venue accepts no requests, as the client was told.
     pub stops: Stops,
+    /// Forced closes that the metrics have.
+    pub counted: forced::Counted,
+    /// Troubles that go on, for the log.
+    pub troubles: Troubles,
     pub showing: Showing,
     /// The watchdog process, where spot orders are to be watched.
     pub keeper: Option<Keeper>,
@@ -181,10 +186,9 @@ impl Outside {
             }
         }
         if let Notice::ForcedClose { report, .. } = notice {
-            // A later part of the same close has the figures.
-            let goes_on = self.latches.cause().starts_with(report.kind.as_str());
-            if report.latched || (goes_on && report.qty > 0) {
-                self.latches.amend_cause(forced::cause(engine, report));
+            self.counted.count(engine, report);
+            if let Some(cause) = forced::cause(engine, report, self.latches.cause()) {
+                self.latches.amend_cause(cause);
             }
         }
         if let Notice::State { time, to, .. } = notice {
@@ -195,6 +199,7 @@ impl Outside {
             }
         }
         self.not_sent.notice(engine, notice);
+        self.troubles.tell(engine, notice);
         tell::tell(engine, notice);
     }
 

@@ -225,9 +225,10 @@ impl Pulse {
         self.act(&mut state);
         self.let_leave(&mut state).await;
         let remains = self.remains(&state);
-        let what = "on_stop = \"flatten\" did not close a position";
-        let what_to_do = "close it by hand at the venue, or start again and flatten";
-        tell::remains(&remains, what, what_to_do);
+        tell::unclosed(&remains);
+        if matches!(self.account, Account::Venue(_)) {
+            tell::stays_open(self.driver.engine());
+        }
         let unknown = remains::unknown(self.driver.engine());
         let resting = remains::resting(&self.driver);
         if ended != Ended::Hurried {

@@ -8,7 +8,7 @@ use windvane_driver::{Driver, Guests};
 use windvane_engine::engine::TradingBlock;
 use windvane_engine::order::PositionSide;
 use windvane_engine::orders::Order;
-use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId};
+use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId, Surface};
 
 use super::show;
 use crate::assembly;
@@ -128,6 +128,30 @@ pub fn of_nobody(engine: &Engine) -> String {
          want it closed",
         positions.join(", ")
     )
+}
+
+/// Every position that stays open when a run ends: quantity, instrument, and the strategy that holds it. On
+/// spot, what no strategy bought is the account's own.
+pub fn stays_open(engine: &Engine) -> Vec<String> {
+    let of_strategies = held(engine, |_, _| true);
+    let named = of_strategies.iter().map(|one| {
+        let (qty, instrument, strategy) = (&one.qty, &one.instrument, &one.strategy);
+        match one.side {
+            PositionSide::Both => format!("{qty} {instrument} of {strategy}"),
+            side => format!("{qty} {instrument} {} of {strategy}", side.as_str()),
+        }
+    });
+    let external = engine.ledgers().external.iter();
+    let unowned = external.filter_map(|(id, side, held)| {
+        let rules = engine.instrument(id)?;
+        let is_open = held.position.qty != 0 && rules.surface == Surface::Futures;
+        let qty = rules.qty(held.position.qty).normalize();
+        is_open.then(|| match side {
+            PositionSide::Both => format!("{qty} {} of no strategy", rules.name()),
+            side => format!("{qty} {} {} of no strategy", rules.name(), side.as_str()),
+        })
+    });
+    named.chain(unowned).collect()
 }
 
 /// What a start with this configuration leaves to nobody: the strategy, or the instrument, is in it

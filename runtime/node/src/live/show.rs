@@ -23,6 +23,8 @@ use crate::results::utc::seconds_text;
 
 /// A series of refusals is shown for so long after its last order, or after the end of its pause.
 const SERIES_SHOWN_MS: i64 = 60_000;
+/// An order that waits for the dead man's switch for so long is shown: a request takes less.
+const COUNTDOWN_WAIT_MS: i64 = 1_000;
 
 /// The state in the words of the admin server.
 pub const fn state(state: RunState) -> State {
@@ -221,6 +223,7 @@ pub fn hindrances(
             row.what_to_do.unwrap_or_default()
         )
     }));
+    sentences.extend(countdown_waits(engine));
     sentences.extend(engine.unpriced_fees().map(|asset| {
         let name = engine.assets().get(usize::from(asset.0));
         format!(
@@ -231,6 +234,33 @@ pub fn hindrances(
         )
     }));
     sentences
+}
+
+/// Orders that wait for the dead man's switch of their symbol for longer than one request takes.
+fn countdown_waits(engine: &Engine) -> Vec<String> {
+    let waits = engine.countdown_waits().into_iter();
+    let words = waits.filter_map(|wait| {
+        let instrument = engine.instrument(wait.instrument)?.name();
+        let orders = match wait.orders {
+            1 => "1 order".to_owned(),
+            many => format!("{many} orders"),
+        };
+        let waited_ms = engine.now().millis() - wait.since.millis();
+        match wait.barred_until {
+            Some(until) => Some(format!(
+                "{orders} of {instrument} not sent yet: the dead man's switch of the symbol was stopped a moment \
+                 ago, and can be armed again from {} UTC on; cancels and closes that only reduce are sent",
+                seconds_text(until)
+            )),
+            None if waited_ms >= COUNTDOWN_WAIT_MS => Some(format!(
+                "{orders} of {instrument} not sent yet: the venue has not confirmed the dead man's switch of the \
+                 symbol for {} s",
+                waited_ms / 1_000
+            )),
+            None => None,
+        }
+    });
+    words.collect()
 }
 
 /// What cannot be traded, one sentence each.

@@ -1,6 +1,6 @@
 //! What a live run is made of, from the configuration and from what the venue says of itself.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windvane_client::budget::Lane;
 use windvane_client::{BAN_MAX, Client, NotDone, Wait, WaitReason};
@@ -16,6 +16,7 @@ use windvane_venue::wire::Parameters;
 use windvane_venue::{Assets, exchange_info};
 
 use super::carrier::venue_surface;
+use super::quiet::Quiet;
 use crate::assembly;
 use crate::config::{self, Config, InstrumentName, Leave, MarketData, Stream};
 
@@ -78,11 +79,19 @@ pub fn surfaces(names: &[InstrumentName]) -> Vec<Surface> {
 /// Reads a surface's clock, and answers once it was read: what is signed carries its time.
 pub async fn clock(surface: Surface, client: &Client) {
     let mut pause = RETRY.0;
+    let mut trouble = Quiet::default();
     while let Err(error) = client
         .sync_clock(venue_surface(surface), CLOCK_SAMPLES)
         .await
     {
-        tracing::warn!(%surface, %error, "the venue's clock was not read; it is asked again");
+        if let Some(repeated) = trouble.again(Instant::now()) {
+            tracing::warn!(
+                %surface,
+                %error,
+                repeated,
+                "the venue's clock was not read; it is asked again"
+            );
+        }
         tokio::time::sleep(named_wait(&error).unwrap_or(pause)).await;
         pause = (pause * 2).min(RETRY.1);
     }
@@ -127,6 +136,7 @@ pub async fn instruments(
 async fn exchange_information(surface: Surface, client: &Client) -> Result<String, StartError> {
     let name = format!("{surface}.exchange_info");
     let mut pause = RETRY.0;
+    let mut trouble = Quiet::default();
     loop {
         let mut wait = None;
         let Some(route) = route::named(&name) else {
@@ -146,7 +156,14 @@ async fn exchange_information(surface: Surface, client: &Client) -> Result<Strin
                 return Err(StartError::Refused { surface, not_done });
             }
             Err(not_done) => {
-                tracing::warn!(%surface, %not_done, "the venue is away; it is asked again");
+                if let Some(repeated) = trouble.again(Instant::now()) {
+                    tracing::warn!(
+                        %surface,
+                        %not_done,
+                        repeated,
+                        "the venue is away; it is asked again"
+                    );
+                }
                 wait = named_wait(&not_done);
             }
         }

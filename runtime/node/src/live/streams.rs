@@ -1,7 +1,7 @@
 //! The streams of a run, each on a task of its own: what they say goes to the engine as it came.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -17,6 +17,7 @@ use windvane_venue::wire::Parameters;
 
 use super::carrier::venue_surface;
 use super::mailbox::{Happened, Mailbox};
+use super::quiet::Quiet;
 
 /// How often the venue's clock is read.
 pub(super) const CLOCK_EVERY: Duration = Duration::from_mins(1);
@@ -36,6 +37,7 @@ pub async fn user(
 ) {
     let live = |input| Happened::Live(input);
     let name = [surface.as_str(), "user"];
+    let mut failed = Quiet::default();
     loop {
         let item = tokio::select! {
             item = stream.next_text() => item,
@@ -48,7 +50,8 @@ pub async fn user(
         let happened = match item {
             StreamItem::Event(text) => Happened::User { surface, text },
             StreamItem::Connected { .. } => {
-                tracing::info!(%surface, "the user stream stands");
+                let failed = failed.over();
+                tracing::info!(%surface, failed, "the user stream is connected");
                 table::STREAM_UP.of(name).set(1.0);
                 live(LiveInput::StreamUp { surface })
             }
@@ -63,7 +66,9 @@ pub async fn user(
                 live(LiveInput::StreamDown { surface })
             }
             StreamItem::Failed { why, .. } => {
-                tracing::warn!(%surface, %why, "no user stream");
+                if let Some(repeated) = failed.again(Instant::now()) {
+                    tracing::warn!(%surface, %why, repeated, "the user stream cannot be opened; it is tried again");
+                }
                 continue;
             }
             StreamItem::Unreadable { text, error, .. } => {
@@ -120,12 +125,16 @@ fn symbols(topics: &[Topic]) -> Vec<String> {
 pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
     // Without it no heartbeat is renewed.
     let client = client.in_lane(Lane::Heartbeat);
+    let mut trouble = Quiet::default();
     loop {
         let read = client
             .sync_clock(venue_surface(surface), CLOCK_SAMPLES)
             .await;
         let pause = match read {
             Ok(offset) => {
+                if let Some(count) = trouble.over() {
+                    tracing::info!(%surface, count, "the venue's clock is read again");
+                }
                 let seconds = offset.offset_us as f64 / 1e6;
                 table::CLOCK_OFFSET.of([surface.as_str()]).set(seconds);
                 let read = Happened::Live(LiveInput::Clock {
@@ -137,7 +146,9 @@ pub async fn clock(surface: Surface, client: Client, mailbox: Mailbox) {
                 CLOCK_EVERY
             }
             Err(error) => {
-                tracing::warn!(%surface, %error, "the venue's clock was not read");
+                if let Some(repeated) = trouble.again(Instant::now()) {
+                    tracing::warn!(%surface, %error, repeated, "the venue's clock was not read");
+                }
                 CLOCK_AGAIN
             }
         };

@@ -4,20 +4,20 @@
 use std::slice;
 
 use windvane_admin::metrics::table;
-use windvane_engine::effect::{Adjustment, Cause, HeartbeatNotice, NotPlaced};
+use windvane_engine::effect::{Adjustment, Cause, NotPlaced};
 use windvane_engine::order::NewOrder;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order;
 use windvane_engine::protocol::OrderReport;
 use windvane_engine::{
-    ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, Outcome, Request,
-    StrategyId, Surface, Time,
+    ClientOrderId, Engine, Instrument, Notice, OrderSeq, Outcome, Request, StrategyId, Surface,
+    Time,
 };
 
 use windvane_venue::error::VenueError;
 
 use super::forced;
-use super::remains::Remains;
+use super::remains::{self, Remains};
 use super::terms;
 use crate::results::utc::{seconds_text, utc_text};
 
@@ -193,14 +193,6 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         Notice::Adjusted {
             adjustment, cause, ..
         } => adjusted(engine, adjustment, *cause),
-        Notice::Reconciled { surface, clean, .. } => {
-            let outcome = if *clean { "clean" } else { "unexplained" };
-            if !clean {
-                tracing::warn!(%surface, "the account and ours differ, and nothing explains it yet");
-            }
-            let name = [surface.as_str(), outcome];
-            table::RECONCILIATIONS.of(name).increment(1);
-        }
         Notice::Unknown { order, .. } => {
             let strategy = name(engine, order.strategy);
             let id = order.client_order_id.as_str();
@@ -229,9 +221,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::info!(from, to, ?doubts, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);
         }
-        Notice::Heartbeat {
-            instrument, what, ..
-        } => heartbeat(engine, *instrument, *what),
+        // What may go on for long: `Troubles` tells it.
+        Notice::Heartbeat { .. } | Notice::Reconciled { .. } => {}
         Notice::Watchdog { armed: true, .. } => {
             tracing::info!("a watchdog process of spot orders is armed");
             table::WATCHDOG.of([]).set(1.0);
@@ -423,8 +414,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
 }
 
 /// Tells of positions that are left to people, each with what to do next.
-pub fn remains(remains: &[Remains], what: &str, what_to_do: &str) {
-    for one in remains {
+pub fn remains(all: &[Remains], what: &str, what_to_do: &str) {
+    for one in all {
         tracing::warn!(
             strategy = one.strategy,
             instrument = one.instrument,
@@ -432,6 +423,27 @@ pub fn remains(remains: &[Remains], what: &str, what_to_do: &str) {
             qty = one.qty,
             what_to_do,
             "{what}"
+        );
+    }
+}
+
+/// Tells of positions that the stop was to close.
+pub fn unclosed(all: &[Remains]) {
+    let what = "on_stop = \"flatten\" did not close a position";
+    let what_to_do = "close it by hand at the venue, or start again and flatten";
+    remains(all, what, what_to_do);
+}
+
+/// Tells of every position that stays open at the end of a run.
+pub fn stays_open(engine: &Engine) {
+    let positions = remains::stays_open(engine);
+    if !positions.is_empty() {
+        tracing::warn!(
+            positions = positions.join(", "),
+            what_to_do = "start the run again, close them by hand at the venue, or stop with run.on_stop = \
+                          \"flatten\"",
+            "positions stay open after this stop, and nothing protects them: no strategy watches them and no \
+             loss limit holds"
         );
     }
 }
@@ -633,25 +645,6 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             );
         }
     }
-}
-
-fn heartbeat(engine: &Engine, instrument: InstrumentId, what: HeartbeatNotice) {
-    let instrument = engine.instrument(instrument);
-    let instrument = instrument.map_or_else(String::new, windvane_engine::Instrument::name);
-    let outcome = match what {
-        HeartbeatNotice::Renewed => "renewed",
-        HeartbeatNotice::Failed => "failed",
-        HeartbeatNotice::Withheld => "withheld",
-        HeartbeatNotice::Lapsed => "lapsed",
-    };
-    if what == HeartbeatNotice::Renewed {
-        tracing::debug!(instrument, "the dead man's switch is renewed");
-    } else {
-        tracing::warn!(instrument, outcome, "the dead man's switch");
-    }
-    table::HEARTBEATS
-        .of([instrument.as_str(), outcome])
-        .increment(1);
 }
 
 fn owner_of(engine: &Engine, order: OrderSeq) -> &str {

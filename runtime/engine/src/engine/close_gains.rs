@@ -1,0 +1,218 @@
+//! What closes by others brought the account.
+//!
+//! A trade states its price, and its commission is apart. A reading shows the balance alone: what it lost
+//! holds the commission too. Where an order later states the price, the rest is the commission.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decimal::{Amount, div_half_even};
+use crate::ids::{AssetId, InstrumentId};
+use crate::ledger::value;
+use crate::order::{PositionSide, Side, Surface};
+use crate::truth::AccountTruth;
+
+use super::Engine;
+use super::outside::key_of;
+use super::snapshot::Names;
+
+/// A balance fits a close where it changed by the unrealized profit, give or take this part of the
+/// position's value: the price and the fee are not known.
+const FITS_PARTS: i128 = 10;
+
+type Key = (InstrumentId, PositionSide);
+/// By position.
+pub(super) type DueGains = BTreeMap<Key, Gained>;
+
+/// What a closed quantity brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Gained {
+    /// Signed as the closing orders are.
+    qty: i64,
+    /// Profit of the account; of the part that a balance showed it is less the commission.
+    pub(super) realized: Amount,
+    /// The part whose value comes from a balance.
+    of_balance: i64,
+    value_of_balance: Amount,
+}
+
+/// The profit of a close that a reading shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CloseGain {
+    pub(super) amount: Amount,
+    /// It is what the balance changed by, and no estimate at the mark price.
+    pub(super) is_stated: bool,
+}
+
+impl Gained {
+    fn part(&self, qty: i64) -> Self {
+        let whole = self.qty.saturating_abs().max(1);
+        let of_balance = Amount(self.of_balance.into()).part(qty, whole);
+        Self {
+            qty: self.qty.signum() * qty,
+            realized: self.realized.part(qty, whole),
+            of_balance: i64::try_from(of_balance.0).unwrap_or_default(),
+            value_of_balance: self.value_of_balance.part(qty, whole),
+        }
+    }
+}
+
+impl Engine {
+    /// Whether a balance changed by about what the close of these positions must have brought.
+    pub(super) fn fits_closes(
+        &self,
+        surface: Surface,
+        read: &AccountTruth,
+        asset: AssetId,
+        closed: &[(Key, i64)],
+    ) -> bool {
+        let gained = self.gained(surface, read, asset);
+        let (mut expected, mut values) = (Amount::ZERO, Amount::ZERO);
+        for ((id, side), qty) in closed {
+            let rules = &self.instruments[usize::from(id.0)];
+            if rules.quote == asset {
+                expected += self.expected_gain(*id, *side, *qty);
+                values += self.value_of(&((*id, *side), *qty));
+            }
+        }
+        gained != Amount::ZERO && (gained - expected).abs().0 * FITS_PARTS <= values.0
+    }
+
+    /// By how much a balance is more than ours in a reading.
+    fn gained(&self, surface: Surface, read: &AccountTruth, asset: AssetId) -> Amount {
+        let known = self.balance(surface, asset).total;
+        let told = read.balances.iter().find(|told| told.asset == asset);
+        told.map_or(Amount::ZERO, |told| told.total - known)
+    }
+
+    /// The profit that closing so much of a position brings at the mark price, 0 without one.
+    fn expected_gain(&self, id: InstrumentId, side: PositionSide, qty: i64) -> Amount {
+        let position = &self.ledgers.account.at(id, side).position;
+        let rules = &self.instruments[usize::from(id.0)];
+        let cost = position.cost.part(qty.abs(), position.qty.abs().max(1));
+        self.mark(id)
+            .map_or(Amount::ZERO, |mark| value(rules, qty, mark.mark) - cost)
+    }
+
+    /// The profit of each close that a reading shows: the whole change of the balance is theirs, where it fits
+    /// them, or where account events stated each of them. Several share it by their value.
+    pub(super) fn gains_of_closes(
+        &self,
+        surface: Surface,
+        account: &AccountTruth,
+    ) -> BTreeMap<Key, CloseGain> {
+        let mut gains = BTreeMap::new();
+        let mut closes: BTreeMap<AssetId, Vec<(Key, i64)>> = BTreeMap::new();
+        for told in &account.positions {
+            let key = key_of(told);
+            if let Some(closed) = self.closed_by(told) {
+                let quote = self.instruments[usize::from(key.0.0)].quote;
+                closes.entry(quote).or_default().push((key, closed));
+                let amount = self.expected_gain(key.0, key.1, closed);
+                let is_stated = false;
+                gains.insert(key, CloseGain { amount, is_stated });
+            }
+        }
+        for (asset, closes) in closes {
+            let gained = self.gained(surface, account, asset);
+            let mut keys = closes.iter();
+            let are_stated =
+                gained != Amount::ZERO && keys.all(|(key, _)| self.stated_closes.contains_key(key));
+            if !are_stated && !self.fits_closes(surface, account, asset, &closes) {
+                continue;
+            }
+            let of_asset = closes.iter().filter_map(|(key, _)| gains.get(key));
+            let mut rest = gained - of_asset.map(|gain| gain.amount).sum::<Amount>();
+            let mut left: Amount = closes.iter().map(|close| self.value_of(close)).sum();
+            for close in &closes {
+                let value = self.value_of(close);
+                let share = Amount(div_half_even(rest.0 * value.0, left.0.max(1)));
+                let share = if value == left { rest } else { share };
+                (rest, left) = (rest - share, left - value);
+                if let Some(gain) = gains.get_mut(&close.0) {
+                    gain.amount += share;
+                    gain.is_stated = true;
+                }
+            }
+        }
+        gains
+    }
+
+    /// What a closed quantity is worth at the mark price, or what it cost.
+    fn value_of(&self, ((id, side), qty): &(Key, i64)) -> Amount {
+        let rules = &self.instruments[usize::from(id.0)];
+        let position = self.ledgers.account.at(*id, *side).position;
+        let whole = position.qty.saturating_abs().max(1);
+        let cost = position.cost.part(qty.saturating_abs(), whole);
+        let mark = self.mark(*id).map(|mark| value(rules, *qty, mark.mark));
+        mark.unwrap_or(cost).abs()
+    }
+
+    /// A close by others is due. `value` is what the balance says that it was worth, 0 for a trade.
+    pub(super) fn note_gain(&mut self, key: Key, qty: i64, realized: Amount, value: Amount) {
+        let gained = self.due_gains.entry(key).or_default();
+        if gained.qty.signum() == -qty.signum() {
+            *gained = Gained::default();
+        }
+        gained.qty += qty;
+        gained.realized += realized;
+        if value != Amount::ZERO {
+            gained.of_balance += qty.saturating_abs();
+            gained.value_of_balance += value;
+        }
+    }
+
+    /// Takes what so much of the due closes brought; `None` where that is not known.
+    pub(super) fn take_gain(&mut self, key: Key, closing: Side, qty: i64) -> Option<Gained> {
+        let gained = self.due_gains.get_mut(&key)?;
+        let known = closing.sign() * gained.qty;
+        if qty <= 0 || qty > known {
+            return None;
+        }
+        let part = gained.part(qty);
+        gained.qty -= part.qty;
+        gained.realized -= part.realized;
+        gained.of_balance -= part.of_balance;
+        gained.value_of_balance -= part.value_of_balance;
+        if gained.qty == 0 {
+            self.due_gains.remove(&key);
+        }
+        Some(part)
+    }
+
+    /// An order states what a close was worth, and the balance showed what was left of that: the
+    /// difference is the commission. It was booked as a lower price. Answers it.
+    pub(super) fn split_fee(
+        &mut self,
+        (id, side): Key,
+        closing: Side,
+        gained: &mut Gained,
+        price: impl Fn(i64) -> Amount,
+    ) -> Amount {
+        let stated = price(gained.of_balance);
+        let fee = match closing {
+            Side::Sell => stated - gained.value_of_balance,
+            Side::Buy => gained.value_of_balance - stated,
+        };
+        if gained.of_balance == 0 || fee <= Amount::ZERO {
+            return Amount::ZERO;
+        }
+        for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
+            let position = &mut ledger.at_mut(id, side).position;
+            position.realized_pnl += fee;
+            position.fees += fee;
+        }
+        gained.realized += fee;
+        fee
+    }
+
+    /// Takes over what an engine of another process knew.
+    pub(super) fn inherit_due_gains(&mut self, from: &Self, names: &Names) {
+        for ((id, side), gained) in &from.due_gains {
+            if let Some(id) = names.instruments.get(id) {
+                self.due_gains.insert((*id, *side), *gained);
+            }
+        }
+    }
+}

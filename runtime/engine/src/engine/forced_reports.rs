@@ -1,0 +1,62 @@
+//! The reports of forced closes that are shown until the operator resumes.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::forced::{ForcedCloseReport, ForcedShare};
+use crate::ids::Time;
+
+/// So many reports are kept at most.
+const REPORTS_MAX: usize = 32;
+
+/// Since the operator resumed last, the newest at the end: one for each order of the venue.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ForcedReports(VecDeque<(Time, ForcedCloseReport)>);
+
+impl ForcedReports {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(Time, ForcedCloseReport)> {
+        self.0.iter()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds a fill of an order to what is reported of that order. An event may report the order before it
+    /// trades: what it closed replaces that.
+    pub(super) fn add(&mut self, now: Time, report: &ForcedCloseReport) {
+        let order = (report.instrument, report.order_id);
+        let is_same = |known: &ForcedCloseReport| (known.instrument, known.order_id) == order;
+        let mut report = report.clone();
+        for (_, known) in &self.0 {
+            report.latched |= known.qty == 0 && is_same(known) && known.latched;
+        }
+        self.0
+            .retain(|(_, known)| known.qty != 0 || !is_same(known));
+        let mut reports = self.0.iter_mut();
+        if report.order_id.0 != 0
+            && let Some((_, known)) = reports.find(|(_, known)| is_same(known))
+        {
+            known.add(&report);
+            return;
+        }
+        if self.0.len() >= REPORTS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back((now, report));
+    }
+
+    /// A strategy bears a part of a close that was reported as nobody's.
+    pub(super) fn add_share(&mut self, report: &ForcedCloseReport, share: ForcedShare) {
+        let mut reports = self.0.iter_mut().rev();
+        let known = reports.find(|(_, known)| {
+            (known.instrument, known.order_id) == (report.instrument, report.order_id)
+                && known.unowned >= share.qty
+        });
+        if let Some((_, known)) = known {
+            known.unowned -= share.qty;
+            known.add_share(share);
+        }
+    }
+}
