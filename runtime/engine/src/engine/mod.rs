@@ -34,6 +34,7 @@ mod netting;
 mod others;
 mod outside;
 mod outside_orders;
+mod recent_orders;
 mod reconcile;
 mod replies;
 mod safety;
@@ -88,6 +89,8 @@ use market::MarketState;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use outside_orders::OutsideOrders;
+use recent_orders::RecentOrders;
+pub use recent_orders::newest_orders;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
@@ -243,6 +246,7 @@ pub struct Engine {
     listed_shifts: ListedShifts,
     outside_orders: OutsideOrders,
     exit_refusals: ExitRefusals,
+    recent_orders: RecentOrders,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -399,6 +403,7 @@ impl Engine {
             listed_shifts: ListedShifts::new(),
             outside_orders: OutsideOrders::new(),
             exit_refusals: ExitRefusals::new(),
+            recent_orders: RecentOrders::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),
