@@ -165,6 +165,11 @@ impl FolderIds {
         Self { instances, now }
     }
 
+    /// When the folder was read, by this host's clock.
+    pub const fn read_at(&self) -> Time {
+        self.now
+    }
+
     /// Whether an order with this id makes a start watch for another instance.
     pub fn is_of_another(&self, surface: Surface, id: &ClientOrderId) -> bool {
         let own = (second_of(self.now), self.now);
