@@ -264,17 +264,29 @@ impl Engine {
             ExecutionType::New => Sighting::Accepted(update.transaction_time),
             _ => Sighting::Changed,
         };
-        let surface = self.surface_of(update.instrument);
-        self.sight(surface, &update.client_order_id, &sighting);
+        let (surface, id) = (self.surface_of(update.instrument), update.client_order_id);
+        if update.fill.is_some() && self.is_first_seen(surface, &id) && !self.knows_account() {
+            // It may have filled at once, and the event of its acceptance may be lost.
+            self.note_recent_order(update.instrument, update.order_id);
+        }
+        self.sight(surface, &id, &sighting);
+    }
+
+    /// Whether this is the newest order of another instance so far.
+    fn is_first_seen(&self, surface: Surface, id: &ClientOrderId) -> bool {
+        let new = self.number_of_another(surface, id);
+        new.is_some_and(|(epoch, number)| {
+            let known = self.instances.seen.get(&(surface, epoch));
+            known.is_none_or(|known| number > *known)
+        })
     }
 
     fn sight(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
         let Some((epoch, number)) = self.number_of_another(surface, id) else {
             return;
         };
-        let known = self.instances.seen.get(&(surface, epoch));
-        let higher = known.is_none_or(|known| number > *known);
-        if higher {
+        let is_new = self.is_first_seen(surface, id);
+        if is_new {
             self.instances.seen.insert((surface, epoch), number);
         }
         if self.knows_account() {
@@ -288,7 +300,7 @@ impl Engine {
             self.adopt_seen();
         } else if self.instances.watch.is_none() {
             self.begin_instance_watch(*id);
-        } else if higher && self.shows_life(surface, sighting) {
+        } else if self.shows_life(surface, sighting, is_new) {
             self.instances.other = Some(*id);
         }
     }
@@ -333,8 +345,9 @@ impl Engine {
         });
     }
 
-    /// Whether an order was placed since the watch began.
-    fn shows_life(&self, surface: Surface, sighting: &Sighting) -> bool {
+    /// Whether an order was placed since the watch began. Where nothing says when, it must not have been seen
+    /// before.
+    fn shows_life(&self, surface: Surface, sighting: &Sighting, is_new: bool) -> bool {
         let Some(watch) = &self.instances.watch else {
             return false;
         };
@@ -343,7 +356,8 @@ impl Engine {
         let since = watch.since.plus_ns(offset).millis();
         match *sighting {
             Sighting::First | Sighting::Changed => false,
-            Sighting::Accepted(at) => at == Time::default() || at.millis() >= since,
+            Sighting::Accepted(at) if at == Time::default() => is_new,
+            Sighting::Accepted(at) => at.millis() >= since,
             Sighting::Traded { placed } => placed.millis() >= since,
             Sighting::Listed { updated, .. }
                 if updated > Time::default() && updated.millis() < since =>
@@ -352,7 +366,7 @@ impl Engine {
             }
             Sighting::Listed { status, updated } => {
                 let dated = status == OrderStatus::New && updated > Time::default();
-                dated || self.now > watch.since.plus_ms(LIST_LAG_MS)
+                is_new && (dated || self.now > watch.since.plus_ms(LIST_LAG_MS))
             }
         }
     }

@@ -21,6 +21,8 @@ use super::snapshot::Names;
 
 /// Orders that are asked for, of each instrument and reading. Each costs a weight of 1.
 const ORDERS_MAX: usize = 3;
+/// So many orders that events name are asked for at a time.
+const QUESTIONS_MAX: usize = 64;
 /// Older trades are not looked at.
 const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
 /// From a question that failed to the next one.
@@ -120,6 +122,15 @@ impl Engine {
         }
     }
 
+    /// Notes an order that an event names, to ask when it was placed.
+    pub(super) fn note_recent_order(&mut self, instrument: InstrumentId, order_id: VenueOrderId) {
+        let question = Question::new(self.now);
+        let questions = &mut self.recent_orders.questions;
+        if questions.len() < QUESTIONS_MAX {
+            questions.entry((instrument, order_id)).or_insert(question);
+        }
+    }
+
     /// Whether an order of another instance may be among those that are asked for.
     pub(super) fn awaits_recent_orders(&self) -> bool {
         !self.recent_orders.questions.is_empty()
@@ -171,7 +182,9 @@ impl Engine {
         questions.retain(|(id, _), question| !question.is_over(now) || self.is_held_back(*id));
         let was_asked = questions.values().any(|question| question.sent.is_some());
         self.recent_orders.questions = questions;
-        if was_asked {
+        let lines = self.live.iter().flat_map(|live| live.lines.values());
+        let was_read = lines.map(|line| line.clean).any(|clean| clean.is_some());
+        if was_asked || was_read {
             self.ask_for_recent_orders();
         }
         self.finish_instance_watch();

@@ -13,7 +13,7 @@ use windvane_engine::{
 
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
-use super::support::{Account, fill};
+use super::support::{Account, fill, update};
 use super::world::{booting, live_config, no_trades, nothing, ready};
 
 /// Two reconcile intervals, in seconds.
@@ -144,18 +144,48 @@ fn an_order_that_only_trades_show_at_the_end_proves_another_instance() {
     assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
 }
 
-#[test]
-fn an_event_of_a_market_order_proves_another_instance() {
-    let mut market = Market::default();
-    market.execute("mm.6.3", ago(20_000));
-    let mut account = market.start();
-    market.pass(&mut account, 5);
-    let id = ClientOrderId::new("mm.6.4").unwrap();
-    let mut event = super::support::update(id, Side::Buy, OrderStatus::New, 0);
-    event.execution = ExecutionType::New;
+/// An event of a market order of the other instance, at this moment.
+fn report(account: &mut Account, text: &str, execution: ExecutionType) {
+    let id = ClientOrderId::new(text).unwrap();
+    let mut event = match execution {
+        ExecutionType::New => update(id, Side::Buy, OrderStatus::New, 0),
+        _ => fill(id, Side::Buy, 101, 1, 1, OrderStatus::Filled),
+    };
+    event.execution = execution;
+    event.order_id = VenueOrderId(101);
     event.transaction_time = account.now;
     account.update(event);
-    assert!(account.engine.other_instance().is_some());
+}
+
+#[test]
+fn an_event_of_a_market_order_proves_another_instance() {
+    // The venue may send the fill first.
+    for is_shuffled in [false, true] {
+        let mut market = Market::default();
+        market.execute("mm.6.3", ago(20_000));
+        let mut account = market.start();
+        market.pass(&mut account, 5);
+        if is_shuffled {
+            report(&mut account, "mm.6.4", ExecutionType::Trade);
+            assert_eq!(account.engine.other_instance(), None);
+        }
+        report(&mut account, "mm.6.4", ExecutionType::New);
+        assert!(account.engine.other_instance().is_some());
+    }
+}
+
+#[test]
+fn a_fill_event_alone_is_judged_by_its_order_at_the_end() {
+    for (placed_ms, is_alive) in [(0, true), (-60_000, false)] {
+        let mut market = Market::default();
+        market.execute("mm.6.3", ago(20_000));
+        let mut account = market.start();
+        market.pass(&mut account, 30);
+        report(&mut account, "mm.6.4", ExecutionType::Trade);
+        market.fill("mm.6.4", account.now.plus_ms(placed_ms), account.now);
+        market.pass(&mut account, WATCH_S - 30 + 3);
+        assert_eq!(account.engine.other_instance().is_some(), is_alive);
+    }
 }
 
 #[test]

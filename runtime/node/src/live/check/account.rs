@@ -14,7 +14,7 @@ use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
 use super::Report;
 use super::venue::PATIENCE;
 use crate::config::{Config, MarketData, PositionMode};
-use crate::results::utc::utc_text;
+use crate::results::utc::seconds_text;
 
 /// One question, as it was answered.
 struct Answered {
@@ -437,7 +437,7 @@ async fn traded_orders(
             let found = format!(
                 "{surface}: order {id} was placed at {} and filled, and this data folder never gave \
                  it out: another instance trades on this account, or the data folder was wiped",
-                utc_text(order.placed)
+                seconds_text(order.placed)
             );
             report.no_go("instances", found, &mend_instances(config));
             return;
