@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use windvane_tests::binary;
 use windvane_tests::fixture::rows;
 use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
+use windvane_tests::modules;
 use windvane_tests::venue::Venue;
 
 /// The longest that a state may take to come about; strategies are built within it, once.
@@ -73,12 +74,16 @@ fn own_form(strategy: &str) -> String {
 }
 
 fn check(venue: &Venue, data: &Path) -> (Option<i32>, String) {
+    check_with(venue, data, "configs/live-sim.toml")
+}
+
+fn check_with(venue: &Venue, data: &Path, config: &str) -> (Option<i32>, String) {
     let setting = format!("run.data_dir={}", data.display());
     let file = venue.file();
     let output = binary::run([
         "check",
         "--config",
-        "configs/live-sim.toml",
+        config,
         "--venue",
         file.to_str().unwrap(),
         "--set",
@@ -256,4 +261,110 @@ fn what_is_left_of_two_instances_with_one_strategy_can_be_flattened() {
     });
     let log = second.log();
     assert_eq!(second.terminate().code(), Some(0), "{log}");
+}
+
+/// `configs/live-sim.toml` with one strategy, which has market orders alone and places one about every second.
+fn at_market(venue: &Venue) -> PathBuf {
+    let whole = std::fs::read_to_string(binary::root().join("configs/live-sim.toml")).unwrap();
+    let (head, _) = whole.split_once("[[strategy]]").unwrap();
+    let module = modules::built("ema_cross");
+    let strategy = format!(
+        "[[strategy]]\nid = \"ema\"\nmodule = \"{}\"\ninstruments = [\"futures:BTCUSDT\"]\n\
+         streams = [\"trade\"]\non_fault = \"flatten\"\n\n[strategy.params]\nqty = \"0.01\"\n\
+         fast = 5\nslow = 10\nmode = \"flip_each_sign\"\n",
+        module.display()
+    );
+    let file = venue.folder().join("at-market.toml");
+    std::fs::write(&file, format!("{head}{strategy}")).unwrap();
+    file
+}
+
+/// Epochs of the orders of the strategy, in the order of their first order.
+fn epochs(venue: &Venue) -> Vec<String> {
+    let account = venue.account();
+    let mut epochs = Vec::new();
+    for order in rows(&account["orders"]) {
+        let id = order["client_order_id"].as_str().unwrap();
+        let mut parts = id.split('.');
+        if let (Some("ema"), Some(epoch)) = (parts.next(), parts.next())
+            && !epochs.iter().any(|known| known == epoch)
+        {
+            epochs.push(epoch.to_owned());
+        }
+    }
+    epochs
+}
+
+#[test]
+fn a_second_instance_is_found_beside_one_with_market_orders_alone() {
+    let venue = Venue::start(&["--seed", "66", "--weight", "24000"]);
+    let config = at_market(&venue);
+    let launch = |folder: &str| {
+        Launch::new(&venue, &venue.folder().join(folder))
+            .config(&config)
+            .set(RECONCILE)
+    };
+    let mut first = launch("first").start();
+    until(&mut first, "ready");
+    let admin = first.admin();
+    first.until_shown(&admin, "/api/status", PATIENCE, &|_| {
+        !epochs(&venue).is_empty()
+    });
+    let is_open = |order: &Value| order["open"] == true;
+    assert!(!rows(&venue.account()["orders"]).any(is_open));
+
+    let config_text = config.to_str().unwrap();
+    let (code, said) = check_with(&venue, &venue.folder().join("second"), config_text);
+    assert_eq!(code, Some(1), "{said}");
+    let instances = said.lines().find(|line| line.contains("instances"));
+    assert!(
+        instances.is_some_and(|line| line.starts_with("NO-GO") && line.contains("ema.")),
+        "{said}"
+    );
+    let (_, said) = check_with(&venue, &venue.folder().join("first"), config_text);
+    assert!(
+        !said.contains("this data folder never gave"),
+        "its own folder: {said}"
+    );
+
+    let second = launch("second").start();
+    let ended = second.end_within(PATIENCE);
+    let log = std::fs::read_to_string(venue.folder().join("second.log")).unwrap();
+    assert_eq!(ended.code(), Some(2), "{log}");
+    assert!(
+        log.contains("another instance trades on this account"),
+        "{log}"
+    );
+    assert_eq!(epochs(&venue).len(), 1, "the second one placed nothing");
+    until(&mut first, "ready");
+    assert!(!first.log().contains("another instance"), "{}", first.log());
+
+    // The folder is wiped: nobody places an order during the watch.
+    first.kill();
+    std::fs::remove_dir_all(venue.folder().join("first")).unwrap();
+    let mut first = launch("first").start();
+    let admin = first.admin();
+    let watches = |status: &Value| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "syncing" && reason.contains("was wiped")
+    };
+    first.until_shown(&admin, "/api/status", PATIENCE, &watches);
+    until(&mut first, "ready");
+
+    // Both run: the operator has the second one take over, and each one sees the orders of the other.
+    let mut second = launch("second").argument("--take-over").start();
+    let sees = |status: &Value| status["doubts"].to_string().contains("another instance");
+    for instance in [&mut first, &mut second] {
+        let admin = instance.admin();
+        instance.until_shown(&admin, "/api/status", PATIENCE, &sees);
+        let log = instance.log();
+        let is_error = |line: &str| line.contains("ERROR") && line.contains("another instance");
+        assert_eq!(
+            log.lines().filter(|line| is_error(line)).count(),
+            1,
+            "{log}"
+        );
+    }
+    assert_eq!(second.terminate().code(), Some(0));
+    assert_eq!(first.terminate().code(), Some(0));
 }

@@ -107,7 +107,7 @@ impl Run {
                     },
                     Subject::Rules { .. } => Truth::Rules(Vec::new()),
                     Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
-                    Subject::OutsideOrder { .. } => return,
+                    Subject::OutsideOrder { .. } | Subject::TradedOrder { .. } => return,
                     Subject::Trades { .. } => Truth::Trades {
                         trades: Vec::new(),
                         more: false,

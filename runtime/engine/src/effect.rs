@@ -287,6 +287,13 @@ pub enum Notice {
         /// Profit that it realized in the account's position, before fees.
         realized_pnl: Amount,
     },
+    /// Another instance trades on the account while this one runs.
+    AnotherInstance {
+        /// When it was seen.
+        time: Time,
+        /// Its order.
+        id: ClientOrderId,
+    },
     /// A watch for another instance on the account began or ended.
     InstanceWatch {
         /// When.

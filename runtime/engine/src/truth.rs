@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
-use crate::ids::{AssetId, InstrumentId, Time, TradeId, VenueOrderId};
+use crate::ids::{AssetId, ClientOrderId, InstrumentId, Time, TradeId, VenueOrderId};
 use crate::instrument::Instrument;
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
 use crate::protocol::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
@@ -62,6 +62,13 @@ pub enum Subject {
         /// `orderId`.
         order_id: VenueOrderId,
     },
+    /// The client order id of an order whose trades account trades list (spec 1 and 2, Query order).
+    TradedOrder {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// `orderId`.
+        order_id: VenueOrderId,
+    },
 }
 
 /// What is answered.
@@ -93,6 +100,8 @@ pub enum Truth {
     AssetPrice(Amount),
     /// One order.
     OutsideOrder(Box<OpenOrder>),
+    /// The client order id of an order.
+    TradedOrder(TradedOrder),
 }
 
 /// What moved a futures balance, as far as the loss limits treat it differently.
@@ -192,6 +201,15 @@ pub struct StatedPosition {
     pub entry_price: Amount,
     /// `unrealizedProfit`.
     pub unrealized: Amount,
+}
+
+/// An order whose trades account trades list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TradedOrder {
+    /// `clientOrderId`.
+    pub client_order_id: ClientOrderId,
+    /// `time`: when the order was placed; zero if the answer lacks it.
+    pub placed: Time,
 }
 
 /// A trade of the account.

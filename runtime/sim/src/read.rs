@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::protocol::{Fill, OrderUpdate, Outcome, Reply};
-use windvane_engine::truth::{AccountTrade, AccountTruth, ListedRules, OpenOrder, Subject, Truth};
+use windvane_engine::truth::{
+    AccountTrade, AccountTruth, ListedRules, OpenOrder, Subject, TradedOrder, Truth,
+};
 use windvane_engine::{InstrumentId, Surface, TradeId, VenueOrderId};
 
 use crate::code::Code;
@@ -93,6 +95,10 @@ impl Venue {
                 instrument,
                 order_id,
             } => self.order_by_id(instrument, order_id),
+            Subject::TradedOrder {
+                instrument,
+                order_id,
+            } => self.traded_order(instrument, order_id),
             // It takes commissions in the quote asset alone.
             Subject::AssetPrice { .. } => refused(Code::BadSymbol),
         };
@@ -138,6 +144,20 @@ impl Venue {
                     terms: order.terms,
                 };
                 Outcome::Done(Truth::OutsideOrder(Box::new(order)))
+            },
+        )
+    }
+
+    fn traded_order(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<Truth> {
+        let mut orders = self.orders.all().map(|(_, order)| order);
+        let asked = orders.find(|order| (order.terms.instrument, order.id) == (instrument, id));
+        asked.map_or_else(
+            || refused(Code::NoSuchOrder),
+            |order| {
+                Outcome::Done(Truth::TradedOrder(TradedOrder {
+                    client_order_id: order.client_order_id,
+                    placed: order.created,
+                }))
             },
         )
     }

@@ -127,7 +127,9 @@ impl Engine {
         order.recovered_qty = found_qty;
         order.made_up_qty = found_qty;
         order.on_stream = true;
-        self.doubt_an_order_unheard_of(&report.client_order_id);
+        if let Some((_, epoch, seq)) = report.client_order_id.parse_own() {
+            self.doubt_an_order_unheard_of(epoch, seq);
+        }
         self.count_open(&order);
         self.orders.insert_foreign(order);
         self.take_report(seq, report);
@@ -149,11 +151,9 @@ impl Engine {
     /// An order that the process before did not give out, as far as its journal knows, is one of a
     /// later process: the journal is an older copy, and whose the positions are it cannot say. No
     /// order leaves before its record is durable.
-    fn doubt_an_order_unheard_of(&mut self, id: &ClientOrderId) {
-        let (Some(first), Some((_, epoch, seq))) = (self.unheard_of, id.parse_own()) else {
-            return;
-        };
-        if (epoch, seq) >= first && epoch < self.epoch {
+    pub(super) fn doubt_an_order_unheard_of(&mut self, epoch: u64, seq: OrderSeq) {
+        let is_later = self.unheard_of.is_some_and(|first| (epoch, seq) >= first);
+        if is_later && epoch < self.epoch {
             self.set_doubt(Doubt::Ownership, true);
         }
     }

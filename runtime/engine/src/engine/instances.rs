@@ -6,6 +6,9 @@
 //! happen to the orders of a dead instance too. Without a new id the orders are adopted. While this
 //! instance runs, such an id degrades it until a person resumes it.
 //!
+//! Ids come from lists of open orders, from events, and from the orders of the newest account trades
+//! (`recent_orders`): an instance may have no order at rest.
+//!
 //! Numbers of an instance only rise. So of each epoch the highest number tells old ids from new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +20,7 @@ use crate::ids::{ClientOrderId, OrderSeq, Time};
 use crate::order::{ExecutionType, OrderStatus, Surface};
 use crate::planted;
 use crate::protocol::OrderUpdate;
-use crate::truth::OpenOrder;
+use crate::truth::{OpenOrder, TradedOrder};
 
 use super::{Doubt, Engine};
 
@@ -79,6 +82,8 @@ enum Sighting {
     Listed { status: OrderStatus, updated: Time },
     /// The venue accepted the order at this time.
     Accepted(Time),
+    /// Account trades list a fill of an order that was placed at this time.
+    Traded { placed: Time },
     /// Something else happened to the order.
     Changed,
 }
@@ -160,6 +165,11 @@ impl FolderIds {
         Self { instances, now }
     }
 
+    /// When the folder was read, by this host's clock.
+    pub const fn read_at(&self) -> Time {
+        self.now
+    }
+
     /// Whether an order with this id makes a start watch for another instance.
     pub fn is_of_another(&self, surface: Surface, id: &ClientOrderId) -> bool {
         let own = (second_of(self.now), self.now);
@@ -236,14 +246,16 @@ impl Engine {
             };
             self.sight(surface, &order.report.client_order_id, &sighting);
         }
-        let asked = self.orders_asked(surface);
-        let over = |watch: &mut Watch| asked.is_some_and(|asked| asked >= watch.until);
-        if self.instances.other.is_none()
-            && let Some(watch) = self.instances.watch.take_if(over)
-        {
-            self.adopt_seen();
-            self.tell_instance_watch(watch.id, None);
-        }
+    }
+
+    /// Looks for another instance in an order whose trades are listed.
+    pub(super) fn judge_traded_order(&mut self, surface: Surface, order: &TradedOrder) {
+        let placed = order.placed;
+        self.sight(
+            surface,
+            &order.client_order_id,
+            &Sighting::Traded { placed },
+        );
     }
 
     /// Looks for another instance in an event of an order that we do not know.
@@ -252,28 +264,43 @@ impl Engine {
             ExecutionType::New => Sighting::Accepted(update.transaction_time),
             _ => Sighting::Changed,
         };
-        let surface = self.surface_of(update.instrument);
-        self.sight(surface, &update.client_order_id, &sighting);
+        let (surface, id) = (self.surface_of(update.instrument), update.client_order_id);
+        if update.fill.is_some() && self.is_first_seen(surface, &id) && !self.knows_account() {
+            // It may have filled at once, and the event of its acceptance may be lost.
+            self.note_recent_order(update.instrument, update.order_id);
+        }
+        self.sight(surface, &id, &sighting);
+    }
+
+    /// Whether this is the newest order of another instance so far.
+    fn is_first_seen(&self, surface: Surface, id: &ClientOrderId) -> bool {
+        let new = self.number_of_another(surface, id);
+        new.is_some_and(|(epoch, number)| {
+            let known = self.instances.seen.get(&(surface, epoch));
+            known.is_none_or(|known| number > *known)
+        })
     }
 
     fn sight(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
         let Some((epoch, number)) = self.number_of_another(surface, id) else {
             return;
         };
-        let known = self.instances.seen.get(&(surface, epoch));
-        let higher = known.is_none_or(|known| number > *known);
-        if higher {
+        let is_new = self.is_first_seen(surface, id);
+        if is_new {
             self.instances.seen.insert((surface, epoch), number);
         }
         if self.knows_account() {
-            self.instances.other = Some(*id);
+            if self.instances.other.replace(*id).is_none() {
+                let (time, id) = (self.now, *id);
+                self.notices.push_back(Notice::AnotherInstance { time, id });
+            }
             self.set_doubt(Doubt::AnotherInstance, true);
             self.update_state();
         } else if self.instances.take_over {
             self.adopt_seen();
         } else if self.instances.watch.is_none() {
             self.begin_instance_watch(*id);
-        } else if higher && self.shows_life(surface, sighting) {
+        } else if self.shows_life(surface, sighting, is_new) {
             self.instances.other = Some(*id);
         }
     }
@@ -305,6 +332,7 @@ impl Engine {
             until: self.now.plus_ms(2 * live.config.reconcile_ms),
             ends: false,
         });
+        self.recent_orders.read_after_watch.clear();
         let until = self.instance_watch().map(|watch| watch.until);
         self.tell_instance_watch(id, until);
     }
@@ -317,8 +345,9 @@ impl Engine {
         });
     }
 
-    /// Whether an order was placed since the watch began.
-    fn shows_life(&self, surface: Surface, sighting: &Sighting) -> bool {
+    /// Whether an order was placed since the watch began. Where nothing says when, it must not have been seen
+    /// before.
+    fn shows_life(&self, surface: Surface, sighting: &Sighting, is_new: bool) -> bool {
         let Some(watch) = &self.instances.watch else {
             return false;
         };
@@ -327,7 +356,9 @@ impl Engine {
         let since = watch.since.plus_ns(offset).millis();
         match *sighting {
             Sighting::First | Sighting::Changed => false,
-            Sighting::Accepted(at) => at == Time::default() || at.millis() >= since,
+            Sighting::Accepted(at) if at == Time::default() => is_new,
+            Sighting::Accepted(at) => at.millis() >= since,
+            Sighting::Traded { placed } => placed.millis() >= since,
             Sighting::Listed { updated, .. }
                 if updated > Time::default() && updated.millis() < since =>
             {
@@ -335,12 +366,13 @@ impl Engine {
             }
             Sighting::Listed { status, updated } => {
                 let dated = status == OrderStatus::New && updated > Time::default();
-                dated || self.now > watch.since.plus_ms(LIST_LAG_MS)
+                is_new && (dated || self.now > watch.since.plus_ms(LIST_LAG_MS))
             }
         }
     }
 
-    /// At the end of a watch the open orders are read again: nothing new among them ends it.
+    /// At the end of a watch open orders and account trades are read again: the watch is over unless they
+    /// show a new order.
     pub(super) fn end_instance_watch(&mut self) {
         let now = self.now;
         let Some(watch) = &mut self.instances.watch else {
@@ -360,6 +392,29 @@ impl Engine {
                 self.begin_round(surface);
             }
         }
+    }
+
+    /// Ends a watch after which every surface was read again without a new order of another instance. Its
+    /// orders at rest are adopted.
+    pub(super) fn finish_instance_watch(&mut self) {
+        let Some(live) = &self.live else { return };
+        let read = &self.recent_orders.read_after_watch;
+        let is_read = live.lines.keys().all(|surface| read.contains(surface));
+        if !is_read || self.awaits_recent_orders() || self.instances.other.is_some() {
+            return;
+        }
+        let Some(watch) = self.instances.watch.take() else {
+            return;
+        };
+        let seen = self.instances.seen.iter();
+        let seen: Vec<_> = seen.map(|((_, epoch), number)| (*epoch, *number)).collect();
+        for (epoch, number) in seen {
+            self.doubt_an_order_unheard_of(epoch, number);
+        }
+        self.adopt_seen();
+        self.tell_instance_watch(watch.id, None);
+        self.adopt_listed();
+        self.update_state();
     }
 
     /// The operator resumes: orders of another instance that were seen are adopted.

@@ -13,6 +13,7 @@ use crate::ids::Time;
 use crate::order::Surface;
 
 use super::ages::Ages;
+use super::close_gains::DueGains;
 use super::comparison::ConfirmedEntries;
 use super::fee_costs::{AssetPrices, FeeCosts};
 use super::forced::ForcedCloses;
@@ -25,6 +26,7 @@ use super::margin::Margins;
 use super::others::Others;
 use super::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use super::outside_orders::OutsideOrders;
+use super::recent_orders::RecentOrders;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::stated_balances::StatedBalances;
 use super::stated_positions::StatedPositions;
@@ -123,6 +125,6 @@ fn added_in_14() -> Vec<u8> {
 
 /// The fields that version 15 appended, as an engine of version 14 would have had them.
 fn added_in_15() -> Vec<u8> {
-    let fields: (StatedBalances,) = Default::default();
+    let fields: (StatedBalances, DueGains, RecentOrders) = Default::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -37,6 +37,7 @@ mod netting;
 mod others;
 mod outside;
 mod outside_orders;
+mod recent_orders;
 mod reconcile;
 mod replies;
 mod safety;
@@ -94,6 +95,8 @@ use market::MarketState;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use outside_orders::OutsideOrders;
+use recent_orders::RecentOrders;
+pub use recent_orders::newest_orders;
 pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
@@ -252,6 +255,7 @@ pub struct Engine {
     exit_refusals: ExitRefusals,
     stated_balances: StatedBalances,
     due_gains: DueGains,
+    recent_orders: RecentOrders,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -410,6 +414,7 @@ impl Engine {
             exit_refusals: ExitRefusals::new(),
             stated_balances: StatedBalances::new(),
             due_gains: DueGains::new(),
+            recent_orders: RecentOrders::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -248,6 +248,13 @@ impl Engine {
                 self.take_outside_order(*instrument, *order_id, outcome);
                 return;
             }
+            Subject::TradedOrder {
+                instrument,
+                order_id,
+            } => {
+                self.take_traded_order(*instrument, *order_id, outcome);
+                return;
+            }
             Subject::AssetPrice { asset, .. } => {
                 self.take_asset_price(*asset, outcome);
                 return;
@@ -316,7 +323,9 @@ impl Engine {
                 }
             }
             (Subject::Account { .. }, Truth::Account(account)) => {
+                let orders_asked = self.orders_asked(surface);
                 self.take_account(surface, account);
+                self.account_was_read(surface, orders_asked);
             }
             (Subject::Income { .. }, Truth::Income { entries, more }) => {
                 self.take_income(surface, entries, *more);
@@ -386,6 +395,15 @@ impl Engine {
         if let Some(order) = self.orders.live(seq) {
             let before = order.state;
             self.move_order(seq, OrderMove::Cancel, before, false);
+        }
+    }
+
+    /// Takes over orders at rest that were read while they counted as those of another instance.
+    pub(super) fn adopt_listed(&mut self) {
+        for (key, order) in std::mem::take(&mut self.external_orders) {
+            if !self.take_open_order(&order) {
+                self.external_orders.insert(key, order);
+            }
         }
     }
 

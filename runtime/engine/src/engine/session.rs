@@ -640,6 +640,7 @@ impl Engine {
         self.end_instance_watch();
         self.ask_again_for_forced_orders();
         self.ask_again_for_outside_orders();
+        self.ask_again_for_recent_orders();
         self.watch_countdowns();
         self.watch_cover();
         self.watch_trading();
@@ -735,6 +736,7 @@ impl Engine {
         let Some(live) = &self.live else { return false };
         let synced = live.stage == Stage::Syncing
             && !self.is_watching_instances()
+            && !self.awaits_recent_orders()
             && live.lines.values().all(|line| line.clean.is_some())
             && !live
                 .doubts

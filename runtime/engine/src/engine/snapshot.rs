@@ -159,6 +159,7 @@ impl Engine {
             .collect();
         heir.inherit_outside_closes(&self, &names);
         heir.inherit_inquiries(&self, &names);
+        heir.inherit_recent_orders(&self, &names);
         heir.inherit_forced_closes(&self, &names);
         heir.inherit_due_gains(&self, &names);
         heir.inherit_order_of_fills(&self, &names);

@@ -55,6 +55,7 @@ impl Engine {
         let up = self.stream_up.get(&surface).filter(|_| is_lost);
         // What was filled after the stream came up is told there, and is newer than what is found.
         let found_until = up.map(|up| Time(up.0.saturating_add(offset_ns)));
+        self.note_recent_orders(instrument, trades);
         let is_new =
             |trade: &&AccountTrade| verified.is_none_or(|known| trade.fill.trade_id > known);
         for trade in trades.iter().filter(is_new) {

@@ -219,6 +219,10 @@ fn subject() -> impl Strategy<Value = Subject> {
             instrument,
             order_id: VenueOrderId(id),
         }),
+        (instrument(), any::<i64>()).prop_map(|(instrument, id)| Subject::TradedOrder {
+            instrument,
+            order_id: VenueOrderId(id),
+        }),
         select(Surface::ALL).prop_map(|surface| Subject::Rules { surface }),
         any::<i64>().prop_map(|from| Subject::Income { from: Time(from) }),
         any::<[u16; 2]>().prop_map(|[asset, quote]| Subject::AssetPrice {

@@ -428,9 +428,10 @@ pub(super) fn answer_with_order(
                 account.answer(subject, order);
                 continue;
             }
-            Subject::Rules { .. } | Subject::Income { .. } | Subject::AssetPrice { .. } => {
-                nothing(subject)
-            }
+            Subject::TradedOrder { .. }
+            | Subject::Rules { .. }
+            | Subject::Income { .. }
+            | Subject::AssetPrice { .. } => nothing(subject),
         };
         account.tell(subject, truth);
     }

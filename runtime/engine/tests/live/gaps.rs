@@ -29,6 +29,7 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
             Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
+            | Subject::TradedOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -91,6 +92,7 @@ fn round_with_lost_fill(
             }
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
+            | Subject::TradedOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -193,6 +195,7 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
+                | Subject::TradedOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
@@ -250,6 +253,7 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
                 }
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
+                | Subject::TradedOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -300,6 +304,7 @@ fn differing_while_lost(behind: usize) -> Account {
                 Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
+                | Subject::TradedOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),

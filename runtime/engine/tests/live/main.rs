@@ -26,6 +26,7 @@ mod forced_unreported;
 mod gaps;
 mod income;
 mod instances;
+mod instances_at_market;
 mod late_fees;
 mod late_start;
 mod lifecycle;

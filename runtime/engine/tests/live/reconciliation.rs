@@ -29,6 +29,7 @@ pub(super) fn round(
             Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
+            | Subject::TradedOrder { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),

@@ -326,6 +326,7 @@ fn a_reading_that_says_can_trade_ends_what_it_began() {
                 }
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
+                | Subject::TradedOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => {

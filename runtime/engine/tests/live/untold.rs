@@ -189,6 +189,7 @@ fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -
                 Subject::Account { .. } => Truth::Account(account.own_account()),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
+                | Subject::TradedOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),

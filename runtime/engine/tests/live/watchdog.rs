@@ -35,6 +35,7 @@ impl Account {
                 }),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
+                | Subject::TradedOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),

@@ -3,10 +3,10 @@
 use windvane_engine::engine::RunState;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::protocol::{BalanceUpdate, OrderReport, PositionUpdate};
-use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_engine::{
     Amount, ClientOrderId, Input, InstrumentId, OrderSeq, OrderStatus, OrderTerms, OrderType,
-    Outcome, PositionSide, Qty, Reply, Request, Side, Surface, VenueOrderId,
+    Outcome, PositionSide, Qty, Reply, Request, Side, Surface, Time, VenueOrderId,
 };
 
 use super::support::{Account, BTC, MM, USDT, config, limit, report, update};
@@ -95,6 +95,7 @@ impl Account {
                 Subject::Account { .. } => Truth::Account(self.own_account()),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
+                | Subject::TradedOrder { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => nothing(subject),
@@ -267,6 +268,10 @@ pub(crate) fn nothing(subject: Subject) -> Truth {
             instrument,
             order_id,
         } => Truth::OutsideOrder(Box::new(order_by_hand(instrument, order_id))),
+        Subject::TradedOrder { .. } => Truth::TradedOrder(TradedOrder {
+            client_order_id: ClientOrderId::new("web_1").unwrap(),
+            placed: Time(0),
+        }),
         Subject::Income { .. } => Truth::Income {
             entries: Vec::new(),
             more: false,

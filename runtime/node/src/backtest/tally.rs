@@ -234,6 +234,7 @@ impl Tally {
             | Notice::Adopted { .. }
             | Notice::Dust { .. }
             | Notice::Unclosed { .. }
+            | Notice::AnotherInstance { .. }
             | Notice::InstanceWatch { .. }
             | Notice::Stray { .. }
             // Its fills are told as those of an order of others.

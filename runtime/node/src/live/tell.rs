@@ -110,9 +110,9 @@ fn instance_watch(id: &ClientOrderId, until: Option<Time>) {
         tracing::warn!(
             id,
             until,
-            "an order that this data folder never gave out rests: another instance trades on this \
-             account, or the data folder was wiped; nothing is sent until the watch for new orders \
-             ends"
+            "this data folder never gave out an order that rests or was placed lately: another \
+             instance trades on this account, or the data folder was wiped; nothing is sent until \
+             the watch for new orders ends"
         );
     } else {
         tracing::warn!(
@@ -120,6 +120,15 @@ fn instance_watch(id: &ClientOrderId, until: Option<Time>) {
             "no other instance placed an order during the watch: its orders are adopted"
         );
     }
+}
+
+fn another_instance(id: &ClientOrderId) {
+    tracing::error!(
+        id = id.as_str(),
+        "another instance trades on this account: it placed an order that this data folder never \
+         gave out. The run is degraded, and no position is opened. Positions of both instances add \
+         up on the account. Stop one of the two, then windvane resume"
+    );
 }
 
 /// Tells of one notice.
@@ -281,6 +290,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 "an order of a strategy that is not configured: cancelled"
             );
         }
+        Notice::AnotherInstance { id, .. } => another_instance(id),
         Notice::InstanceWatch { id, until, .. } => instance_watch(id, *until),
         Notice::ClosedOutside {
             strategy,

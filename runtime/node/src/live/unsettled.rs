@@ -39,6 +39,11 @@ impl Unsettled {
                         Some(instrument) => (instrument.surface, "account trades"),
                         None => return,
                     },
+                    Subject::TradedOrder { instrument, .. } => match engine.instrument(*instrument)
+                    {
+                        Some(instrument) => (instrument.surface, "an order of account trades"),
+                        None => return,
+                    },
                     Subject::Income { .. } => (Surface::Futures, "the income history"),
                     // It keeps no run from being ready.
                     Subject::ForcedOrders { .. }

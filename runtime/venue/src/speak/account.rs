@@ -7,7 +7,8 @@
 use rust_decimal::Decimal;
 use windvane_engine::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
 use windvane_engine::truth::{
-    AccountTrade, AccountTruth, Income, IncomeKind, OpenOrder, StatedPosition, Subject, Truth,
+    AccountTrade, AccountTruth, Income, IncomeKind, OpenOrder, StatedPosition, Subject,
+    TradedOrder, Truth,
 };
 use windvane_engine::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface,
@@ -94,6 +95,24 @@ pub(super) fn outside_order(
     let listed: futures::Order = record(body)?;
     speaker.is_symbol(id, &listed.symbol)?;
     order::open_order(id, rules, &listed)
+}
+
+/// The client order id of one order.
+pub(super) fn traded_order(
+    speaker: &Speaker,
+    id: InstrumentId,
+    body: &str,
+) -> Result<TradedOrder, HearError> {
+    let rules = speaker.heard_rules(id)?;
+    let listed: futures::Order = match rules.surface {
+        Surface::Futures => record(body)?,
+        Surface::Spot => order::as_futures(record::<spot_wire::Order>(body)?),
+    };
+    speaker.is_symbol(id, &listed.symbol)?;
+    Ok(TradedOrder {
+        client_order_id: ClientOrderId::told(&listed.client_order_id),
+        placed: time("time", listed.time.unwrap_or_default().0)?,
+    })
 }
 
 /// One page of the income history, oldest first. Entries in assets that are not configured move no

@@ -241,6 +241,19 @@ impl Speaker {
                 let call = futures::QueryOrder::new(rules.symbol.as_str()).order_id(order_id.0);
                 Ok(vec![self.call(&call)?])
             }
+            Subject::TradedOrder {
+                instrument,
+                order_id,
+            } => {
+                let rules = self.rules(instrument)?;
+                let (symbol, id) = (rules.symbol.as_str(), order_id.0);
+                Ok(vec![match rules.surface {
+                    Surface::Spot => self.call(&spot::QueryOrder::new(symbol).order_id(id))?,
+                    Surface::Futures => {
+                        self.call(&futures::QueryOrder::new(symbol).order_id(id))?
+                    }
+                }])
+            }
             Subject::Trades { instrument, from } => {
                 let rules = self.rules(instrument)?;
                 let symbol = rules.symbol.as_str();

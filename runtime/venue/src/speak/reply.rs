@@ -339,6 +339,11 @@ impl Hearing<'_> {
                     Ok(Truth::OutsideOrder(Box::new(order)))
                 })
             }
+            Subject::TradedOrder { instrument, .. } => {
+                self.outcome("query_order", first, |body, _| {
+                    account::traded_order(speaker, instrument, body).map(Truth::TradedOrder)
+                })
+            }
         };
         // Only a venue that does not tell it at all refuses: everything else is asked again.
         let failed = |heard: &&Heard<'_>| !matches!(heard, Heard::Done(_));

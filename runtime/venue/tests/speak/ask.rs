@@ -262,6 +262,12 @@ fn questions_about_the_account() {
         order_id: VenueOrderId(17),
     };
     assert_snapshot!(ask(outside), @"futures.query_order: symbol=BTCUSDT orderId=17");
+    let traded = |instrument| Subject::TradedOrder {
+        instrument,
+        order_id: VenueOrderId(17),
+    };
+    assert_snapshot!(ask(traded(FUTURES)), @"futures.query_order: symbol=BTCUSDT orderId=17");
+    assert_snapshot!(ask(traded(SPOT)), @"spot.query_order: symbol=BTCUSDT orderId=17");
     let (asset, quote) = (BTC, USDT);
     assert_snapshot!(ask(Subject::AssetPrice { asset, quote }), @"futures.ticker_price: symbol=BTCUSDT");
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use windvane_engine::protocol::{BalanceUpdate, OrderReport, Outcome, PositionUpdate, Refusal};
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
+use windvane_engine::truth::{AccountTruth, Subject, TradedOrder, Truth};
 use windvane_engine::{
     Amount, OrderStatus, OrderType, PositionSide, Qty, Reply, Request, Side, Surface, Time,
     TradeId, VenueOrderId,
@@ -73,6 +73,22 @@ fn a_query_tells_what_was_filled() {
         ..report(SPOT, 38)
     };
     assert_eq!(outcome, Outcome::Done(expected));
+}
+
+#[test]
+fn an_order_of_an_account_trade_answers_with_its_id_and_when_it_was_placed() {
+    for (instrument, route) in [(FUTURES, "futures.query_order"), (SPOT, "spot.query_order")] {
+        let subject = Subject::TradedOrder {
+            instrument,
+            order_id: VenueOrderId(38),
+        };
+        let reply = quiet(speaker().reply(&Request::Read(subject), &[Heard::Done(body(route))]));
+        let outcome = Outcome::Done(Truth::TradedOrder(TradedOrder {
+            client_order_id: id("mm:1"),
+            placed: Time::from_millis(1_751_350_000_000),
+        }));
+        assert_eq!(reply, Reply::Read { subject, outcome });
+    }
 }
 
 #[test]

@@ -4,16 +4,17 @@
 use std::borrow::Cow;
 
 use windvane_client::{Asked, Client, NotDone, Refusal};
-use windvane_engine::engine::FolderIds;
+use windvane_engine::engine::{FolderIds, newest_orders};
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::refusal::Blame;
-use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{ClientOrderId, InstrumentId, Request, Surface};
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_engine::{ClientOrderId, InstrumentId, Request, Surface, Time};
 use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
 
 use super::Report;
 use super::venue::PATIENCE;
 use crate::config::{Config, MarketData, PositionMode};
+use crate::results::utc::seconds_text;
 
 /// One question, as it was answered.
 struct Answered {
@@ -116,8 +117,11 @@ pub(super) async fn look(
         _ => not_read(surface, &answered, report),
     }
     trading_right(surface, client, speaker, report).await;
-    orders(config, surface, client, (speaker, ids), report).await;
-    trades(surface, client, speaker, report).await;
+    let is_alone = orders(config, surface, client, (speaker, ids), report).await;
+    let traded = trades(surface, client, speaker, report).await;
+    if is_alone {
+        traded_orders(config, client, (speaker, ids), (surface, &traded), report).await;
+    }
 }
 
 /// Whether the key may trade, which an account reading does not show: a key may be limited to some
@@ -125,12 +129,7 @@ pub(super) async fn look(
 /// cancel of an order that does not exist is the one that cannot have an effect: a countdown would
 /// touch orders of others, and everything else places or changes something.
 async fn trading_right(surface: Surface, client: &Client, speaker: &Speaker, report: &mut Report) {
-    let mut ids = (0..=u16::MAX).map(InstrumentId);
-    let of_surface = |id: &InstrumentId| {
-        let rules = speaker.names.rules(*id);
-        rules.is_none_or(|rules| rules.surface == surface)
-    };
-    let Some(instrument) = ids.find(of_surface) else {
+    let Some(instrument) = instruments(speaker, surface).next() else {
         return;
     };
     let request = Request::Cancel {
@@ -324,17 +323,24 @@ fn leverage(speaker: &Speaker, texts: &[String], report: &mut Report) {
     }
 }
 
+fn instruments(speaker: &Speaker, surface: Surface) -> impl Iterator<Item = InstrumentId> {
+    let ids = (0..=u16::MAX).map(InstrumentId);
+    let known = ids.map_while(|id| Some((id, speaker.names.rules(id)?.surface)));
+    known.filter_map(move |(id, of)| (of == surface).then_some(id))
+}
+
+/// Looks at what rests. Answers whether no order there shows another instance.
 async fn orders(
     config: &Config,
     surface: Surface,
     client: &Client,
     (speaker, ids): (&Speaker, &FolderIds),
     report: &mut Report,
-) {
+) -> bool {
     let answered = ask(client, speaker, Subject::OpenOrders { surface }).await;
     let Some(Truth::OpenOrders(open)) = &answered.truth else {
         not_read(surface, &answered, report);
-        return;
+        return true;
     };
     let is_own = |order: &&OpenOrder| {
         let id = order.report.client_order_id;
@@ -347,7 +353,7 @@ async fn orders(
             report.warn("orders", note.to_string(), mend);
         }
     }
-    instances(config, surface, open, ids, report);
+    let is_alone = instances(config, surface, open, ids, report);
     let own = open.iter().filter(is_own).count();
     let foreign = open.len() - own;
     let found = format!("{surface}: {own} own orders rest, {foreign} of others");
@@ -360,66 +366,119 @@ async fn orders(
              with ours when the run dies; use an account of its own",
         ),
     }
+    is_alone
 }
 
-/// Orders that only another instance, or a folder that was wiped, can have placed.
+/// Orders at rest that only another instance, or a folder that was wiped, can have placed. Answers whether
+/// there are none.
 fn instances(
     config: &Config,
     surface: Surface,
     open: &[OpenOrder],
     ids: &FolderIds,
     report: &mut Report,
-) {
+) -> bool {
     let id = |order: &OpenOrder| order.report.client_order_id;
     let others = open.iter().map(id);
     let others: Vec<_> = others.filter(|id| ids.is_of_another(surface, id)).collect();
     let Some(first) = others.first() else {
-        return;
+        return true;
     };
     let found = format!(
         "{surface}: {} orders rest that this data folder never gave out, such as {first}: another \
          instance trades on this account, or the data folder was wiped",
         others.len()
     );
+    report.no_go("instances", found, &mend_instances(config));
+    false
+}
+
+fn mend_instances(config: &Config) -> String {
     let watch_ms = config.reconcile.interval_ms.saturating_mul(2);
-    let mend = format!(
+    format!(
         "stop the other instance. If there is none, start `windvane run`: it places nothing for {} \
          s, ends with exit code 2 if a new order of another instance appears, and adopts these \
          orders otherwise",
         watch_ms.div_ceil(1_000)
-    );
-    report.no_go("instances", found, &mend);
+    )
 }
 
-/// Whether fills that were missed can be read.
-async fn trades(surface: Surface, client: &Client, speaker: &Speaker, report: &mut Report) {
-    let mut ids = (0..=u16::MAX).map(InstrumentId);
-    let of_surface = |id: &InstrumentId| {
-        let rules = speaker.names.rules(*id);
-        rules.is_none_or(|rules| rules.surface == surface)
-    };
-    let Some(instrument) = ids.find(of_surface) else {
-        return;
-    };
-    let subject = Subject::Trades {
-        instrument,
-        from: None,
-    };
-    let answered = ask(client, speaker, subject).await;
-    match (&answered.truth, &answered.failed) {
-        (Some(_), _) => report.ok("trades", format!("{surface}: account trades can be read")),
-        (None, failed) => {
-            let why = failed.as_ref().map_or_else(
-                || "documents 1 to 3 do not show them".to_owned(),
-                ToString::to_string,
+/// Orders that were placed so long ago are looked at, or within the watch of a start if that is longer.
+const LATELY_MS: u64 = 5 * 60_000;
+
+/// Looks for orders that were placed lately and filled, and that only another instance can have placed: one
+/// with market orders alone has none at rest.
+async fn traded_orders(
+    config: &Config,
+    client: &Client,
+    (speaker, ids): (&Speaker, &FolderIds),
+    (surface, traded): (Surface, &[(InstrumentId, Vec<AccountTrade>)]),
+    report: &mut Report,
+) {
+    let lately_ms = LATELY_MS.max(config.reconcile.interval_ms.saturating_mul(2));
+    let lately_ms = i64::try_from(lately_ms).unwrap_or(i64::MAX);
+    let oldest = ids.read_at().plus_ms(lately_ms.saturating_neg());
+    for (instrument, trades) in traded {
+        let recent = trades.iter().filter(|trade| trade.time >= oldest);
+        for order_id in newest_orders(recent) {
+            let subject = Subject::TradedOrder {
+                instrument: *instrument,
+                order_id,
+            };
+            let answered = ask(client, speaker, subject).await;
+            let Some(Truth::TradedOrder(order)) = answered.truth else {
+                continue;
+            };
+            let id = order.client_order_id;
+            let is_old = order.placed != Time::default() && order.placed < oldest;
+            if is_old || !ids.is_of_another(surface, &id) {
+                continue;
+            }
+            let found = format!(
+                "{surface}: order {id} was placed at {} and filled, and this data folder never gave \
+                 it out: another instance trades on this account, or the data folder was wiped",
+                seconds_text(order.placed)
             );
-            report.warn(
-                "trades",
-                format!("{surface}: no account trades ({why})"),
-                "a fill that the user stream misses is closed by query order, its fee estimated",
-            );
+            report.no_go("instances", found, &mend_instances(config));
+            return;
         }
     }
+}
+
+/// Whether fills that were missed can be read. Answers the newest trades of each instrument.
+async fn trades(
+    surface: Surface,
+    client: &Client,
+    speaker: &Speaker,
+    report: &mut Report,
+) -> Vec<(InstrumentId, Vec<AccountTrade>)> {
+    let mut read = Vec::new();
+    for instrument in instruments(speaker, surface) {
+        let subject = Subject::Trades {
+            instrument,
+            from: None,
+        };
+        let answered = ask(client, speaker, subject).await;
+        if let Some(Truth::Trades { trades, .. }) = answered.truth {
+            read.push((instrument, trades));
+            continue;
+        }
+        let why = answered.failed.as_ref().map_or_else(
+            || "documents 1 to 3 do not show them".to_owned(),
+            ToString::to_string,
+        );
+        report.warn(
+            "trades",
+            format!("{surface}: no account trades ({why})"),
+            "a fill that the user stream misses is closed by query order, its fee estimated. Another \
+             instance that has no order at rest is not seen before it places one",
+        );
+        return read;
+    }
+    if !read.is_empty() {
+        report.ok("trades", format!("{surface}: account trades can be read"));
+    }
+    read
 }
 
 #[cfg(test)]

@@ -1,0 +1,366 @@
+//! Two instances on one account, of which the other one places market orders alone: none of its orders ever
+//! rests. Account trades show it, and the order of such a trade has its id.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::Refusal;
+use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_engine::{
+    ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Outcome, Request, Side, Surface,
+    Time, VenueOrderId,
+};
+
+use super::reconciliation::trade;
+use super::succession::{killed, next_config};
+use super::support::{Account, fill, update};
+use super::world::{booting, live_config, no_trades, nothing, ready};
+
+/// Two reconcile intervals, in seconds.
+const WATCH_S: u32 = 60;
+
+/// Market orders on the account, and what its routes answer.
+#[derive(Default)]
+struct Market {
+    trades: Vec<AccountTrade>,
+    orders: Vec<(VenueOrderId, TradedOrder)>,
+    resting: Vec<OpenOrder>,
+    /// Orders that were asked for.
+    asked: usize,
+    /// The answer to every question for an order, in place of the order.
+    refused: Option<i32>,
+}
+
+impl Market {
+    /// An order that was placed and filled at this time.
+    fn execute(&mut self, text: &str, at: Time) {
+        self.fill(text, at, at);
+    }
+
+    fn fill(&mut self, text: &str, placed: Time, filled: Time) {
+        let id = 100 + self.trades.len() as i64;
+        let mut listed = trade(id, id, 1);
+        listed.time = filled;
+        self.trades.push(listed);
+        let client_order_id = ClientOrderId::new(text).unwrap();
+        let order = TradedOrder {
+            client_order_id,
+            placed,
+        };
+        self.orders.push((VenueOrderId(id), order));
+    }
+
+    fn answer(&mut self, account: &mut Account) {
+        while let Some(subject) = account.take_question() {
+            let outcome = self.outcome(account, subject);
+            account.answer(subject, outcome);
+        }
+    }
+
+    fn outcome(&mut self, account: &Account, subject: Subject) -> Outcome<Truth> {
+        let truth = match subject {
+            Subject::OpenOrders { .. } => Truth::OpenOrders(self.resting.clone()),
+            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Trades { from, .. } => {
+                let trades = self.trades.iter();
+                let listed = trades.filter(|one| from.is_none_or(|id| one.fill.trade_id >= id));
+                Truth::Trades {
+                    trades: listed.copied().collect(),
+                    more: false,
+                }
+            }
+            Subject::TradedOrder { order_id, .. } => {
+                self.asked += 1;
+                if let Some(code) = self.refused {
+                    let msg = String::new();
+                    return Outcome::Refused(Refusal { code, msg });
+                }
+                let mut orders = self.orders.iter();
+                let (_, order) = orders.find(|(id, _)| *id == order_id).unwrap();
+                Truth::TradedOrder(*order)
+            }
+            subject => nothing(subject),
+        };
+        Outcome::Done(truth)
+    }
+
+    fn start(&mut self) -> Account {
+        let mut account = booting(live_config());
+        account.begin();
+        self.answer(&mut account);
+        account
+    }
+
+    fn pass(&mut self, account: &mut Account, seconds: u32) {
+        for _ in 0..seconds {
+            account.pass(998);
+            account.alive();
+            account.clock();
+            self.answer(account);
+            account.confirm_countdowns();
+        }
+    }
+}
+
+/// A moment before any test begins.
+fn ago(ms: i64) -> Time {
+    booting(live_config()).now.plus_ms(-ms)
+}
+
+fn sent_changes(account: &Account) -> usize {
+    let reads = |request: &&Request| matches!(request, Request::Read(_) | Request::Query { .. });
+    account.sent.len() - account.sent.iter().filter(reads).count()
+}
+
+fn told_of_another(account: &Account) -> usize {
+    let is_it = |notice: &&Notice| matches!(notice, Notice::AnotherInstance { .. });
+    account.notices.iter().filter(is_it).count()
+}
+
+#[test]
+fn an_order_that_filled_at_once_begins_the_watch() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = market.start();
+    let watch = account.engine.instance_watch().unwrap();
+    assert_eq!(watch.id.as_str(), "mm.6.3");
+    market.pass(&mut account, WATCH_S - 2);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
+}
+
+#[test]
+fn an_order_that_only_trades_show_at_the_end_proves_another_instance() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = market.start();
+    market.pass(&mut account, 30);
+    market.execute("mm.6.4", account.now);
+    market.pass(&mut account, WATCH_S - 30 + 3);
+    let order = account.engine.other_instance().unwrap();
+    assert_eq!(order.as_str(), "mm.6.4");
+    market.pass(&mut account, WATCH_S);
+    assert_eq!(account.engine.run_state(), RunState::Syncing);
+    assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
+}
+
+/// An event of a market order of the other instance, at this moment.
+fn report(account: &mut Account, text: &str, execution: ExecutionType) {
+    let id = ClientOrderId::new(text).unwrap();
+    let mut event = match execution {
+        ExecutionType::New => update(id, Side::Buy, OrderStatus::New, 0),
+        _ => fill(id, Side::Buy, 101, 1, 1, OrderStatus::Filled),
+    };
+    event.execution = execution;
+    event.order_id = VenueOrderId(101);
+    event.transaction_time = account.now;
+    account.update(event);
+}
+
+#[test]
+fn an_event_of_a_market_order_proves_another_instance() {
+    // The venue may send the fill first.
+    for is_shuffled in [false, true] {
+        let mut market = Market::default();
+        market.execute("mm.6.3", ago(20_000));
+        let mut account = market.start();
+        market.pass(&mut account, 5);
+        if is_shuffled {
+            report(&mut account, "mm.6.4", ExecutionType::Trade);
+            assert_eq!(account.engine.other_instance(), None);
+        }
+        report(&mut account, "mm.6.4", ExecutionType::New);
+        assert!(account.engine.other_instance().is_some());
+    }
+}
+
+#[test]
+fn a_fill_event_alone_is_judged_by_its_order_at_the_end() {
+    for (placed_ms, is_alive) in [(0, true), (-60_000, false)] {
+        let mut market = Market::default();
+        market.execute("mm.6.3", ago(20_000));
+        let mut account = market.start();
+        market.pass(&mut account, 30);
+        report(&mut account, "mm.6.4", ExecutionType::Trade);
+        market.fill("mm.6.4", account.now.plus_ms(placed_ms), account.now);
+        market.pass(&mut account, WATCH_S - 30 + 3);
+        assert_eq!(account.engine.other_instance().is_some(), is_alive);
+    }
+}
+
+#[test]
+fn a_late_fill_of_an_older_order_proves_nothing() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = market.start();
+    market.pass(&mut account, 30);
+    market.fill("mm.6.9", ago(40_000), account.now);
+    market.pass(&mut account, WATCH_S);
+    assert_eq!(account.engine.other_instance(), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_wiped_folder_goes_on_after_the_watch() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = market.start();
+    market.pass(&mut account, WATCH_S + 3);
+    assert_eq!(account.engine.instance_watch(), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let told = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
+    assert_eq!(account.notices.iter().filter(told).count(), 2);
+    // The next process of the folder knows the order.
+    let mut config = next_config();
+    config.epoch = 20;
+    let mut account = killed(account, config);
+    account.begin();
+    market.answer(&mut account);
+    assert_eq!(account.engine.instance_watch(), None);
+}
+
+#[test]
+fn an_older_copy_of_a_folder_asks_a_person_about_held_positions() {
+    let mut config = next_config();
+    config.epoch = 20;
+    let mut account = killed(ready(), config);
+    let mut market = Market::default();
+    market.execute("mm.9.1", account.now.plus_ms(-1_000));
+    account.begin();
+    market.answer(&mut account);
+    assert!(account.engine.instance_watch().is_some());
+    market.pass(&mut account, WATCH_S + 3);
+    assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
+}
+
+#[test]
+fn the_operator_has_a_start_take_over_without_a_watch() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = booting(live_config());
+    account.engine.take_over();
+    account.begin();
+    market.answer(&mut account);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(told_of_another(&account), 0);
+    market.execute("mm.6.4", account.now);
+    account.live(LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+    market.answer(&mut account);
+    assert_eq!(account.engine.doubts(), [Doubt::AnotherInstance]);
+    assert_eq!(told_of_another(&account), 1);
+}
+
+#[test]
+fn a_running_instance_degrades_by_a_trade_whose_event_was_lost() {
+    let mut account = ready();
+    let mut market = Market::default();
+    market.execute("web_7", account.now);
+    market.execute("mm.8.1", account.now);
+    account.live(LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+    market.answer(&mut account);
+    assert_eq!(account.engine.doubts(), [Doubt::AnotherInstance]);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(told_of_another(&account), 1);
+    account.handle(Input::Command(Command::Resume));
+    market.pass(&mut account, 1);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_running_instance_tells_once_of_fills_of_another() {
+    let mut account = ready();
+    for number in 1..4 {
+        let id = ClientOrderId::new(&format!("mm.8.{number}")).unwrap();
+        account.update(fill(id, Side::Buy, number, 1, 1, OrderStatus::Filled));
+    }
+    assert!(account.engine.doubts().contains(&Doubt::AnotherInstance));
+    assert_eq!(told_of_another(&account), 1);
+}
+
+#[test]
+fn trades_of_people_and_of_the_own_folder_delay_no_start() {
+    let mut market = Market::default();
+    market.execute("web_7", ago(9_000));
+    // The process before had epoch 5.
+    market.execute("mm.5.9", ago(8_000));
+    let account = market.start();
+    assert_eq!(market.asked, 2);
+    assert_eq!(account.engine.instance_watch(), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_start_asks_for_few_orders_and_for_none_of_yesterday() {
+    let mut market = Market::default();
+    market.execute("mm.6.1", ago(25 * 60 * 60 * 1_000));
+    assert_eq!(market.start().engine.run_state(), RunState::Ready);
+    assert_eq!(market.asked, 0);
+    for number in 2..60 {
+        market.execute(&format!("web_{number}"), ago(9_000));
+    }
+    assert_eq!(market.start().engine.run_state(), RunState::Ready);
+    assert_eq!(market.asked, 3);
+}
+
+#[test]
+fn questions_for_orders_leave_after_the_account_was_read() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = booting(live_config());
+    account.begin();
+    let mut order = Vec::new();
+    while let Some(subject) = account.take_question() {
+        order.push(subject);
+        let outcome = market.outcome(&account, subject);
+        account.answer(subject, outcome);
+    }
+    let place = |is_it: fn(&Subject) -> bool| order.iter().position(is_it).unwrap();
+    let read = place(|subject| matches!(subject, Subject::Account { .. }));
+    let asked = place(|subject| matches!(subject, Subject::TradedOrder { .. }));
+    assert!(read < asked, "{order:?}");
+}
+
+#[test]
+fn a_start_ends_where_the_route_of_orders_fails() {
+    // Not found, as a query that is behind answers; the time; and a route that is not served.
+    for (code, seconds) in [(-2013, 20), (-1007, 70), (-1020, 20)] {
+        let mut market = Market::default();
+        market.execute("mm.6.3", ago(2_000));
+        market.refused = Some(code);
+        let mut account = market.start();
+        assert_eq!(account.engine.run_state(), RunState::Syncing, "{code}");
+        market.pass(&mut account, seconds);
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{code}");
+    }
+}
+
+#[test]
+fn an_order_that_the_query_finds_late_begins_the_watch() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(2_000));
+    market.refused = Some(-2013);
+    let mut account = market.start();
+    market.pass(&mut account, 6);
+    market.refused = None;
+    market.pass(&mut account, 6);
+    assert!(account.engine.instance_watch().is_some());
+}
+
+#[test]
+fn a_venue_without_account_trades_begins_no_watch() {
+    let mut account = booting(live_config());
+    account.begin();
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::Trades { .. } => no_trades(),
+            Subject::Account { .. } => Truth::Account(account.own_account()),
+            subject => nothing(subject),
+        };
+        account.tell(subject, truth);
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
