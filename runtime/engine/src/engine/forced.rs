@@ -139,6 +139,13 @@ impl Outside {
         }
     }
 
+    /// The account contains so much of it, without a trade id.
+    const fn find(&mut self, qty: i64) {
+        self.made_up += qty;
+        self.booked += qty;
+        self.settled += qty;
+    }
+
     /// Takes what is booked and not settled yet.
     fn take_due(&mut self) -> Due {
         let due = Due {
@@ -624,12 +631,17 @@ impl Engine {
         let (report, terms) = (&listed.report, &listed.terms);
         let (id, side) = (report.instrument, terms.position_side);
         let key = (id, report.order_id);
-        let known = self.forced.orders.get(&key);
-        if known.is_some_and(|order| order.forced.is_some()) {
+        let (whole_qty, whole_quote) = (report.executed_qty.0, report.cum_quote);
+        let new = Outside::new(terms.side, side);
+        let known = self.forced.orders.get(&key).copied().unwrap_or(new);
+        let was_reported = known.forced.is_some();
+        let reported = if was_reported { known.booked } else { 0 };
+        // Events of it may have been lost.
+        let qty = whole_qty - reported;
+        if qty <= 0 {
             return true;
         }
-        let booked = known.map_or(0, |order| order.booked);
-        let (qty, quote) = (report.executed_qty.0, report.cum_quote);
+        let quote = whole_quote.part(qty, whole_qty);
         let closed = self.take_due_close(id, side, terms.side, qty);
         let gained = self.take_gain((id, side), terms.side, closed);
         let own = Some(report.order_id);
@@ -638,17 +650,20 @@ impl Engine {
         let is_contained = self
             .agreed_at(self.surface_of(id))
             .is_some_and(|agreed| report.update_time.plus_ms(READ_LAG_MS) <= agreed);
+        let booked = if was_reported { 0 } else { known.booked };
         if shown + booked == 0 && !is_contained {
             return false;
         }
         let kind = ForcedClose::of_listed(report);
-        // A later event of a fill that the account contains books nothing.
-        let new = Outside {
-            made_up: if is_contained { qty } else { shown },
-            ..Outside::new(terms.side, side)
-        };
         let order = self.forced.orders.entry(key).or_insert(new);
         order.forced = Some(kind);
+        // A later event of a fill that the account contains books nothing.
+        if was_reported || known.booked == 0 {
+            order.find(if is_contained { qty } else { shown });
+        }
+        if was_reported && shown == 0 {
+            return true;
+        }
         let whole = order.take_due();
         // Its trades are booked, and the strategies gave nothing up yet: all of it is to be settled. Own fills of
         // after it may have left less than it closed.

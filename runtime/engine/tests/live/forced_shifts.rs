@@ -1,15 +1,17 @@
 //! Account trades list what others traded. A forced order of another id does not explain those trades.
 
 use windvane_engine::effect::Adjustment;
+use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::PositionUpdate;
 use windvane_engine::truth::{AccountTrade, OpenOrder, Truth};
 use windvane_engine::{
-    ClientOrderId, OrderStatus, OrderTerms, OrderType, Outcome, Qty, Side, VenueOrderId,
+    ClientOrderId, Input, OrderStatus, OrderTerms, OrderType, Outcome, Qty, Side, Surface,
+    VenueOrderId,
 };
 
-use super::forced::{answer_with_trades, minute, refused_route, reports};
+use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports, sold};
 use super::reconciliation::{adjustments, trade};
-use super::support::{Account, BTC, instrument, report};
+use super::support::{Account, BTC, MM, fill, instrument, limit, report};
 use super::world::{position, ready};
 
 const FORCED: VenueOrderId = VenueOrderId(503);
@@ -77,4 +79,35 @@ fn listed_trades_by_hand_are_not_taken_for_a_forced_order_of_another_id() {
     let mut adjusted = adjustments(&account);
     adjusted.retain(|one| matches!(one, Adjustment::Position { .. }));
     assert_eq!(adjusted, [], "trades explain every position");
+}
+
+/// The stream reports that the order of a liquidation was placed, and not that it filled. The strategies sold a
+/// part themselves meanwhile, so that the account is short.
+#[test]
+fn a_liquidation_whose_fill_was_lost_is_settled_by_the_list_although_its_order_was_reported() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let mut placed = sold(0, 40, 0, 40);
+    placed.client_order_id = ClientOrderId::new("autoclose-17").unwrap();
+    placed.execution = windvane_engine::ExecutionType::New;
+    placed.fill = None;
+    account.update(placed);
+    let listed = super::forced::listed_order(&account, 40);
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed]));
+    account.handle(Input::Command(windvane_engine::input::Command::Resume));
+    let exit = account.submit(MM, limit(Side::Sell, 1000, 10));
+    account.confirm_countdowns();
+    let id = account.id(MM, exit);
+    account.update(fill(id, Side::Sell, 3, 10, 10, OrderStatus::Filled));
+    for (surface, up) in [(Surface::Futures, false), (Surface::Futures, true)] {
+        account.live(if up {
+            LiveInput::StreamUp { surface }
+        } else {
+            LiveInput::StreamDown { surface }
+        });
+    }
+    answer(&mut account, 60, &[], position(-10), &forced);
+    assert_eq!(held(&account), [-10, 0, 0]);
+    let reported: i64 = reports(&account).iter().map(|one| one.qty).sum();
+    assert_eq!(reported, 40);
 }
