@@ -118,7 +118,7 @@ impl Engine {
             .filter(|id| !self.examines_trades(*id))
             .collect();
         let begun: Vec<_> = instruments.difference(&known).copied().collect();
-        self.state_closes(&overdue);
+        self.state_closes(&self.stated_smaller(&overdue));
         if ended.is_empty() && begun.is_empty() {
             return;
         }
@@ -129,6 +129,19 @@ impl Engine {
             self.set_doubt(Doubt::StatedPosition(id), true);
         }
         self.update_state();
+    }
+
+    /// Of these positions, those that events state smaller than the books, or on the other side: something
+    /// closed them. Others bought more of the rest.
+    fn stated_smaller(&self, keys: &[Key]) -> Vec<Key> {
+        let is_smaller = |key: &&Key| {
+            let held = self.account_qty(key.0, key.1);
+            let stated = self.stated_positions.rows.get(key);
+            stated.is_some_and(|stated| {
+                held.signum() * stated.qty.signum() < 0 || stated.qty.abs() < held.abs()
+            })
+        };
+        keys.iter().filter(is_smaller).copied().collect()
     }
 
     /// Whether the venue is still to say if a trade of others closed a position for it.

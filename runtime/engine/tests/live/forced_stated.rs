@@ -15,7 +15,7 @@ use super::support::{
     Account, BTC, MM, USDT, fill, instrument, limit, report as order_report, update,
 };
 use super::untold::{self, usdt};
-use super::world::position;
+use super::world::{position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -238,6 +238,33 @@ fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_secon
         account.take_question().is_some(),
         "the account is read at once"
     );
+}
+
+/// Two fills of a person's order, and the events of the first were lost.
+#[test]
+fn a_position_that_an_account_event_states_larger_is_no_close() {
+    let mut account = ready();
+    minute(&mut account, &[], None, &refused_route());
+    let total = account.own_account().balances[0].total;
+    let id = windvane_engine::ClientOrderId::new("web_1").unwrap();
+    account.update(fill(id, Side::Buy, 9, 7, 14, OrderStatus::Filled));
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Order,
+        balances: account.own_account().balances,
+        positions: vec![position(14)],
+        event_time: account.now,
+    })));
+    for _ in 0..120 {
+        let read = Some((position(14), total));
+        answer_with_trades(&mut account, &[], read, &refused_route());
+        account.pass(499);
+        account.alive();
+        account.clock();
+    }
+    assert_eq!(account.own_account().positions, [position(14)]);
+    assert_eq!(reports(&account), []);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 /// Seconds until the loss limit halts after an event that states the wallet of a close, while every reading is
