@@ -46,7 +46,8 @@ fn damage(segment: &Path) {
     let file = segment.join("db");
     let mut bytes = std::fs::read(&file).unwrap();
     let length = bytes.len();
-    bytes[length / 4..length / 2].fill(0x5a);
+    // A part of the file may be unused.
+    bytes[length / 16..].fill(0x5a);
     std::fs::write(&file, bytes).unwrap();
 }
 
