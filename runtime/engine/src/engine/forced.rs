@@ -385,6 +385,7 @@ impl Engine {
         own.fees += part.fee;
         let left = own.qty;
         self.tell_position(strategy, instrument, side);
+        self.cancel_exits(strategy, (instrument, side), closing);
         ForcedShare {
             strategy,
             qty: part.qty,

@@ -315,11 +315,16 @@ impl Engine {
     }
 
     /// Whether the same event told of a payment before: a venue may send its last events once more on a
-    /// new connection, with their old times.
+    /// new connection, with their old times. Two payments of one moment may be equal: the second one states
+    /// what the books have after it.
     pub(super) fn is_repeated(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> bool {
         let Some(income) = self.income_of(update, balance) else {
             return false;
         };
+        let known = self.balance(update.surface, balance.asset).total;
+        if balance.total == known + balance.change {
+            return false;
+        }
         let mut known = self.incomes.known.iter();
         income.time != Time::default() && known.any(|known| !known.listed && known.income == income)
     }

@@ -652,7 +652,7 @@ impl Engine {
     }
 
     /// Cancels orders of a strategy that close more than it holds, the newest first.
-    fn cancel_exits(&mut self, strategy: StrategyId, (id, side): Key, closing: Side) {
+    pub(super) fn cancel_exits(&mut self, strategy: StrategyId, (id, side): Key, closing: Side) {
         let holding = &self.ledgers.strategies[usize::from(strategy.0)].at(id, side);
         let held = (-closing.sign() * holding.position.qty).max(0);
         let exits = self.orders.of(strategy, Some(id));

@@ -382,3 +382,19 @@ fn a_funding_event_that_lists_an_unchanged_balance_pays_nothing() {
     let paid = |notice: &Notice| matches!(notice, Notice::Funding { .. });
     assert!(!account.notices.iter().any(paid));
 }
+
+/// The funding of two symbols, or two transfers, may be equal and of the same moment.
+#[test]
+fn two_equal_payments_of_one_moment_both_count_and_a_repeated_event_does_not() {
+    for reason in [AccountReason::FundingFee, AccountReason::Other] {
+        let mut account = holding();
+        let before = account.own_account().balances[0].total;
+        let first = account_event(&account, reason, (before - usdt(30), -usdt(30)));
+        let second = account_event(&account, reason, (before - usdt(60), -usdt(30)));
+        for event in [&first, &second, &first, &second] {
+            account.handle(Input::User(event));
+        }
+        let total = account.engine.balance(Surface::Futures, USDT).total;
+        assert_eq!(total, before - usdt(60), "{reason:?}");
+    }
+}
