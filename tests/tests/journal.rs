@@ -41,14 +41,16 @@ fn segments(data: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The file of a segment that holds its blocks is overwritten in its middle.
+/// The files of a segment that hold its blocks are overwritten.
 fn damage(segment: &Path) {
-    let file = segment.join("db");
-    let mut bytes = std::fs::read(&file).unwrap();
-    let length = bytes.len();
-    // A part of the file may be unused.
-    bytes[length / 16..].fill(0x5a);
-    std::fs::write(&file, bytes).unwrap();
+    // The tail may still have all blocks of sled.
+    for name in ["db", "tail"] {
+        let file = segment.join(name);
+        let mut bytes = std::fs::read(&file).unwrap();
+        let length = bytes.len();
+        bytes[length / 256..].fill(0x5a);
+        std::fs::write(&file, bytes).unwrap();
+    }
 }
 
 #[test]
