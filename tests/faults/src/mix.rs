@@ -339,6 +339,7 @@ impl Mix {
         let is_account_late = chosen(&choices, "account-lag") == Some("10s");
         terms.pauses_to_rest =
             terms.is_stream_slow || is_account_late || tells_commissions_late(&choices, &faults);
+        terms.entries_to_tick = chosen(&choices, "entry-price-rounding") == Some("tick");
         if terms.pauses_to_rest {
             terms.converge_ns = terms.converge_ns.max(CONVERGE_PAUSED_NS);
         }
@@ -496,6 +497,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         converge_ns: if v3 { CONVERGE_NONCES_NS } else { CONVERGE_NS },
         is_stream_slow: false,
         pauses_to_rest: false,
+        entries_to_tick: false,
     }
 }
 

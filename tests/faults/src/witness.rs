@@ -46,6 +46,8 @@ pub struct Terms {
     /// The operator pauses the run before it is compared with the venue: while it trades, something that
     /// the venue states late is always missing.
     pub pauses_to_rest: bool,
+    /// The venue rounds the entry prices that it states to the tick.
+    pub entries_to_tick: bool,
 }
 
 impl Terms {

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::fills::Fills;
+use super::ticks::Ticks;
 use super::wire::{self, Asked};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, StrategyView, Terms};
 
@@ -30,7 +31,7 @@ const FEE_ROUNDING: Decimal = Decimal::from_parts(5, 0, 0, false, 5);
 /// and is asked for a few times.
 const FEE_LATE_NS: i64 = 20_000_000_000;
 /// Entry prices agree to a millionth: each fill rounds them. An entry that is known from the venue alone
-/// may be rounded to the tick.
+/// may be rounded to the tick: to a coarser one too, where it was stated while the tick was coarser.
 const ENTRY: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
 
 /// Refusals that say nothing of the route: the server, the time, the keys.
@@ -55,6 +56,8 @@ pub struct Ledgers {
     unlisted: bool,
     /// The least and the highest mark price, by instrument.
     marks: BTreeMap<String, (Decimal, Decimal)>,
+    /// Where the venue rounds the entry prices that it states.
+    ticks: Option<Ticks>,
     lost: bool,
 }
 
@@ -86,6 +89,7 @@ impl Ledgers {
             questions: BTreeSet::new(),
             unlisted: false,
             marks: BTreeMap::new(),
+            ticks: terms.entries_to_tick.then(Ticks::default),
             lost: false,
         }
     }
@@ -173,7 +177,8 @@ impl Ledgers {
             let entry = entry(&own.cost, &own.qty);
             let tick = rest.view.ticks.get(&instrument);
             let half_tick = tick.map_or(Decimal::ZERO, |tick| wire::decimal(tick)) / Decimal::TWO;
-            let rounded = half_tick + venue * ENTRY;
+            let stated = self.ticks.as_ref().map(|ticks| ticks.rounding(&symbol));
+            let rounded = half_tick.max(stated.unwrap_or_default()) + venue * ENTRY;
             if self.instruments.contains(&instrument) && (entry - venue).abs() > rounded {
                 return Err(format!(
                     "the entry price of {instrument} is {entry} here, {venue} at the venue"
@@ -201,6 +206,9 @@ impl Check for Ledgers {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         self.fills.learn(entry);
+        if let Some(ticks) = &mut self.ticks {
+            ticks.learn(&entry.seen);
+        }
         match &entry.seen {
             Seen::Process(ProcessSeen::Running {
                 process, journal, ..
@@ -343,6 +351,30 @@ mod tests {
         let made_up = Log::new().booked("mm.a.1", -1, "1");
         let fee: fn(&mut View) = |view| view.strategies[0].fees = "0.07".to_owned();
         assert_eq!(judged(made_up, fee), Ok(()));
+    }
+
+    #[test]
+    fn an_entry_that_was_stated_at_a_coarser_tick_may_be_rounded_to_it() {
+        let rounding = Terms {
+            entries_to_tick: true,
+            ..terms()
+        };
+        let tick = |log: Log, tick: &str| {
+            log.act(json!({"act": "rules", "symbol": "BTCUSDT", "tick_size": tick}))
+        };
+        let entry_of = |cost: &str, terms: &Terms, log: Log| {
+            let mut view = view();
+            view.strategies.clear();
+            view.positions[0].cost = cost.to_owned();
+            at_rest(Ledgers::new(terms), &log, truth(), view)
+        };
+        let coarse = || tick(tick(Log::new(), "0.5"), "0.1");
+        assert_eq!(entry_of("50.125", &rounding, coarse()), Ok(()));
+        assert!(entry_of("50.13", &rounding, coarse()).is_err());
+        assert!(entry_of("50.125", &terms(), coarse()).is_err());
+        assert!(entry_of("50.125", &rounding, Log::new()).is_err());
+        let flat = coarse().truth(json!({"accounts": [{"positions": []}]}));
+        assert!(entry_of("50.125", &rounding, flat).is_err());
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub fn terms() -> Terms {
         converge_ns: 60_000_000_000,
         is_stream_slow: false,
         pauses_to_rest: false,
+        entries_to_tick: false,
     }
 }
 
@@ -258,6 +259,11 @@ impl Log {
     /// Something that somebody else did, and was able to.
     pub fn act(self, act: Value) -> Self {
         self.with(Seen::Act { act, done: true })
+    }
+
+    /// The truth of the venue is sampled.
+    pub fn truth(self, truth: Value) -> Self {
+        self.with(Seen::Truth(truth))
     }
 
     /// The public top.

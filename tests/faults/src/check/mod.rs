@@ -33,6 +33,7 @@ mod renewals;
 mod rules;
 mod starts;
 mod state;
+mod ticks;
 mod trading;
 mod wire;
 

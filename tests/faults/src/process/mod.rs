@@ -365,6 +365,11 @@ impl Process {
         self.with_pulse(Pulse::keep_time);
     }
 
+    /// Whether it wants anything.
+    pub fn wants(&self) -> bool {
+        !self.outs.is_empty()
+    }
+
     /// What it wants next.
     pub fn poll(&mut self) -> Option<Out> {
         self.outs.pop_front()

@@ -400,14 +400,17 @@ impl World {
 
     /// Does what the process wants done, and kills it in the middle if that is due.
     fn drain(&mut self) {
-        while let Some(out) = self.process.as_mut().and_then(Process::poll) {
+        while self.process.as_ref().is_some_and(Process::wants) {
+            // Before the next want is taken: what a killed process did not show was not seen.
             if let Some(left) = &mut self.crash_after {
                 if *left == 0 {
                     return self.crash();
                 }
                 *left -= 1;
             }
-            self.carry_out(out);
+            if let Some(out) = self.process.as_mut().and_then(Process::poll) {
+                self.carry_out(out);
+            }
         }
         let Some(process) = &mut self.process else {
             return;

@@ -31,8 +31,7 @@ impl World {
 
     /// By how much the venue may have rounded an entry price that it stated.
     fn entry_rounding(&self) -> Decimal {
-        let changed = self.mix.choices.changed();
-        if changed.get("entry-price-rounding") != Some(&"tick") {
+        if !self.mix.terms.entries_to_tick {
             return Decimal::ZERO;
         }
         let ticks = TICKS.iter().filter_map(|tick| tick.parse::<Decimal>().ok());
