@@ -83,10 +83,20 @@ impl Engine {
             self.take_external(update, true);
             return;
         };
+        if update.fill.is_none()
+            && self.is_of_triggered(seq, update.order_id, update.executed_qty.0)
+        {
+            return;
+        }
         self.revive_told(seq, update);
         // It was booked before its order was adopted, and is in what the order executed since then.
         let fill = update.fill.as_ref().filter(|fill| {
+            let is_known = planted!(TradeIdAlone)
+                && self
+                    .orders
+                    .counted_elsewhere(update.instrument, fill.trade_id);
             !self.was_counted_outside(update.instrument, update.order_id, fill.trade_id)
+                && !is_known
         });
         let Some(order) = self.orders.known_mut(seq) else {
             return;
