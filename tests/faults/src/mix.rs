@@ -21,9 +21,6 @@ const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
 const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
 /// Where the run is paused before it is compared: what it did before must arrive, and be read again.
 const CONVERGE_PAUSED_NS: i64 = 150_000_000_000;
-/// The info endpoint allows 1,200 of weight a minute, half of what the account route's surface does. Where
-/// others use more, it is read once a minute, and two readings must agree.
-const CONVERGE_INFO_NS: i64 = 240_000_000_000;
 /// Where account trades are not told, user events come late so often, and by so much: later than a
 /// fill is waited for before it is made up from its order's totals.
 const LATE_UNTOLD_PPM: u32 = 20_000;
@@ -358,8 +355,10 @@ impl Mix {
         terms.pauses_to_rest =
             terms.is_stream_slow || is_account_late || tells_commissions_late(&choices, &faults);
         terms.entries_to_tick = chosen(&choices, "entry-price-rounding") == Some("tick");
-        if !has_account && faults.weight_s > 0 {
-            terms.converge_ns = terms.converge_ns.max(CONVERGE_INFO_NS);
+        if !has_account {
+            // The info endpoint allows 1,200 of weight a minute. Others who use more leave one reading a
+            // minute, and a run stays degraded with that.
+            faults.weight_s = 0;
         }
         if terms.pauses_to_rest {
             terms.converge_ns = terms.converge_ns.max(CONVERGE_PAUSED_NS);
