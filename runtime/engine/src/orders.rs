@@ -223,13 +223,9 @@ impl Order {
         true
     }
 
-    fn counted(&self, trade_id: TradeId) -> bool {
-        self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id)
-    }
-
     /// Counts a fill; `false` if its trade id was counted before.
     pub fn count_fill(&mut self, trade_id: TradeId, qty: i64, quote: Amount) -> bool {
-        let known = self.counted(trade_id);
+        let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
         if known && !planted!(FillsNotDeduplicated) {
             return false;
         }
@@ -248,7 +244,7 @@ impl Order {
     /// Takes a trade that is told after fills were made up from totals, one of which may have been
     /// for it. Answers what of its quantity is not booked yet.
     pub fn absorb_trade(&mut self, trade_id: TradeId, qty: i64) -> i64 {
-        let known = self.counted(trade_id);
+        let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
         if known || self.made_up_qty == 0 {
             return qty;
         }
@@ -426,12 +422,6 @@ impl Orders {
         // The ended ones are few and mostly in the order of their numbers; late words concern
         // the newest.
         self.ended.iter_mut().rev().find(|order| order.seq == seq)
-    }
-
-    /// Whether a fill with this trade id was counted in another instrument: ids are unique within one.
-    pub(crate) fn counted_elsewhere(&self, instrument: InstrumentId, trade_id: TradeId) -> bool {
-        let mut all = self.live.values().chain(&self.ended);
-        all.any(|order| order.instrument() != instrument && order.counted(trade_id))
     }
 
     /// Moves an order from the live to the ended ones.

@@ -93,8 +93,6 @@ mod choice {
             "a fill that the stream tells twice counts twice"
         TradesNotDeduplicated "trades-not-deduplicated"
             "a fill that was streamed counts again when account trades are read"
-        TradeIdAlone "trade-id-alone"
-            "a fill is known by its trade id alone: two symbols may have the same"
         RecoveredNotDeduplicated "recovered-not-deduplicated"
             "a fill made up from an order's totals counts again when its event comes late"
         CumulativeFill "cumulative-fill"

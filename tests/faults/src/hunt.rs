@@ -70,7 +70,6 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::FillsNotDeduplicated
         | Planted::TradesNotDeduplicated
         | Planted::RecoveredNotDeduplicated
-        | Planted::TradeIdAlone
         | Planted::CumulativeFill => &[FILLS_ONCE],
         Planted::FeeTwice => &[FEES_ONCE],
         Planted::LateFeesIgnored | Planted::LateFeeTwice => &[FEES_ONCE, BOOKS],

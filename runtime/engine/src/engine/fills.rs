@@ -91,12 +91,7 @@ impl Engine {
         self.revive_told(seq, update);
         // It was booked before its order was adopted, and is in what the order executed since then.
         let fill = update.fill.as_ref().filter(|fill| {
-            let is_known = planted!(TradeIdAlone)
-                && self
-                    .orders
-                    .counted_elsewhere(update.instrument, fill.trade_id);
             !self.was_counted_outside(update.instrument, update.order_id, fill.trade_id)
-                && !is_known
         });
         let Some(order) = self.orders.known_mut(seq) else {
             return;
