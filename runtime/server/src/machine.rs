@@ -2,22 +2,24 @@
 //! port as calls that bring the time with them. The same state and the same code behind it as
 //! behind the ports.
 //!
-//! What may never enter here: a clock, IO, and rules of the venue's own. Not simulated are pings of
-//! the venue, the pace of a client's messages and the slowness of a reader.
+//! What may never enter here: a clock, IO, and rules of the venue's own. Not simulated are answers to
+//! the venue's pings, the pace of a client's messages and the slowness of a reader.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
-use windvane_engine::Time;
+use windvane_engine::{Surface, Time};
 
+use crate::choices::ServerPings;
 use crate::control;
 use crate::http::{Ended, Port, Refusal, Sent, dispatch, ended};
 use crate::settings::Settings;
 use crate::start::{StartError, check_settings};
 use crate::state::{AccountKeys, State};
-use crate::stream::{self, End, Order, Seat};
+use crate::stream::{self, End, Order, Seat, StreamLimits};
 
 /// A request as it came off the wire.
 #[derive(Clone, Copy, Debug)]
@@ -69,15 +71,30 @@ pub struct StreamId(pub u64);
 pub enum Frame {
     /// A text.
     Text(String),
-    /// The venue ended it; it is gone.
+    /// A ping.
+    Ping,
+    /// The venue ended it with a close frame; it is gone.
     Closed,
+    /// The venue ended it without one; it is gone.
+    Cut,
+}
+
+/// A connection with its times.
+#[derive(Debug)]
+struct Seated {
+    seat: Seat,
+    limits: StreamLimits,
+    born: Time,
+    next_ping: Time,
+    /// Pings that were not taken yet.
+    pings: u32,
 }
 
 /// A simulated venue that is told the time.
 #[derive(Debug)]
 pub struct Machine {
     state: State,
-    seats: BTreeMap<StreamId, Seat>,
+    seats: BTreeMap<StreamId, Seated>,
 }
 
 impl Machine {
@@ -95,7 +112,23 @@ impl Machine {
     /// Lets time pass. Whoever drives does so every 10 to 100 ms: countdowns and held events are
     /// looked at only then, and by requests.
     pub fn advance(&mut self, now: Time) {
-        self.state.advance(self.state.choices.venue_time(now));
+        let now = self.state.choices.venue_time(now);
+        self.state.advance(now);
+        self.tend_streams(now);
+    }
+
+    /// Pings the connections, and ends those whose time is over.
+    fn tend_streams(&mut self, now: Time) {
+        let pings = self.state.choices.of::<ServerPings>() == ServerPings::Sent;
+        let end = self.state.end_of_life();
+        for seated in self.seats.values_mut() {
+            if now >= after(seated.born, seated.limits.life) {
+                self.state.hub.end(seated.seat.id, end);
+            } else if now >= seated.next_ping {
+                seated.pings += u32::from(pings);
+                seated.next_ping = after(now, seated.limits.ping_every);
+            }
+        }
     }
 
     /// Answers a request.
@@ -173,21 +206,34 @@ impl Machine {
         let refused = |refusal: Refusal| Response::of(Sent::new(Err(refusal)));
         let seat = seat.map_err(refused)?;
         let id = StreamId(seat.id.0);
-        self.seats.insert(id, seat);
+        let surface = match port {
+            Port::Spot => Surface::Spot,
+            Port::Futures | Port::Chain | Port::Rpc | Port::Control => Surface::Futures,
+        };
+        let limits = *self.state.settings.streams(surface);
+        let seated = Seated {
+            seat,
+            limits,
+            born: now,
+            next_ping: after(now, limits.ping_every),
+            pings: 0,
+        };
+        self.seats.insert(id, seated);
         Ok(id)
     }
 
     /// A client's message.
     pub fn say(&mut self, stream: StreamId, text: &str, now: Time) {
         self.advance(now);
-        if let Some(seat) = self.seats.get(&stream) {
-            stream::hear(&mut self.state, seat.id, text);
+        if let Some(seated) = self.seats.get(&stream) {
+            stream::hear(&mut self.state, seated.seat.id, text);
         }
     }
 
     /// The next frame of a stream.
     pub fn poll(&mut self, stream: StreamId) -> Option<Frame> {
-        let seat = self.seats.get_mut(&stream)?;
+        let seated = self.seats.get_mut(&stream)?;
+        let seat = &mut seated.seat;
         loop {
             match seat.orders.try_recv() {
                 Ok(Order::Text(text)) => return Some(Frame::Text(text.as_str().to_owned())),
@@ -196,11 +242,16 @@ impl Machine {
                 Err(_) => break,
             }
         }
-        if seat.end.try_recv().is_ok() {
-            self.seats.remove(&stream);
-            return Some(Frame::Closed);
+        if seated.pings > 0 {
+            seated.pings -= 1;
+            return Some(Frame::Ping);
         }
-        None
+        let end = seat.end.try_recv().ok()?;
+        self.seats.remove(&stream);
+        Some(match end {
+            End::Cut => Frame::Cut,
+            _ => Frame::Closed,
+        })
     }
 
     /// Executions since they were asked for last, whether a stream told them or not: the place of
@@ -218,10 +269,15 @@ impl Machine {
 
     /// The client's end is gone.
     pub fn hang_up(&mut self, stream: StreamId) {
-        if let Some(seat) = self.seats.remove(&stream) {
-            self.state.hub.end(seat.id, End::Cut);
+        if let Some(seated) = self.seats.remove(&stream) {
+            self.state.hub.end(seated.seat.id, End::Cut);
         }
     }
+}
+
+/// A time so much later.
+fn after(at: Time, later: Duration) -> Time {
+    at.plus_ms(i64::try_from(later.as_millis()).unwrap_or(i64::MAX))
 }
 
 impl Response {

@@ -9,13 +9,14 @@
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use windvane_engine::Time;
+use windvane_engine::{Surface, Time};
 use windvane_server::{
     AccountKeys, Asked, Choices, Frame, LimitSettings, Machine, OpenPoint, Port, Settings, Source,
-    StreamId,
+    StreamId, StreamLimits,
 };
 use windvane_venue::sign::hmac::hex_hmac;
 
@@ -41,6 +42,10 @@ impl Session {
                 futures_orders: 60,
                 patience: 40,
                 ..LimitSettings::default()
+            },
+            futures_streams: StreamLimits {
+                life: Duration::from_secs(620),
+                ..StreamLimits::of(Surface::Futures)
             },
             ..Settings::default()
         };
@@ -76,7 +81,9 @@ impl Session {
             while let Some(frame) = self.machine.poll(stream) {
                 match frame {
                     Frame::Text(text) => self.note(&format!("frame {text}")),
+                    Frame::Ping => self.note("ping"),
                     Frame::Closed => self.note("closed"),
+                    Frame::Cut => self.note("cut"),
                 }
             }
         }
@@ -224,6 +231,11 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     let high = format!("quantity=0.02&price={:.0}", ask * 1.02);
     s.order(&format!("side=BUY&type=LIMIT&timeInForce=GTX&{high}"));
     s.order("side=BUY&type=MARKET&quantity=100");
+    // It triggers as the next order takes several levels.
+    let stop = format!("quantity=0.004&stopPrice={:.1}", ask + 0.2);
+    s.order(&format!(
+        "side=BUY&type=STOP_MARKET&newClientOrderId=stop-1&{stop}"
+    ));
     // Takes several levels, and its rest expires.
     let sweep = format!("quantity=30&price={:.1}", ask * 1.0005);
     s.order(&format!(

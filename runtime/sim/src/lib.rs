@@ -54,7 +54,7 @@ pub mod view;
 pub use bracket::Bracket;
 pub use config::{QueueModel, VenueConfig, VenueConfigError};
 pub use latency::{Latency, LatencyModel};
-pub use open_terms::OpenTerms;
+pub use open_terms::{OpenTerms, Triggered};
 pub use order::FINISHED_MAX;
 pub use stream::{Cause, Deal, Met, OrderEvent, StreamEvent};
 pub use venue::{Venue, VenueMessage};

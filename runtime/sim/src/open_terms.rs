@@ -10,6 +10,18 @@ const OTHER_ASSET_RATE: Rate = Rate(2_000);
 /// The first balance of the other asset.
 const OTHER_ASSET_START: Amount = Amount(windvane_engine::decimal::AMOUNT_ONE);
 
+/// What becomes of a conditional order that triggers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Triggered {
+    /// It goes on.
+    #[default]
+    GoesOn,
+    /// It expires, and goes on with a new order id under its client order id.
+    NewNumber,
+    /// It expires, and an order goes on that has a client order id of the venue's.
+    NewOrder,
+}
+
 /// The choices; each default is the strict reading of the documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenTerms {
@@ -23,6 +35,8 @@ pub struct OpenTerms {
     pub ended_ids_stay_taken: bool,
     /// The commission of a spot buy is taken of the asset that was bought.
     pub spot_fee_is_received: bool,
+    /// What becomes of a conditional order that triggers.
+    pub triggered: Triggered,
     /// Futures commissions are taken in this asset instead of the margin asset.
     pub futures_fee_asset: Option<AssetId>,
 }

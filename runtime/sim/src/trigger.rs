@@ -6,16 +6,21 @@
 //! - An order whose condition already holds on arrival is refused with -2021.
 //! - A waiting order reserves nothing. When it triggers it becomes a LIMIT or MARKET order at
 //!   once; if the account cannot carry it then, it ends EXPIRED. No event marks the trigger: the
-//!   next event of the order is its fill or its end.
+//!   next event of the order is its fill or its end. [`Triggered`] says where it ends EXPIRED
+//!   instead, and another order goes on.
 //! - `priceProtect`: when mark and contract price differ by more than `triggerProtect` of the
 //!   mark at the trigger, the order ends EXPIRED.
 //! - `closePosition` closes what is there when it triggers; nothing there: EXPIRED.
 
-use windvane_engine::{InstrumentId, OrderStatus, OrderTerms, OrderType, Side, WorkingType};
+use windvane_engine::{
+    ClientOrderId, ExecutionType, InstrumentId, OrderStatus, OrderTerms, OrderType, Side,
+    VenueOrderId, WorkingType,
+};
 
 use crate::code::Code;
 use crate::config::Rate;
 use crate::market::{Alert, Market};
+use crate::open_terms::Triggered;
 use crate::order::{Order, OrderKey, Stage};
 use crate::venue::Venue;
 
@@ -178,8 +183,30 @@ impl Venue {
         if unprotected || !carried {
             return self.end(key, OrderStatus::Expired);
         }
+        let key = match self.open_terms.triggered {
+            Triggered::GoesOn => key,
+            Triggered::NewNumber | Triggered::NewOrder => self.replace_triggered(key),
+        };
         self.lock(key);
         self.execute(key);
+    }
+
+    /// Ends a triggered order, and announces the order that goes on in its place.
+    fn replace_triggered(&mut self, key: OrderKey) -> OrderKey {
+        let mut order = self.orders.at(key).clone();
+        // What ends here is the conditional order as it was sent.
+        self.orders.at_mut(key).triggered = false;
+        self.end(key, OrderStatus::Expired);
+        self.order_id += 1;
+        order.id = VenueOrderId(self.order_id);
+        if self.open_terms.triggered == Triggered::NewOrder {
+            order.client_order_id = ClientOrderId::told(&format!("triggered_{}", self.order_id));
+        }
+        (order.created, order.updated) = (self.now, self.now);
+        let key = self.orders.insert(order);
+        self.reserve(key);
+        self.tell_order(key, ExecutionType::New, None);
+        key
     }
 }
 

@@ -66,7 +66,7 @@ pub fn lead(
     let mix = Mix::draw(seed, &options.choice, options.faults_ms);
     let config = Config::parse(&mix.config, "mix", &Overrides::default());
     let config = config.map_err(|error| format!("{error}\n{}", mix.config))?;
-    let venue = Venue::new(seed, mix.per_second, mix.choices.clone(), BORN_NS)?;
+    let venue = Venue::new(seed, &mix, BORN_NS)?;
     let keys = venue.keys.first().ok_or("the venue has no account")?;
     let names = assembly::instrument_names(&config);
     let strategies = mix.terms.strategies.iter();

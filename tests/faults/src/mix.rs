@@ -100,11 +100,13 @@ pub enum Kind {
     Blind,
     /// The run is paused, and the account loses money on a symbol that is not configured.
     Idle,
+    /// Connections of streams live for minutes, in place of the 24 hours that they may live at most.
+    Ends,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 33] = [
+    pub const ALL: [(Self, &'static str); 34] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -138,6 +140,7 @@ impl Kind {
         (Self::Elsewhere, "elsewhere"),
         (Self::Blind, "blind"),
         (Self::Idle, "idle"),
+        (Self::Ends, "ends"),
     ];
 
     /// Its name.
@@ -251,6 +254,8 @@ pub struct Faults {
     pub hand_s: u32,
     /// Period of losses of a run that is paused from its first moments on.
     pub idle_s: u32,
+    /// The life of a stream's connection, seconds; 0 is what the documents say.
+    pub ends_s: u32,
     /// Answers that are well-formed and false, of those that may be.
     pub false_ppm: u32,
     /// Account trades are refused.
@@ -324,6 +329,10 @@ impl Mix {
         if greedy && choice.takes(Kind::Actors, hand.chance(500_000)) {
             faults.hand_s = 8 + hand.below(30) as u32;
         }
+        let mut ends = Random::of(seed, "ends");
+        if choice.takes(Kind::Ends, ends.chance(300_000)) {
+            faults.ends_s = 90 + ends.below(800) as u32;
+        }
         faults.fit(faults_ms);
         if is_idle {
             faults.idle_s = 10 + idle.below(30) as u32;
@@ -336,10 +345,21 @@ impl Mix {
         let choices = open_points::draw(seed, &choice.points);
         terms.is_stream_slow = matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s"));
         // Trading goes on while a balance is behind by so much: it cannot be compared within a minute.
-        let is_account_late = chosen(&choices, "account-lag") == Some("10s");
+        let has_account = chosen(&choices, "account-route") == Some("served");
+        let lag = if has_account {
+            "account-lag"
+        } else {
+            "info-lag"
+        };
+        let is_account_late = chosen(&choices, lag) == Some("10s");
         terms.pauses_to_rest =
             terms.is_stream_slow || is_account_late || tells_commissions_late(&choices, &faults);
         terms.entries_to_tick = chosen(&choices, "entry-price-rounding") == Some("tick");
+        if !has_account {
+            // The info endpoint allows 1,200 of weight a minute. Others who use more leave one reading a
+            // minute, and a run stays degraded with that.
+            faults.weight_s = 0;
+        }
         if terms.pauses_to_rest {
             terms.converge_ns = terms.converge_ns.max(CONVERGE_PAUSED_NS);
         }
@@ -390,6 +410,7 @@ impl Faults {
             &mut self.second_s,
             &mut self.elsewhere_s,
             &mut self.blind_s,
+            &mut self.ends_s,
         ] {
             *period_s = most_s.min(*period_s);
         }
@@ -701,6 +722,7 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         blind_s: 0,
         hand_s: 0,
         idle_s: 0,
+        ends_s: 0,
         false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }

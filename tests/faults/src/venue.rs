@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use serde_json::Value;
 use windvane_engine::Time;
 use windvane_server::{
-    AccountKeys, Asked, Choices, Frame, Machine, Port, Response, Settings, Source, StreamId,
+    AccountKeys, Asked, Frame, Machine, Port, Response, Settings, Source, StreamId,
 };
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
 
+use crate::mix::Mix;
 use crate::witness::Answer;
 
 /// Where the runtime sends from; others act from elsewhere.
@@ -18,6 +20,18 @@ const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 /// A stream as the world names it.
 pub type LinkName = u64;
+
+/// What a stream said.
+pub enum Said {
+    /// A text.
+    Text(String),
+    /// A ping.
+    Ping,
+    /// It ended with a close frame.
+    Closed,
+    /// It ended without one.
+    Cut,
+}
 
 /// The venue.
 pub struct Venue {
@@ -28,17 +42,23 @@ pub struct Venue {
 }
 
 impl Venue {
-    /// A venue with a market of its own.
+    /// The venue of a seed, with a market of its own.
     ///
     /// # Errors
     /// The server's words.
-    pub fn new(seed: u64, per_second: u32, choices: Choices, now_ns: i64) -> Result<Self, String> {
-        let settings = Settings {
+    pub fn new(seed: u64, mix: &Mix, now_ns: i64) -> Result<Self, String> {
+        let mut settings = Settings {
             seed,
-            source: Source::Seeded { per_second },
-            choices,
+            source: Source::Seeded {
+                per_second: mix.per_second,
+            },
+            choices: mix.choices.clone(),
             ..Settings::default()
         };
+        if mix.faults.ends_s > 0 {
+            let life = Duration::from_secs(mix.faults.ends_s.into());
+            (settings.spot_streams.life, settings.futures_streams.life) = (life, life);
+        }
         let made = Machine::new(settings, Time(now_ns));
         let (machine, keys) = made.map_err(|error| error.to_string())?;
         Ok(Self {
@@ -111,20 +131,22 @@ impl Venue {
         }
     }
 
-    /// Everything that the streams have said: texts, or that one ended.
-    pub fn said(&mut self) -> Vec<(LinkName, Option<String>)> {
+    /// Everything that the streams have said.
+    pub fn said(&mut self) -> Vec<(LinkName, Said)> {
         let mut said = Vec::new();
         let mut gone = Vec::new();
         for (link, stream) in &self.streams {
             while let Some(frame) = self.machine.poll(*stream) {
-                match frame {
-                    Frame::Text(text) => said.push((*link, Some(text))),
-                    Frame::Closed => {
-                        said.push((*link, None));
-                        gone.push(*link);
-                        break;
-                    }
+                let word = match frame {
+                    Frame::Text(text) => Said::Text(text),
+                    Frame::Ping => Said::Ping,
+                    Frame::Closed => Said::Closed,
+                    Frame::Cut => Said::Cut,
+                };
+                if matches!(word, Said::Closed | Said::Cut) {
+                    gone.push(*link);
                 }
+                said.push((*link, word));
             }
         }
         for link in gone {

@@ -15,6 +15,7 @@ use crate::truth::OpenOrder;
 use super::Engine;
 use super::lag::READ_LAG_MS;
 use super::session::{Doubt, Session};
+use super::triggers::shows_successor;
 
 /// So long every query and every list must have denied a confirmed order that it counts as over.
 const DENIED_MS: i64 = 600_000;
@@ -113,7 +114,7 @@ impl Engine {
     }
 
     /// An order that had ended here is open by an event: newer than the venue's word that it is
-    /// over, or of an order whose end was only concluded.
+    /// over, of an order whose end was only concluded, or of one that triggered and goes on.
     pub(super) fn revive_told(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         if self.live.is_none() || update.status.is_final() || self.orders.live(seq).is_some() {
             return;
@@ -122,7 +123,8 @@ impl Engine {
             return;
         };
         let is_newer = |over: Time| update.transaction_time > over;
-        if may_live(order) && order.told_over.is_none_or(is_newer) {
+        let goes_on = order.told_over.is_none_or(is_newer) || shows_successor(order, update);
+        if may_live(order) && goes_on {
             self.revive(seq, Cause::Event);
         }
     }

@@ -83,6 +83,11 @@ impl Engine {
             self.take_external(update, true);
             return;
         };
+        if update.fill.is_none()
+            && self.is_of_triggered(seq, update.order_id, update.executed_qty.0)
+        {
+            return;
+        }
         self.revive_told(seq, update);
         // It was booked before its order was adopted, and is in what the order executed since then.
         let fill = update.fill.as_ref().filter(|fill| {

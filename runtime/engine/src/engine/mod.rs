@@ -51,6 +51,7 @@ mod told;
 mod trades;
 mod trading;
 mod transfers;
+mod triggers;
 mod venue_wait;
 mod view;
 mod watchdog;

@@ -317,6 +317,9 @@ impl Engine {
     /// Takes the venue's state of an order. Its fills come with the stream; until they have, the
     /// order stays open for what is missing.
     pub(super) fn take_report(&mut self, seq: OrderSeq, report: &OrderReport) {
+        if self.is_of_triggered(seq, report.order_id, report.executed_qty.0) {
+            return;
+        }
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };

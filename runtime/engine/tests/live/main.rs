@@ -47,6 +47,7 @@ mod stated_fees;
 mod steering;
 mod succession;
 mod trading;
+mod triggers;
 mod unknown;
 mod untold;
 mod vanished;

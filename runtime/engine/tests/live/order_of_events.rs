@@ -252,7 +252,7 @@ impl Venue {
         self.market_price.is_some() && terms.price.is_none() && terms.reduce_only && held <= 0
     }
 
-    fn report(&self, place: usize) -> OrderReport {
+    pub(super) fn report(&self, place: usize) -> OrderReport {
         let (id, terms, executed, cum_quote) = self.orders[place];
         let executed = if self.hides_fills { 0 } else { executed };
         OrderReport {

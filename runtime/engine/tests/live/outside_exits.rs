@@ -70,6 +70,7 @@ fn close_outside(world: &mut World, rests: Rests) {
         world.venue.cancel_silently(id);
         let mut expired = update(id, Side::Sell, OrderStatus::Expired, 0);
         expired.orig_qty = windvane_engine::Qty(10_000);
+        expired.order_id = world.venue.report(place).order_id;
         world.account.update(expired);
     }
     let place = world.venue.orders.len();

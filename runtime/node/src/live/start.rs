@@ -282,7 +282,8 @@ pub fn speaker(
 }
 
 /// Where the futures account is read: the routes of spec 4, section 4, where the venue has them and
-/// they may be used, the info endpoint by wallet address otherwise.
+/// they may be used, the info endpoint by wallet address otherwise. Asked for until the venue says whether it
+/// has the route: a run that took a lost or a spoilt answer for a yes could not read its account.
 pub async fn futures_account(
     config: &Config,
     client: &Client,
@@ -302,14 +303,31 @@ pub async fn futures_account(
         return Ok(FuturesAccount::Routes);
     };
     let client = client.in_lane(Lane::Start);
-    let answer = client.call(route, None, &Parameters::new()).await;
-    Ok(match (answer.into_result(), info) {
-        (Err(NotDone::Refused(refusal)), Some(info)) if refusal.is_of_unserved_read() => {
-            tracing::warn!("the venue has no account route: the info endpoint is asked");
-            info
-        }
-        _ => FuturesAccount::Routes,
-    })
+    let Some(info) = info else {
+        return Ok(FuturesAccount::Routes);
+    };
+    let mut pause = RETRY.0;
+    loop {
+        let answer = client.call(route, None, &Parameters::new()).await;
+        let wait = match answer.into_result() {
+            Err(NotDone::Refused(refusal)) if refusal.is_of_unserved_read() => {
+                tracing::warn!("the venue has no account route: the info endpoint is asked");
+                return Ok(info);
+            }
+            Err(NotDone::Refused(_)) => return Ok(FuturesAccount::Routes),
+            Ok(answer) if is_record(&answer.text) => return Ok(FuturesAccount::Routes),
+            Ok(_) => None,
+            Err(not_done) => named_wait(&not_done),
+        };
+        tracing::warn!("the account route was not answered; it is asked again");
+        tokio::time::sleep(wait.unwrap_or(pause)).await;
+        pause = (pause * 2).min(RETRY.1);
+    }
+}
+
+/// Whether an answer is a record, and not that of a venue in trouble: empty, cut off, or a page.
+pub fn is_record(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
 }
 
 /// The public topics of a surface: what strategies are told, and what risk and equity need.

@@ -454,4 +454,26 @@ open_points! {
         Sent = "sent",
         Absent = "absent",
     }
+    // Connections.
+    StreamEnd "stream-end", "2, Limits",
+        "How the venue ends a connection after 24 hours." {
+        Frame = "close-frame",
+        Cut = "cut",
+    }
+    ServerPings "server-pings", "4, section 5",
+        "Whether the venue pings a connection." {
+        Sent = "sent",
+        Never = "never",
+    }
+    TriggerEvents "trigger-events", "2, Order status",
+        "The events of a conditional order when it triggers." {
+        Same = "same-order",
+        Number = "new-number",
+        New = "new-order",
+    }
+    TradeIdScope "trade-id-scope", "1, Account trade; 2, ORDER_TRADE_UPDATE",
+        "Where a trade id is unique." {
+        Symbol = "symbol",
+        Venue = "venue",
+    }
 }

@@ -139,6 +139,15 @@ impl Board {
         }
     }
 
+    /// Whether no two symbols give the same trade id from now on.
+    pub(crate) fn number_trades(&mut self, apart: bool) {
+        let count = self.symbols.len() as i64;
+        for (place, symbol) in (0..).zip(&mut self.symbols) {
+            let (place, step) = if apart { (place, count) } else { (0, 1) };
+            symbol.trades.number_apart(place, step);
+        }
+    }
+
     /// All symbols; the place in the list is the id.
     pub(crate) fn symbols(&self) -> &[Symbol] {
         &self.symbols

@@ -47,6 +47,9 @@ pub struct Trades {
     open: Option<AggTrade>,
     next_id: i64,
     next_aggregate_id: i64,
+    /// Ids are `place` modulo `step`.
+    step: i64,
+    place: i64,
 }
 
 impl Trades {
@@ -58,6 +61,8 @@ impl Trades {
             open: None,
             next_id: first_id,
             next_aggregate_id: first_aggregate_id,
+            step: 1,
+            place: 0,
         }
     }
 
@@ -73,13 +78,20 @@ impl Trades {
 
     /// The next trade has this id, unless a later one was given already.
     pub fn continue_at(&mut self, id: i64) {
-        self.next_id = self.next_id.max(id);
+        let id = self.next_id.max(id);
+        self.next_id = id + (self.place - id).rem_euclid(self.step);
+    }
+
+    /// From now on ids are `place` modulo `step`: of so many symbols no two give the same id.
+    pub fn number_apart(&mut self, place: i64, step: i64) {
+        (self.place, self.step) = (place, step.max(1));
+        self.continue_at(self.next_id);
     }
 
     /// Gives an id to a trade that is not public.
     pub const fn skip(&mut self) -> i64 {
-        self.next_id += 1;
-        self.next_id - 1
+        self.next_id += self.step;
+        self.next_id - self.step
     }
 
     /// Adds a trade, whose id is given here. Answers it, and the aggregate that it completed by
@@ -98,7 +110,7 @@ impl Trades {
             time_ms,
             buyer_is_maker,
         };
-        self.next_id += 1;
+        self.next_id += self.step;
         keep(&mut self.singles, trade);
         if let Some(open) = &mut self.open
             && (open.time_ms, open.price, open.buyer_is_maker) == (time_ms, price, buyer_is_maker)
@@ -200,6 +212,23 @@ mod tests {
         // Same price and time, other side.
         assert_eq!(trades.add(3, 100, 1, false).1, None);
         assert!(trades.add(3, 100, 1, true).1.is_some());
+    }
+
+    #[test]
+    fn symbols_that_number_apart_have_no_id_twice() {
+        let ids = |place| {
+            let mut trades = Trades::new(10, 5);
+            trades.number_apart(place, 3);
+            trades.add(1, 100, 2, false);
+            trades.skip();
+            trades.continue_at(30);
+            trades.add(2, 100, 2, false);
+            trades.singles().iter().map(|t| t.id).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (ids(0), ids(1), ids(2)),
+            (vec![12, 30], vec![10, 31], vec![11, 32])
+        );
     }
 
     #[test]

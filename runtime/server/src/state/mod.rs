@@ -12,7 +12,7 @@ mod nonces;
 mod past;
 
 use windvane_engine::{AssetId, Instrument, InstrumentId, Surface, Time, VenueOrderId};
-use windvane_sim::{OpenTerms, OrderView, VenueConfigError};
+use windvane_sim::{OpenTerms, OrderView, Triggered, VenueConfigError};
 use windvane_venue::Assets;
 
 #[cfg(test)]
@@ -26,7 +26,8 @@ pub(crate) use past::{Moment, Past};
 
 use crate::choices::{
     self, AfterReconnect, Choices, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd, ListenKeyLife,
-    OrderIds, Point, PostOnlyCross, SpotFeeAsset, WeightWindow,
+    OrderIds, Point, PostOnlyCross, SpotFeeAsset, StreamEnd, TradeIdScope, TriggerEvents,
+    WeightWindow,
 };
 use crate::control::{Counters, Faults};
 use crate::http::Router;
@@ -34,7 +35,7 @@ use crate::limits::{Begin, Limits};
 use crate::market::Board;
 use crate::market::Random;
 use crate::settings::Settings;
-use crate::stream::Hub;
+use crate::stream::{End, Hub};
 use crate::user_events;
 use crate::wallet::Wallets;
 
@@ -215,6 +216,8 @@ impl State {
             WeightWindow::Clock => Begin::Clock,
             WeightWindow::First => Begin::FirstRequest,
         };
+        let apart = self.choices.of::<TradeIdScope>() == TradeIdScope::Venue;
+        self.board.number_trades(apart);
         let again = self.choices.of::<AfterReconnect>() == AfterReconnect::Again;
         self.hub.repeat_events(again);
     }
@@ -227,11 +230,24 @@ impl State {
             post_only_is_refused: choices.of::<PostOnlyCross>() == PostOnlyCross::Refused,
             closing_orders_stay: choices.of::<ClosingLeft>() == ClosingLeft::Rests,
             ended_ids_stay_taken: choices.of::<EndedIdReuse>() == EndedIdReuse::Refused,
+            triggered: match choices.of::<TriggerEvents>() {
+                TriggerEvents::Same => Triggered::GoesOn,
+                TriggerEvents::Number => Triggered::NewNumber,
+                TriggerEvents::New => Triggered::NewOrder,
+            },
             spot_fee_is_received: choices.of::<SpotFeeAsset>() == SpotFeeAsset::Received,
             futures_fee_asset: match choices.of::<FeeAsset>() {
                 FeeAsset::Quote => None,
                 FeeAsset::Other => self.fee_asset(),
             },
+        }
+    }
+
+    /// How a connection ends whose time is over.
+    pub(crate) fn end_of_life(&self) -> End {
+        match self.choices.of::<StreamEnd>() {
+            StreamEnd::Frame => End::Life,
+            StreamEnd::Cut => End::Cut,
         }
     }
 

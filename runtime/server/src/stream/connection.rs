@@ -19,6 +19,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::command::command;
 use super::hub::{End, Order, Seat};
 use super::settings::StreamLimits;
+use crate::choices::ServerPings;
 use crate::http::Shared;
 
 /// Frames that are written before they are flushed together.
@@ -150,7 +151,12 @@ async fn talk(
             () = tokio::time::sleep_until(wake) => {
                 let now = Instant::now();
                 if now >= born + limits.life {
-                    return Some(End::Life);
+                    return Some(shared.state().end_of_life());
+                }
+                if shared.state().choices.of::<ServerPings>() == ServerPings::Never {
+                    // Nothing is asked, so that no answer is owed.
+                    (next_ping, last_pong) = (now + limits.ping_every, now);
+                    continue;
                 }
                 if now >= last_pong + limits.pong_within {
                     return Some(End::Pong);

@@ -13,6 +13,7 @@ use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Input, Instrument, Surface, Time};
 use windvane_venue::Assets;
+use windvane_venue::error::code;
 use windvane_venue::route;
 use windvane_venue::speak::FuturesAccount;
 use windvane_venue::wire::Parameters;
@@ -47,6 +48,8 @@ pub struct Boot {
     again_ns: i64,
     pause_ns: i64,
     texts: Vec<(Surface, String)>,
+    /// Where the futures account is read, once the venue said so.
+    account: Option<FuturesAccount>,
 }
 
 impl Boot {
@@ -59,6 +62,7 @@ impl Boot {
             again_ns: now_ns,
             pause_ns: RETRY_NS.0,
             texts: Vec::new(),
+            account: None,
         }
     }
 
@@ -96,7 +100,12 @@ impl Process {
         let count = self.setup.surfaces.len();
         let step = boot.step;
         if step >= 2 * count {
-            return self.go();
+            let reads_futures = self.setup.surfaces.contains(&Surface::Futures);
+            if boot.account.is_some() || !reads_futures {
+                return self.go();
+            }
+            boot.is_asking = true;
+            return self.ask_for_account();
         }
         boot.is_asking = true;
         let surface = self.setup.surfaces[step % count];
@@ -111,6 +120,33 @@ impl Process {
                 Purpose::Info(surface),
             );
         }
+    }
+
+    /// Asks whether the venue has the account route (`node/src/live/start`).
+    fn ask_for_account(&mut self) {
+        if let Some(route) = route::named("futures.account") {
+            self.call(route, Parameters::new(), Lane::Start, 0, Purpose::Account);
+        }
+    }
+
+    /// The account route was answered, or was not.
+    pub(super) fn account_came(&mut self, became: &Became) {
+        let user = self.setup.identity.credentials.user;
+        let Some(boot) = &mut self.boot else { return };
+        let unsupported = code::UNSUPPORTED_OPERATION.code;
+        let is_unserved = matches!(became, Became::Refused(code)
+            if code.is_none_or(|code| code == unsupported));
+        let account = match (became, user) {
+            (Became::Refused(_), Some(user)) if is_unserved => FuturesAccount::Info {
+                address: user.to_string(),
+            },
+            (Became::Refused(_), _) => FuturesAccount::Routes,
+            (Became::Done(text), _) if start::is_record(text) => FuturesAccount::Routes,
+            _ => return boot.failed(self.now_ns),
+        };
+        boot.account = Some(account);
+        boot.done(self.now_ns);
+        self.continue_boot();
     }
 
     /// Begins to read a clock.
@@ -221,7 +257,8 @@ impl Process {
             };
             instruments.push(instrument);
         }
-        if let Err(error) = self.recover(given, instruments, &assets) {
+        let account = boot.account.unwrap_or(FuturesAccount::Routes);
+        if let Err(error) = self.recover(given, account, instruments, &assets) {
             self.broken = Some(error);
         }
     }
@@ -229,12 +266,13 @@ impl Process {
     fn recover(
         &mut self,
         given: Given,
+        account: FuturesAccount,
         instruments: Vec<Instrument>,
         assets: &Assets,
     ) -> Result<(), String> {
         let setup = std::sync::Arc::clone(&self.setup);
         let config = &setup.config;
-        let speaker = start::speaker(config, FuturesAccount::Routes, &instruments, assets);
+        let speaker = start::speaker(config, account, &instruments, assets);
         let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
         for (strategy, (id, module)) in config.strategies.iter().zip(&setup.strategies) {
             let params = strategy.params.to_string().into_bytes();

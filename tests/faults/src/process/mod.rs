@@ -131,6 +131,8 @@ pub enum Purpose {
     Clock(Clock),
     /// Exchange information.
     Info(Surface),
+    /// Whether the venue has the futures account route.
+    Account,
     /// A part of an engine's request.
     Carried(u64),
     /// A listen key.
@@ -477,6 +479,7 @@ impl Process {
         match purpose {
             Purpose::Clock(clock) => self.clock_read(clock, &became),
             Purpose::Info(surface) => self.info_came(surface, became),
+            Purpose::Account => self.account_came(&became),
             Purpose::Carried(number) => self.part_became(number, became),
             Purpose::CreateKey(key) => {
                 let answer = match became {

@@ -12,7 +12,7 @@ use super::{Event, MS, S, World};
 use crate::client::Wire;
 use crate::mix::Kind;
 use crate::process::{In, StreamKey, venue_surface};
-use crate::venue::LinkName;
+use crate::venue::{LinkName, Said};
 use crate::witness::{Answer, Request, Seen, View};
 
 /// Channels that may be held back: requests, user streams, public streams.
@@ -400,10 +400,19 @@ impl World {
                 executed_qty,
             });
         }
-        for (name, text) in self.venue.said() {
-            match text {
-                Some(text) => self.carry_frame(name, text),
-                None => self.ended(name),
+        for (name, said) in self.venue.said() {
+            match said {
+                Said::Text(text) => self.carry_frame(name, text),
+                // The client's library answers it.
+                Said::Ping => self.tell(format!("the venue pings stream {name:x}")),
+                Said::Closed => {
+                    self.count_end(name, "a close frame");
+                    self.ended(name);
+                }
+                Said::Cut => {
+                    self.count_end(name, "no close frame");
+                    self.cut_off(name);
+                }
             }
         }
     }
@@ -418,6 +427,23 @@ impl World {
         let at_ns = self.arrival_ns(channel(key)).max(last_ns + 1);
         self.queue
             .put(at_ns, Event::Deliver(life, In::Closed(key, number)));
+    }
+
+    fn count_end(&mut self, name: LinkName, how: &str) {
+        if self.mix.faults.ends_s > 0 {
+            self.count(Kind::Ends);
+        }
+        self.tell(format!("the venue ends stream {name:x} with {how}"));
+    }
+
+    /// The venue ended a connection without a close frame: what is on its way is lost with it.
+    fn cut_off(&mut self, name: LinkName) {
+        let Some(link) = self.links.remove(&name) else {
+            return;
+        };
+        let at_ns = self.arrival_ns(channel(link.key));
+        let closed = In::Closed(link.key, link.number);
+        self.queue.put(at_ns, Event::Deliver(link.life, closed));
     }
 
     fn carry_frame(&mut self, name: LinkName, text: String) {

@@ -239,7 +239,9 @@ async fn look_outside(
     }
     if trading {
         // Without an address the routes are looked at, which tells what to mend.
-        let account = start::futures_account(config, client, &names).await;
+        let account = start::futures_account(config, client, &names);
+        let account = tokio::time::timeout(venue::PATIENCE, account).await;
+        let account = account.map(|account| account.unwrap_or(FuturesAccount::Routes));
         let account = account.unwrap_or(FuturesAccount::Routes);
         let speaker = start::speaker(config, account, &market.instruments, &market.assets);
         let ids = local::folder_ids(&config.run.data_dir);

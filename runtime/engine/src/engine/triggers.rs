@@ -1,0 +1,33 @@
+//! A conditional order that triggers may expire at the venue, and go on there as an order with a new
+//! id under the same client order id (`trigger-events` of `docs/open-points.md`). Here it is one
+//! order: the end of the old id is none, whenever its event comes. Order ids rise: the list of all
+//! orders is asked for from an id on (spec 4, section 4).
+
+use crate::ids::{OrderSeq, VenueOrderId};
+use crate::orders::Order;
+use crate::protocol::OrderUpdate;
+
+use super::Engine;
+
+impl Engine {
+    /// Whether a word of the venue without a fill is about the order that triggered, while the order
+    /// that goes on in its place is known.
+    pub(super) fn is_of_triggered(&self, seq: OrderSeq, id: VenueOrderId, executed: i64) -> bool {
+        let order = self.orders.known(seq).filter(|order| may_go_on(order));
+        let present = order.and_then(|order| order.venue_order_id);
+        executed == 0 && present.is_some_and(|present| id < present)
+    }
+}
+
+/// Whether an event shows the order that goes on in place of one that triggered and expired.
+pub(super) fn shows_successor(order: &Order, update: &OrderUpdate) -> bool {
+    let is_new = |id: VenueOrderId| update.order_id > id;
+    let is_older = |over| update.transaction_time < over;
+    may_go_on(order)
+        && order.venue_order_id.is_some_and(is_new)
+        && !order.told_over.is_some_and(is_older)
+}
+
+fn may_go_on(order: &Order) -> bool {
+    order.terms.order_type.is_conditional()
+}
