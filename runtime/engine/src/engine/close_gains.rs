@@ -1,7 +1,7 @@
-//! What closes by others brought the account.
+//! Profit and commission of positions that others closed.
 //!
-//! A trade states its price, and its commission is apart. A reading shows the balance alone: what it lost
-//! holds the commission too. Where an order later states the price, the rest is the commission.
+//! A trade states its price, and its commission is apart. A reading shows the balance alone: its
+//! change contains the commission too. Where an order later states the price, the rest is the commission.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ type Key = (InstrumentId, PositionSide);
 /// By position.
 pub(super) type DueGains = BTreeMap<Key, Gained>;
 
-/// What a closed quantity brought.
+/// The profit of a closed quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Gained {
     /// Signed as the closing orders are.
@@ -139,7 +139,7 @@ impl Engine {
         gains
     }
 
-    /// What a closed quantity is worth at the mark price, or what it cost.
+    /// The value of a closed quantity at the mark price, or its cost without one.
     fn value_of(&self, ((id, side), qty): &(Key, i64)) -> Amount {
         let rules = &self.instruments[usize::from(id.0)];
         let position = self.ledgers.account.at(*id, *side).position;

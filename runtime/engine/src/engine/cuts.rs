@@ -28,7 +28,7 @@ impl Engine {
         self.set_doubt(Doubt::LostEvents(surface), is_exposed);
     }
 
-    /// When readings are new enough to end the doubt; `None` where there is none.
+    /// The time from which on a reading may end the doubt; `None` without a doubt.
     pub(super) fn cut_ends(&self, surface: Surface) -> Option<Time> {
         let live = self.live.as_ref()?;
         let up = self.stream_up.get(&surface)?;

@@ -24,7 +24,7 @@ impl ForcedReports {
     }
 
     /// Adds a fill of an order to what is reported of that order. An event may report the order before it
-    /// trades: what it closed replaces that.
+    /// trades: the first fill replaces that report.
     pub(super) fn add(&mut self, now: Time, report: &ForcedCloseReport) {
         let order = (report.instrument, report.order_id);
         let is_same = |known: &ForcedCloseReport| (known.instrument, known.order_id) == order;

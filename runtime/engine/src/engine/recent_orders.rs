@@ -87,7 +87,7 @@ pub fn newest_orders<'a>(
 }
 
 impl Engine {
-    /// Notes the orders of listed trades that neither this process nor an event of the user stream
+    /// Notes the orders of listed trades that this process does not know and no event of the user stream
     /// named. Before the trades are taken.
     pub(super) fn note_recent_orders(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         let (now, index) = (self.now, usize::from(instrument.0));

@@ -114,7 +114,8 @@ impl std::fmt::Display for Doubt {
             Self::LostEvents(surface) => write!(
                 f,
                 "the {surface} user stream was down while orders or positions were open, and readings may \
-                 still be from before: orders that add exposure wait for a newer reading, 12 s at most"
+                 still be from before: orders that add exposure wait for a reading that was asked for 12 s \
+                 later"
             ),
             Self::StatedBalance(surface) => write!(
                 f,

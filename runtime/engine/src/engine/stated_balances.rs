@@ -23,7 +23,8 @@ const EXPLAINED_MS: i64 = 3_000;
 /// So many sums are remembered for each balance. Where more come, the oldest keeps its time.
 const SUMS: usize = 64;
 
-/// What account events of the present user streams state and the books did not reach yet, the oldest first.
+/// Balances that account events of the present user streams state and the books did not reach yet, the oldest
+/// first.
 pub(super) type StatedBalances = BTreeMap<(Surface, AssetId), VecDeque<Sum>>;
 
 /// A balance, as an event stated it.
@@ -39,9 +40,8 @@ impl Engine {
     pub(super) fn note_stated_balances(&mut self, newest: &AccountUpdate) {
         let surface = newest.surface;
         for balance in &newest.balances {
-            // An event may be late: it states what the books had a moment ago.
-            if self.has_or_had(surface, balance.asset, balance.total) {
-                self.stated_balances.remove(&(surface, balance.asset));
+            // A late event states what the books had a moment ago, and explains nothing that waits.
+            if self.had_lately(surface, balance.asset, balance.total) {
                 continue;
             }
             let key = (surface, balance.asset);
@@ -57,13 +57,12 @@ impl Engine {
         self.review_stated_balances(surface);
     }
 
-    fn has_or_had(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
+    fn had_lately(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        self.may_be_stated(surface, asset, total)
-            || line.is_some_and(|line| line.past.had(self.now, asset, total))
+        line.is_some_and(|line| line.past.had(self.now, asset, total))
     }
 
-    /// Whether the books have what an event states, apart from rounding and commissions that are to come.
+    /// Whether the books have what an event states, apart from rounding and later commissions.
     fn may_be_stated(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
         let known = self.balance(surface, asset).total;
         self.is_same(surface, asset, total, known)

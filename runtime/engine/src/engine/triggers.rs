@@ -1,6 +1,6 @@
 //! A conditional order that triggers may expire at the venue, and go on there as an order with a new
 //! id under the same client order id (`trigger-events` of `docs/open-points.md`). Here it is one
-//! order: the end of the old id is none, whenever its event comes. Order ids rise: the list of all
+//! order: an event that ends the old id does not end it. Order ids rise: the list of all
 //! orders is asked for from an id on (spec 4, section 4).
 
 use crate::ids::{OrderSeq, VenueOrderId};

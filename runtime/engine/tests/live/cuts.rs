@@ -64,7 +64,7 @@ fn readings_shortly_after_a_cut_prove_nothing_about_the_cut() {
 fn a_reading_of_before_the_cut_ends_no_doubt_however_late_it_was_asked_for() {
     let mut world = cut_with_a_close(false);
     world.pass(11_000);
-    // What the books had ten seconds before the cut: no position.
+    // The books had no position ten seconds before the cut.
     let mut flat = world.venue.stale.clone().unwrap();
     flat.balances[0].total += Amount(4_000_000);
     flat.positions.clear();

@@ -69,7 +69,7 @@ pub(super) fn sold(trade_id: i64, qty: i64, executed: i64, whole: i64) -> OrderU
     event
 }
 
-fn marked(event: OrderUpdate) -> OrderUpdate {
+pub(super) fn marked(event: OrderUpdate) -> OrderUpdate {
     OrderUpdate {
         client_order_id: ClientOrderId::new("autoclose-17").unwrap(),
         ..event
@@ -95,7 +95,7 @@ pub(super) fn reports(account: &Account) -> Vec<ForcedCloseReport> {
     told.collect()
 }
 
-fn react(account: &mut Account, reaction: OnLiquidation) {
+pub(super) fn react(account: &mut Account, reaction: OnLiquidation) {
     account.handle(Input::OnLiquidation(reaction));
 }
 
@@ -787,26 +787,4 @@ fn close_before_an_own_fill(listed: bool) {
     }
     assert_eq!(held(&account), [-10, -10, 0]);
     assert_eq!(reports(&account).len(), usize::from(listed));
-}
-
-/// What rests would open a position on the other side.
-#[test]
-fn an_exit_that_is_larger_than_what_a_forced_close_left_is_cancelled() {
-    for (closed, is_cancelled) in [(20, true), (0, false)] {
-        let mut account = holding(30, 10);
-        react(&mut account, OnLiquidation::Continue);
-        let exit = account.submit(MM, limit(Side::Sell, 1100, 30));
-        account.confirm_countdowns();
-        let id = account.id(MM, exit);
-        account.placed(id, Outcome::Done(order_report(id, OrderStatus::New, 0)));
-        account.sent.clear();
-        if closed > 0 {
-            account.update(marked(sold(9, closed, closed, closed)));
-            assert_eq!(held(&account), [20, 15, 5]);
-        }
-        let cancels = account.sent.iter();
-        let cancels =
-            cancels.filter(|sent| matches!(sent, windvane_engine::Request::Cancel { .. }));
-        assert_eq!(cancels.count(), usize::from(is_cancelled));
-    }
 }

@@ -24,7 +24,7 @@ const FUTURES: Surface = Surface::Futures;
 const BNB: AssetId = AssetId(2);
 
 /// One fill: the order that it belongs to, its side, quantity and price.
-type Step = (usize, PositionSide, Side, i64, i64);
+pub(super) type Step = (usize, PositionSide, Side, i64, i64);
 
 use PositionSide::{Both, Long};
 use Side::{Buy, Sell};
@@ -501,7 +501,7 @@ impl World {
     }
 
     /// The orders of a scenario, resting.
-    fn place(&mut self, steps: &[Step]) {
+    pub(super) fn place(&mut self, steps: &[Step]) {
         let first = self.venue.orders.len();
         let orders = 1 + steps.iter().map(|step| step.0).max().unwrap();
         for place in 0..orders {
@@ -516,7 +516,7 @@ impl World {
     }
 
     /// Makes the fills at the venue and reports them in the venue's manner.
-    fn run(&mut self, steps: &[Step]) {
+    pub(super) fn run(&mut self, steps: &[Step]) {
         self.place(steps);
         let manner = self.venue.manner;
         let first = self.venue.orders.len() - 1 - steps.iter().map(|step| step.0).max().unwrap();
@@ -709,102 +709,4 @@ fn hedge_results_do_not_depend_on_event_order() {
 fn results_without_account_trades_do_not_depend_on_event_order() {
     all_lead_to_the_same(false, ONE_WAY, false);
     all_lead_to_the_same(true, HEDGE, false);
-}
-
-const CLOSE_WITH_GAIN: Step = (0, Both, Sell, 10_000, 1_099);
-
-/// A gain of 99, told by the account event first, without the closed position.
-fn account_first(fate: Fate) -> Manner {
-    Manner {
-        account_first: true,
-        lists_flat: false,
-        order: fate,
-        ..USUAL
-    }
-}
-
-#[test]
-fn the_daily_loss_after_a_gain_is_exact_when_the_account_event_is_first() {
-    let limit = |config: &mut EngineConfig| {
-        config.limits.max_daily_loss = Some(Amount(50 * 100_000_000));
-    };
-    for routes in [true, false] {
-        let manner = Manner {
-            routes,
-            ..account_first(Fate::OnTime)
-        };
-        let mut world = World::holding(false, manner, limit);
-        world.run(&[CLOSE_WITH_GAIN]);
-        // Fees of 0.8396, then a loss on another long position.
-        world.submit(limit_buy());
-        let at = world.account.now;
-        let (order, account) = world.venue.fill((2, Both, Buy, 10_000, 1_100), at);
-        world
-            .account
-            .handle(Input::User(&UserEvent::Account(account)));
-        world.account.update(order);
-        // The day began with 10,000; a loss of 50 is 149 below the gain.
-        world.account.top(952, 954);
-        assert_eq!(
-            world.account.engine.run_state(),
-            RunState::Ready,
-            "47.7 below the start"
-        );
-        world.account.top(946, 948);
-        assert_eq!(
-            world.account.engine.run_state(),
-            RunState::Halted,
-            "53 below the start"
-        );
-    }
-}
-
-fn limit_buy() -> OrderTerms {
-    limit(Buy, 1_100, 10_000)
-}
-
-#[test]
-fn a_stale_position_does_not_halt_while_its_fill_is_late() {
-    let mut world = World::holding(false, account_first(Fate::OnTime), watches);
-    world.place(&[CLOSE_WITH_GAIN]);
-    let at = world.account.now;
-    let (order, account) = world.venue.fill((1, Both, Sell, 10_000, 1_099), at);
-    world
-        .account
-        .handle(Input::User(&UserEvent::Account(account)));
-    // The books still hold the position; 200 would be lost with it.
-    world.account.top(799, 801);
-    assert_eq!(world.account.engine.run_state(), RunState::Ready);
-    world.account.update(order);
-    world.account.top(799, 801);
-    assert_eq!(world.account.engine.run_state(), RunState::Ready);
-    assert_eq!(world.account.engine.losses().clone(), {
-        let mut usual = World::holding(false, USUAL, watches);
-        usual.run(&[CLOSE_WITH_GAIN]);
-        usual.account.engine.losses().clone()
-    });
-}
-
-#[test]
-fn a_loss_halts_with_the_event_that_completes_it() {
-    for listed in [true, false] {
-        let manner = Manner {
-            lists_flat: listed,
-            ..account_first(Fate::OnTime)
-        };
-        let mut world = World::holding(false, manner, watches);
-        world.place(&[(0, Both, Sell, 10_000, 840)]);
-        let at = world.account.now;
-        let (order, account) = world.venue.fill((1, Both, Sell, 10_000, 840), at);
-        world
-            .account
-            .handle(Input::User(&UserEvent::Account(account)));
-        assert_eq!(world.account.engine.run_state(), RunState::Ready);
-        world.account.update(order);
-        assert_eq!(
-            world.account.engine.run_state(),
-            RunState::Halted,
-            "{listed}"
-        );
-    }
 }

@@ -1,6 +1,7 @@
 //! Balances that account events state and the books do not have, while every reading is behind.
 
 use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::protocol::AccountUpdate;
 use windvane_engine::{Input, PositionSide, Side, Surface, UserEvent};
 
 use super::order_of_events::{Manner, USUAL, World, watches};
@@ -48,6 +49,32 @@ fn a_lost_order_event_of_a_close_degrades_the_run_before_any_reading_shows_it() 
         (qty(&world.account), known),
         (0, world.venue.balances[&USDT])
     );
+}
+
+#[test]
+fn a_late_account_event_of_before_the_close_explains_nothing() {
+    let mut world = holding();
+    let place = world.venue.orders.len() - 1;
+    let at = world.account.now;
+    let mut before = world.venue.stale.clone().unwrap();
+    before.positions.clear();
+    let step = (place, PositionSide::Both, Side::Sell, 5_000, 1_010);
+    let (order, told) = world.venue.fill(step, at);
+    world.account.update(order);
+    world.account.handle(Input::User(&UserEvent::Account(told)));
+    let step = (place, PositionSide::Both, Side::Sell, 5_000, 1_010);
+    let (_, told) = world.venue.fill(step, world.account.now);
+    let late = AccountUpdate {
+        balances: before.balances,
+        positions: Vec::new(),
+        event_time: world.account.now.plus_ms(1),
+        ..told.clone()
+    };
+    world.account.handle(Input::User(&UserEvent::Account(told)));
+    world.account.handle(Input::User(&UserEvent::Account(late)));
+    world.serve();
+    world.pass(4_000);
+    assert!(world.account.engine.doubts().contains(&STATED));
 }
 
 /// Order events are two seconds behind account events, and a fill follows the other.

@@ -10,7 +10,7 @@ use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Surface};
 
 use super::quiet::Quiet;
 
-/// What goes on now.
+/// Troubles that go on now.
 #[derive(Default)]
 pub struct Troubles {
     /// Switches that are not renewed, by outcome.

@@ -1,0 +1,109 @@
+//! Loss limits while the two events of a fill are on their way.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::engine::RunState;
+use windvane_engine::{Amount, Input, OrderTerms, PositionSide, Side, UserEvent};
+
+use super::order_of_events::{Fate, Manner, Step, USUAL, World, watches};
+use super::support::limit;
+
+use PositionSide::Both;
+use Side::{Buy, Sell};
+
+const CLOSE_WITH_GAIN: Step = (0, Both, Sell, 10_000, 1_099);
+
+/// A gain of 99, told by the account event first, without the closed position.
+fn account_first(fate: Fate) -> Manner {
+    Manner {
+        account_first: true,
+        lists_flat: false,
+        order: fate,
+        ..USUAL
+    }
+}
+
+#[test]
+fn the_daily_loss_after_a_gain_is_exact_when_the_account_event_is_first() {
+    let limit = |config: &mut EngineConfig| {
+        config.limits.max_daily_loss = Some(Amount(50 * 100_000_000));
+    };
+    for routes in [true, false] {
+        let manner = Manner {
+            routes,
+            ..account_first(Fate::OnTime)
+        };
+        let mut world = World::holding(false, manner, limit);
+        world.run(&[CLOSE_WITH_GAIN]);
+        // Fees of 0.8396, then a loss on another long position.
+        world.submit(limit_buy());
+        let at = world.account.now;
+        let (order, account) = world.venue.fill((2, Both, Buy, 10_000, 1_100), at);
+        world
+            .account
+            .handle(Input::User(&UserEvent::Account(account)));
+        world.account.update(order);
+        // The day began with 10,000; a loss of 50 is 149 below the gain.
+        world.account.top(952, 954);
+        assert_eq!(
+            world.account.engine.run_state(),
+            RunState::Ready,
+            "47.7 below the start"
+        );
+        world.account.top(946, 948);
+        assert_eq!(
+            world.account.engine.run_state(),
+            RunState::Halted,
+            "53 below the start"
+        );
+    }
+}
+
+fn limit_buy() -> OrderTerms {
+    limit(Buy, 1_100, 10_000)
+}
+
+#[test]
+fn a_stale_position_does_not_halt_while_its_fill_is_late() {
+    let mut world = World::holding(false, account_first(Fate::OnTime), watches);
+    world.place(&[CLOSE_WITH_GAIN]);
+    let at = world.account.now;
+    let (order, account) = world.venue.fill((1, Both, Sell, 10_000, 1_099), at);
+    world
+        .account
+        .handle(Input::User(&UserEvent::Account(account)));
+    // The books still hold the position; 200 would be lost with it.
+    world.account.top(799, 801);
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+    world.account.update(order);
+    world.account.top(799, 801);
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+    assert_eq!(world.account.engine.losses().clone(), {
+        let mut usual = World::holding(false, USUAL, watches);
+        usual.run(&[CLOSE_WITH_GAIN]);
+        usual.account.engine.losses().clone()
+    });
+}
+
+#[test]
+fn a_loss_halts_with_the_event_that_completes_it() {
+    for listed in [true, false] {
+        let manner = Manner {
+            lists_flat: listed,
+            ..account_first(Fate::OnTime)
+        };
+        let mut world = World::holding(false, manner, watches);
+        world.place(&[(0, Both, Sell, 10_000, 840)]);
+        let at = world.account.now;
+        let (order, account) = world.venue.fill((1, Both, Sell, 10_000, 840), at);
+        world
+            .account
+            .handle(Input::User(&UserEvent::Account(account)));
+        assert_eq!(world.account.engine.run_state(), RunState::Ready);
+        world.account.update(order);
+        assert_eq!(
+            world.account.engine.run_state(),
+            RunState::Halted,
+            "{listed}"
+        );
+    }
+}
