@@ -364,6 +364,8 @@ pub enum Notice {
         fee: Amount,
         /// Its asset.
         asset: AssetId,
+        /// What was booked in its place until now, in the quote asset.
+        estimate: Amount,
         /// A reading of the account had it already: the balance did not move.
         in_balance: bool,
     },

@@ -211,6 +211,8 @@ mod choice {
             "a commission that account trades alone state is not booked"
         LateFeeTwice "late-fee-twice"
             "a commission that account trades alone state is booked with each reading of them"
+        StatedFillWaits "stated-fill-waits"
+            "a fill that an answer states waits for its event, or for account trades"
     }
 
     impl std::str::FromStr for Planted {

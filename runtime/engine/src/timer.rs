@@ -63,6 +63,11 @@ pub enum Timer {
         /// Surface.
         surface: Surface,
     },
+    /// The fill that an answer states has no event yet and is booked; live only.
+    StatedFill {
+        /// The order.
+        order: OrderSeq,
+    },
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.

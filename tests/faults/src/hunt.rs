@@ -44,6 +44,7 @@ const MEMORY: &str = "a strategy goes on from what it knew";
 const TRADING: &str = "the trading status agrees with the evidence";
 const LOSSES: &str = "a loss halts in time, and not early";
 const BOOKS: &str = "books and entry prices are what trades make them";
+const STATED: &str = "a fill that an answer states is booked";
 const EXPLAINED: &str = "nothing is adjusted that trades explain";
 
 const RULES: &str = "the rules of an instrument are the venue's present ones";
@@ -72,6 +73,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::RecoveredNotDeduplicated
         | Planted::CumulativeFill => &[FILLS_ONCE],
         Planted::FeeTwice => &[FEES_ONCE],
+        Planted::StatedFillWaits => &[STATED],
         Planted::LateFeesIgnored | Planted::LateFeeTwice => &[FEES_ONCE, BOOKS],
         // A fill is not booked, or as another's, and the account is adjusted to it.
         Planted::LateFillDropped

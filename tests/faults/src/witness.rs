@@ -306,6 +306,8 @@ pub enum Seen {
         fee: String,
         /// The asset of the fee.
         fee_asset: String,
+        /// The estimate that it replaces, in the quote asset.
+        estimate: String,
         /// A reading of the account had it already: the balance did not move.
         in_balance: bool,
     },

@@ -109,8 +109,12 @@ impl Engine {
         let is_new =
             update.executed_qty.0 > order.recovered_qty || planted!(RecoveredNotDeduplicated);
         if let Some(late) = fill.filter(|_| !is_new) {
-            order.absorb_trade(late.trade_id, late.qty.0);
+            let left = order.absorb_trade(late.trade_id, late.qty.0);
+            self.replace_estimate(seq, update, late, late.qty.0 - left);
         }
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
         if let Some(fill) = fill.filter(|_| is_new) {
             let mut fill = *fill;
             if planted!(CumulativeFill) {

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::{Amount, div_half_even};
 use crate::effect::Notice;
-use crate::ids::{AssetId, InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
+use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId};
 use crate::order::{PositionSide, Surface};
 use crate::planted;
 use crate::protocol::{BalanceUpdate, Fill, OrderUpdate};
@@ -104,11 +104,7 @@ impl Engine {
         {
             return;
         }
-        let waiting = &mut self.late_fees.waiting;
-        if waiting.len() >= WAITING_MAX {
-            waiting.pop_front();
-        }
-        waiting.push_back(LateFee {
+        self.wait_for_fee(LateFee {
             instrument: update.instrument,
             side: update.position_side,
             owner,
@@ -119,6 +115,14 @@ impl Engine {
             booked: self.now,
             in_reading,
         });
+    }
+
+    fn wait_for_fee(&mut self, late: LateFee) {
+        let waiting = &mut self.late_fees.waiting;
+        if waiting.len() >= WAITING_MAX {
+            waiting.pop_front();
+        }
+        waiting.push_back(late);
     }
 
     /// Whether the account is as stated, apart from commissions that account trades will state.
@@ -309,7 +313,7 @@ impl Engine {
                 if fee == Amount::ZERO {
                     self.note_rate(Amount::ZERO, trade.fill.quote_qty);
                 } else if let Some(late) = late {
-                    self.book_late_fee(&late, trade);
+                    self.book_late_fee(&late, &trade.fill, Amount::ZERO);
                 }
             }
         }
@@ -325,20 +329,19 @@ impl Engine {
         self.late_fees.highest_ppm = self.late_fees.highest_ppm.max(Some(ppm));
     }
 
-    fn book_late_fee(&mut self, late: &LateFee, trade: &AccountTrade) {
-        let (fee, asset) = (trade.fill.fee, trade.fill.fee_asset);
-        let id = late.instrument;
+    /// Books the commission of a fill that was booked with this estimate of it.
+    fn book_late_fee(&mut self, late: &LateFee, fill: &Fill, estimate: Amount) {
+        let (fee, asset) = (fill.fee, fill.fee_asset);
         let in_reading = late.in_reading;
-        let is_quote = asset == self.instruments[usize::from(id.0)].quote;
+        let quote = self.quote_of(late);
+        let is_quote = asset == quote;
         let cost = if is_quote {
             fee
         } else {
-            self.cost_of_fee(SURFACE, &trade.fill)
+            self.cost_of_fee(SURFACE, fill)
         };
-        self.note_rate(cost, trade.fill.quote_qty);
-        let own = self.ledgers.owner(late.owner).at_mut(id, late.side);
-        own.position.fees += cost;
-        self.ledgers.account.at_mut(id, late.side).position.fees += cost;
+        self.note_rate(cost, fill.quote_qty);
+        self.charge(late, cost - estimate);
         if !is_quote {
             *self.other_fees.entry(asset).or_default() += fee;
         }
@@ -347,21 +350,89 @@ impl Engine {
                 self.fee_costs.total += cost;
             }
             self.remember_account(SURFACE);
-            self.balances.entry((SURFACE, asset)).or_default().total += -fee;
-            if let Some(line) = self.line_mut(SURFACE) {
-                line.past.move_since(late.booked, asset, -fee);
-            }
+            self.move_fee(late.booked, quote, estimate);
+            self.move_fee(late.booked, asset, -fee);
         }
+        self.tell_late_fee(late, fee, asset, estimate);
+    }
+
+    fn tell_late_fee(&mut self, late: &LateFee, fee: Amount, asset: AssetId, estimate: Amount) {
         self.notices.push_back(Notice::LateFee {
             time: self.now,
             strategy: late.owner,
-            instrument: id,
+            instrument: late.instrument,
             order_id: late.order_id,
             trade_id: late.trade_id,
             fee,
             asset,
-            in_balance: in_reading,
+            estimate,
+            in_balance: late.in_reading,
         });
+    }
+
+    fn charge(&mut self, late: &LateFee, cost: Amount) {
+        let own = self.ledgers.owner(late.owner);
+        own.at_mut(late.instrument, late.side).position.fees += cost;
+        let account = self.ledgers.account.at_mut(late.instrument, late.side);
+        account.position.fees += cost;
+    }
+
+    /// Changes a balance as if it had been so since then.
+    fn move_fee(&mut self, since: Time, asset: AssetId, amount: Amount) {
+        self.balances.entry((SURFACE, asset)).or_default().total += amount;
+        if let Some(line) = self.line_mut(SURFACE) {
+            line.past.move_since(since, asset, amount);
+        }
+    }
+
+    /// The event or the account trade of a fill came that was booked from its order's totals: its commission
+    /// replaces the estimate. `qty` is what of it was booked so.
+    pub(super) fn replace_estimate(
+        &mut self,
+        seq: OrderSeq,
+        update: &OrderUpdate,
+        fill: &Fill,
+        qty: i64,
+    ) {
+        if qty <= 0 {
+            return;
+        }
+        let value = fill.quote_qty.part(qty, fill.qty.0);
+        let Some(estimate) = self.take_estimate(seq, qty, value) else {
+            return;
+        };
+        let owner = self.orders.known(seq).map(|order| order.strategy);
+        let late = LateFee {
+            instrument: update.instrument,
+            side: update.position_side,
+            owner,
+            order_id: update.order_id,
+            trade_id: fill.trade_id,
+            value,
+            made: update.transaction_time,
+            booked: estimate.booked,
+            in_reading: estimate.in_reading,
+        };
+        let fill = Fill {
+            fee: fill.fee.part(qty, fill.qty.0),
+            quote_qty: value,
+            ..*fill
+        };
+        if fill.fee != Amount::ZERO {
+            if fill.fee != estimate.fee || fill.fee_asset != self.quote_of(&late) {
+                self.book_late_fee(&late, &fill, estimate.fee);
+            }
+            return;
+        }
+        // The event leaves the commission out: it comes later, as for any such fill.
+        let quote = self.quote_of(&late);
+        self.charge(&late, -estimate.fee);
+        if !late.in_reading {
+            self.remember_account(SURFACE);
+            self.move_fee(late.booked, quote, estimate.fee);
+        }
+        self.tell_late_fee(&late, Amount::ZERO, quote, estimate.fee);
+        self.wait_for_fee(late);
     }
 
     /// A reading that was asked for then agrees with the books: older fills had no commission.
@@ -393,10 +464,7 @@ impl Engine {
 
     fn charge_by_value(&mut self, fills: &[LateFee], cost: Amount) {
         for (late, share) in fills.iter().zip(shares_by_value(fills, cost)) {
-            let owner = self.ledgers.owner(late.owner);
-            owner.at_mut(late.instrument, late.side).position.fees += share;
-            let account = self.ledgers.account.at_mut(late.instrument, late.side);
-            account.position.fees += share;
+            self.charge(late, share);
         }
     }
 
@@ -405,6 +473,7 @@ impl Engine {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let taken = line.and_then(|line| line.taken);
         if let Some(taken) = taken.filter(|_| surface == SURFACE) {
+            self.estimates_are_in_reading(taken);
             for late in &mut self.late_fees.waiting {
                 late.in_reading |= late.made != Time::default() && late.made <= taken;
             }

@@ -29,6 +29,7 @@ use super::outside_orders::OutsideOrders;
 use super::recent_orders::RecentOrders;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::stated_balances::StatedBalances;
+use super::stated_fills::StatedFills;
 use super::stated_positions::StatedPositions;
 use super::taken::Moved;
 use super::trading::{Crossings, ExitRefusals, Feeds, Trading};
@@ -46,6 +47,7 @@ const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] = [
     added_in_13,
     added_in_14,
     added_in_15,
+    added_in_16,
 ];
 
 /// The content of a snapshot in the present format; `None` for a version that cannot be read.
@@ -127,4 +129,9 @@ fn added_in_14() -> Vec<u8> {
 fn added_in_15() -> Vec<u8> {
     let fields: (StatedBalances, DueGains, RecentOrders) = Default::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The field that version 16 appended, as an engine of version 15 would have had it.
+fn added_in_16() -> Vec<u8> {
+    postcard::to_stdvec(&StatedFills::default()).unwrap_or_default()
 }

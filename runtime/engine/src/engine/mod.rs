@@ -44,6 +44,7 @@ mod safety;
 mod session;
 mod snapshot;
 mod stated_balances;
+mod stated_fills;
 mod stated_positions;
 mod steer;
 mod taken;
@@ -102,6 +103,7 @@ pub use session::Doubt;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
 use stated_balances::StatedBalances;
+use stated_fills::StatedFills;
 use stated_positions::StatedPositions;
 use taken::Moved;
 pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
@@ -257,6 +259,8 @@ pub struct Engine {
     stated_balances: StatedBalances,
     due_gains: DueGains,
     recent_orders: RecentOrders,
+    // Version 16.
+    stated_fills: StatedFills,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -416,6 +420,7 @@ impl Engine {
             stated_balances: StatedBalances::new(),
             due_gains: DueGains::new(),
             recent_orders: RecentOrders::default(),
+            stated_fills: StatedFills::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),
@@ -572,6 +577,7 @@ impl Engine {
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
                 Timer::CloseReading { .. } => self.continue_all_flattening(),
                 Timer::TradesLag { surface } => self.trades_lag_is_over(surface),
+                Timer::StatedFill { order } => self.book_stated_fill(order),
             }
         }
     }

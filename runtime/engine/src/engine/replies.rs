@@ -1,22 +1,21 @@
 //! The venue's answers to requests, and the life of own orders.
 
 use crate::config::OnFault;
-use crate::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
 use crate::effect::{Adjustment, Cause, Effect, Notice};
 use crate::event::EventKind;
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, TradeId};
-use crate::instrument::Instrument;
-use crate::order::{OrderStatus, Price, Qty, Side, Surface};
+use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
+use crate::order::{OrderStatus, Side, Surface};
 use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::planted;
-use crate::protocol::{Fill, OrderReport, OrderUpdate, Outcome, Reply, Request};
+use crate::protocol::{OrderReport, Outcome, Reply, Request};
 use crate::timer::Timer;
 use crate::truth::Subject;
 
 use super::lag::READ_LAG_MS;
 use super::outside::REDUCES_NOTHING;
 use super::session::Doubt;
+use super::stated_fills::Statement;
 use super::{Engine, Latch, narrow};
 
 /// How long to wait before an order of unknown outcome is asked for (again).
@@ -27,7 +26,7 @@ pub(super) const AFTER_WAIT_MS: i64 = 1;
 const MISSED_MS: i64 = 3_000;
 /// The same where an event of the order counts the fill: only events that overtake each other may bring
 /// it still.
-const SKIPPED_MS: i64 = 500;
+const SKIPPED_MS: i64 = 250;
 /// Account trades that do not tell a missing fill are read so often at least, each time after a longer
 /// pause, and for as long as the list may be behind, before it is made up from the order's totals.
 const TRADE_READS_MIN: u32 = 5;
@@ -363,13 +362,15 @@ impl Engine {
         }
         let since = *order.missing_since.get_or_insert(now);
         let (instrument, reads) = (order.instrument(), order.trade_reads);
-        // Without a user stream no event will bring it.
-        let on_its_way = self.stream_is_trusted(self.surface_of(instrument));
-        let missed_ms = if on_its_way { MISSED_MS } else { 0 };
-        if self.live.is_some() && now >= since.plus_ms(missed_ms) {
-            self.recover(seq, instrument, report);
-            if reads > 0 {
-                self.doubt_missing_fill(seq);
+        if self.live.is_some() && !self.wait_for_event(seq, report) {
+            // Without a user stream no event will bring it.
+            let on_its_way = self.stream_is_trusted(self.surface_of(instrument));
+            let missed_ms = if on_its_way { MISSED_MS } else { 0 };
+            if now >= since.plus_ms(missed_ms) {
+                self.recover(seq, instrument, report);
+                if reads > 0 {
+                    self.doubt_missing_fill(seq);
+                }
             }
         }
         let missing = |order: &&Order| order.reported_qty > order.executed_qty;
@@ -403,8 +404,8 @@ impl Engine {
         }
     }
 
-    /// A fill is still missing after trades were read: the position is not certain.
-    fn doubt_missing_fill(&mut self, seq: OrderSeq) {
+    /// A fill is still missing after its order or trades were read: the position is not certain.
+    pub(super) fn doubt_missing_fill(&mut self, seq: OrderSeq) {
         let missing = |order: &Order| order.reported_qty > order.executed_qty;
         let Some(order) = self.orders.known(seq).filter(|order| missing(order)) else {
             return;
@@ -412,6 +413,7 @@ impl Engine {
         let surface = self.surface_of(order.instrument());
         self.set_doubt(Doubt::Reconciliation(surface), true);
         self.update_state();
+        self.reconcile_soon(surface);
     }
 
     /// Closes the gap of an order: by the account's trades, or, where the venue does not tell
@@ -432,40 +434,8 @@ impl Engine {
             self.read_trades(surface, instrument);
             return;
         }
-        let Some(fee_ppm) = self.live.as_ref().map(|live| live.config.fee_estimate_ppm) else {
-            return;
-        };
-        self.recovered_fills += 1;
-        let trade_id = TradeId(-self.recovered_fills);
-        let quote = self.instruments[usize::from(instrument.0)].quote;
-        let Some(order) = self.orders.known_mut(seq) else {
-            return;
-        };
-        let qty = report.executed_qty.0 - order.executed_qty;
-        let quote_qty = report.cum_quote - order.cum_quote;
-        if qty <= 0 {
-            return;
-        }
-        let rules = &self.instruments[usize::from(instrument.0)];
-        let average = average_price(rules, quote_qty, qty).or(order.terms.price);
-        order.recovered_qty = report.executed_qty.0;
-        order.made_up_qty += qty;
-        let update = OrderUpdate {
-            transaction_time: report.update_time,
-            event_time: report.update_time,
-            ..order.as_update()
-        };
-        let fill = Fill {
-            trade_id,
-            price: average.unwrap_or_default(),
-            qty: Qty(qty),
-            quote_qty,
-            fee: quote_qty.part(fee_ppm, 1_000_000),
-            fee_asset: quote,
-            maker: false,
-            realized_pnl: None,
-        };
-        self.take_missed_fill(seq, &update, &fill);
+        let stated = Statement::of(report);
+        self.make_up_fill(seq, &stated);
     }
 
     /// The venue knows no such order. That is conclusive only where it was asked once a request that
@@ -645,6 +615,15 @@ impl Engine {
             self.timers.set(until.plus_ms(AFTER_WAIT_MS), timer);
             return;
         }
+        let overdue = |since: Time| now > since.plus_ms(MISSED_MS + SKIPPED_MS);
+        if self
+            .orders
+            .known(seq)
+            .and_then(|order| order.missing_since)
+            .is_some_and(overdue)
+        {
+            self.doubt_missing_fill(seq);
+        }
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -659,13 +638,4 @@ impl Engine {
         });
         self.ask_later(seq);
     }
-}
-
-/// The price, rounded to the decimals of the instrument's prices, at which a quantity came to a
-/// quote amount; `None` where the amount is not told.
-fn average_price(rules: &Instrument, quote_qty: Amount, qty: i64) -> Option<Price> {
-    let unit = i128::from(pow10(rules.price_scale)) * i128::from(pow10(rules.qty_scale));
-    let raw = quote_qty.0.checked_mul(unit).filter(|raw| *raw > 0)?;
-    let average = div_half_even(raw, i128::from(qty) * AMOUNT_ONE);
-    i64::try_from(average).ok().map(Price)
 }

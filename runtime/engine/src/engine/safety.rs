@@ -23,7 +23,8 @@ impl Engine {
         if self.start_equity.is_none() {
             self.fix_start_equity();
         }
-        if self.limits.watches_equity() && self.ledgers.account.holds(instrument) {
+        let is_held = self.ledgers.account.holds(instrument);
+        if self.limits.watches_equity() && (is_held || self.has_stated_fill(instrument)) {
             self.watch_account();
         }
         if self.any_strategy_watches {
@@ -57,7 +58,7 @@ impl Engine {
     /// A halted account is watched, too: its day and its peak go on.
     fn watch_account(&mut self) {
         let Some(equity) = self.equity() else { return };
-        let equity = equity + self.fees_to_come();
+        let equity = equity + self.fees_to_come() + self.gain_of_stated_fills();
         let (now, base) = (self.now, Amount::ZERO);
         let breach = match self.best_equity(equity) {
             Some(best) => self.losses.breach(now, best, base, &self.limits),

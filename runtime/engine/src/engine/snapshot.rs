@@ -23,7 +23,7 @@ use super::session::Doubt;
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the
 /// earlier versions.
-pub(super) const SNAPSHOT_VERSION: u32 = 15;
+pub(super) const SNAPSHOT_VERSION: u32 = 16;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -169,6 +169,7 @@ impl Engine {
         heir.inherit_others(&self);
         heir.inherit_fee_costs(&self, &names);
         heir.inherit_late_fees(&self, &names);
+        heir.inherit_estimates(&self);
         heir.inherit_fill_times(&self);
         Ok(heir)
     }

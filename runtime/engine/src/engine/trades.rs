@@ -115,6 +115,7 @@ impl Engine {
                 };
                 let whole = fill.qty.0;
                 fill.qty.0 = order.absorb_trade(fill.trade_id, whole);
+                self.replace_estimate(seq, &update, &trade.fill, whole - fill.qty.0);
                 if fill.qty.0 == 0 {
                     return;
                 }

@@ -46,6 +46,7 @@ mod snapshots;
 mod spot;
 mod stated_balances;
 mod stated_fees;
+mod stated_fills;
 mod steering;
 mod succession;
 mod trading;

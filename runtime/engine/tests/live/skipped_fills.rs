@@ -25,6 +25,21 @@ fn skipped(status: OrderStatus) -> (Account, OrderSeq) {
 
 /// Answers for so many half seconds; account trades after `late` of them.
 fn answer(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u32) {
+    answer_with(account, order, trades, halves, 990);
+}
+
+/// The same, where the order's totals have no price.
+fn answer_unpriced(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u32) {
+    answer_with(account, order, trades, halves, 0);
+}
+
+fn answer_with(
+    account: &mut Account,
+    order: OrderSeq,
+    trades: Option<u32>,
+    halves: u32,
+    price: i64,
+) {
     let told: Vec<AccountTrade> = vec![trade(1, 1, 6), trade(1, 2, 4)];
     for half in 0..halves {
         while let Some(subject) = account.take_question() {
@@ -54,7 +69,7 @@ fn answer(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u
             account.take_queries();
             let mut filled = report(account.id(MM, order), OrderStatus::Filled, 10);
             filled.order_id = VenueOrderId(1);
-            filled.cum_quote = instrument().notional(990, 10);
+            filled.cum_quote = instrument().notional(price, 10);
             account.handle(Input::Reply(&Reply::Queried {
                 client_order_id: filled.client_order_id,
                 outcome: Outcome::Done(filled),
@@ -89,10 +104,10 @@ fn without_account_trades_the_orders_total_is_booked() {
 #[test]
 fn a_fill_that_trades_do_not_tell_yet_degrades_the_run() {
     let (mut account, order) = skipped(OrderStatus::Filled);
-    answer(&mut account, order, Some(8), 5);
+    answer_unpriced(&mut account, order, Some(8), 5);
     let doubts = account.engine.doubts();
     assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
-    answer(&mut account, order, Some(0), 16);
+    answer_unpriced(&mut account, order, Some(0), 16);
     assert_eq!(qty(&account), 10);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
@@ -161,7 +176,7 @@ fn a_round_that_waits_for_its_next_reading_asks_for_trades_first() {
     never_agreeing(&mut account, &[open]);
     let id = account.id(MM, order);
     account.update(fill(id, Side::Buy, 2, 4, 10, OrderStatus::Filled));
-    answer(&mut account, order, Some(0), 4);
+    answer_unpriced(&mut account, order, Some(0), 4);
     assert_eq!(qty(&account), 10);
     let made_up = account
         .notices

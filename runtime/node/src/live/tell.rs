@@ -378,7 +378,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 trade = trade_id.0,
                 fee = %fee.to_decimal(),
                 asset,
-                "the commission of a fill was booked from account trades: its event had none"
+                "the commission of a fill was booked later than the fill"
             );
         }
         Notice::Unexplained {
@@ -486,11 +486,18 @@ fn fill(engine: &Engine, notice: &Notice) {
             let owner = live.chain(ended).find(|known| known.seq == *order);
             let strategy = owner.map_or("", |owner| name(engine, owner.strategy));
             let trade = fill.trade_id.0;
-            tracing::warn!(
-                strategy,
-                trade,
-                "a fill that the stream missed was recovered"
-            );
+            if trade > 0 {
+                tracing::warn!(
+                    strategy,
+                    trade,
+                    "a fill that the stream missed was recovered"
+                );
+            } else {
+                tracing::info!(
+                    strategy,
+                    "a fill was booked from the venue's answer, with an estimated commission: its event is late"
+                );
+            }
             table::FILLS_RECOVERED.of([strategy]).increment(1);
         }
         _ => {}

@@ -108,16 +108,26 @@ impl Fees {
         Ok(())
     }
 
-    /// An account trade stated the commission of a fill that had been booked without one.
+    /// An account trade stated the commission of a fill that had been booked without one, or an event that of
+    /// one that had been booked with an estimate.
     fn booked_late(
         &mut self,
         trade: &Trade,
         order_id: i64,
         (fee, asset): (Decimal, &str),
-        in_balance: bool,
+        replaced: Option<Decimal>,
     ) -> Result<(), String> {
         self.begin();
         let (instrument, number) = trade;
+        let surface = instrument.split(':').next().unwrap_or_default();
+        if let Some(estimate) = replaced {
+            self.add(format!("{surface}:USDT"), estimate);
+            self.add(format!("{surface}:{asset}"), -fee);
+        }
+        if fee.is_zero() {
+            // Nothing states the commission yet.
+            return Ok(());
+        }
         let charged = self.charged.get(trade);
         let is_charged = |charged: &BTreeSet<_>| charged.contains(&(fee, asset.to_owned()));
         if !charged.is_some_and(is_charged) {
@@ -130,10 +140,6 @@ impl Fees {
             return Err(format!(
                 "the fee of trade {number} of {instrument} is booked late a second time"
             ));
-        }
-        if !in_balance {
-            let surface = instrument.split(':').next().unwrap_or_default();
-            self.add(format!("{surface}:{asset}"), -fee);
         }
         self.fills.push(format!("{fee} of trade {number}, late"));
         Ok(())
@@ -193,12 +199,14 @@ impl Check for Fees {
                 trade_id,
                 fee,
                 fee_asset,
+                estimate,
                 in_balance,
                 ..
             } => {
                 let trade = (instrument.clone(), *trade_id);
                 let fee = (wire::decimal(fee), fee_asset.as_str());
-                self.booked_late(&trade, *order_id, fee, *in_balance)?;
+                let replaced = (!in_balance).then(|| wire::decimal(estimate));
+                self.booked_late(&trade, *order_id, fee, replaced)?;
             }
             Seen::Adjusted {
                 kind, of, from, to, ..

@@ -310,6 +310,7 @@ impl Log {
             trade_id,
             fee: fee.to_owned(),
             fee_asset: "USDT".to_owned(),
+            estimate: "0".to_owned(),
             in_balance: false,
         })
     }

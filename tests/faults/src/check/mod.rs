@@ -33,6 +33,7 @@ mod renewals;
 mod rules;
 mod starts;
 mod state;
+mod stated;
 mod ticks;
 mod trading;
 mod wire;
@@ -66,6 +67,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(intents::Intents::new(terms)),
         Box::new(fills::Fills::new(terms)),
         Box::new(fees::Fees::default()),
+        Box::new(stated::Stated::default()),
         Box::new(state::State::new(terms)),
         Box::new(ledgers::Ledgers::new(terms)),
         Box::new(losses::Losses::new(terms)),

@@ -155,6 +155,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             trade_id,
             fee,
             asset,
+            estimate,
             in_balance,
             ..
         } => Some(Seen::LateFee {
@@ -164,6 +165,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             trade_id: trade_id.0,
             fee: fee.to_decimal().to_string(),
             fee_asset: engine.assets()[usize::from(asset.0)].clone(),
+            estimate: estimate.to_decimal().to_string(),
             in_balance: *in_balance,
         }),
         Notice::Rejected {

@@ -1,0 +1,269 @@
+//! Fills that an order's totals state before any event tells of them.
+//!
+//! The answer to a new order, and to a query, may be ahead of the user stream by seconds.
+//! - Mostly the event follows at once, and is exact: it is waited for, for [`EVENT_MS`]. Until then the loss
+//!   limits of the account count the fill at its stated price.
+//! - Then the fill is booked from the totals, with an estimated commission.
+//! - The event, or the account trade, of the same fill comes later. It is not booked again: its commission
+//!   replaces the estimate.
+//!
+//! Spot waits for the account trades instead: a commission in the base asset changes what is held.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
+use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
+use crate::instrument::Instrument;
+use crate::ledger::value;
+use crate::order::{Price, Qty, Side, Surface};
+use crate::planted;
+use crate::protocol::{Fill, OrderReport, OrderUpdate};
+use crate::timer::Timer;
+
+use super::Engine;
+
+/// The event of a fill that an answer states comes within this, or the fill is booked without it. Events
+/// of one moment may overtake each other by nearly as much.
+const EVENT_MS: i64 = 250;
+/// So many booked fills are remembered.
+const BOOKED_MAX: usize = 1_000;
+
+/// What orders' totals state.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct StatedFills {
+    /// The latest totals of orders whose fills have no event yet.
+    waiting: BTreeMap<OrderSeq, Statement>,
+    /// Fills that were booked from totals, and whose events did not come yet.
+    booked: BTreeMap<OrderSeq, Booked>,
+}
+
+/// The totals of an order.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Statement {
+    executed_qty: i64,
+    cum_quote: Amount,
+    updated: Time,
+}
+
+impl Statement {
+    /// The totals of a report.
+    pub(super) const fn of(report: &OrderReport) -> Self {
+        Self {
+            executed_qty: report.executed_qty.0,
+            cum_quote: report.cum_quote,
+            updated: report.update_time,
+        }
+    }
+}
+
+/// A fill that was booked from totals.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Booked {
+    /// The quantity without an event, mantissa.
+    qty: i64,
+    /// What that quantity came to.
+    quote: Amount,
+    /// The estimated commission of that quantity, in the quote asset.
+    fee: Amount,
+    /// The venue's time of it.
+    made: Time,
+    /// Our time.
+    booked: Time,
+    /// A reading of the account from after the fill was taken: it has the true commission.
+    in_reading: bool,
+}
+
+/// An estimated commission that a true one replaces.
+pub(super) struct Estimate {
+    /// The commission, in the quote asset.
+    pub(super) fee: Amount,
+    /// When its fill was booked.
+    pub(super) booked: Time,
+    /// The balance has the true commission already.
+    pub(super) in_reading: bool,
+}
+
+impl Engine {
+    /// Takes the totals of an order that are ahead of its fills. Answers whether they are enough to book
+    /// the fill; it is booked once its event is late.
+    pub(super) fn wait_for_event(&mut self, seq: OrderSeq, report: &OrderReport) -> bool {
+        let Some(order) = self.orders.known(seq) else {
+            return false;
+        };
+        let surface = self.surface_of(order.instrument());
+        let states_price = report.cum_quote > order.cum_quote;
+        let is_newest = report.executed_qty.0 >= order.reported_qty;
+        if surface != Surface::Futures || planted!(StatedFillWaits) {
+            return false;
+        }
+        if !states_price || !is_newest {
+            return self.stated_fills.waiting.contains_key(&seq);
+        }
+        self.stated_fills.waiting.insert(seq, Statement::of(report));
+        let timer = Timer::StatedFill { order: seq };
+        if !self.stream_is_trusted(surface) {
+            self.book_stated_fill(seq);
+        } else if !self.timers.is_set(timer) {
+            self.timers.set(self.now.plus_ms(EVENT_MS), timer);
+            self.watch_losses_after_fill();
+        }
+        true
+    }
+
+    /// The event of a stated fill did not come in time: the fill is booked from the order's totals.
+    pub(super) fn book_stated_fill(&mut self, seq: OrderSeq) {
+        self.timers.cancel(Timer::StatedFill { order: seq });
+        if let Some(stated) = self.stated_fills.waiting.remove(&seq) {
+            self.make_up_fill(seq, &stated);
+        }
+    }
+
+    /// Books one fill of what an order's totals are ahead, with an estimated commission.
+    pub(super) fn make_up_fill(&mut self, seq: OrderSeq, stated: &Statement) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        let qty = stated.executed_qty - order.executed_qty;
+        let quote_qty = stated.cum_quote - order.cum_quote;
+        if qty <= 0 {
+            return;
+        }
+        let rules = &self.instruments[usize::from(order.instrument().0)];
+        let average = average_price(rules, quote_qty, qty).or(order.terms.price);
+        let quote = rules.quote;
+        order.recovered_qty = stated.executed_qty;
+        order.made_up_qty += qty;
+        let update = OrderUpdate {
+            transaction_time: stated.updated,
+            event_time: stated.updated,
+            ..order.as_update()
+        };
+        self.recovered_fills += 1;
+        let fill = Fill {
+            trade_id: TradeId(-self.recovered_fills),
+            price: average.unwrap_or_default(),
+            qty: Qty(qty),
+            quote_qty,
+            fee: self.estimated_fee(quote_qty),
+            fee_asset: quote,
+            maker: false,
+            realized_pnl: None,
+        };
+        self.remember_estimate(seq, &fill, stated.updated);
+        self.take_missed_fill(seq, &update, &fill);
+    }
+
+    fn estimated_fee(&self, quote_qty: Amount) -> Amount {
+        let live = self.live.as_ref();
+        quote_qty.part(
+            live.map_or(0, |live| live.config.fee_estimate_ppm),
+            1_000_000,
+        )
+    }
+
+    fn remember_estimate(&mut self, seq: OrderSeq, fill: &Fill, made: Time) {
+        let booked = &mut self.stated_fills.booked;
+        let known = booked.get(&seq);
+        let estimate = Booked {
+            qty: known.map_or(0, |known| known.qty) + fill.qty.0,
+            quote: known.map_or(Amount::ZERO, |known| known.quote) + fill.quote_qty,
+            fee: known.map_or(Amount::ZERO, |known| known.fee) + fill.fee,
+            made: known.map_or(made, |known| known.made),
+            booked: known.map_or(self.now, |known| known.booked),
+            in_reading: known.is_some_and(|known| known.in_reading),
+        };
+        booked.insert(seq, estimate);
+        if booked.len() > BOOKED_MAX {
+            booked.pop_first();
+        }
+    }
+
+    /// Takes the estimated commission of a part whose own event or account trade came: its quantity, and what
+    /// it came to.
+    pub(super) fn take_estimate(
+        &mut self,
+        seq: OrderSeq,
+        qty: i64,
+        quote: Amount,
+    ) -> Option<Estimate> {
+        let booked = self.stated_fills.booked.get_mut(&seq)?;
+        let is_last = qty >= booked.qty || quote >= booked.quote;
+        let fee = if is_last {
+            booked.fee
+        } else {
+            Amount(div_half_even(
+                booked.fee.0.saturating_mul(quote.0),
+                booked.quote.0,
+            ))
+        };
+        let estimate = Estimate {
+            fee,
+            booked: booked.booked,
+            in_reading: booked.in_reading,
+        };
+        booked.qty -= qty;
+        booked.quote -= quote;
+        booked.fee -= fee;
+        if is_last {
+            self.stated_fills.booked.remove(&seq);
+        }
+        Some(estimate)
+    }
+
+    /// A reading of the account was taken that contains every fill up to then.
+    pub(super) fn estimates_are_in_reading(&mut self, taken: Time) {
+        for booked in self.stated_fills.booked.values_mut() {
+            booked.in_reading |= booked.made != Time::default() && booked.made <= taken;
+        }
+    }
+
+    /// Takes over the estimates of an earlier process. What it had not booked is asked for.
+    pub(super) fn inherit_estimates(&mut self, from: &Self) {
+        let is_known = |seq: &OrderSeq| self.orders.known(*seq).is_some();
+        let booked = from.stated_fills.booked.iter();
+        let booked = booked.filter(|(seq, _)| is_known(seq));
+        self.stated_fills.booked = booked.map(|(seq, one)| (*seq, *one)).collect();
+    }
+
+    /// Whether a fill in this instrument is stated and not booked yet.
+    pub(super) fn has_stated_fill(&self, instrument: InstrumentId) -> bool {
+        let mut waiting = self.stated_fills.waiting.keys();
+        waiting.any(|seq| {
+            let order = self.orders.known(*seq);
+            order.is_some_and(|order| order.instrument() == instrument)
+        })
+    }
+
+    /// What fills that are stated and not booked yet change of the account's equity.
+    pub(super) fn gain_of_stated_fills(&self) -> Amount {
+        let gain = |(seq, stated): (&OrderSeq, &Statement)| {
+            let order = self.orders.known(*seq)?;
+            let rules = &self.instruments[usize::from(order.instrument().0)];
+            if Some(rules.quote) != self.equity_asset() {
+                return None;
+            }
+            let mark = self.markets[usize::from(order.instrument().0)].mark(rules.price_scale)?;
+            let qty = (stated.executed_qty - order.executed_qty).max(0);
+            let paid = stated.cum_quote - order.cum_quote;
+            let gain = value(rules, qty, mark) - paid;
+            let gain = if order.terms.side == Side::Buy {
+                gain
+            } else {
+                -gain
+            };
+            (qty > 0).then(|| gain - self.estimated_fee(paid))
+        };
+        self.stated_fills.waiting.iter().filter_map(gain).sum()
+    }
+}
+
+/// The price, rounded to the decimals of the instrument's prices, at which a quantity came to a
+/// quote amount; `None` where the amount is not told.
+fn average_price(rules: &Instrument, quote_qty: Amount, qty: i64) -> Option<Price> {
+    let unit = i128::from(pow10(rules.price_scale)) * i128::from(pow10(rules.qty_scale));
+    let raw = quote_qty.0.checked_mul(unit).filter(|raw| *raw > 0)?;
+    let average = div_half_even(raw, i128::from(qty) * AMOUNT_ONE);
+    i64::try_from(average).ok().map(Price)
+}

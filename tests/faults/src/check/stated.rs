@@ -1,0 +1,147 @@
+//! A fill that an answer states is booked within [`BOOKED_NS`], although its event may come much later. Only
+//! orders that the running process sent count, on futures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// The runtime waits for an event for a quarter of a second. The rest is for steps of the clock.
+const BOOKED_NS: i64 = 2_000_000_000;
+
+/// What an answer states and the books lack.
+#[derive(Debug)]
+struct Due {
+    executed: Decimal,
+    until_ns: i64,
+}
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Stated {
+    /// Orders on futures that this process sent.
+    sent: BTreeSet<String>,
+    /// The venue's own answers.
+    answered: BTreeMap<RequestId, String>,
+    booked: BTreeMap<String, Decimal>,
+    due: BTreeMap<String, Due>,
+}
+
+impl Stated {
+    fn heard(&mut self, at_ns: i64, report: &wire::Report) {
+        let booked = self.booked.get(&report.id).copied().unwrap_or_default();
+        if !self.sent.contains(&report.id) || report.executed <= booked {
+            return;
+        }
+        let due = Due {
+            executed: report.executed,
+            until_ns: at_ns + BOOKED_NS,
+        };
+        self.due.entry(report.id.clone()).or_insert(due);
+    }
+
+    fn overdue(&self, at_ns: i64) -> Result<(), String> {
+        let mut late = self.due.iter().filter(|(_, due)| at_ns > due.until_ns);
+        let Some((id, due)) = late.next() else {
+            return Ok(());
+        };
+        let booked = self.booked.get(id).copied().unwrap_or_default();
+        Err(format!(
+            "an answer stated {} of {id} more than 2 s ago, and {booked} is booked",
+            due.executed
+        ))
+    }
+}
+
+impl Check for Stated {
+    fn rule(&self) -> &'static str {
+        "a fill that an answer states is booked"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Sent(request) => {
+                if let Asked::Place(placed) = wire::asked(request) {
+                    let futures = (placed.into_iter())
+                        .filter(|order| order.instrument.starts_with("futures:"));
+                    self.sent.extend(futures.map(|order| order.id));
+                }
+            }
+            Seen::Answered {
+                request,
+                copy: 0,
+                answer,
+            } => {
+                self.answered.insert(*request, answer.body.clone());
+            }
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } => {
+                let own = self.answered.remove(request);
+                if own.is_some_and(|own| own == answer.body) {
+                    for report in wire::reports(answer) {
+                        self.heard(entry.at_ns, &report);
+                    }
+                }
+            }
+            Seen::Booked {
+                client_order_id,
+                qty,
+                ..
+            } => {
+                let booked = self.booked.entry(client_order_id.clone()).or_default();
+                *booked += wire::decimal(qty);
+                let is_booked = |due: &Due| *booked >= due.executed;
+                if self.due.get(client_order_id).is_some_and(is_booked) {
+                    self.due.remove(client_order_id);
+                }
+            }
+            Seen::Process(ProcessSeen::Started { .. }) => *self = Self::default(),
+            // Time passes that the process does not see.
+            Seen::Process(_) => self.due.clear(),
+            _ => {}
+        }
+        self.overdue(entry.at_ns)
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    /// An order of 1 that the answer states as filled.
+    fn stated() -> Log {
+        let body = json!({"clientOrderId": "mm.a.1", "orderId": 1, "status": "FILLED", "executedQty": "1"});
+        Log::new()
+            .start()
+            .order("mm.a.1")
+            .heard(200, &[], &body.to_string())
+    }
+
+    #[test]
+    fn a_stated_fill_that_is_not_booked_is_found() {
+        let late = stated().later_ms(2_100).top("futures:BTCUSDT", "100");
+        assert!(verdict(Stated::default(), &late).is_err());
+        let booked = stated().later_ms(250).booked("mm.a.1", -1, "1");
+        let booked = booked.later_ms(2_100).top("futures:BTCUSDT", "100");
+        assert_eq!(verdict(Stated::default(), &booked), Ok(()));
+    }
+
+    #[test]
+    fn a_process_that_was_killed_meanwhile_books_nothing() {
+        let killed = stated().start_after("clean").later_ms(3_000);
+        let killed = killed.top("futures:BTCUSDT", "100");
+        assert_eq!(verdict(Stated::default(), &killed), Ok(()));
+    }
+}
