@@ -28,7 +28,7 @@ use super::Engine;
 /// of one moment may overtake each other by nearly as much.
 const EVENT_MS: i64 = 250;
 /// So many booked fills are remembered.
-const BOOKED_MAX: usize = 1_000;
+const MADE_UP_MAX: usize = 1_000;
 
 /// What orders' totals state.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub(super) struct StatedFills {
     /// The latest totals of orders whose fills have no event yet.
     waiting: BTreeMap<OrderSeq, Statement>,
     /// Fills that were booked from totals, and whose events did not come yet.
-    booked: BTreeMap<OrderSeq, Booked>,
+    made_up: BTreeMap<OrderSeq, MadeUp>,
 }
 
 /// The totals of an order.
@@ -60,7 +60,7 @@ impl Statement {
 
 /// A fill that was booked from totals.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Booked {
+struct MadeUp {
     /// The quantity without an event, mantissa.
     qty: i64,
     /// What that quantity came to.
@@ -164,9 +164,9 @@ impl Engine {
     }
 
     fn remember_estimate(&mut self, seq: OrderSeq, fill: &Fill, made: Time) {
-        let booked = &mut self.stated_fills.booked;
+        let booked = &mut self.stated_fills.made_up;
         let known = booked.get(&seq);
-        let estimate = Booked {
+        let estimate = MadeUp {
             qty: known.map_or(0, |known| known.qty) + fill.qty.0,
             quote: known.map_or(Amount::ZERO, |known| known.quote) + fill.quote_qty,
             fee: known.map_or(Amount::ZERO, |known| known.fee) + fill.fee,
@@ -175,7 +175,7 @@ impl Engine {
             in_reading: known.is_some_and(|known| known.in_reading),
         };
         booked.insert(seq, estimate);
-        if booked.len() > BOOKED_MAX {
+        if booked.len() > MADE_UP_MAX {
             booked.pop_first();
         }
     }
@@ -188,7 +188,7 @@ impl Engine {
         qty: i64,
         quote: Amount,
     ) -> Option<Estimate> {
-        let booked = self.stated_fills.booked.get_mut(&seq)?;
+        let booked = self.stated_fills.made_up.get_mut(&seq)?;
         let is_last = qty >= booked.qty || quote >= booked.quote;
         let fee = if is_last {
             booked.fee
@@ -207,14 +207,14 @@ impl Engine {
         booked.quote -= quote;
         booked.fee -= fee;
         if is_last {
-            self.stated_fills.booked.remove(&seq);
+            self.stated_fills.made_up.remove(&seq);
         }
         Some(estimate)
     }
 
     /// A reading of the account was taken that contains every fill up to then.
     pub(super) fn estimates_are_in_reading(&mut self, taken: Time) {
-        for booked in self.stated_fills.booked.values_mut() {
+        for booked in self.stated_fills.made_up.values_mut() {
             booked.in_reading |= booked.made != Time::default() && booked.made <= taken;
         }
     }
@@ -222,9 +222,9 @@ impl Engine {
     /// Takes over the estimates of an earlier process. What it had not booked is asked for.
     pub(super) fn inherit_estimates(&mut self, from: &Self) {
         let is_known = |seq: &OrderSeq| self.orders.known(*seq).is_some();
-        let booked = from.stated_fills.booked.iter();
+        let booked = from.stated_fills.made_up.iter();
         let booked = booked.filter(|(seq, _)| is_known(seq));
-        self.stated_fills.booked = booked.map(|(seq, one)| (*seq, *one)).collect();
+        self.stated_fills.made_up = booked.map(|(seq, one)| (*seq, *one)).collect();
     }
 
     /// Whether a fill in this instrument is stated and not booked yet.
