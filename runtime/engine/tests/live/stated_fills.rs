@@ -79,7 +79,7 @@ fn a_late_event_replaces_the_estimated_commission_once() {
         if let Some(fill) = &mut event.fill {
             fill.fee = fee;
         }
-        account.update(event.clone());
+        account.update(event);
         account.update(event);
     }
     assert_eq!(qty(&account), 10, "not booked again");
