@@ -30,7 +30,7 @@ const FILL_MS: i64 = 1_000;
 /// The same where it shows less of a position, and no own order can have closed it.
 const CLOSE_MS: i64 = 250;
 /// A statement that no fill explained for so long is right for the loss limits.
-const TRUSTED_MS: i64 = 3_000;
+const TRUSTED_MS: i64 = 1_000;
 /// The next reading after one that was older than the statement.
 const READ_AGAIN_MS: i64 = 5_000;
 /// The losses of strategies wait at most so long for a statement to be explained.

@@ -107,3 +107,21 @@ fn a_loss_halts_with_the_event_that_completes_it() {
         );
     }
 }
+
+#[test]
+fn a_loss_that_an_account_event_alone_states_halts_within_two_seconds() {
+    let mut world = World::holding(false, account_first(Fate::Lost), watches);
+    world.place(&[(0, Both, Sell, 10_000, 840)]);
+    let at = world.account.now;
+    let (_, account) = world.venue.fill((1, Both, Sell, 10_000, 840), at);
+    // The routes are behind: nothing but the event shows the loss.
+    world.venue.stale = Some(world.account.own_account());
+    world.venue.hides_fills = true;
+    world
+        .account
+        .handle(Input::User(&UserEvent::Account(account)));
+    assert_eq!(world.account.engine.run_state(), RunState::Ready);
+    world.pass(2_000);
+    world.account.top(999, 1_001);
+    assert_eq!(world.account.engine.run_state(), RunState::Halted);
+}
