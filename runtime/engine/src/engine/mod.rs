@@ -24,6 +24,8 @@ mod fills;
 mod forced;
 mod forced_reports;
 mod forced_rest;
+mod forced_traces;
+mod forced_unexplained;
 mod income;
 mod instances;
 mod lag;
@@ -86,6 +88,7 @@ use external::External;
 use fee_costs::{AssetPrices, FeeCosts};
 use forced::ForcedCloses;
 use forced_rest::{ListedShifts, OutOfOrder};
+use forced_traces::ForcedTraces;
 use income::Incomes;
 use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
@@ -257,6 +260,7 @@ pub struct Engine {
     stated_balances: StatedBalances,
     due_gains: DueGains,
     recent_orders: RecentOrders,
+    forced_traces: ForcedTraces,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -416,6 +420,7 @@ impl Engine {
             stated_balances: StatedBalances::new(),
             due_gains: DueGains::new(),
             recent_orders: RecentOrders::default(),
+            forced_traces: ForcedTraces::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),
