@@ -34,7 +34,11 @@ impl Engine {
                 let external = self.ledgers.external.at(id, position_side).position;
                 let named = self.closed_by_inquired_orders(key, side)
                     + self.executed_without_fill(key, side);
-                let open = self.due_close(key, side) - named;
+                let due = self.due_close(key, side);
+                if due > 0 {
+                    self.forget_executed(key, side);
+                }
+                let open = due - named;
                 let closed = self.take_due_close(id, position_side, side, open);
                 let gained = self.take_gain(key, side, closed);
                 // A position that turned around was closed by a forced order only where an event says so.
@@ -123,5 +127,13 @@ impl Engine {
                 && self.now <= executed.told.plus_ms(EXECUTED_MS)
         });
         closes.map(|(_, executed)| executed.qty).sum()
+    }
+
+    /// A reading showed what these orders closed.
+    fn forget_executed(&mut self, (id, position_side): Key, closing: Side) {
+        let orders = &mut self.forced_traces.executed;
+        orders.retain(|(of, _), executed| {
+            (*of, executed.side, executed.position_side) != (id, closing, position_side)
+        });
     }
 }

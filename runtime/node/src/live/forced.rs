@@ -10,7 +10,8 @@ use windvane_engine::{Amount, Decimal, Engine, Instrument, InstrumentId, VenueOr
 
 /// Of a close that only the balance showed.
 const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: realized_pnl \
-    is what the balance changed by, and contains the commission";
+    is what the balance changed by, and contains the commission; where that does not fit the close, it is an estimate at \
+    the mark price";
 /// Of an order of the venue without a commission so far.
 const NO_FEE: &str = "no commission of this close is stated: it may come later";
 
@@ -109,7 +110,7 @@ fn cause_of(row: &ForcedClose, report: &ForcedCloseReport) -> String {
             )
         }
         _ if report.qty > 0 => {
-            format!("{qty} of {instrument} was closed, the balance changed by {lost}")
+            format!("{qty} of {instrument} was closed, {lost} realized with the commission")
         }
         _ => format!("a position of {instrument} is being closed"),
     };
