@@ -68,12 +68,13 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         side = row.side,
         position_side = report.position_side.as_str(),
         // An order that has not traded yet has no figures.
-        qty = (report.qty > 0).then_some(row.qty),
+        qty = (report.qty > 0).then_some(row.qty.as_str()),
         price = row.price,
-        realized_pnl = (report.qty > 0 || report.order_id.0 == 0).then_some(row.realized_pnl),
+        realized_pnl =
+            (report.qty > 0 || report.order_id.0 == 0).then_some(row.realized_pnl.as_str()),
         fee = row.fee,
         strategies = strategies.join(", "),
-        unowned = (report.qty > 0).then_some(row.unowned),
+        unowned = (report.qty > 0).then_some(row.unowned.as_str()),
         left = row.left,
         note = row.note,
         order_id = report.order_id.0,
