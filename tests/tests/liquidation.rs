@@ -191,7 +191,7 @@ fn a_close_that_only_an_account_event_shows_halts_a_run_in_documented_mode() {
     let status = instance.until("status", &|status| status["state"] == "halted");
     let reason = status["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("close without an order event, probably by the venue"),
+        reason.starts_with("close that no order explains, by a person or by the venue"),
         "{reason}"
     );
     let close = &status["forced_closes"][0];
@@ -213,6 +213,6 @@ fn a_close_that_only_an_account_event_shows_halts_a_run_in_documented_mode() {
     let log = instance.log();
     let line = log
         .lines()
-        .find(|line| line.contains("no order event explains it"));
+        .find(|line| line.contains("no order explains it"));
     assert!(line.is_some_and(|line| line.contains("ERROR")), "{log}");
 }

@@ -16,7 +16,7 @@ pub enum ForcedClose {
     Liquidation,
     /// Auto-deleveraging: the position was the counterparty of another account's liquidation.
     Adl,
-    /// An account event alone showed the close: probably one of the others.
+    /// No order explains the close: account events or readings alone showed it. It may have been a person.
     Unreported,
 }
 

@@ -161,6 +161,7 @@ impl Engine {
             return;
         }
         if age == Age::Short {
+            self.ask_for_traces(surface, read);
             self.later(surface, READ_AGAIN_SHORT_MS);
             return;
         }

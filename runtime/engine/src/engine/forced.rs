@@ -319,7 +319,11 @@ impl Engine {
 
     /// Takes a closed quantity from the strategies on that side. It is in the ledger of nobody
     /// already. Answers a report without the order's identity, and what nobody held.
-    fn settle(&mut self, instrument: InstrumentId, due: &Due) -> (ForcedCloseReport, Due) {
+    pub(super) fn settle(
+        &mut self,
+        instrument: InstrumentId,
+        due: &Due,
+    ) -> (ForcedCloseReport, Due) {
         let (closing, side) = (due.side, due.position_side);
         let held = |qty: i64| (-closing.sign() * qty).max(0);
         let external = self.ledgers.external.at(instrument, side).position.qty;
@@ -395,7 +399,7 @@ impl Engine {
     }
 
     /// Tells people of a forced close and reacts as configured.
-    fn report_forced_close(&mut self, report: ForcedCloseReport) {
+    pub(super) fn report_forced_close(&mut self, report: ForcedCloseReport) {
         let latch = match self.forced.reaction {
             OnLiquidation::Halt if self.latch != Latch::Halted => Some(Latch::Halted),
             OnLiquidation::Pause if self.latch == Latch::None => Some(Latch::Paused),
@@ -481,16 +485,21 @@ impl Engine {
         moved.extend(self.instruments_moved_now());
         moved.extend(self.take_untold_trades());
         for id in moved {
-            let question = Question {
-                // That round may have been behind.
-                since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
-                sent: Time::default(),
-                waits: false,
-                tries: 0,
-            };
-            self.forced.asked.entry(id).or_insert(question);
-            self.ask_for_forced_orders(id);
+            self.question_forced_orders(id, since);
         }
+    }
+
+    /// Asks for the forced orders of an instrument since a round that left nothing unexplained.
+    pub(super) fn question_forced_orders(&mut self, id: InstrumentId, since: Option<Time>) {
+        let question = Question {
+            // That round may have been behind.
+            since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
+            sent: Time::default(),
+            waits: false,
+            tries: 0,
+        };
+        self.forced.asked.entry(id).or_insert(question);
+        self.ask_for_forced_orders(id);
     }
 
     /// The venue's time of the last round that left nothing unexplained, less what the clocks may
@@ -539,6 +548,16 @@ impl Engine {
         });
     }
 
+    /// What of an order of others is booked and not settled for it, with its sides.
+    pub(super) fn unsettled_part(
+        &self,
+        key: (InstrumentId, VenueOrderId),
+    ) -> Option<(Side, PositionSide, i64)> {
+        let order = self.forced.orders.get(&key)?;
+        let qty = order.booked - order.settled;
+        Some((order.side, order.position_side, qty))
+    }
+
     /// Whether the first answer about forced orders of an instrument, or about an order that closed a
     /// position of it, is still to come.
     pub(super) fn awaits_forced_orders(&self, id: InstrumentId) -> bool {
@@ -567,10 +586,7 @@ impl Engine {
             // The venue does not tell them at all.
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
                 self.forced.asked.remove(&id);
-                // Where account trades name the orders, those are asked for.
-                if !self.inquires_after(id) {
-                    self.report_stated_closes(id);
-                }
+                self.report_unexplained_closes(id);
                 return;
             }
             _ => return,
@@ -579,49 +595,11 @@ impl Engine {
         for order in listed {
             let report = &order.report;
             if report.instrument == id && report.update_time >= since && report.executed_qty.0 > 0 {
-                ask_again |= !self.take_forced_order(order);
+                ask_again |= !self.take_forced_order(order) && !self.note_forced_trace(order);
             }
         }
         if !ask_again {
             self.forced.asked.remove(&id);
-        }
-    }
-
-    /// Reports closes that account events alone showed, where the venue does not list forced orders. An
-    /// order of a person has an order event on the same stream; a liquidation may have none.
-    fn report_stated_closes(&mut self, id: InstrumentId) {
-        for position_side in PositionSide::ALL.iter().copied() {
-            let Some(made) = self.stated_closes.remove(&(id, position_side)) else {
-                continue;
-            };
-            for side in [Side::Buy, Side::Sell] {
-                let external = self.ledgers.external.at(id, position_side).position;
-                let closed = self.take_due_close(id, position_side, side, i64::MAX);
-                let gained = self.take_gain((id, position_side), side, closed);
-                let moved = self.take_moved_position(id, position_side, side, i64::MAX, None);
-                let qty = closed + moved;
-                if qty == 0 {
-                    continue;
-                }
-                let gained = gained.filter(|_| moved == 0);
-                let whole = external.qty.saturating_abs().max(qty);
-                let due = Due {
-                    side,
-                    position_side,
-                    qty,
-                    quote: Amount(external.cost.part(qty, whole).0.abs()),
-                    fee: Amount::ZERO,
-                    made,
-                };
-                let (report, rest) = self.settle(id, &due);
-                let report = ForcedCloseReport {
-                    kind: ForcedClose::Unreported,
-                    realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
-                    ..report
-                };
-                self.keep_rest(rest, &report);
-                self.report_forced_close(report);
-            }
         }
     }
 

@@ -24,6 +24,8 @@ mod fills;
 mod forced;
 mod forced_reports;
 mod forced_rest;
+mod forced_traces;
+mod forced_unexplained;
 mod income;
 mod instances;
 mod lag;
@@ -87,6 +89,7 @@ use external::External;
 use fee_costs::{AssetPrices, FeeCosts};
 use forced::ForcedCloses;
 use forced_rest::{ListedShifts, OutOfOrder};
+use forced_traces::ForcedTraces;
 use income::Incomes;
 use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
@@ -261,6 +264,7 @@ pub struct Engine {
     recent_orders: RecentOrders,
     // Version 16.
     stated_fills: StatedFills,
+    forced_traces: ForcedTraces,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -421,6 +425,7 @@ impl Engine {
             due_gains: DueGains::new(),
             recent_orders: RecentOrders::default(),
             stated_fills: StatedFills::default(),
+            forced_traces: ForcedTraces::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

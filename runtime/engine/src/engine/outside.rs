@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause, Notice};
+use crate::forced::ForcedCloseReport;
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::order::{OrderTerms, PositionSide, Qty, Side, Surface};
 use crate::orders::Order;
@@ -195,12 +196,12 @@ impl Engine {
         held.retain(|(key, _)| !self.is_stated_flat(surface, *key));
         let mut told = read.balances.iter();
         let unchanged = told.all(|told| told.total == self.balance(surface, told.asset).total);
-        if !held.is_empty() && flat && unchanged && !self.all_refused(&held) {
+        if !held.is_empty() && flat && unchanged && !self.all_have_evidence(&held) {
             return true;
         }
         let mut unlisted = self.unlisted_in(surface, read);
         unlisted.retain(|(key, _)| {
-            !self.outside.refused.contains(key) && !self.is_stated_flat(surface, *key)
+            !self.has_close_evidence(*key) && !self.is_stated_flat(surface, *key)
         });
         let assets: BTreeSet<AssetId> = unlisted
             .iter()
@@ -216,9 +217,14 @@ impl Engine {
         self.outside.refused.contains(&(id, side))
     }
 
-    fn all_refused(&self, held: &[(Key, i64)]) -> bool {
+    /// Whether the venue refused to reduce a position, or lists a forced order that closed it.
+    fn has_close_evidence(&self, key: Key) -> bool {
+        self.outside.refused.contains(&key) || self.has_forced_trace(key)
+    }
+
+    fn all_have_evidence(&self, held: &[(Key, i64)]) -> bool {
         let mut keys = held.iter();
-        keys.all(|(key, _)| self.outside.refused.contains(key))
+        keys.all(|(key, _)| self.has_close_evidence(*key))
     }
 
     /// Notes which positions a quiet reading lists; an older reading than the account is ignored.
@@ -234,6 +240,7 @@ impl Engine {
             if listed.contains(&key) {
                 self.outside.unlisted.remove(&key);
                 self.outside.refused.remove(&key);
+                self.forget_forced_trace(key);
             } else if !is_old && !self.is_closed_by_own(key, qty) {
                 self.outside.unlisted.insert(key);
             }
@@ -343,6 +350,7 @@ impl Engine {
         let is_held = |key: &Key| account.at(key.0, key.1).position.qty != 0;
         self.outside.unlisted.retain(is_held);
         self.outside.refused.retain(is_held);
+        self.review_forced_traces();
         let unlisted: BTreeSet<InstrumentId> =
             self.outside.unlisted.iter().map(|(id, _)| *id).collect();
         for doubt in self.doubts() {
@@ -464,6 +472,7 @@ impl Engine {
         };
         if by_event {
             self.forget_inquiry(update);
+            self.note_executed_without_fill(update);
         } else {
             self.note_untold_trade(id);
             // The venue may have closed a position that strategies turned around meanwhile.
@@ -489,6 +498,14 @@ impl Engine {
     /// Instruments with closed quantities that no strategy gave up yet.
     pub(super) fn instruments_with_due_closes(&self) -> BTreeSet<InstrumentId> {
         self.outside.due.keys().map(|(id, _)| *id).collect()
+    }
+
+    /// How much orders of this side closed that is still due, and that no event of another order explains.
+    pub(super) fn due_close(&self, key: Key, closing: Side) -> i64 {
+        let due = self.outside.due.get(&key).copied().unwrap_or_default();
+        let explained = self.explained_closes.get(&key).copied();
+        let mut open = due - explained.unwrap_or_default();
+        take_closed(&mut open, closing, i64::MAX)
     }
 
     /// Takes out of the closed quantities that are still due, and that no event of another order explains,
@@ -636,19 +653,47 @@ impl Engine {
             let quote = self.give_up(strategy, key, closing, share);
             self.cancel_exits(strategy, key, closing);
             // Without a reading, an event of others reported the close: it was no own fill.
-            let Some(until) = read.map(|read| read.until) else {
-                continue;
-            };
-            let settled = &mut self.outside.settled;
-            let settled = settled.entry((strategy, key.0, key.1)).or_default();
-            if settled.qty.signum() != closing.sign() {
-                *settled = Taken::default();
+            if let Some(until) = read.map(|read| read.until) {
+                self.note_settled((strategy, key.0, key.1), closing, share, quote, until);
             }
-            settled.qty += closing.sign() * share;
-            settled.quote += quote;
-            settled.until = until;
         }
         rest
+    }
+
+    fn note_settled(
+        &mut self,
+        key: (StrategyId, InstrumentId, PositionSide),
+        closing: Side,
+        qty: i64,
+        quote: Amount,
+        until: Time,
+    ) {
+        let settled = self.outside.settled.entry(key).or_default();
+        if settled.qty.signum() != closing.sign() {
+            *settled = Taken::default();
+        }
+        settled.qty += closing.sign() * qty;
+        settled.quote += quote;
+        settled.until = until;
+    }
+
+    /// Strategies gave up what a reading showed as closed, and no order explains it: a late own fill may still
+    /// be the close.
+    pub(super) fn note_settled_shares(
+        &mut self,
+        key: Key,
+        closing: Side,
+        report: &ForcedCloseReport,
+    ) {
+        let read = self.outside.read.get(&key).copied();
+        let Some(read) = read.filter(|read| read.qty.signum() == closing.sign()) else {
+            return;
+        };
+        for share in &report.shares {
+            let quote = report.quote.part(share.qty, report.qty.max(1));
+            let key = (share.strategy, key.0, key.1);
+            self.note_settled(key, closing, share.qty, quote, read.until);
+        }
     }
 
     /// Cancels orders of a strategy that close more than it holds, the newest first.

@@ -134,6 +134,8 @@ impl Engine {
                 self.outside_orders.remove(&key);
                 if ForcedClose::of_order(order).is_some() {
                     self.take_forced_order(order);
+                } else {
+                    self.explain_close_by_hand(key);
                 }
             }
             Outcome::Refused(refusal)

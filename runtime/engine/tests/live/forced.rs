@@ -536,7 +536,6 @@ fn a_close_that_readings_show_is_no_liquidation_without_evidence() {
     let before = listed_order(&old, 40);
     old.wait(1);
     for answer in [
-        refused_route(),
         Outcome::Done(Truth::ForcedOrders(Vec::new())),
         Outcome::Done(Truth::ForcedOrders(vec![before])),
     ] {

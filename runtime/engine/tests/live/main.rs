@@ -23,6 +23,8 @@ mod forced_exits;
 mod forced_orders;
 mod forced_shifts;
 mod forced_stated;
+mod forced_traces;
+mod forced_unexplained;
 mod forced_unreported;
 mod gaps;
 mod income;

@@ -6,11 +6,14 @@ use std::collections::BTreeSet;
 use windvane_admin::metrics::table;
 use windvane_admin::view::{ForcedClose, ForcedShare};
 use windvane_engine::forced::{ForcedClose as ForcedKind, ForcedCloseReport, OnLiquidation};
-use windvane_engine::{Decimal, Engine, Instrument, InstrumentId, VenueOrderId};
+use windvane_engine::{Amount, Decimal, Engine, Instrument, InstrumentId, VenueOrderId};
 
 /// Of a close that only the balance showed.
 const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: realized_pnl \
-    is what the balance changed by, and contains the commission";
+    is what the balance changed by, and contains the commission; where that does not fit the close, it is an estimate at \
+    the mark price";
+/// Of an order of the venue without a commission so far.
+const NO_FEE: &str = "no commission of this close is stated: it may come later";
 
 /// The venue's orders that were counted: one of several fills counts once.
 #[derive(Default)]
@@ -54,8 +57,8 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         }
         (0, _) => "the venue placed an order of its own to close a position",
         (_, 0) => {
-            "an account event shows less of a position, and no order event explains it. Probably the venue closed \
-             it, by liquidation or auto-deleveraging; it was a person if the order event was lost"
+            "the venue's account shows less of a position, and no order explains it. It is not known whether \
+             the venue closed it, by liquidation or auto-deleveraging, or a person: it counts as closed by the venue"
         }
         _ => "the venue closed a position of the account itself",
     };
@@ -64,12 +67,14 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         instrument = row.instrument,
         side = row.side,
         position_side = report.position_side.as_str(),
-        qty = row.qty,
+        // An order that has not traded yet has no figures.
+        qty = (report.qty > 0).then_some(row.qty.as_str()),
         price = row.price,
-        realized_pnl = row.realized_pnl,
+        realized_pnl =
+            (report.qty > 0 || report.order_id.0 == 0).then_some(row.realized_pnl.as_str()),
         fee = row.fee,
         strategies = strategies.join(", "),
-        unowned = row.unowned,
+        unowned = (report.qty > 0).then_some(row.unowned.as_str()),
         left = row.left,
         note = row.note,
         order_id = report.order_id.0,
@@ -100,13 +105,18 @@ fn cause_of(row: &ForcedClose, report: &ForcedCloseReport) -> String {
         (Some(price), Some(fee)) => {
             format!("{qty} of {instrument} was closed at {price}, {lost} realized, fee {fee}")
         }
+        (Some(price), None) if report.qty > 0 => {
+            format!(
+                "{qty} of {instrument} was closed at {price}, {lost} realized, commission not stated yet"
+            )
+        }
         _ if report.qty > 0 => {
-            format!("{qty} of {instrument} was closed, the balance changed by {lost}")
+            format!("{qty} of {instrument} was closed, {lost} realized with the commission")
         }
         _ => format!("a position of {instrument} is being closed"),
     };
     let by = match report.kind {
-        ForcedKind::Unreported => "close without an order event, probably ".to_owned(),
+        ForcedKind::Unreported => "close that no order explains, by a person or ".to_owned(),
         ForcedKind::Liquidation | ForcedKind::Adl => format!("{} ", row.reason),
     };
     format!("{by}{BY_VENUE}{closed}; check margin and positions, then windvane resume")
@@ -142,6 +152,12 @@ fn row(engine: &Engine, time_ms: i64, report: &ForcedCloseReport) -> ForcedClose
         report.kind.as_str()
     };
     let is_apart = !report.has_balance_figures();
+    let lacks_fee = is_apart && report.qty > 0 && report.fee == Amount::ZERO;
+    let note = match (is_apart, lacks_fee) {
+        (false, _) => Some(NOT_APART),
+        (true, true) => Some(NO_FEE),
+        (true, false) => None,
+    };
     ForcedClose {
         time_ms,
         reason: reason.to_owned(),
@@ -152,8 +168,8 @@ fn row(engine: &Engine, time_ms: i64, report: &ForcedCloseReport) -> ForcedClose
             .filter(|_| is_apart)
             .map(|price| text(price.round_dp(8))),
         realized_pnl: text(report.realized_pnl.to_decimal()),
-        fee: is_apart.then(|| text(report.fee.to_decimal())),
-        note: (!is_apart).then(|| NOT_APART.to_owned()),
+        fee: (is_apart && !lacks_fee && report.qty > 0).then(|| text(report.fee.to_decimal())),
+        note: note.map(str::to_owned),
         strategies: strategies.collect(),
         unowned: qty(report.unowned),
         left: qty(report.left),

@@ -1,0 +1,139 @@
+//! Closes that no order explains, on a venue that does not list forced orders.
+//!
+//! A liquidation may come while the user stream is cut or the process is down. Then readings alone show it.
+//! Account trades may name the order, which is asked for. Where nothing names one, the close counts as a
+//! forced close of kind `unreported`: strategies must not open again what the venue may have liquidated.
+
+use crate::decimal::Amount;
+use crate::forced::{ForcedClose, ForcedCloseReport};
+use crate::ids::{InstrumentId, VenueOrderId};
+use crate::order::{PositionSide, Side};
+use crate::protocol::OrderUpdate;
+
+use super::Engine;
+use super::forced::Due;
+use super::forced_traces::Executed;
+
+/// Readings show what an order executed within this.
+const EXECUTED_MS: i64 = 60_000;
+
+type Key = (InstrumentId, PositionSide);
+
+impl Engine {
+    /// Reports closes that no order explains, where the venue does not list forced orders: account events or
+    /// readings alone showed them. A person may have closed, but nothing says so.
+    pub(super) fn report_unexplained_closes(&mut self, id: InstrumentId) {
+        for position_side in PositionSide::ALL.iter().copied() {
+            let key = (id, position_side);
+            let is_closed = [Side::Buy, Side::Sell].map(|side| self.due_close(key, side) > 0);
+            if is_closed == [false; 2] && !self.is_shifted(id, position_side) {
+                continue;
+            }
+            let stated = self.stated_closes.get(&key).copied();
+            for side in [Side::Buy, Side::Sell] {
+                let external = self.ledgers.external.at(id, position_side).position;
+                let named = self.closed_by_inquired_orders(key, side)
+                    + self.executed_without_fill(key, side);
+                let due = self.due_close(key, side);
+                if due > 0 {
+                    self.forget_executed(key, side);
+                }
+                let open = due - named;
+                let closed = self.take_due_close(id, position_side, side, open);
+                let gained = self.take_gain(key, side, closed);
+                // A position that turned around was closed by a forced order only where an event says so.
+                let may_be_moved = stated.is_some() && named == 0;
+                let limit = if may_be_moved { i64::MAX } else { 0 };
+                let moved = self.take_moved_position(id, position_side, side, limit, None);
+                let qty = closed + moved;
+                if qty == 0 {
+                    continue;
+                }
+                let gained = gained.filter(|_| moved == 0);
+                let whole = external.qty.saturating_abs().max(qty);
+                let due = Due {
+                    side,
+                    position_side,
+                    qty,
+                    quote: Amount(external.cost.part(qty, whole).0.abs()),
+                    fee: Amount::ZERO,
+                    made: stated.unwrap_or_default(),
+                };
+                let (report, rest) = self.settle(id, &due);
+                self.note_settled_shares(key, side, &report);
+                let report = ForcedCloseReport {
+                    kind: ForcedClose::Unreported,
+                    realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
+                    ..report
+                };
+                self.keep_rest(rest, &report);
+                self.report_forced_close(report);
+            }
+            if !self.inquires_after(id) {
+                self.stated_closes.remove(&key);
+            }
+        }
+    }
+
+    /// How much orders closed that are asked for: their answers say who placed them.
+    fn closed_by_inquired_orders(&self, (id, position_side): Key, closing: Side) -> i64 {
+        let inquired = self.outside_orders.keys();
+        let parts = inquired.filter_map(|key| Some((key.0, self.unsettled_part(*key)?)));
+        let closes = parts.filter(|(of, (side, of_side, _))| {
+            (*of, *side, *of_side) == (id, closing, position_side)
+        });
+        closes.map(|(_, (.., qty))| qty).sum()
+    }
+
+    /// The answer about an order of others says that a person placed it: it explains what it closed.
+    pub(super) fn explain_close_by_hand(&mut self, order: (InstrumentId, VenueOrderId)) {
+        let Some((side, position_side, qty)) = self.unsettled_part(order) else {
+            return;
+        };
+        let key = (order.0, position_side);
+        let explained = self.due_close(key, side).min(qty);
+        if explained > 0 {
+            *self.explained_closes.entry(key).or_default() += side.sign() * explained;
+        }
+    }
+
+    /// An event of an order of others may report the last part of a fill alone: the accumulated quantity says
+    /// what else the order executed.
+    pub(super) fn note_executed_without_fill(&mut self, update: &OrderUpdate) {
+        let now = self.now;
+        let key = (update.instrument, update.order_id);
+        let (booked, _) = self.counted_outside(key.0, key.1);
+        let missing = update.executed_qty.0 - booked;
+        let orders = &mut self.forced_traces.executed;
+        orders.retain(|_, executed| now <= executed.told.plus_ms(EXECUTED_MS));
+        if missing > 0 {
+            let executed = Executed {
+                told: now,
+                side: update.side,
+                position_side: update.position_side,
+                qty: missing,
+            };
+            orders.insert(key, executed);
+        } else {
+            orders.remove(&key);
+        }
+    }
+
+    /// How much of a position orders of others closed whose fills were not reported.
+    fn executed_without_fill(&self, (id, position_side): Key, closing: Side) -> i64 {
+        let orders = self.forced_traces.executed.iter();
+        let closes = orders.filter(|((of, _), executed)| {
+            (*of, executed.side, executed.position_side) == (id, closing, position_side)
+                && self.now <= executed.told.plus_ms(EXECUTED_MS)
+        });
+        closes.map(|(_, executed)| executed.qty).sum()
+    }
+
+    /// A reading showed what these orders closed.
+    fn forget_executed(&mut self, (id, position_side): Key, closing: Side) {
+        let orders = &mut self.forced_traces.executed;
+        orders.retain(|(of, _), executed| {
+            (*of, executed.side, executed.position_side) != (id, closing, position_side)
+        });
+    }
+}

@@ -1,0 +1,73 @@
+//! A reading lacks a position, its balances do not fit the close, and the venue lists forced orders.
+
+use windvane_engine::engine::{Latch, RunState};
+use windvane_engine::truth::{Subject, Truth};
+use windvane_engine::{Amount, Outcome, Surface};
+
+use super::forced::{held, holding, listed_order, minute, refused_route, reports};
+use super::support::{Account, USDT};
+use super::world::nothing;
+
+/// Lets so many seconds pass. The venue lists no position and this wallet, and answers so about forced orders.
+/// Answers how often it was asked for these.
+fn pass(account: &mut Account, wallet: Amount, forced: &Outcome<Truth>, seconds: i64) -> usize {
+    let mut asked = 0;
+    for _ in 0..2 * seconds {
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::Account { .. } => {
+                    let mut read = account.own_account();
+                    read.positions.clear();
+                    read.balances[0].total = wallet;
+                    Outcome::Done(Truth::Account(read))
+                }
+                Subject::ForcedOrders { .. } => {
+                    asked += 1;
+                    forced.clone()
+                }
+                Subject::Trades { .. } => refused_route(),
+                _ => Outcome::Done(nothing(subject)),
+            };
+            account.answer(subject, outcome);
+        }
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+    asked
+}
+
+/// Fills of before were not told: the balance changed by far more than a close of 40 can bring.
+fn wallet_that_fits_nothing(account: &Account) -> Amount {
+    let wallet = account.engine.balance(Surface::Futures, USDT).total;
+    wallet + wallet.part(1, 2)
+}
+
+#[test]
+fn a_forced_order_is_evidence_of_a_close_that_the_balance_does_not_fit() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let wallet = wallet_that_fits_nothing(&account);
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+    pass(&mut account, wallet, &forced, 35);
+    assert_eq!(held(&account), [0, 0, 0]);
+    assert_eq!(account.engine.run_state(), RunState::Halted);
+    assert_eq!(reports(&account).len(), 1);
+}
+
+#[test]
+fn without_a_forced_order_such_a_reading_is_not_believed_at_once() {
+    for forced in [
+        refused_route(),
+        Outcome::Done(Truth::ForcedOrders(Vec::new())),
+    ] {
+        let mut account = holding(30, 10);
+        minute(&mut account, &[], None, &refused_route());
+        let wallet = wallet_that_fits_nothing(&account);
+        let asked = pass(&mut account, wallet, &forced, 50);
+        assert_eq!(held(&account), [40, 30, 10]);
+        assert_eq!(account.engine.latch(), Latch::None);
+        assert!((1..=3).contains(&asked), "{asked} questions");
+    }
+}
