@@ -209,17 +209,9 @@ impl Client {
         until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
     }
 
-    /// How long no new order may be sent to a surface, after a 429 of the order limit.
+    /// How long no order may be sent to a surface, closes included, after a 429 of the order limit.
     pub fn orders_stopped_for(&self, surface: Surface) -> Option<Duration> {
         let until = |budget: &mut Budget, now_ms| budget.orders_stopped_until(now_ms);
-        let until_ms = self.with_budget(surface, until);
-        until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
-    }
-
-    /// How long no order at all may be sent to a surface, closes included: the venue refused one for
-    /// the order limit and stated the end.
-    pub fn all_orders_stopped_for(&self, surface: Surface) -> Option<Duration> {
-        let until = |budget: &mut Budget, now_ms| budget.all_orders_stopped_until(now_ms);
         let until_ms = self.with_budget(surface, until);
         until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
     }
@@ -511,6 +503,10 @@ impl Client {
         let venue_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);
         let is_compared = self.shared.clock.offset(surface).is_some();
         let length_ms = pause.length_ms(venue_ms, is_compared);
+        let venue_ms = u64::try_from(venue_ms).ok().filter(|_| is_compared);
+        self.with_budget(surface, |budget, now_ms| {
+            budget.set_venue_time(now_ms, venue_ms);
+        });
         self.heed_refusal(surface, (pause.limit, length_ms), cost);
         let has_end = length_ms.is_some() || pause.limit == Limit::Ban;
         if has_end && pause.limit != Limit::Orders {

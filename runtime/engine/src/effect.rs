@@ -235,7 +235,7 @@ pub enum Notice {
         /// What is left of the base asset, signed.
         left: Amount,
     },
-    /// A position that was to be closed is given up after many tries: a person has to close it.
+    /// The venue refused many closing orders for a position. A live run goes on, a backtest gives up.
     Unclosed {
         /// When.
         time: Time,

@@ -129,10 +129,9 @@ pub enum LiveInput {
 pub enum WaitKind {
     /// Nothing at all: the limit is of the address.
     All,
-    /// No new order: the limit is of the account's orders. Closes may be tried.
+    /// No order, closes included: the limit is of the account's orders.
     Orders,
-    /// No order at all, closes included: the limit is of the account's orders, and the venue stated
-    /// its end.
+    /// The same. Journals of earlier versions have it where the venue stated the end.
     OrdersUntil,
 }
 

@@ -344,10 +344,8 @@ impl<P> Client<P> {
         let by_venue = std::mem::take(&mut self.order_refusals) > 0;
         let budget = self.budgets.of(venue);
         let all = budget.stopped_until(now_ms).map(|at| (WaitKind::All, at));
-        let stated = budget.all_orders_stopped_until(now_ms);
-        let stated = stated.map(|at| (WaitKind::OrdersUntil, at));
         let orders = budget.orders_stopped_until(now_ms);
-        let orders = stated.or(orders.map(|at| (WaitKind::Orders, at)));
+        let orders = orders.map(|at| (WaitKind::Orders, at));
         let orders = orders.filter(|_| by_venue);
         let input = |(kind, until_ms): (WaitKind, u64)| LiveInput::VenueWait {
             surface,
@@ -381,6 +379,9 @@ impl<P> Client<P> {
         let is_compared = self.offsets[surface as usize].is_some();
         let now_ms = self.ms(now_ns);
         let refusal = (limit, pause.length_ms(venue_ms, is_compared));
+        let venue_time = u64::try_from(venue_ms).ok().filter(|_| is_compared);
+        let budget = self.budgets.of(surface);
+        budget.set_venue_time(now_ms, venue_time);
         self.budgets
             .refused(now_ms, surface, refusal, cost, |_| true);
         self.order_refusals += u32::from(limit == Limit::Orders);

@@ -29,6 +29,8 @@ const BAN_MIN_MS: u64 = 2 * 60_000;
 const BAN_MAX_MS: u64 = 3 * 24 * 3_600_000;
 /// Stop where the venue does not say how long: the interval of the documents' limits.
 const STOP_MS: u64 = 60_000;
+/// The venue's clock is known with an error: an interval ends so much later.
+const CLOCK_MARGIN_MS: u64 = 500;
 
 /// What one request uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,8 +92,8 @@ pub struct Budget {
     own: Vec<(&'static str, Window)>,
     stop: Option<(u64, Denial)>,
     orders_stop_ms: Option<u64>,
-    /// The end of a stop of orders that the venue itself stated.
-    orders_stated_ms: Option<u64>,
+    /// The venue's clock minus this one, where they were compared.
+    venue_ahead_ms: Option<u64>,
     bans: u32,
 }
 
@@ -138,7 +140,7 @@ impl Budget {
             own: Vec::new(),
             stop: None,
             orders_stop_ms: None,
-            orders_stated_ms: None,
+            venue_ahead_ms: None,
             bans: 0,
         };
         budget.set_limits(limits);
@@ -192,7 +194,7 @@ impl Budget {
     /// Counts a request that is about to be sent, or says until when it has to wait. Nothing is
     /// counted then. A request of an emergency lane waits for the venue's word alone.
     pub fn acquire(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {
-        self.check_stops(now_ms, lane, cost)?;
+        self.check_stops(now_ms, cost)?;
         if planted!(EmergencyWaitsForBudget) {
             // Closes had no lane of their own.
             let lane = if lane == Lane::Close {
@@ -291,10 +293,10 @@ impl Budget {
     /// The venue refused a request because of a limit; `after_ms` is how long it says to wait.
     ///
     /// The order limit stops orders only, and only if the request placed some: its 429 is known by
-    /// its missing `Retry-After` (spec 1, Limits, rule 5), which means nothing on other requests. It
-    /// stops them until the interval that is used up is over. Closes may still leave: their sender
-    /// spaces them. Where the venue stated the end all the same, no order leaves before it, closes
-    /// included: going on leads to a ban. All other limits stop everything, cancels too.
+    /// its missing `Retry-After` (spec 1, Limits, rule 5), which means nothing on other requests. No order
+    /// leaves until the interval that is used up is over, or until the end that the venue states all the
+    /// same. That holds for closes too: going on leads to a ban. All other limits stop everything,
+    /// cancels too.
     pub fn refused(&mut self, now_ms: u64, limit: Limit, after_ms: Option<u64>, cost: &Cost) {
         if planted!(BanIgnored) {
             return;
@@ -304,9 +306,6 @@ impl Budget {
                 let length = after_ms.unwrap_or_else(|| self.orders_turn_over(now_ms));
                 let until_ms = now_ms.saturating_add(length);
                 self.orders_stop_ms = self.orders_stop_ms.max(Some(until_ms));
-                if after_ms.is_some() {
-                    self.orders_stated_ms = self.orders_stated_ms.max(Some(until_ms));
-                }
             }
             Limit::Ban => {
                 let grown = BAN_MIN_MS.saturating_mul(1 << self.bans.min(16));
@@ -367,39 +366,48 @@ impl Budget {
         self.weights.iter().map(per_minute).min().unwrap_or(0)
     }
 
-    /// Until when no new order may be sent, after the order limit was refused.
+    /// Takes the venue's clock, milliseconds, as it is now; `None` where it was not compared.
+    pub fn set_venue_time(&mut self, now_ms: u64, venue_ms: Option<u64>) {
+        self.venue_ahead_ms = venue_ms.map(|venue_ms| venue_ms.wrapping_sub(now_ms));
+    }
+
+    /// Until when no order may be sent, closes included, after the venue refused one for the order limit.
     pub fn orders_stopped_until(&self, now_ms: u64) -> Option<u64> {
         self.orders_stop_ms.filter(|until_ms| *until_ms > now_ms)
     }
 
-    /// Until when no order may be sent, closes included: the venue refused one for the order limit
-    /// and stated this end.
-    pub fn all_orders_stopped_until(&self, now_ms: u64) -> Option<u64> {
-        self.orders_stated_ms.filter(|until_ms| *until_ms > now_ms)
-    }
-
-    /// How long it takes until the interval of orders is over that was refused: the longest one that
-    /// is nearly used up as far as is known, or the shortest, and after another refusal soon after
-    /// that the longest.
+    /// How long it takes until the interval of orders is over whose limit was exceeded. It is the longest
+    /// one that is used up or nearly so, as far as is known. Where no count shows which, it is the longest
+    /// of at most a minute.
+    ///
+    /// Intervals are taken to begin with the venue's clock. A refusal shortly after such an end shows that
+    /// they do not: then the wait is a whole interval.
     fn orders_turn_over(&mut self, now_ms: u64) -> u64 {
-        let full = |window: &mut Window| {
-            let used = u64::from(window.used(now_ms));
-            used * 10 >= u64::from(window.limit()) * 9
-        };
         let intervals = self.orders.iter().map(Window::interval_ms);
+        let intervals = intervals.filter(|interval_ms| *interval_ms <= STOP_MS);
         let (shortest, longest) = (intervals.clone().min(), intervals.max());
-        let again = |until_ms: u64| now_ms < until_ms.saturating_add(shortest.unwrap_or(STOP_MS));
-        if self.orders_stop_ms.is_some_and(again) {
-            return longest.unwrap_or(STOP_MS);
+        let longest = longest.unwrap_or(STOP_MS);
+        let soon_after = |until_ms: u64| {
+            (until_ms..until_ms.saturating_add(shortest.unwrap_or(STOP_MS))).contains(&now_ms)
+        };
+        if self.orders_stop_ms.is_some_and(soon_after) {
+            return longest;
         }
-        let full = self.orders.iter_mut().filter_map(|window| {
+        let used_up = self.orders.iter_mut().filter_map(|window| {
             let interval_ms = window.interval_ms();
-            full(window).then_some(interval_ms)
+            // The wait for a long interval costs more than another refusal.
+            let nearly = if interval_ms <= STOP_MS { 9 } else { 10 };
+            let used = u64::from(window.used(now_ms)) * 10;
+            (used >= u64::from(window.limit()) * nearly).then_some(interval_ms)
         });
-        full.max().or(shortest).unwrap_or(STOP_MS)
+        let interval_ms = used_up.max().unwrap_or(longest);
+        self.venue_ahead_ms.map_or(interval_ms, |ahead_ms| {
+            let gone_ms = now_ms.wrapping_add(ahead_ms) % interval_ms;
+            interval_ms - gone_ms + CLOCK_MARGIN_MS
+        })
     }
 
-    fn check_stops(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {
+    fn check_stops(&mut self, now_ms: u64, cost: &Cost) -> Result<(), Denied> {
         if let Some((until_ms, why)) = self.stop {
             if until_ms > now_ms {
                 let until_ms = Some(until_ms);
@@ -407,11 +415,7 @@ impl Budget {
             }
             self.stop = None;
         }
-        let stop = if lane == Lane::Close {
-            self.all_orders_stopped_until(now_ms)
-        } else {
-            self.orders_stopped_until(now_ms)
-        };
+        let stop = self.orders_stopped_until(now_ms);
         if cost.orders > 0 && stop.is_some() {
             let why = Denial::Orders;
             return Err(Denied {

@@ -146,8 +146,9 @@ fn an_order_limit_stops_orders_only() {
     assert_eq!(denied.why, Denial::Orders);
     assert!(budget.acquire(1, Lane::Cancel, &Cost::weight(1)).is_ok());
     assert!(budget.acquire(1, Lane::Reconcile, &Cost::weight(1)).is_ok());
-    // The sender of closes spaces them.
-    assert!(budget.acquire(1, Lane::Close, &order).is_ok());
+    // Going on leads to a ban.
+    assert!(budget.acquire(9_999, Lane::Close, &order).is_err());
+    assert!(budget.acquire(10_000, Lane::Close, &order).is_ok());
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn the_end_that_an_order_refusal_states_holds_for_closes_too() {
             (Denial::Orders, true)
         );
     }
-    assert_eq!(budget.all_orders_stopped_until(2), Some(57_000));
+    assert_eq!(budget.orders_stopped_until(2), Some(57_000));
     assert!(budget.acquire(2, Lane::Cancel, &Cost::weight(1)).is_ok());
     assert!(budget.acquire(57_000, Lane::Close, &order).is_ok());
 }
@@ -195,12 +196,55 @@ fn the_interval_of_orders_that_is_used_up_is_waited_for() {
     budget.refused(0, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(0), Some(60_000));
 
-    // Nothing shows which one: the shortest, and the longest after the next refusal.
+    // Nothing shows which one: the longest.
     let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
     budget.refused(0, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(0), Some(60_000));
+
+    // The shorter one is used up.
+    let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
+    let count = Used {
+        interval_ms: 10_000,
+        used: 6,
+        ..count
+    };
+    budget.used(0, &count);
+    budget.refused(0, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(0), Some(10_000));
-    budget.refused(10_500, Limit::Orders, None, &order);
-    assert_eq!(budget.orders_stopped_until(10_500), Some(70_500));
+
+    // A day that no count shows to be used up is not waited for.
+    let day = RateLimit {
+        interval_ms: 86_400_000,
+        ..minute
+    };
+    let mut budget = Budget::new(&[MINUTE, minute, day], Shares::NONE);
+    budget.refused(0, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(0), Some(60_000));
+}
+
+#[test]
+fn an_interval_of_orders_ends_by_the_venues_clock() {
+    let minute = RateLimit {
+        interval_ms: 60_000,
+        limit: 20,
+        ..ORDERS
+    };
+    let order = Cost {
+        weight: 1,
+        orders: 1,
+        own: None,
+    };
+    let mut budget = Budget::new(&[MINUTE, minute], Shares::NONE);
+    // 40 s of the venue's minute are over.
+    budget.set_venue_time(5_000, Some(1_000_000_000_000));
+    budget.refused(5_000, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(5_000), Some(25_500));
+    // An order that left before that refusal.
+    budget.refused(5_010, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(5_010), Some(25_500));
+    // The venue's interval does not begin with its minute.
+    budget.refused(25_600, Limit::Orders, None, &order);
+    assert_eq!(budget.orders_stopped_until(25_600), Some(85_600));
 }
 
 #[test]

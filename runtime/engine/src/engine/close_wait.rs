@@ -1,7 +1,7 @@
 //! The reasons why closes that were asked for are not done, and since when. For people: no rule reads it.
 
 use crate::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
-use crate::order::{OrderType, Surface};
+use crate::order::{OrderType, Side, Surface};
 use crate::order_state::OrderState;
 
 use super::closing::FLATTEN_TRIES;
@@ -34,8 +34,7 @@ pub enum CloseReason {
     Sent(ClientOrderId),
     /// The venue takes no request until then.
     VenueWait(Surface, Time),
-    /// The venue takes no new order until then. Closes are tried in between only where the venue
-    /// stated no end.
+    /// The venue takes no order until then.
     OrderLimit(Surface, Time),
     /// The journal does not write: nothing that it does not have may be sent.
     Journal,
@@ -47,6 +46,17 @@ pub enum CloseReason {
     Reading(Surface),
     /// The pause after a close that came to nothing.
     Pause(Time),
+    /// The venue refused the closing orders so far, or they were not sent.
+    Refused {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The code of the last refusal; 0 for an order that was not sent.
+        code: i32,
+        /// How many orders in a row.
+        count: u32,
+        /// When the next one is sent.
+        next: Time,
+    },
     /// The orders of another strategy with an opposite position, which are being cancelled.
     Opposite,
     /// The position is smaller than the symbol's smallest order: no order can close it.
@@ -164,10 +174,30 @@ impl Engine {
         }
         let state = &self.strategies[usize::from(strategy.0)];
         let tried = state.flattening.is_some_and(|tries| tries < FLATTEN_TRIES);
-        if reasons.is_empty() && tried && self.now < state.flatten_again {
+        let refused = self.refused_closes(strategy);
+        if tried && !refused.is_empty() {
+            reasons.extend(refused);
+        } else if reasons.is_empty() && tried && self.now < state.flatten_again {
             reasons.push(CloseReason::Pause(state.flatten_again));
         }
         reasons
+    }
+
+    /// Positions whose closing orders were refused, one after the other.
+    fn refused_closes(&self, strategy: StrategyId) -> Vec<CloseReason> {
+        let next = self.strategies[usize::from(strategy.0)].flatten_again;
+        let held = self.open_positions(strategy).into_iter();
+        let refused = held.filter_map(|(instrument, qty)| {
+            let side = if qty > 0 { Side::Sell } else { Side::Buy };
+            let series = self.refused_exits(strategy, instrument, side)?;
+            Some(CloseReason::Refused {
+                instrument,
+                code: series.code,
+                count: series.count,
+                next,
+            })
+        });
+        refused.collect()
     }
 
     fn surface_reasons(&self, surface: Surface, reasons: &mut Vec<CloseReason>) {

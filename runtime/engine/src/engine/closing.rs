@@ -15,19 +15,21 @@ use crate::ids::{InstrumentId, StrategyId};
 use crate::instrument::{Instrument, LotSize};
 use crate::ledger::Grains;
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
-use crate::order_state::OrderMove;
+use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::planted;
 use crate::rules::Rule;
 
 use super::{Engine, OpenOrders};
 
-/// How often a position that will not close is tried again, without a fill in between, before it
-/// is left to people.
+/// How often a position that will not close is tried quickly, without a fill in between. After that a
+/// live run tells people and tries slowly; a backtest, whose venue never changes its mind, gives up.
 pub(super) const FLATTEN_TRIES: u32 = 10;
-/// From one try of a live run to the next, doubled each time up to the second bound: the venue may
-/// be out of reach for a while.
+/// From one quick try of a live run to the next, doubled each time up to the second bound: the venue
+/// may be out of reach for a while.
 const FLATTEN_PAUSE_MS: (i64, i64) = (1_000, 20_000);
+/// From one slow try to the next.
+const SLOW_PAUSE_MS: i64 = 60_000;
 
 impl Engine {
     /// Progress: the tries of a strategy that is being flattened start anew.
@@ -89,8 +91,8 @@ impl Engine {
 
     /// Continues with every strategy that is being flattened: its positions may be certain now.
     pub(super) fn continue_all_flattening(&mut self) {
-        for index in 0..self.strategies.len() {
-            self.continue_flattening(StrategyId(index as u16));
+        for strategy in self.flattening_by_value(None) {
+            self.continue_flattening(strategy);
         }
     }
 
@@ -98,16 +100,20 @@ impl Engine {
     /// its orders is open, and the pause after the last try is over.
     pub(super) fn may_close_next(&self, strategy: StrategyId) -> bool {
         let state = &self.strategies[usize::from(strategy.0)];
-        state.flattening.is_some_and(|tries| {
-            let pauses = tries < FLATTEN_TRIES && self.now < state.flatten_again;
-            state.open_orders == 0 && !pauses
-        })
+        state.open_orders == 0 && self.is_close_due(strategy)
+    }
+
+    fn is_close_due(&self, strategy: StrategyId) -> bool {
+        let state = &self.strategies[usize::from(strategy.0)];
+        let pauses = |tries| tries < FLATTEN_TRIES && self.now < state.flatten_again;
+        state.flattening.is_some_and(|tries| !pauses(tries))
     }
 
     /// Sends the closing orders of a strategy that is being flattened, once no order of it is
     /// open any more.
     pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
         if !self.may_close_next(strategy) {
+            self.close_beside_unknown(strategy);
             return;
         }
         self.settle_opposite(strategy);
@@ -132,25 +138,72 @@ impl Engine {
         }
     }
 
-    /// Sends closing orders, or gives up after too many tries without a fill.
+    /// Sends closing orders that only reduce while the outcome of every open order of the strategy is
+    /// unknown. Such an order is queried for a long time, and is cancelled as soon as it appears. The
+    /// part of the position that it may have closed is closed when its outcome is known. A closing order
+    /// of unknown outcome is waited for.
+    fn close_beside_unknown(&mut self, strategy: StrategyId) {
+        let is_lost = |order: &Order| {
+            let is_denied = order.cancel_refused.is_some() && !order.is_confirmed();
+            let is_unknown = order.state == OrderState::Unknown || is_denied;
+            is_unknown && order.terms.order_type != OrderType::Market
+        };
+        if !self.is_close_due(strategy) || !self.orders.of(strategy, None).all(is_lost) {
+            return;
+        }
+        let mut closing = self.closing_orders(strategy);
+        for terms in &mut closing {
+            let unknown = self.orders.of(strategy, Some(terms.instrument));
+            let unknown = unknown.filter(|order| {
+                (order.terms.side, order.terms.position_side) == (terms.side, terms.position_side)
+            });
+            let may_have_closed = unknown.map(|order| match order.terms.qty {
+                Some(_) => order.remaining_qty(),
+                None => i64::MAX,
+            });
+            let may_have_closed = may_have_closed.fold(0, i64::saturating_add);
+            let filters = &self.instruments[usize::from(terms.instrument.0)].filters;
+            let left = terms
+                .qty
+                .map_or(0, |qty| qty.0)
+                .saturating_sub(may_have_closed);
+            terms.qty = Some(Qty(close_qty(
+                left.max(0),
+                &[filters.lot_size, filters.market_lot_size],
+            )));
+        }
+        closing.retain(|terms| {
+            let leaves_some = terms.qty.is_some_and(|qty| qty.0 > 0);
+            leaves_some && self.only_reduces(terms) && self.may_close(terms)
+        });
+        if !closing.is_empty() {
+            self.send_closes(strategy, closing);
+        }
+    }
+
+    /// Sends closing orders. A live run never gives up: the venue may take them again at any time.
     pub(super) fn send_closes(&mut self, strategy: StrategyId, closing: Vec<OrderTerms>) {
-        let now = self.now;
         let Some(tries) = self.strategies[usize::from(strategy.0)].flattening else {
             return;
         };
-        if tries == 0 {
+        let is_live = self.live.is_some();
+        if tries == 0 && !is_live {
             self.has_flattened(strategy);
             self.tell_unclosed(strategy, &closing);
             return;
         }
-        let Some((closing, counts)) = self.closes_allowed(strategy, closing) else {
+        let closing = self.closes_allowed(closing);
+        if closing.is_empty() {
             return;
-        };
+        }
+        if tries == 1 && is_live {
+            self.tell_unclosed(strategy, &closing);
+        }
+        let now = self.now;
         let state = &mut self.strategies[usize::from(strategy.0)];
-        state.flattening = Some(if counts { tries - 1 } else { tries });
-        if self.live.is_some() && counts {
-            let pause_ms = FLATTEN_PAUSE_MS.0 << (FLATTEN_TRIES - tries).min(5);
-            state.flatten_again = now.plus_ms(pause_ms.min(FLATTEN_PAUSE_MS.1));
+        state.flattening = Some(tries.saturating_sub(1));
+        if is_live {
+            state.flatten_again = now.plus_ms(pause_after(tries));
         }
         let record = self.recorder.last_record();
         self.recorder.seal();
@@ -190,7 +243,7 @@ impl Engine {
         self.only_reduces(&order.terms) && !planted!(CloseWaitsForCountdown)
     }
 
-    /// Reports positions that the venue did not let us close: a person has to close them.
+    /// Reports positions that the venue does not let us close: a person should look at them.
     fn tell_unclosed(&mut self, strategy: StrategyId, closing: &[OrderTerms]) {
         for terms in closing {
             let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
@@ -284,6 +337,20 @@ impl Engine {
             }
         }
         orders
+    }
+}
+
+/// The pause after a closing order that left when so many quick tries were left, this one included.
+const fn pause_after(tries: u32) -> i64 {
+    if tries <= 1 {
+        return SLOW_PAUSE_MS;
+    }
+    let done = FLATTEN_TRIES.saturating_sub(tries);
+    let pause_ms = FLATTEN_PAUSE_MS.0 << (if done < 5 { done } else { 5 });
+    if pause_ms < FLATTEN_PAUSE_MS.1 {
+        pause_ms
+    } else {
+        FLATTEN_PAUSE_MS.1
     }
 }
 

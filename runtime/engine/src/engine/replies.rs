@@ -160,7 +160,6 @@ impl Engine {
             Outcome::Done(report) => {
                 order.confirmed = order.confirmed.or(Some(now));
                 self.take_report(seq, report);
-                self.order_limit_is_over(self.surface_of(report.instrument));
             }
             // The stream has shown it: the refusal is of another copy, or of nobody's order.
             Outcome::Refused(_)

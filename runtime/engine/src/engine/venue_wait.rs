@@ -10,10 +10,9 @@
 //! 4. cancels of orders that only reduce;
 //! 5. questions about orders, and readings of the account.
 //!
-//! The 429 of the order limit is of one account, and stops new orders alone. Closes are tried again
-//! one at a time, with growing pauses, the largest notional first: the venue may count its interval
-//! otherwise than we do, and each refusal brings a ban nearer. Where the venue stated the end of the wait,
-//! no close is tried before it.
+//! The 429 of the order limit is of one account, and stops new orders alone. No order leaves before the
+//! interval of the limit is over, closes included: going on leads to a ban. Then closes leave first, the
+//! largest notional first. Cancels, renewals, questions and readings go on meanwhile.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +34,6 @@ const START_MS: i64 = 30_000;
 /// So many tries of one question failed before it may use what is reserved.
 const KEPT_BACK: u32 = 3;
 
-/// From a close that the order limit refused to the next, doubled each time up to the second bound.
-const CLOSE_PAUSE_MS: (i64, i64) = (2_000, 16_000);
-
 /// The waits of a surface that the venue demanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct VenueWait {
@@ -45,9 +41,8 @@ pub(super) struct VenueWait {
     until: Option<Time>,
     /// No new order may be sent until then.
     orders_until: Option<Time>,
-    /// The next close is tried then, while new orders may not be sent.
-    next_close: Time,
-    close_pause_ms: i64,
+    /// Earlier versions tried closes in between. Kept for the layout of snapshots.
+    unused: (Time, i64),
 }
 
 /// The purpose of a request, as far as it decides how urgent the request is.
@@ -82,8 +77,10 @@ impl Engine {
         let lasts = |up: &Time| self.now > up.plus_ms(START_MS);
         let lasts = self.stream_up.values().max().is_some_and(lasts);
         let is_patient = lasts && !self.was_kept_back();
-        let flattening = |state: &super::StrategyState| state.flattening.is_some();
-        let closing = self.strategies.iter().any(flattening);
+        // Not where closes were refused so often that they are tried slowly: it may last for days.
+        let presses =
+            |state: &super::StrategyState| state.flattening.is_some_and(|tries| tries > 0);
+        let closing = self.strategies.iter().any(presses);
         let stopping = self.live.as_ref().is_some_and(|live| live.stopping);
         match request {
             Request::Place(order) => {
@@ -164,19 +161,7 @@ impl Engine {
         let wait = self.venue_waits.entry(surface).or_default();
         match kind {
             WaitKind::All => wait.until = wait.until.max(Some(until)),
-            WaitKind::Orders => {
-                let again = wait.orders_until.is_some();
-                wait.close_pause_ms = if again {
-                    (wait.close_pause_ms * 2).clamp(CLOSE_PAUSE_MS.0, CLOSE_PAUSE_MS.1)
-                } else {
-                    CLOSE_PAUSE_MS.0
-                };
-                let next = now.plus_ms(wait.close_pause_ms);
-                wait.next_close = wait.next_close.max(next);
-                wait.orders_until = wait.orders_until.max(Some(until));
-            }
-            WaitKind::OrdersUntil => {
-                wait.next_close = wait.next_close.max(until);
+            WaitKind::Orders | WaitKind::OrdersUntil => {
                 wait.orders_until = wait.orders_until.max(Some(until));
             }
         }
@@ -200,9 +185,7 @@ impl Engine {
             return;
         };
         let all_over = wait.until.take_if(|until| *until <= now).is_some();
-        if wait.orders_until.take_if(|until| *until <= now).is_some() {
-            wait.close_pause_ms = 0;
-        }
+        wait.orders_until.take_if(|until| *until <= now);
         let left = [wait.until, wait.orders_until].into_iter().flatten().min();
         match left {
             Some(next) => self.timers.set(next, Timer::VenueWait { surface }),
@@ -224,92 +207,38 @@ impl Engine {
         self.cancel_in_order(reducing);
     }
 
-    /// Whether closes are tried before the end of a wait for the order limit. Not where the venue
-    /// stated the end.
-    pub fn tries_closes(&self, surface: Surface) -> bool {
-        let wait = self.venue_waits.get(&surface);
-        wait.is_none_or(|wait| Some(wait.next_close) < wait.orders_until)
-    }
-
-    /// An order was accepted although the order limit was refused before: its interval is over. It
-    /// may be an order that left before the refusal, so that an end that the venue stated stays.
-    pub(super) fn order_limit_is_over(&mut self, surface: Surface) {
-        if !self.tries_closes(surface) {
-            return;
-        }
-        if let Some(wait) = self.venue_waits.get_mut(&surface) {
-            wait.orders_until = None;
-            wait.close_pause_ms = 0;
-        }
-    }
-
-    /// The closing orders that may leave now, of those that a strategy needs, and whether they count
-    /// as a try; `None`: all have to wait. While the order limit of a surface holds, they are one for
-    /// the surface, and the largest.
-    pub(super) fn closes_allowed(
-        &mut self,
-        strategy: StrategyId,
-        mut closing: Vec<OrderTerms>,
-    ) -> Option<(Vec<OrderTerms>, bool)> {
+    /// The closing orders that may leave now, of those that a strategy needs, the largest first. Those on
+    /// a surface whose order limit was exceeded wait.
+    pub(super) fn closes_allowed(&self, mut closing: Vec<OrderTerms>) -> Vec<OrderTerms> {
+        closing.retain(|terms| self.order_wait(self.surface_of(terms.instrument)).is_none());
         closing.sort_by_key(|terms| std::cmp::Reverse(self.closing_value(terms)));
-        let (mut allowed, limited): (Vec<_>, Vec<_>) = closing
-            .into_iter()
-            .partition(|terms| self.order_wait(self.surface_of(terms.instrument)).is_none());
-        let counts = !allowed.is_empty();
-        for surface in Surface::ALL {
-            let mut of_surface = limited.iter();
-            let largest = of_surface.find(|terms| self.surface_of(terms.instrument) == *surface);
-            if let Some(largest) = largest
-                && self.may_try_close(strategy, *surface, largest)
-            {
-                allowed.push(*largest);
-            }
-        }
-        (!allowed.is_empty()).then_some((allowed, counts))
+        closing
     }
 
-    /// Whether it is this close's turn, although the order limit of its surface holds.
-    fn may_try_close(
-        &mut self,
-        strategy: StrategyId,
-        surface: Surface,
-        close: &OrderTerms,
-    ) -> bool {
-        let value = Some(self.closing_value(close));
-        let mut others = (0..self.strategies.len())
-            .map(|index| StrategyId(index as u16))
-            .filter(|other| *other != strategy);
-        let larger = others.any(|other| self.largest_close(other, surface) > value);
-        let now = self.now;
-        let Some(wait) = self.venue_waits.get_mut(&surface) else {
-            return true;
-        };
-        if larger || now < wait.next_close {
-            return false;
-        }
-        wait.next_close = now.plus_ms(wait.close_pause_ms.max(CLOSE_PAUSE_MS.0));
-        true
-    }
-
-    fn largest_close(&self, strategy: StrategyId, surface: Surface) -> Option<Amount> {
-        let state = &self.strategies[usize::from(strategy.0)];
-        if state.flattening.is_none() || state.open_orders > 0 {
+    fn largest_close(&self, strategy: StrategyId, surface: Option<Surface>) -> Option<Amount> {
+        if self.strategies[usize::from(strategy.0)].open_orders > 0 {
             return None;
         }
         let closing = self.closing_orders(strategy).into_iter();
-        let closing = closing.filter(|terms| self.surface_of(terms.instrument) == surface);
+        let closing = closing
+            .filter(|terms| surface.is_none_or(|of| self.surface_of(terms.instrument) == of));
         closing.map(|terms| self.closing_value(&terms)).max()
+    }
+
+    /// Strategies that are being flattened, the one with the largest position to close first.
+    pub(super) fn flattening_by_value(&self, surface: Option<Surface>) -> Vec<StrategyId> {
+        let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
+        let mut flattening: Vec<_> = all
+            .filter(|id| self.is_flattening(*id))
+            .map(|id| (std::cmp::Reverse(self.largest_close(id, surface)), id))
+            .collect();
+        flattening.sort();
+        flattening.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Closing begins anew for strategies that wait for a surface, the largest position first.
     fn start_closes_anew(&mut self, surface: Surface) {
-        let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
-        let mut waiting: Vec<(Option<Amount>, StrategyId)> = all
-            .filter(|id| self.strategies[usize::from(id.0)].flattening.is_some())
-            .map(|id| (self.largest_close(id, surface), id))
-            .collect();
-        waiting.sort_by_key(|(value, id)| (std::cmp::Reverse(*value), *id));
-        for (_, strategy) in waiting {
+        for strategy in self.flattening_by_value(Some(surface)) {
             let state = &mut self.strategies[usize::from(strategy.0)];
             state.flattening = Some(FLATTEN_TRIES);
             state.flatten_again = self.now;

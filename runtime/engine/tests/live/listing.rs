@@ -350,7 +350,7 @@ fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
 }
 
 #[test]
-fn a_close_that_the_venue_always_refuses_is_given_up_and_told() {
+fn a_close_that_breaks_a_rule_for_long_is_told_once_and_tried_on() {
     let mut account = holding_15();
     account.handle(Input::Command(windvane_engine::input::Command::Flatten));
     let mut tries = 0;
@@ -364,8 +364,8 @@ fn a_close_that_the_venue_always_refuses_is_given_up_and_told() {
         }
         account.seconds(1);
     }
-    assert_eq!(tries, 10);
-    assert!(!account.engine.is_flattening(MM));
+    assert!((14..=20).contains(&tries), "{tries}");
+    assert!(account.engine.is_flattening(MM));
     let told = account.notices.iter();
     let unclosed = told.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
     assert_eq!(unclosed.count(), 1);

@@ -43,6 +43,7 @@ mod outside_closes;
 mod outside_exits;
 mod readings;
 mod reconciliation;
+mod refused_closes;
 mod skipped_fills;
 mod snapshots;
 mod spot;

@@ -205,89 +205,66 @@ fn the_order_limit_lets_cancels_and_questions_go_on() {
 }
 
 #[test]
-fn after_the_order_limit_closes_are_tried_one_at_a_time() {
-    let mut account = ready();
-    account.position_of(MM, 1);
-    account.position_of(OTHER, 2);
-    account.handle(Input::Command(Command::Flatten));
-    assert_eq!(account.closes(), 2);
-    account.told_to_wait(WaitKind::Orders, 60_000);
-    account.refuse_close(TOO_MANY_ORDERS);
-    let first = account
-        .engine
-        .orders()
-        .iter()
-        .next()
-        .unwrap()
-        .client_order_id;
-    let refusal = Refusal {
-        code: TOO_MANY_ORDERS,
-        msg: String::new(),
-    };
-    account.placed(first, Outcome::Refused(refusal));
-    let mut tries = 0;
-    for _ in 0..59 {
-        account.seconds(1);
-        let now = account.closes();
-        assert!(now <= 1, "{:?}", account.sent);
-        if now == 1 {
-            tries += 1;
-            account.told_to_wait(WaitKind::Orders, 10_000);
-            account.refuse_close(TOO_MANY_ORDERS);
-        }
+fn after_the_order_limit_no_close_leaves_before_its_interval_is_over() {
+    for kind in [WaitKind::Orders, WaitKind::OrdersUntil] {
+        let mut account = ready();
+        account.position_of(MM, 1);
+        let earlier = account.submit(OTHER, limit(Side::Buy, 990, 10));
+        account.confirm_countdowns();
+        let earlier = account.id(OTHER, earlier);
+        account.sent.clear();
+        account.handle(Input::Command(Command::Flatten));
+        assert_eq!(account.closes(), 1);
+        account.told_to_wait(kind, 57_000);
+        account.refuse_close(TOO_MANY_ORDERS);
+        // It left before the refusal: that it was accepted does not end the wait.
+        account.placed(earlier, Outcome::Done(report(earlier, OrderStatus::New, 0)));
+        account.seconds(56);
+        assert_eq!(account.closes(), 0, "{kind:?} {:?}", account.sent);
+        let waits = account.engine.close_waits();
+        let named = |reason: &CloseReason| matches!(reason, CloseReason::OrderLimit(..));
+        assert!(waits[0].reasons.iter().any(named), "{waits:?}");
+        account.seconds(2);
+        assert_eq!(account.closes(), 1, "{kind:?}");
     }
-    assert!((3..=6).contains(&tries), "{tries}");
-    // The interval is over: both leave, though many tries were refused.
-    account.seconds(20);
-    assert_eq!(account.closes(), 2);
 }
 
 #[test]
-fn no_close_is_tried_before_the_end_that_the_venue_stated() {
+fn after_the_order_limit_closes_leave_first_and_the_largest_first_of_all() {
     let mut account = ready();
     account.position_of(MM, 1);
-    let earlier = account.submit(OTHER, limit(Side::Buy, 990, 10));
-    account.confirm_countdowns();
-    let earlier = account.id(OTHER, earlier);
-    account.sent.clear();
+    for trade in [2, 3] {
+        account.position_of(OTHER, trade);
+    }
+    account.told_to_wait(WaitKind::Orders, 30_000);
     account.handle(Input::Command(Command::Flatten));
-    assert_eq!(account.closes(), 1);
-    account.told_to_wait(WaitKind::OrdersUntil, 57_000);
-    account.refuse_close(TOO_MANY_ORDERS);
-    // It left before the refusal: that it was accepted does not end the wait.
-    account.placed(earlier, Outcome::Done(report(earlier, OrderStatus::New, 0)));
-    account.seconds(56);
-    assert_eq!(account.closes(), 0, "{:?}", account.sent);
-    assert!(!account.engine.tries_closes(Surface::Futures));
-    let waits = account.engine.close_waits();
-    let named = |reason: &CloseReason| matches!(reason, CloseReason::OrderLimit(..));
-    assert!(waits[0].reasons.iter().any(named), "{waits:?}");
-    account.seconds(2);
-    assert_eq!(account.closes(), 1);
+    account.seconds(29);
+    assert_eq!(account.closes(), 0);
+    account.sent.clear();
+    account.wait(2);
+    let first = account.sent.iter().take(2).map(|request| match request {
+        Request::Place(order) => order.terms.qty.map(|qty| qty.0),
+        _ => None,
+    });
+    assert_eq!(first.collect::<Vec<_>>(), [Some(20), Some(10)]);
+}
+
+#[test]
+fn the_order_limit_keeps_no_renewal_back() {
+    let mut account = ready();
+    account.rests_at(990, 10);
+    account.told_to_wait(WaitKind::Orders, 60_000);
+    account.wait(15);
+    assert_eq!(account.take_countdown(), Some(30_000));
 }
 
 #[test]
 fn a_stated_end_does_not_keep_cancels_back() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::OrdersUntil, 57_000);
+    account.told_to_wait(WaitKind::Orders, 57_000);
     account.handle(Input::Command(Command::Halt));
     assert_eq!(account.cancelled(), [order]);
-}
-
-#[test]
-fn an_accepted_close_ends_the_order_limit() {
-    let mut account = ready();
-    account.position_of(MM, 1);
-    account.handle(Input::Command(Command::Flatten));
-    account.told_to_wait(WaitKind::Orders, 60_000);
-    account.refuse_close(TOO_MANY_ORDERS);
-    account.seconds(3);
-    assert_eq!(account.closes(), 1);
-    let order = account.engine.orders().iter().next().unwrap();
-    let id = order.client_order_id;
-    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
-    assert_eq!(account.engine.order_wait(Surface::Futures), None);
 }
 
 #[test]

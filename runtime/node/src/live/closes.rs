@@ -2,7 +2,8 @@
 
 use windvane_admin::view;
 use windvane_engine::engine::{CloseReason, CloseWait};
-use windvane_engine::{Engine, Time};
+use windvane_engine::{Engine, Instrument, Time};
+use windvane_venue::error::VenueError;
 
 /// Every close that is not done.
 pub fn shown(engine: &Engine) -> Vec<view::Close> {
@@ -55,12 +56,30 @@ pub fn in_words(close: &view::Close) -> String {
     format!("closing {open} of {strategy} for {waiting_s} s: it waits for {waits_for}")
 }
 
+/// So many refusals in a row need a person.
+const MANY_REFUSALS: u32 = 3;
+
 fn what_to_do(reason: &CloseReason) -> Option<String> {
-    let is_stuck = matches!(reason, CloseReason::TooSmall { .. });
-    is_stuck.then(|| {
-        "close it by hand at the venue, or run windvane flatten again once the symbol takes smaller orders"
-            .to_owned()
-    })
+    let what = match reason {
+        CloseReason::TooSmall { .. } => {
+            "close it by hand at the venue, or run windvane flatten again once the symbol takes smaller orders"
+        }
+        CloseReason::Refused { count, .. } if *count >= MANY_REFUSALS => {
+            "remove the cause of the refusal, or close the position by hand at the venue. The runtime tries \
+             again at least once a minute; windvane flatten tries at once, windvane resume ends it"
+        }
+        _ => return None,
+    };
+    Some(what.to_owned())
+}
+
+/// A code with the name that the documents give it.
+fn named(code: i32) -> String {
+    VenueError {
+        code: code.into(),
+        msg: String::new(),
+    }
+    .to_string()
 }
 
 fn seconds(from: Time, to: Time) -> u64 {
@@ -82,12 +101,8 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
             "the {surface} limit: the venue takes no request for {} s",
             left(*until)
         ),
-        CloseReason::OrderLimit(surface, until) if !engine.tries_closes(*surface) => format!(
-            "the {surface} order limit: the venue takes no order for {} s, and bans who sends one",
-            left(*until)
-        ),
         CloseReason::OrderLimit(surface, until) => format!(
-            "the {surface} order limit, at most {} s: one close is tried again after each pause",
+            "the {surface} order limit: the venue takes no order for {} s, and bans who sends one",
             left(*until)
         ),
         CloseReason::Journal => "the journal, which does not write: check the disk".to_owned(),
@@ -102,6 +117,28 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
         ),
         CloseReason::Pause(until) => {
             format!("the pause after a close that failed, {} s", left(*until))
+        }
+        CloseReason::Refused {
+            instrument,
+            code,
+            count,
+            next,
+        } => {
+            let rules = engine.instrument(*instrument);
+            let name = rules.map(Instrument::name).unwrap_or_default();
+            let refusal = match code {
+                0 => "the last one was not sent".to_owned(),
+                code => format!("the venue refused the last one with {}", named(*code)),
+            };
+            let left = left(*next);
+            if *count >= MANY_REFUSALS {
+                format!(
+                    "{count} closing orders in a row for {name} were not placed, and {refusal}; the next one \
+                     leaves in {left} s"
+                )
+            } else {
+                format!("the next closing order for {name}, in {left} s, because {refusal}")
+            }
         }
         CloseReason::TooSmall {
             instrument,

@@ -279,8 +279,9 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 strategy,
                 instrument = rules.map(Instrument::name),
                 left = rules.map(|rules| display(rules.qty(*qty))),
-                what_to_do = "close it by hand at the venue, or run windvane flatten again",
-                "a position is not closed: the venue refused every close, and no further one is sent"
+                what_to_do = "windvane status shows the refusal: remove its cause, or close the position by hand at the venue",
+                "a position stays open: its closing orders come to nothing. They are tried once a minute from now on, until \
+                 the position is closed or you resume"
             );
         }
         Notice::Stray { report, .. } => {

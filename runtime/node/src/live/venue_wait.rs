@@ -18,10 +18,8 @@ const MARGIN: Duration = Duration::from_millis(5);
 pub fn inputs(client: &Client, surface: Surface, by_venue: bool) -> Vec<LiveInput> {
     let venue = venue_surface(surface);
     let all = client.stopped_for(venue).map(|left| (WaitKind::All, left));
-    let stated = client.all_orders_stopped_for(venue);
-    let stated = stated.map(|left| (WaitKind::OrdersUntil, left));
     let orders = client.orders_stopped_for(venue);
-    let orders = stated.or(orders.map(|left| (WaitKind::Orders, left)));
+    let orders = orders.map(|left| (WaitKind::Orders, left));
     let input = |(kind, left): (WaitKind, Duration)| LiveInput::VenueWait {
         surface,
         kind,

@@ -256,6 +256,16 @@ impl Engine {
         })
     }
 
+    /// The series of refused closing orders of a strategy for one side of an instrument.
+    pub(super) fn refused_exits(
+        &self,
+        strategy: StrategyId,
+        instrument: InstrumentId,
+        side: Side,
+    ) -> Option<&Refusals> {
+        self.exit_refusals.get(&(strategy, instrument, side))
+    }
+
     /// Whether the venue has an own order of an instrument now.
     pub fn accepts_orders_of(&self, instrument: InstrumentId) -> bool {
         let mut orders = self.orders.iter();
@@ -432,12 +442,28 @@ impl Engine {
                 refusals.pause_until = now;
             }
         }
+        self.end_close_pauses(block);
         self.notices.push_back(Notice::Unblocked {
             time: now,
             block,
             state,
         });
         self.trading_changed();
+    }
+
+    /// Closing orders that a block concerned leave now, not at the end of their pause.
+    fn end_close_pauses(&mut self, block: TradingBlock) {
+        let (now, instruments) = (self.now, &self.instruments);
+        for (state, ledger) in self.strategies.iter_mut().zip(&self.ledgers.strategies) {
+            let is_concerned = ledger.iter().any(|(id, _, holding)| {
+                let qty = holding.position.qty;
+                let closing = if qty > 0 { Side::Sell } else { Side::Buy };
+                qty != 0 && block.concerns(id, &instruments[usize::from(id.0)], closing)
+            });
+            if is_concerned {
+                state.flatten_again = state.flatten_again.min(now);
+            }
+        }
     }
 
     /// Decides anew which accounts are in doubt for their trading status.
