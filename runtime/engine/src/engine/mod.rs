@@ -37,6 +37,7 @@ mod netting;
 mod others;
 mod outside;
 mod outside_orders;
+mod payments;
 mod recent_orders;
 mod reconcile;
 mod replies;
@@ -96,6 +97,7 @@ use market::MarketState;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use outside_orders::OutsideOrders;
+use payments::StatedPayments;
 use recent_orders::RecentOrders;
 pub use recent_orders::newest_orders;
 pub use session::Doubt;
@@ -257,6 +259,7 @@ pub struct Engine {
     stated_balances: StatedBalances,
     due_gains: DueGains,
     recent_orders: RecentOrders,
+    stated_payments: StatedPayments,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -416,6 +419,7 @@ impl Engine {
             stated_balances: StatedBalances::new(),
             due_gains: DueGains::new(),
             recent_orders: RecentOrders::default(),
+            stated_payments: StatedPayments::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -381,14 +381,15 @@ fn account_update() -> impl Strategy<Value = AccountUpdate> {
         select(reasons.to_vec()),
         vec(balance(), 0..4),
         vec(position(), 0..4),
-        time(),
+        (time(), proptest::option::of(time())),
     )
         .prop_map(
-            |(surface, reason, balances, positions, event_time)| AccountUpdate {
+            |(surface, reason, balances, positions, (event_time, made))| AccountUpdate {
                 surface,
                 reason,
                 balances,
                 positions,
+                transaction_time: made.unwrap_or(event_time),
                 event_time,
             },
         )

@@ -287,6 +287,7 @@ fn account_event(account: &Account, reason: AccountReason, listed: bool) -> User
         } else {
             Vec::new()
         },
+        transaction_time: Time::from_millis(9),
         event_time: Time::from_millis(9),
     })
 }

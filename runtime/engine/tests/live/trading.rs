@@ -485,6 +485,7 @@ fn balance(account: &mut Account, total: i64) {
             change,
         }],
         positions: Vec::new(),
+        transaction_time: event_time,
         event_time,
     })));
 }
