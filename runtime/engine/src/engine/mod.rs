@@ -34,6 +34,7 @@ mod margin;
 mod market;
 mod migrate;
 mod netting;
+mod newest_orders;
 mod others;
 mod outside;
 mod outside_orders;
@@ -94,6 +95,7 @@ use late_fees::LateFees;
 use listing::Listing;
 use margin::Margins;
 use market::MarketState;
+use newest_orders::NewestOrders;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use outside_orders::OutsideOrders;
@@ -260,6 +262,9 @@ pub struct Engine {
     due_gains: DueGains,
     recent_orders: RecentOrders,
     stated_payments: StatedPayments,
+    newest_orders: NewestOrders,
+    /// When a live run began.
+    began: Option<Time>,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -420,6 +425,8 @@ impl Engine {
             due_gains: DueGains::new(),
             recent_orders: RecentOrders::default(),
             stated_payments: StatedPayments::default(),
+            newest_orders: NewestOrders::default(),
+            began: None,
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

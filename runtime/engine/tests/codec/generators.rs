@@ -223,6 +223,7 @@ fn subject() -> impl Strategy<Value = Subject> {
             instrument,
             order_id: VenueOrderId(id),
         }),
+        instrument().prop_map(|instrument| Subject::NewestOrders { instrument }),
         select(Surface::ALL).prop_map(|surface| Subject::Rules { surface }),
         any::<i64>().prop_map(|from| Subject::Income { from: Time(from) }),
         any::<[u16; 2]>().prop_map(|[asset, quote]| Subject::AssetPrice {

@@ -430,6 +430,7 @@ pub(super) fn answer_with_order(
                 continue;
             }
             Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => nothing(subject),

@@ -30,6 +30,7 @@ pub(super) fn round(
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),

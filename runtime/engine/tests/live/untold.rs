@@ -194,6 +194,7 @@ fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
