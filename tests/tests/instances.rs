@@ -371,3 +371,43 @@ fn a_second_instance_is_found_beside_one_with_market_orders_alone() {
     assert_eq!(log.lines().filter(is_error).count(), 1, "{log}");
     assert_eq!(first.terminate().code(), Some(0));
 }
+
+#[test]
+fn a_second_instance_is_found_where_no_account_trades_are_served() {
+    let venue = Venue::start(&["--seed", "68", "--weight", "24000"]);
+    venue.control("/choices", &json!({"account-trades-route": "404"}));
+    let config = at_market(&venue);
+    let launch = |folder: &str| {
+        Launch::new(&venue, &venue.folder().join(folder))
+            .config(&config)
+            .set(RECONCILE)
+    };
+    let mut first = launch("first").start();
+    until(&mut first, "ready");
+    let admin = first.admin();
+    first.until_shown(&admin, "/api/status", PATIENCE, &|_| {
+        !epochs(&venue).is_empty()
+    });
+
+    let config_text = config.to_str().unwrap();
+    let (code, said) = check_with(&venue, &venue.folder().join("second"), config_text);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("this data folder never gave"), "{said}");
+    let (_, said) = check_with(&venue, &venue.folder().join("first"), config_text);
+    assert!(
+        !said.contains("this data folder never gave"),
+        "its own folder: {said}"
+    );
+
+    let second = launch("second").start();
+    let ended = second.end_within(PATIENCE);
+    let log = std::fs::read_to_string(venue.folder().join("second.log")).unwrap();
+    assert_eq!(ended.code(), Some(2), "{log}");
+    assert_eq!(epochs(&venue).len(), 1, "the second one placed nothing");
+
+    let neither = json!({"account-trades-route": "404", "all-orders-route": "404"});
+    venue.control("/choices", &neither);
+    let (code, said) = check_with(&venue, &venue.folder().join("second"), config_text);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("cannot be excluded"), "{said}");
+}

@@ -108,6 +108,7 @@ impl Run {
                     Subject::Rules { .. } => Truth::Rules(Vec::new()),
                     Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
                     Subject::OutsideOrder { .. } | Subject::TradedOrder { .. } => return,
+                    Subject::NewestOrders { .. } => Truth::NewestOrders(Vec::new()),
                     Subject::Trades { .. } => Truth::Trades {
                         trades: Vec::new(),
                         more: false,

@@ -294,6 +294,14 @@ pub enum Notice {
         /// Its order.
         id: ClientOrderId,
     },
+    /// The venue lists neither account trades nor orders of a surface: another instance whose orders fill at
+    /// once is not seen.
+    InstancesUnseen {
+        /// When it was seen.
+        time: Time,
+        /// The surface.
+        surface: Surface,
+    },
     /// A watch for another instance on the account began or ended.
     InstanceWatch {
         /// When.

@@ -364,6 +364,8 @@ pub struct AccountUpdate {
     pub balances: Vec<BalanceUpdate>,
     /// `P`.
     pub positions: Vec<PositionUpdate>,
+    /// `T`, the same each time that an event is sent; on spot, whose events have none, `E`.
+    pub transaction_time: Time,
     /// `E`, by which events are ordered (spec 2, Events).
     pub event_time: Time,
 }

@@ -69,6 +69,12 @@ pub enum Subject {
         /// `orderId`.
         order_id: VenueOrderId,
     },
+    /// The newest orders of an instrument, whatever became of them (spec 1, Query all orders; spec 4,
+    /// section 4, `allOrders`).
+    NewestOrders {
+        /// The instrument.
+        instrument: InstrumentId,
+    },
 }
 
 /// What is answered.
@@ -102,6 +108,8 @@ pub enum Truth {
     OutsideOrder(Box<OpenOrder>),
     /// The client order id of an order.
     TradedOrder(TradedOrder),
+    /// The newest orders of an instrument.
+    NewestOrders(Vec<TradedOrder>),
 }
 
 /// What moved a futures balance, as far as the loss limits treat it differently.
@@ -203,7 +211,7 @@ pub struct StatedPosition {
     pub unrealized: Amount,
 }
 
-/// An order whose trades account trades list.
+/// An order whose trades account trades list, or that is in the list of all orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TradedOrder {
     /// `clientOrderId`.

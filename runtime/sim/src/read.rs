@@ -18,6 +18,8 @@ use crate::venue::{Venue, refused};
 
 /// Trades of one answer (spec 1, Account trade history: `limit` at most 1000).
 const PAGE: usize = 1_000;
+/// Orders of one list of the newest ones.
+const ORDERS_PAGE: usize = 100;
 /// Trades of an instrument that are remembered; the oldest go first.
 const KEPT: usize = 10_000;
 
@@ -99,6 +101,7 @@ impl Venue {
                 instrument,
                 order_id,
             } => self.traded_order(instrument, order_id),
+            Subject::NewestOrders { instrument } => Outcome::Done(self.newest_orders(instrument)),
             // It takes commissions in the quote asset alone.
             Subject::AssetPrice { .. } => refused(Code::BadSymbol),
         };
@@ -146,6 +149,20 @@ impl Venue {
                 Outcome::Done(Truth::OutsideOrder(Box::new(order)))
             },
         )
+    }
+
+    /// The newest orders of an instrument, the oldest first.
+    fn newest_orders(&self, instrument: InstrumentId) -> Truth {
+        let orders = self.orders.all().map(|(_, order)| order);
+        let of_instrument = orders.filter(|order| order.terms.instrument == instrument);
+        let mut listed: Vec<_> = of_instrument.collect();
+        listed.sort_unstable_by_key(|order| order.id);
+        let newest = listed.split_off(listed.len().saturating_sub(ORDERS_PAGE));
+        let newest = newest.into_iter().map(|order| TradedOrder {
+            client_order_id: order.client_order_id,
+            placed: order.created,
+        });
+        Truth::NewestOrders(newest.collect())
     }
 
     fn traded_order(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<Truth> {

@@ -240,6 +240,7 @@ impl Venue {
                 reason: cause.reason(),
                 balances: balances.iter().map(of).collect(),
                 positions: held.collect(),
+                transaction_time: time,
                 event_time: time,
             };
             for event in changed {

@@ -17,6 +17,10 @@ pub use write::{
     record_market, record_state,
 };
 
+/// A flag of the reason of an account event: its transaction time follows, because it is another than the
+/// event time. Events of earlier versions of this program have no transaction time.
+const HAS_TRANSACTION_TIME: u8 = 0x80;
+
 /// Kinds of records. Inputs are below 64, effects from 64, notices from 96.
 pub mod kind {
     #![allow(

@@ -17,8 +17,8 @@ use crate::protocol::{
 use crate::rules::{Rejection, Rule};
 
 use super::cursor::{Cursor, DecodeError, Read};
-use super::kind;
 use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
+use super::{HAS_TRANSACTION_TIME, kind};
 
 /// Reads the records of a block, first to last. After an error nothing more comes: what follows
 /// damage has no known beginning.
@@ -496,8 +496,16 @@ fn fill(cursor: &mut Cursor<'_>) -> Read<Fill> {
 
 fn account_update(cursor: &mut Cursor<'_>) -> Read<AccountUpdate> {
     let surface = cursor.code("surface", Surface::from_code)?;
-    let reason = cursor.code("reason", account_reason)?;
+    let (reason, has_transaction_time) = cursor.code("reason", |code| {
+        let reason = account_reason(code & !HAS_TRANSACTION_TIME)?;
+        Some((reason, code & HAS_TRANSACTION_TIME != 0))
+    })?;
     let event_time: Time = cursor.time("event time")?;
+    let transaction_time = if has_transaction_time {
+        cursor.time("transaction time")?
+    } else {
+        event_time
+    };
     let balances = cursor.list("balances", |cursor| {
         Ok(BalanceUpdate {
             asset: AssetId(cursor.u16("asset")?),
@@ -519,6 +527,7 @@ fn account_update(cursor: &mut Cursor<'_>) -> Read<AccountUpdate> {
         reason,
         balances,
         positions,
+        transaction_time,
         event_time,
     })
 }

@@ -17,7 +17,7 @@ use crate::protocol::{
 };
 use crate::record::Recorder;
 
-use super::kind;
+use super::{HAS_TRANSACTION_TIME, kind};
 
 /// Records a market event: the hot path.
 #[inline]
@@ -579,8 +579,16 @@ fn put_fill(out: &mut Vec<u8>, fill: &Fill) {
 }
 
 fn put_account_update(out: &mut Vec<u8>, update: &AccountUpdate) {
-    put(out, &[update.surface.code(), update.reason as u8]);
+    let mut reason = update.reason as u8;
+    let has_transaction_time = update.transaction_time != update.event_time;
+    if has_transaction_time {
+        reason |= HAS_TRANSACTION_TIME;
+    }
+    put(out, &[update.surface.code(), reason]);
     put_i64(out, update.event_time.0);
+    if has_transaction_time {
+        put_i64(out, update.transaction_time.0);
+    }
     put_u32(out, update.balances.len() as u32);
     for balance in &update.balances {
         put(out, &balance.asset.0.to_le_bytes());

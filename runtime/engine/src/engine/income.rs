@@ -306,45 +306,32 @@ impl Engine {
         let listed = known.find(|known| known.listed && is_same(&known.income, &income));
         if let Some(known) = listed {
             known.listed = false;
-            // The time by which a repeated event is recognized.
-            known.income.time = income.time;
             return true;
         }
         self.incomes.remember(income, false);
         false
     }
 
-    /// Whether the same event told of a payment before: a venue may send its last events once more on a
-    /// new connection, with their old times. Two payments of one moment may be equal: the second one states
-    /// what the books have after it.
-    pub(super) fn is_repeated(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> bool {
-        let Some(income) = self.income_of(update, balance) else {
-            return false;
-        };
-        let known = self.balance(update.surface, balance.asset).total;
-        if balance.total == known + balance.change {
-            return false;
-        }
-        let mut known = self.incomes.known.iter();
-        income.time != Time::default() && known.any(|known| !known.listed && known.income == income)
-    }
-
     /// The payment of an event as an entry of the history; `None` where the event is of a fill.
     fn income_of(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Option<Income> {
+        Some(Income {
+            kind: self.income_kind(update)?,
+            instrument: None,
+            asset: balance.asset,
+            amount: balance.change,
+            time: update.transaction_time,
+        })
+    }
+
+    /// What an event of the futures account is about; `None` where it is of a fill.
+    pub(super) fn income_kind(&self, update: &AccountUpdate) -> Option<IncomeKind> {
         let kind = match update.reason {
             AccountReason::Other => IncomeKind::Transfer,
             AccountReason::FundingFee => IncomeKind::Funding,
             AccountReason::Charge | AccountReason::InsuranceClear => IncomeKind::Other,
             AccountReason::Order => return None,
         };
-        let is_ours = self.live.is_some() && update.surface == Surface::Futures;
-        is_ours.then_some(Income {
-            kind,
-            instrument: None,
-            asset: balance.asset,
-            amount: balance.change,
-            time: update.event_time,
-        })
+        (self.live.is_some() && update.surface == Surface::Futures).then_some(kind)
     }
 
     /// The payment of a funding event that states none. `bc` is the change apart from profit and

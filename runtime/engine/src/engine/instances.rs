@@ -7,7 +7,11 @@
 //! instance runs, such an id degrades it until a person resumes it.
 //!
 //! Ids come from lists of open orders, from events, and from the orders of the newest account trades
-//! (`recent_orders`): an instance may have no order at rest.
+//! (`recent_orders`): an instance may have no order at rest. Where no account trades are served they come from
+//! the newest orders (`newest_orders`).
+//!
+//! The operator may have a start take over. Then an order that was placed before the start is one of before,
+//! although a list that is behind shows it later.
 //!
 //! Numbers of an instance only rise. So of each epoch the highest number tells old ids from new ones.
 
@@ -86,6 +90,28 @@ enum Sighting {
     Traded { placed: Time },
     /// Something else happened to the order.
     Changed,
+}
+
+impl Sighting {
+    /// The venue's time by which the order was placed: of one that changed since, a later time.
+    fn placed_by(&self) -> Option<Time> {
+        let time = match *self {
+            Self::First | Self::Changed => return None,
+            Self::Listed { updated, .. } => updated,
+            Self::Accepted(at) => at,
+            Self::Traded { placed } => placed,
+        };
+        (time != Time::default()).then_some(time)
+    }
+
+    /// Whether that is when it was placed.
+    const fn is_exact(&self) -> bool {
+        match self {
+            Self::First | Self::Changed => false,
+            Self::Listed { status, .. } => matches!(status, OrderStatus::New),
+            Self::Accepted(_) | Self::Traded { .. } => true,
+        }
+    }
 }
 
 impl Instances {
@@ -244,7 +270,11 @@ impl Engine {
                     updated: order.report.update_time,
                 }
             };
-            self.sight(surface, &order.report.client_order_id, &sighting);
+            let report = &order.report;
+            if self.must_ask_when_placed(surface, &report.client_order_id, &sighting) {
+                self.note_recent_order(report.instrument, report.order_id);
+            }
+            self.sight(surface, &report.client_order_id, &sighting);
         }
     }
 
@@ -265,8 +295,10 @@ impl Engine {
             _ => Sighting::Changed,
         };
         let (surface, id) = (self.surface_of(update.instrument), update.client_order_id);
-        if update.fill.is_some() && self.is_first_seen(surface, &id) && !self.knows_account() {
-            // It may have filled at once, and the event of its acceptance may be lost.
+        // It may have filled at once, and the event of its acceptance may be lost.
+        let may_be_new =
+            update.fill.is_some() && self.is_first_seen(surface, &id) && !self.knows_account();
+        if may_be_new || self.must_ask_when_placed(surface, &id, &sighting) {
             self.note_recent_order(update.instrument, update.order_id);
         }
         self.sight(surface, &id, &sighting);
@@ -289,13 +321,18 @@ impl Engine {
         if is_new {
             self.instances.seen.insert((surface, epoch), number);
         }
-        if self.knows_account() {
-            if self.instances.other.replace(*id).is_none() {
-                let (time, id) = (self.now, *id);
-                self.notices.push_back(Notice::AnotherInstance { time, id });
+        if self.knows_account() && self.instances.take_over {
+            match self.is_older_than_this_run(surface, sighting) {
+                Some(true) => {
+                    self.adopt_number(surface, epoch, number);
+                    self.adopt_listed();
+                }
+                Some(false) => self.degrade_for_another(*id),
+                // The order is asked for.
+                None => {}
             }
-            self.set_doubt(Doubt::AnotherInstance, true);
-            self.update_state();
+        } else if self.knows_account() {
+            self.degrade_for_another(*id);
         } else if self.instances.take_over {
             self.adopt_seen();
         } else if self.instances.watch.is_none() {
@@ -305,14 +342,55 @@ impl Engine {
         }
     }
 
+    fn degrade_for_another(&mut self, id: ClientOrderId) {
+        if self.instances.other.replace(id).is_none() {
+            let time = self.now;
+            self.notices.push_back(Notice::AnotherInstance { time, id });
+        }
+        self.set_doubt(Doubt::AnotherInstance, true);
+        self.update_state();
+    }
+
+    /// Whether an order was placed before this run began: after a take-over it is one of before, that a list
+    /// which was behind shows late. `None` where nothing says when it was placed.
+    fn is_older_than_this_run(&self, surface: Surface, sighting: &Sighting) -> Option<bool> {
+        let offset = self.clock_offset_ns(surface).unwrap_or_default();
+        // By the venue's clock, which has milliseconds.
+        let began = self.began?.plus_ns(offset).millis();
+        if matches!(sighting, Sighting::Traded { placed } if *placed == Time::default()) {
+            return Some(false);
+        }
+        let is_older = sighting.placed_by()?.millis() < began;
+        (is_older || sighting.is_exact()).then_some(is_older)
+    }
+
+    /// Whether an order counts as one of another instance unless it was placed before a take-over, and only
+    /// the order itself says when it was placed.
+    fn must_ask_when_placed(
+        &self,
+        surface: Surface,
+        id: &ClientOrderId,
+        sighting: &Sighting,
+    ) -> bool {
+        self.instances.take_over
+            && self.knows_account()
+            && self.instances.other.is_none()
+            && self.is_of_another(surface, id)
+            && self.is_older_than_this_run(surface, sighting).is_none()
+    }
+
     fn adopt_seen(&mut self) {
         for ((surface, epoch), number) in std::mem::take(&mut self.instances.seen) {
-            let known = self.instances.adopted.entry((surface, epoch)).or_default();
-            *known = (*known).max(number);
-            if epoch == self.epoch {
-                // Its ids are not given out a second time.
-                self.next_order = self.next_order.max(OrderSeq(number.0 + 1));
-            }
+            self.adopt_number(surface, epoch, number);
+        }
+    }
+
+    fn adopt_number(&mut self, surface: Surface, epoch: u64, number: OrderSeq) {
+        let known = self.instances.adopted.entry((surface, epoch)).or_default();
+        *known = (*known).max(number);
+        if epoch == self.epoch {
+            // Its ids are not given out a second time.
+            self.next_order = self.next_order.max(OrderSeq(number.0 + 1));
         }
     }
 
@@ -388,7 +466,11 @@ impl Engine {
                 continue;
             };
             line.clean = None;
-            if line.stream_up {
+            let (is_up, no_trades) = (line.stream_up, line.no_trades);
+            if no_trades {
+                self.list_orders_for_trades(surface);
+            }
+            if is_up {
                 self.begin_round(surface);
             }
         }

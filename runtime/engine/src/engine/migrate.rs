@@ -18,14 +18,17 @@ use super::comparison::ConfirmedEntries;
 use super::fee_costs::{AssetPrices, FeeCosts};
 use super::forced::ForcedCloses;
 use super::forced_rest::{ListedShifts, OutOfOrder};
+use super::forced_traces::ForcedTraces;
 use super::income::Incomes;
 use super::instances::Instances;
 use super::late_fees::LateFees;
 use super::listing::Listing;
 use super::margin::Margins;
+use super::newest_orders::NewestOrders;
 use super::others::Others;
 use super::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use super::outside_orders::OutsideOrders;
+use super::payments::StatedPayments;
 use super::recent_orders::RecentOrders;
 use super::snapshot::SNAPSHOT_VERSION;
 use super::stated_balances::StatedBalances;
@@ -131,7 +134,14 @@ fn added_in_15() -> Vec<u8> {
     postcard::to_stdvec(&fields).unwrap_or_default()
 }
 
-/// The field that version 16 appended, as an engine of version 15 would have had it.
+/// The fields that version 16 appended, as an engine of version 15 would have had them.
 fn added_in_16() -> Vec<u8> {
-    postcard::to_stdvec(&StatedFills::default()).unwrap_or_default()
+    let fields: (
+        StatedFills,
+        ForcedTraces,
+        StatedPayments,
+        NewestOrders,
+        Option<Time>,
+    ) = Default::default();
+    postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -36,9 +36,11 @@ mod margin;
 mod market;
 mod migrate;
 mod netting;
+mod newest_orders;
 mod others;
 mod outside;
 mod outside_orders;
+mod payments;
 mod recent_orders;
 mod reconcile;
 mod replies;
@@ -97,9 +99,11 @@ use late_fees::LateFees;
 use listing::Listing;
 use margin::Margins;
 use market::MarketState;
+use newest_orders::NewestOrders;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use outside_orders::OutsideOrders;
+use payments::StatedPayments;
 use recent_orders::RecentOrders;
 pub use recent_orders::newest_orders;
 pub use session::Doubt;
@@ -262,9 +266,12 @@ pub struct Engine {
     stated_balances: StatedBalances,
     due_gains: DueGains,
     recent_orders: RecentOrders,
-    // Version 16.
     stated_fills: StatedFills,
     forced_traces: ForcedTraces,
+    stated_payments: StatedPayments,
+    newest_orders: NewestOrders,
+    /// When a live run began.
+    began: Option<Time>,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -426,6 +433,9 @@ impl Engine {
             recent_orders: RecentOrders::default(),
             stated_fills: StatedFills::default(),
             forced_traces: ForcedTraces::default(),
+            stated_payments: StatedPayments::default(),
+            newest_orders: NewestOrders::default(),
+            began: None,
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -24,7 +24,7 @@ const ORDERS_MAX: usize = 3;
 /// So many orders that events name are asked for at a time.
 const QUESTIONS_MAX: usize = 64;
 /// Older trades are not looked at.
-const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
+pub(super) const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
 /// From a question that failed to the next one.
 const ASK_AGAIN_MS: i64 = 4_000;
 /// A question without an answer for so long is sent again.
@@ -43,8 +43,8 @@ pub(super) struct RecentOrders {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Question {
-    /// When the trade was listed here.
+pub(super) struct Question {
+    /// When the trade was listed here, or a list was found necessary.
     listed: Time,
     /// When the first and the last question left.
     sent: Option<(Time, Time)>,
@@ -52,7 +52,7 @@ struct Question {
 }
 
 impl Question {
-    const fn new(listed: Time) -> Self {
+    pub(super) const fn new(listed: Time) -> Self {
         Self {
             listed,
             sent: None,
@@ -60,16 +60,26 @@ impl Question {
         }
     }
 
-    fn is_over(&self, now: Time) -> bool {
+    pub(super) fn is_over(&self, now: Time) -> bool {
         self.sent
             .is_some_and(|(first, _)| now > first.plus_ms(GIVE_UP_MS))
     }
 
-    fn is_due(&self, now: Time) -> bool {
+    pub(super) fn is_due(&self, now: Time) -> bool {
         self.sent.is_none_or(|(_, last)| {
             let wait_ms = if self.waits { LOST_MS } else { ASK_AGAIN_MS };
             now >= last.plus_ms(wait_ms)
         })
+    }
+
+    pub(super) fn note_sent(&mut self, now: Time) {
+        let first = self.sent.map_or(now, |(first, _)| first);
+        self.sent = Some((first, now));
+        self.waits = true;
+    }
+
+    pub(super) const fn note_answer(&mut self) {
+        self.waits = false;
     }
 }
 
@@ -133,12 +143,13 @@ impl Engine {
 
     /// Whether an order of another instance may be among those that are asked for.
     pub(super) fn awaits_recent_orders(&self) -> bool {
-        !self.recent_orders.questions.is_empty()
+        !self.recent_orders.questions.is_empty() || self.awaits_newest_orders()
     }
 
     /// The account of a surface was read, after open orders were asked for at this time.
     pub(super) fn account_was_read(&mut self, surface: Surface, orders_asked: Option<Time>) {
         self.ask_for_recent_orders();
+        self.ask_for_newest_orders();
         let watch = self.instance_watch();
         if watch.is_some_and(|watch| orders_asked >= Some(watch.until)) {
             self.recent_orders.read_after_watch.insert(surface);
@@ -155,9 +166,7 @@ impl Engine {
             .collect();
         for key @ (instrument, order_id) in due {
             if let Some(question) = self.recent_orders.questions.get_mut(&key) {
-                let first = question.sent.map_or(now, |(first, _)| first);
-                question.sent = Some((first, now));
-                question.waits = true;
+                question.note_sent(now);
             }
             let subject = Subject::TradedOrder {
                 instrument,
@@ -182,10 +191,12 @@ impl Engine {
         questions.retain(|(id, _), question| !question.is_over(now) || self.is_held_back(*id));
         let was_asked = questions.values().any(|question| question.sent.is_some());
         self.recent_orders.questions = questions;
+        self.give_up_newest_orders();
         let lines = self.live.iter().flat_map(|live| live.lines.values());
         let was_read = lines.map(|line| line.clean).any(|clean| clean.is_some());
         if was_asked || was_read {
             self.ask_for_recent_orders();
+            self.ask_for_newest_orders();
         }
         self.finish_instance_watch();
     }
@@ -201,7 +212,7 @@ impl Engine {
         let Some(question) = self.recent_orders.questions.get_mut(&key) else {
             return;
         };
-        question.waits = false;
+        question.note_answer();
         match outcome {
             Outcome::Done(Truth::TradedOrder(order)) => {
                 self.recent_orders.questions.remove(&key);

@@ -255,6 +255,10 @@ impl Engine {
                 self.take_traded_order(*instrument, *order_id, outcome);
                 return;
             }
+            Subject::NewestOrders { instrument } => {
+                self.take_newest_orders(*instrument, outcome);
+                return;
+            }
             Subject::AssetPrice { asset, .. } => {
                 self.take_asset_price(*asset, outcome);
                 return;
@@ -286,6 +290,7 @@ impl Engine {
                 // The venue has no such route: gaps are closed order by order.
                 line.no_trades = true;
                 line.round.step = Step::Account;
+                self.list_orders_for_trades(surface);
                 self.explain_statement(surface);
                 self.ask_next(surface);
             }

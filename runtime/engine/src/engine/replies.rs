@@ -126,7 +126,8 @@ impl Engine {
                 Subject::Trades { instrument, .. }
                 | Subject::ForcedOrders { instrument }
                 | Subject::OutsideOrder { instrument, .. }
-                | Subject::TradedOrder { instrument, .. } => (code(outcome)?, *instrument),
+                | Subject::TradedOrder { instrument, .. }
+                | Subject::NewestOrders { instrument } => (code(outcome)?, *instrument),
             },
             Reply::CanceledAll { .. }
             | Reply::PositionMode { .. }

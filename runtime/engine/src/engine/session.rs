@@ -420,6 +420,7 @@ impl Engine {
         match *input {
             LiveInput::Begin if live.stage == Stage::Booting => {
                 live.stage = Stage::Syncing;
+                self.began = Some(now);
                 live.begun_blind = live.lost.then_some(now);
                 let doubts = live
                     .lines
@@ -524,6 +525,7 @@ impl Engine {
             .filter(of_surface)
             .for_each(|order| order.on_stream = true);
         self.incomes.stream_up();
+        self.list_orders_again(surface);
         self.begin_cut(surface);
         self.begin_round(surface);
     }

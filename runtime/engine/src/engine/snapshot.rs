@@ -166,6 +166,7 @@ impl Engine {
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);
         heir.inherit_incomes(&self, &names);
+        heir.inherit_payments(&self, &names);
         heir.inherit_others(&self);
         heir.inherit_fee_costs(&self, &names);
         heir.inherit_late_fees(&self, &names);

@@ -117,6 +117,9 @@ impl Engine {
     /// Adds the change that an event explains, unless the books contain it already.
     fn take_change(&mut self, update: &AccountUpdate, balance: &BalanceUpdate) {
         let surface = update.surface;
+        if self.is_repeated(update, balance) {
+            return;
+        }
         let mut change = self.stated_change(update, balance);
         if change == Amount::ZERO {
             change = self.unstated_funding(update, balance);
@@ -124,10 +127,8 @@ impl Engine {
         if change == Amount::ZERO {
             return;
         }
+        self.remember_payment(update, balance);
         let balance = &BalanceUpdate { change, ..*balance };
-        if self.is_repeated(update, balance) {
-            return;
-        }
         let was_listed = self.note_income(update, balance);
         let was_read = self.was_read(update);
         let contained = was_read || self.contains_change(update, balance, change);

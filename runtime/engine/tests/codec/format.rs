@@ -220,6 +220,7 @@ fn user_events() -> Vec<RecordedInput> {
             qty: Qty(-1),
             cost: Amount(-2),
         }],
+        transaction_time: Time(8),
         event_time: Time(8),
     };
     let without_profit = Fill {

@@ -223,6 +223,7 @@ fn subject() -> impl Strategy<Value = Subject> {
             instrument,
             order_id: VenueOrderId(id),
         }),
+        instrument().prop_map(|instrument| Subject::NewestOrders { instrument }),
         select(Surface::ALL).prop_map(|surface| Subject::Rules { surface }),
         any::<i64>().prop_map(|from| Subject::Income { from: Time(from) }),
         any::<[u16; 2]>().prop_map(|[asset, quote]| Subject::AssetPrice {
@@ -381,14 +382,15 @@ fn account_update() -> impl Strategy<Value = AccountUpdate> {
         select(reasons.to_vec()),
         vec(balance(), 0..4),
         vec(position(), 0..4),
-        time(),
+        (time(), proptest::option::of(time())),
     )
         .prop_map(
-            |(surface, reason, balances, positions, event_time)| AccountUpdate {
+            |(surface, reason, balances, positions, (event_time, made))| AccountUpdate {
                 surface,
                 reason,
                 balances,
                 positions,
+                transaction_time: made.unwrap_or(event_time),
                 event_time,
             },
         )

@@ -21,6 +21,7 @@ fn told_after_fill(account: &Account) -> UserEvent {
         reason: AccountReason::Order,
         balances: told.balances,
         positions: vec![position(10)],
+        transaction_time: Time(0),
         event_time: Time(0),
     })
 }
@@ -66,6 +67,7 @@ fn an_account_event_of_another_symbol_leaves_what_waits() {
         reason: AccountReason::Other,
         balances: other.balances,
         positions: Vec::new(),
+        transaction_time: Time(0),
         event_time: Time(0),
     })));
     account.sent.clear();
@@ -86,6 +88,7 @@ fn changes_of_account_events_that_are_out_of_order_count_once() {
             reason: AccountReason::Other,
             balances: told.balances,
             positions: told.positions,
+            transaction_time: Time::from_millis(ms),
             event_time: Time::from_millis(ms),
         })));
         account.engine.balance(FUTURES, USDT).total - start

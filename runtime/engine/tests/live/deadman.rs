@@ -365,6 +365,7 @@ fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
@@ -537,6 +538,7 @@ fn nothing_is_armed_when_a_run_becomes_ready_with_its_journal_in_doubt() {
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),

@@ -287,6 +287,7 @@ fn account_event(account: &Account, reason: AccountReason, listed: bool) -> User
         } else {
             Vec::new()
         },
+        transaction_time: Time::from_millis(9),
         event_time: Time::from_millis(9),
     })
 }
@@ -429,6 +430,7 @@ pub(super) fn answer_with_order(
                 continue;
             }
             Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => nothing(subject),

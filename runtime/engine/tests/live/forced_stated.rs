@@ -38,6 +38,7 @@ fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
         reason: AccountReason::Order,
         balances: told.balances,
         positions,
+        transaction_time: account.now,
         event_time: account.now,
     })));
 }
@@ -71,6 +72,7 @@ fn lose(account: &mut Account, lost: Amount, forced: &Outcome<Truth>) {
         reason: AccountReason::Order,
         balances: told.balances,
         positions: vec![position(0)],
+        transaction_time: account.now,
         event_time: account.now,
     })));
     minute(account, &[], Some(left), forced);
@@ -255,6 +257,7 @@ fn a_position_that_an_account_event_states_larger_is_no_close() {
         reason: AccountReason::Order,
         balances: account.own_account().balances,
         positions: vec![position(14)],
+        transaction_time: account.now,
         event_time: account.now,
     })));
     for _ in 0..120 {
@@ -279,6 +282,7 @@ fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
         reason: AccountReason::Order,
         balances: told.balances,
         positions: Vec::new(),
+        transaction_time: made,
         event_time: made,
     })));
     let began = account.now;

@@ -100,6 +100,7 @@ impl Late {
                 reason,
                 balances: vec![balance(wallet)],
                 positions,
+                transaction_time: event_time,
                 event_time,
             })));
     }

@@ -30,6 +30,7 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -93,6 +94,7 @@ fn round_with_lost_fill(
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -196,6 +198,7 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
@@ -254,6 +257,7 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
@@ -305,6 +309,7 @@ fn differing_while_lost(behind: usize) -> Account {
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),

@@ -287,6 +287,7 @@ fn account_event(
         reason,
         balances: told.balances,
         positions: Vec::new(),
+        transaction_time: account.now,
         event_time: account.now,
     })
 }
@@ -397,4 +398,61 @@ fn two_equal_payments_of_one_moment_both_count_and_a_repeated_event_does_not() {
         let total = account.engine.balance(Surface::Futures, USDT).total;
         assert_eq!(total, before - usdt(60), "{reason:?}");
     }
+}
+
+/// A venue may send its last events once more on a new connection, with the event time of the second sending.
+#[test]
+fn a_payment_that_comes_again_with_a_new_event_time_counts_once() {
+    for reason in [
+        AccountReason::FundingFee,
+        AccountReason::Other,
+        AccountReason::Charge,
+    ] {
+        for is_restarted in [false, true] {
+            let mut account = holding();
+            let before = account.own_account().balances[0].total;
+            let paid = account_event(&account, reason, (before - usdt(300), -usdt(300)));
+            account.handle(Input::User(&paid));
+            account.pass(500);
+            // Another payment brings the balance to where the repeated event seems to be a new one.
+            let other = (before - usdt(290), usdt(10));
+            let other = account_event(&account, AccountReason::Other, other);
+            account.handle(Input::User(&other));
+            account.seconds(2);
+            if is_restarted {
+                account = killed(account, limited(next_config()));
+                account.begin();
+                account.sync();
+                account.top(999, 1001);
+            }
+            let UserEvent::Account(mut again) = paid else {
+                unreachable!();
+            };
+            again.event_time = account.now;
+            account.handle(Input::User(&UserEvent::Account(again)));
+            account.top(999, 1001);
+            let total = account.engine.balance(Surface::Futures, USDT).total;
+            assert_eq!(total, before - usdt(290), "{reason:?} {is_restarted}");
+            assert_ne!(account.engine.run_state(), RunState::Halted, "{reason:?}");
+        }
+    }
+}
+
+/// After the first event the balance went back, so that the repeated one agrees with it.
+#[test]
+fn a_repeated_payment_is_none_although_its_balance_fits() {
+    let mut account = holding();
+    let before = account.own_account().balances[0].total;
+    let paid = account_event(
+        &account,
+        AccountReason::FundingFee,
+        (before - usdt(30), -usdt(30)),
+    );
+    account.handle(Input::User(&paid));
+    account.pass(500);
+    let back = account_event(&account, AccountReason::Other, (before, usdt(30)));
+    account.handle(Input::User(&back));
+    account.handle(Input::User(&paid));
+    assert_eq!(account.engine.balance(Surface::Futures, USDT).total, before);
+    assert_eq!(funding(&account), -usdt(30));
 }

@@ -287,3 +287,42 @@ fn orders_of_the_same_second_are_adopted_and_their_numbers_not_given_out_again()
     let next = account.submit(MM, limit(Side::Buy, 980, 5));
     assert!(next.0 > 31, "{next:?}");
 }
+
+/// The data folder was wiped, and the list of open orders is ten seconds behind.
+#[test]
+fn an_order_of_before_a_take_over_that_is_listed_late_is_adopted() {
+    for is_accepted in [false, true] {
+        let mut account = booting(live_config());
+        let placed = account.now.plus_ms(-2_000);
+        account.engine.take_over();
+        account.begin();
+        round(&mut account, &[], &[], |_| {});
+        account.confirm_countdowns();
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        pass(&mut account, 10, &[]);
+        let mut open = [old("mm.6.3"), old("gone.6.4")];
+        for order in &mut open {
+            order.report.update_time = placed;
+        }
+        if is_accepted {
+            let mut event = update(
+                open[0].report.client_order_id,
+                Side::Buy,
+                OrderStatus::New,
+                0,
+            );
+            event.execution = ExecutionType::New;
+            event.transaction_time = placed;
+            account.update(event);
+        }
+        pass(&mut account, 31, &open);
+        let doubts = account.engine.doubts();
+        assert!(!doubts.contains(&Doubt::AnotherInstance), "{is_accepted}");
+        assert_eq!(account.engine.orders().iter().count(), 1);
+        assert!(cancels(&account) >= 1, "its strategy is not configured");
+        let now = [open[0], young("mm.6.5", &account)];
+        pass(&mut account, 31, &now);
+        let doubts = account.engine.doubts();
+        assert!(doubts.contains(&Doubt::AnotherInstance), "{is_accepted}");
+    }
+}

@@ -29,6 +29,12 @@ struct Market {
     asked: usize,
     /// The answer to every question for an order, in place of the order.
     refused: Option<i32>,
+    /// The venue serves no account trades.
+    has_no_trades: bool,
+    /// It refuses the list of orders.
+    has_no_orders: bool,
+    /// Lists of orders that were asked for.
+    lists: usize,
 }
 
 impl Market {
@@ -61,6 +67,14 @@ impl Market {
         let truth = match subject {
             Subject::OpenOrders { .. } => Truth::OpenOrders(self.resting.clone()),
             Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Trades { .. } if self.has_no_trades => return refusal(404),
+            Subject::NewestOrders { .. } => {
+                self.lists += 1;
+                if self.has_no_orders {
+                    return refusal(404);
+                }
+                Truth::NewestOrders(self.orders.iter().map(|(_, order)| *order).collect())
+            }
             Subject::Trades { from, .. } => {
                 let trades = self.trades.iter();
                 let listed = trades.filter(|one| from.is_none_or(|id| one.fill.trade_id >= id));
@@ -72,8 +86,7 @@ impl Market {
             Subject::TradedOrder { order_id, .. } => {
                 self.asked += 1;
                 if let Some(code) = self.refused {
-                    let msg = String::new();
-                    return Outcome::Refused(Refusal { code, msg });
+                    return refusal(code);
                 }
                 let mut orders = self.orders.iter();
                 let (_, order) = orders.find(|(id, _)| *id == order_id).unwrap();
@@ -100,6 +113,11 @@ impl Market {
             account.confirm_countdowns();
         }
     }
+}
+
+fn refusal(code: i32) -> Outcome<Truth> {
+    let msg = String::new();
+    Outcome::Refused(Refusal { code, msg })
 }
 
 /// A moment before any test begins.
@@ -363,4 +381,130 @@ fn a_venue_without_account_trades_begins_no_watch() {
         account.tell(subject, truth);
     }
     assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+/// A venue that serves no account trades.
+fn untraded() -> Market {
+    Market {
+        has_no_trades: true,
+        ..Market::default()
+    }
+}
+
+fn told_unseen(account: &Account) -> usize {
+    let is_it = |notice: &&Notice| matches!(notice, Notice::InstancesUnseen { .. });
+    account.notices.iter().filter(is_it).count()
+}
+
+fn reconnect(account: &mut Account) {
+    account.live(LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+}
+
+#[test]
+fn the_list_of_orders_shows_another_instance_where_no_trades_are_served() {
+    let mut market = untraded();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = market.start();
+    let watch = account.engine.instance_watch().unwrap();
+    assert_eq!(watch.id.as_str(), "mm.6.3");
+    market.pass(&mut account, 30);
+    market.execute("mm.6.4", account.now);
+    market.pass(&mut account, WATCH_S - 30 + 3);
+    let order = account.engine.other_instance().unwrap();
+    assert_eq!(order.as_str(), "mm.6.4");
+    assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
+    assert_eq!((market.lists, market.asked), (2, 0));
+}
+
+#[test]
+fn a_wiped_folder_goes_on_after_the_watch_where_no_trades_are_served() {
+    let mut market = untraded();
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = market.start();
+    market.pass(&mut account, WATCH_S + 3);
+    assert_eq!(account.engine.instance_watch(), None);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn orders_of_people_and_of_yesterday_in_the_list_delay_no_start() {
+    let mut market = untraded();
+    market.execute("mm.6.1", ago(25 * 60 * 60 * 1_000));
+    market.execute("web_7", ago(9_000));
+    market.execute("mm.5.9", ago(8_000));
+    let account = market.start();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!((market.lists, told_unseen(&account)), (1, 0));
+}
+
+#[test]
+fn a_running_instance_degrades_by_the_list_of_orders_after_a_reconnect() {
+    let mut account = ready();
+    let mut market = untraded();
+    market.execute("mm.8.1", account.now);
+    reconnect(&mut account);
+    market.answer(&mut account);
+    assert_eq!(account.engine.doubts(), [Doubt::AnotherInstance]);
+    assert_eq!(told_of_another(&account), 1);
+}
+
+#[test]
+fn people_are_told_once_where_neither_trades_nor_orders_are_listed() {
+    let mut market = untraded();
+    market.has_no_orders = true;
+    market.execute("mm.6.3", ago(20_000));
+    let mut account = market.start();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!((market.lists, told_unseen(&account)), (1, 1));
+    market.pass(&mut account, WATCH_S);
+    assert_eq!(market.lists, 1);
+    reconnect(&mut account);
+    market.pass(&mut account, 5);
+    assert_eq!((market.lists, told_unseen(&account)), (2, 1));
+}
+
+#[test]
+fn a_start_ends_where_the_list_of_orders_is_not_answered() {
+    let mut market = untraded();
+    let mut account = booting(live_config());
+    account.begin();
+    for _ in 0..70 {
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::NewestOrders { .. } => Outcome::Unknown,
+                subject => market.outcome(&account, subject),
+            };
+            account.answer(subject, outcome);
+        }
+        account.pass(998);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(told_unseen(&account), 1);
+}
+
+/// After a take-over the lists are ten seconds behind.
+#[test]
+fn fills_of_orders_of_before_a_take_over_show_no_other_instance() {
+    for (placed_ms, is_alive) in [(-5_000, false), (60_000, true)] {
+        let mut market = Market::default();
+        let mut account = booting(live_config());
+        account.engine.take_over();
+        account.begin();
+        market.answer(&mut account);
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        let began = account.now;
+        market.pass(&mut account, 61);
+        report(&mut account, "mm.6.4", ExecutionType::Trade);
+        market.fill("mm.6.4", began.plus_ms(placed_ms), account.now);
+        market.orders[0].0 = VenueOrderId(101);
+        market.pass(&mut account, 5);
+        let is_seen = account.engine.doubts().contains(&Doubt::AnotherInstance);
+        assert_eq!(is_seen, is_alive);
+        assert_eq!(told_of_another(&account), usize::from(is_alive));
+    }
 }

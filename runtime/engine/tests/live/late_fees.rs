@@ -92,6 +92,7 @@ impl Venue {
                 change: Amount::ZERO,
             }],
             positions: vec![position(self.qty)],
+            transaction_time: account.now,
             event_time: account.now,
         })));
     }

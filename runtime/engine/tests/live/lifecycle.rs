@@ -198,6 +198,7 @@ fn after_a_lost_journal(held: i64) -> Account {
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),

@@ -185,6 +185,7 @@ impl Venue {
                 .filter(listed)
                 .map(|side| self.position(*side))
                 .collect(),
+            transaction_time: at,
             event_time: at,
         }
     }

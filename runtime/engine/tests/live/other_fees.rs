@@ -368,6 +368,7 @@ fn a_small_amount_of_an_expensive_asset_is_no_rounding() {
             change: Amount::ZERO,
         }],
         positions: account.own_account().positions,
+        transaction_time: account.now,
         event_time: account.now,
     })));
     learn(&mut account, Some(trade), left);

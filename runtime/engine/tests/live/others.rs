@@ -108,6 +108,7 @@ fn event(account: &mut Account, positions: &[StatedPosition], moved: Amount) {
         reason: AccountReason::Order,
         balances: told.balances,
         positions: Vec::new(),
+        transaction_time: account.now,
         event_time: account.now,
     })));
 }

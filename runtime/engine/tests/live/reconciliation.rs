@@ -30,6 +30,7 @@ pub(super) fn round(
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
+            | Subject::NewestOrders { .. }
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
@@ -134,6 +135,7 @@ fn what_is_not_available_is_taken_and_is_no_difference() {
         reason: AccountReason::Other,
         balances: told.balances,
         positions: Vec::new(),
+        transaction_time: Time(0),
         event_time: Time(0),
     });
     account.handle(Input::User(&event));
@@ -336,6 +338,7 @@ fn ready_with_money() -> Account {
         reason: AccountReason::Other,
         balances: told.balances,
         positions: Vec::new(),
+        transaction_time: Time(0),
         event_time: Time(0),
     });
     account.handle(Input::User(&event));

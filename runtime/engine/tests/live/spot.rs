@@ -31,6 +31,7 @@ fn told(account: &Account, reason: AccountReason, changes: [(AssetId, i128); 2])
         reason,
         balances: balances.to_vec(),
         positions: Vec::new(),
+        transaction_time: Time(0),
         event_time: Time(0),
     })
 }

@@ -67,6 +67,7 @@ fn a_late_account_event_of_before_the_close_explains_nothing() {
     let late = AccountUpdate {
         balances: before.balances,
         positions: Vec::new(),
+        transaction_time: world.account.now.plus_ms(1),
         event_time: world.account.now.plus_ms(1),
         ..told.clone()
     };

@@ -223,6 +223,7 @@ impl Exchange {
             reason: AccountReason::Order,
             balances: Self::told_balances(self.balances),
             positions: is_listed.then(|| position(self.held)).into_iter().collect(),
+            transaction_time: at,
             event_time: at,
         }
     }

@@ -401,6 +401,7 @@ fn only_rounding_is_corrected_by_an_account_event() {
                 change: Amount::ZERO,
             }],
             positions: Vec::new(),
+            transaction_time: Time(0),
             event_time: Time(0),
         })));
         match account.notices[..] {

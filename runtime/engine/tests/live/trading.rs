@@ -327,6 +327,7 @@ fn a_reading_that_says_can_trade_ends_what_it_began() {
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => {
@@ -485,6 +486,7 @@ fn balance(account: &mut Account, total: i64) {
             change,
         }],
         positions: Vec::new(),
+        transaction_time: event_time,
         event_time,
     })));
 }

@@ -50,6 +50,7 @@ fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
         reason: AccountReason::Order,
         balances: told.balances,
         positions: told.positions,
+        transaction_time: Time(0),
         event_time: Time(0),
     })));
     account.top(999, 1001);
@@ -67,6 +68,7 @@ fn what_the_venue_charges_is_a_loss() {
         reason: AccountReason::Charge,
         balances: told.balances,
         positions: Vec::new(),
+        transaction_time: Time(0),
         event_time: Time(0),
     })));
     assert_eq!(account.engine.run_state(), RunState::Halted, "at once");
@@ -85,6 +87,7 @@ fn transfers_whose_events_arrive_out_of_order_count_once() {
             reason: AccountReason::Other,
             balances: told.balances,
             positions: Vec::new(),
+            transaction_time: Time::from_millis(ms),
             event_time: Time::from_millis(ms),
         })));
     }
@@ -111,6 +114,7 @@ fn transfers_that_come_again_on_a_new_connection_count_once() {
                     reason: AccountReason::Other,
                     balances: told.balances,
                     positions: Vec::new(),
+                    transaction_time: account.now.plus_ms(second * 1_000),
                     event_time: account.now.plus_ms(second * 1_000),
                 }))
             })
@@ -190,6 +194,7 @@ fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),

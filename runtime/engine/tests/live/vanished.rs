@@ -49,6 +49,7 @@ fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: b
         reason,
         balances: told.balances,
         positions: if lists_flat { vec![flat] } else { Vec::new() },
+        transaction_time: account.now,
         event_time: account.now,
     })));
 }

@@ -36,6 +36,7 @@ impl Account {
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),

@@ -96,6 +96,7 @@ impl Account {
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
+                | Subject::NewestOrders { .. }
                 | Subject::Rules { .. }
                 | Subject::Income { .. }
                 | Subject::AssetPrice { .. } => nothing(subject),
@@ -272,6 +273,7 @@ pub(crate) fn nothing(subject: Subject) -> Truth {
             client_order_id: ClientOrderId::new("web_1").unwrap(),
             placed: Time(0),
         }),
+        Subject::NewestOrders { .. } => Truth::NewestOrders(Vec::new()),
         Subject::Income { .. } => Truth::Income {
             entries: Vec::new(),
             more: false,

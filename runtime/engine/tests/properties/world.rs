@@ -393,6 +393,7 @@ impl World {
             reason: AccountReason::Other,
             balances: Vec::new(),
             positions: Vec::new(),
+            transaction_time: self.account.now,
             event_time: self.account.now,
         };
         let mut change = 0;

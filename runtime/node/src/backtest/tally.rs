@@ -236,6 +236,7 @@ impl Tally {
             | Notice::Unclosed { .. }
             | Notice::AnotherInstance { .. }
             | Notice::InstanceWatch { .. }
+            | Notice::InstancesUnseen { .. }
             | Notice::Stray { .. }
             // Its fills are told as those of an order of others.
             | Notice::ForcedClose { .. }

@@ -131,6 +131,15 @@ fn another_instance(id: &ClientOrderId) {
     );
 }
 
+fn instances_unseen(surface: Surface) {
+    tracing::warn!(
+        %surface,
+        what_to_do = "make sure that no other windvane runs on this account",
+        "the venue lists neither account trades nor orders: another instance whose orders fill at once \
+         cannot be excluded. It is seen by the events of its next order, after which this run is degraded"
+    );
+}
+
 /// Tells of one notice.
 pub fn tell(engine: &Engine, notice: &Notice) {
     match notice {
@@ -293,6 +302,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         }
         Notice::AnotherInstance { id, .. } => another_instance(id),
         Notice::InstanceWatch { id, until, .. } => instance_watch(id, *until),
+        Notice::InstancesUnseen { surface, .. } => instances_unseen(*surface),
         Notice::ClosedOutside {
             strategy,
             instrument,

@@ -44,6 +44,10 @@ impl Unsettled {
                         Some(instrument) => (instrument.surface, "an order of account trades"),
                         None => return,
                     },
+                    Subject::NewestOrders { instrument } => match engine.instrument(*instrument) {
+                        Some(instrument) => (instrument.surface, "the list of orders"),
+                        None => return,
+                    },
                     Subject::Income { .. } => (Surface::Futures, "the income history"),
                     // It keeps no run from being ready.
                     Subject::ForcedOrders { .. }

@@ -108,6 +108,32 @@ pub(super) fn traded_order(
         Surface::Futures => record(body)?,
         Surface::Spot => order::as_futures(record::<spot_wire::Order>(body)?),
     };
+    placed_order(speaker, id, &listed)
+}
+
+/// The newest orders of an instrument, the oldest first.
+pub(super) fn newest_orders(
+    speaker: &Speaker,
+    id: InstrumentId,
+    body: &str,
+) -> Result<Vec<TradedOrder>, HearError> {
+    let rules = speaker.heard_rules(id)?;
+    let listed: Vec<futures::Order> = match rules.surface {
+        Surface::Futures => record(body)?,
+        Surface::Spot => {
+            let orders = record::<Vec<spot_wire::Order>>(body)?;
+            orders.into_iter().map(order::as_futures).collect()
+        }
+    };
+    let orders = listed.iter().map(|order| placed_order(speaker, id, order));
+    orders.collect()
+}
+
+fn placed_order(
+    speaker: &Speaker,
+    id: InstrumentId,
+    listed: &futures::Order,
+) -> Result<TradedOrder, HearError> {
     speaker.is_symbol(id, &listed.symbol)?;
     Ok(TradedOrder {
         client_order_id: ClientOrderId::told(&listed.client_order_id),

@@ -19,6 +19,8 @@ use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
 /// Entries of one page of account trades (spec 1 and spec 4: `limit` at most 1000).
 pub(super) const INCOME_PAGE: usize = 1_000;
 pub(super) const TRADES_PAGE: usize = 1_000;
+/// So many of the newest orders are asked for; a limit up to 500 costs the same weight.
+const NEWEST_ORDERS: i64 = 100;
 
 /// One call of the venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,6 +253,18 @@ impl Speaker {
                     Surface::Spot => self.call(&spot::QueryOrder::new(symbol).order_id(id))?,
                     Surface::Futures => {
                         self.call(&futures::QueryOrder::new(symbol).order_id(id))?
+                    }
+                }])
+            }
+            Subject::NewestOrders { instrument } => {
+                let rules = self.rules(instrument)?;
+                let symbol = rules.symbol.as_str();
+                Ok(vec![match rules.surface {
+                    Surface::Spot => {
+                        self.call(&spot::AllOrders::new(symbol).limit(NEWEST_ORDERS))?
+                    }
+                    Surface::Futures => {
+                        self.call(&futures::AllOrders::new(symbol).limit(NEWEST_ORDERS))?
                     }
                 }])
             }

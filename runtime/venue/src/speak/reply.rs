@@ -339,6 +339,9 @@ impl Hearing<'_> {
                     Ok(Truth::OutsideOrder(Box::new(order)))
                 })
             }
+            Subject::NewestOrders { instrument } => self.outcome("all_orders", first, |body, _| {
+                account::newest_orders(speaker, instrument, body).map(Truth::NewestOrders)
+            }),
             Subject::TradedOrder { instrument, .. } => {
                 self.outcome("query_order", first, |body, _| {
                     account::traded_order(speaker, instrument, body).map(Truth::TradedOrder)

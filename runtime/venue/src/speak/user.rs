@@ -155,6 +155,7 @@ impl Speaker {
             reason,
             balances,
             positions: Vec::new(),
+            transaction_time: time("E", event.event_ms.0)?,
             event_time: time("E", event.event_ms.0)?,
         }));
         Ok(())
@@ -228,6 +229,7 @@ impl Speaker {
             reason,
             balances,
             positions,
+            transaction_time: time("T", event.transaction_ms.0)?,
             event_time: time("E", event.event_ms.0)?,
         }));
         Ok(())

@@ -268,6 +268,9 @@ fn questions_about_the_account() {
     };
     assert_snapshot!(ask(traded(FUTURES)), @"futures.query_order: symbol=BTCUSDT orderId=17");
     assert_snapshot!(ask(traded(SPOT)), @"spot.query_order: symbol=BTCUSDT orderId=17");
+    let newest = |instrument| Subject::NewestOrders { instrument };
+    assert_snapshot!(ask(newest(FUTURES)), @"futures.all_orders: symbol=BTCUSDT limit=100");
+    assert_snapshot!(ask(newest(SPOT)), @"spot.all_orders: symbol=BTCUSDT limit=100");
     let (asset, quote) = (BTC, USDT);
     assert_snapshot!(ask(Subject::AssetPrice { asset, quote }), @"futures.ticker_price: symbol=BTCUSDT");
 }

@@ -92,6 +92,22 @@ fn an_order_of_an_account_trade_answers_with_its_id_and_when_it_was_placed() {
 }
 
 #[test]
+fn the_newest_orders_answer_with_their_ids_and_when_they_were_placed() {
+    for (instrument, route, name) in [
+        (FUTURES, "futures.all_orders", "adl_autoclose"),
+        (SPOT, "spot.all_orders", "mm:1"),
+    ] {
+        let subject = Subject::NewestOrders { instrument };
+        let reply = quiet(speaker().reply(&Request::Read(subject), &[Heard::Done(body(route))]));
+        let outcome = Outcome::Done(Truth::NewestOrders(vec![TradedOrder {
+            client_order_id: id(name),
+            placed: Time::from_millis(1_751_350_000_000),
+        }]));
+        assert_eq!(reply, Reply::Read { subject, outcome });
+    }
+}
+
+#[test]
 fn a_cancel_answers_with_the_end() {
     for (instrument, route, order_id) in [
         (FUTURES, "futures.cancel_order", 22_542_179),

@@ -223,6 +223,9 @@ fn a_funding_update_without_positions_wipes_none() {
     assert_eq!(update.reason, AccountReason::FundingFee);
     assert_eq!(update.balances[0].change, amount("-0.5"));
     assert!(update.positions.is_empty());
+    let times = [update.transaction_time, update.event_time];
+    let stated = [1_564_745_798_938, 1_564_745_798_939].map(Time::from_millis);
+    assert_eq!(times, stated);
 }
 
 #[test]

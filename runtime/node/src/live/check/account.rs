@@ -7,8 +7,8 @@ use windvane_client::{Asked, Client, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::refusal::Blame;
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{ClientOrderId, InstrumentId, Request, Surface, Time};
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
 use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
 
 use super::Report;
@@ -120,7 +120,7 @@ pub(super) async fn look(
     let is_alone = orders(config, surface, client, (speaker, ids), report).await;
     let traded = trades(surface, client, speaker, report).await;
     if is_alone {
-        traded_orders(config, client, (speaker, ids), (surface, &traded), report).await;
+        filled_orders(config, client, (speaker, ids), (surface, &traded), report).await;
     }
 }
 
@@ -406,42 +406,99 @@ fn mend_instances(config: &Config) -> String {
 /// Orders that were placed so long ago are looked at, or within the watch of a start if that is longer.
 const LATELY_MS: u64 = 5 * 60_000;
 
-/// Looks for orders that were placed lately and filled, and that only another instance can have placed: one
-/// with market orders alone has none at rest.
-async fn traded_orders(
+/// Trades of each instrument whose trades were read.
+type Traded = Vec<(InstrumentId, Vec<AccountTrade>)>;
+
+/// Looks for an order that was placed lately, and that only another instance can have placed: one with market
+/// orders alone has none at rest. Account trades show it. Where they are not served, or list nothing recent,
+/// because they may be behind, the list of orders shows it.
+async fn filled_orders(
     config: &Config,
     client: &Client,
     (speaker, ids): (&Speaker, &FolderIds),
-    (surface, traded): (Surface, &[(InstrumentId, Vec<AccountTrade>)]),
+    (surface, traded): (Surface, &Traded),
     report: &mut Report,
 ) {
     let lately_ms = LATELY_MS.max(config.reconcile.interval_ms.saturating_mul(2));
     let lately_ms = i64::try_from(lately_ms).unwrap_or(i64::MAX);
     let oldest = ids.read_at().plus_ms(lately_ms.saturating_neg());
-    for (instrument, trades) in traded {
-        let recent = trades.iter().filter(|trade| trade.time >= oldest);
-        for order_id in newest_orders(recent) {
-            let subject = Subject::TradedOrder {
-                instrument: *instrument,
-                order_id,
-            };
-            let answered = ask(client, speaker, subject).await;
-            let Some(Truth::TradedOrder(order)) = answered.truth else {
-                continue;
-            };
-            let id = order.client_order_id;
-            let is_old = order.placed != Time::default() && order.placed < oldest;
-            if is_old || !ids.is_of_another(surface, &id) {
+    let mut lists_orders = true;
+    let mut unseen = None;
+    for instrument in instruments(speaker, surface) {
+        let trades = traded.iter().find(|(of, _)| *of == instrument);
+        let recent = trades.iter().flat_map(|(_, trades)| trades);
+        let recent: Vec<_> = recent.filter(|trade| trade.time >= oldest).collect();
+        let orders = match recent.as_slice() {
+            // A route that is missing is asked for once.
+            [] if !lists_orders => None,
+            [] => listed_orders(client, speaker, instrument).await,
+            recent => Some(traded_orders(client, speaker, (instrument, recent)).await),
+        };
+        lists_orders &= orders.is_some();
+        if orders.is_none() && trades.is_none() {
+            unseen = unseen.or_else(|| speaker.names.rules(instrument).map(Instrument::name));
+        }
+        for order in orders.iter().flatten() {
+            if order.placed < oldest || !ids.is_of_another(surface, &order.client_order_id) {
                 continue;
             }
             let found = format!(
-                "{surface}: order {id} was placed at {} and filled, and this data folder never gave \
-                 it out: another instance trades on this account, or the data folder was wiped",
+                "{surface}: order {} was placed at {}, and this data folder never gave it out: \
+                 another instance trades on this account, or the data folder was wiped",
+                order.client_order_id,
                 seconds_text(order.placed)
             );
             report.no_go("instances", found, &mend_instances(config));
             return;
         }
+    }
+    if let Some(first) = unseen {
+        report.warn(
+            "instances",
+            format!(
+                "{surface}: the venue lists neither account trades nor orders of {first}: another \
+                 instance whose orders fill at once cannot be excluded"
+            ),
+            "make sure that no other windvane runs on this account before the start",
+        );
+    }
+}
+
+/// The orders of the newest of these trades. One without a time counts as placed at its trade.
+async fn traded_orders(
+    client: &Client,
+    speaker: &Speaker,
+    (instrument, trades): (InstrumentId, &[&AccountTrade]),
+) -> Vec<TradedOrder> {
+    let mut orders = Vec::new();
+    for order_id in newest_orders(trades.iter().copied()) {
+        let subject = Subject::TradedOrder {
+            instrument,
+            order_id,
+        };
+        let answered = ask(client, speaker, subject).await;
+        let Some(Truth::TradedOrder(mut order)) = answered.truth else {
+            continue;
+        };
+        if order.placed == Time::default() {
+            let of_order = trades.iter().rfind(|trade| trade.order_id == order_id);
+            order.placed = of_order.map_or(order.placed, |trade| trade.time);
+        }
+        orders.push(order);
+    }
+    orders
+}
+
+/// The newest orders of an instrument; `None` where the venue does not list them.
+async fn listed_orders(
+    client: &Client,
+    speaker: &Speaker,
+    instrument: InstrumentId,
+) -> Option<Vec<TradedOrder>> {
+    let subject = Subject::NewestOrders { instrument };
+    match ask(client, speaker, subject).await.truth {
+        Some(Truth::NewestOrders(orders)) => Some(orders),
+        _ => None,
     }
 }
 
@@ -451,7 +508,7 @@ async fn trades(
     client: &Client,
     speaker: &Speaker,
     report: &mut Report,
-) -> Vec<(InstrumentId, Vec<AccountTrade>)> {
+) -> Traded {
     let mut read = Vec::new();
     for instrument in instruments(speaker, surface) {
         let subject = Subject::Trades {
@@ -470,8 +527,7 @@ async fn trades(
         report.warn(
             "trades",
             format!("{surface}: no account trades ({why})"),
-            "a fill that the user stream misses is closed by query order, its fee estimated. Another \
-             instance that has no order at rest is not seen before it places one",
+            "a fill that the user stream misses is closed by query order, its fee estimated",
         );
         return read;
     }
