@@ -82,6 +82,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::AccountBeforeFill
         | Planted::OlderAccountRead
         | Planted::TradesLagIgnored
+        | Planted::TradeCursorShared
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
         Planted::CloseWaitsForStream | Planted::CloseWaitsForCountdown => &[FLATTENED],
         Planted::ExitMayOpen => &[EXITS],
@@ -93,8 +94,11 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::ExposureWhileDegraded
         | Planted::StreamDownIgnored
         | Planted::SilenceIgnored
+        | Planted::EndIsNoGap
         | Planted::KeyExpiryIgnored => &[BLIND, RENEWALS],
         Planted::ForgetToReconcile => &[RENEWALS, CONVERGES],
+        // Without evidence that the stream is there, the run becomes ready at no time.
+        Planted::OwnPingsForgotten => &[OVERDUE, CONVERGES],
         Planted::PlaceBeforeArmed | Planted::LapsedStillCovers | Planted::LetGoResting => &[ARMED],
         Planted::ForgetToRenew => &[OVERDUE, RENEWALS],
         Planted::RenewUnhealthy => &[RENEWALS],
@@ -132,6 +136,8 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::EmergencyWaitsForBudget => {
             &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy]
         }
+        // Ends of connections alone, so that no other fault explains what is missed.
+        Planted::EndIsNoGap => &[Kind::Ends],
         _ => &[],
     }
 }

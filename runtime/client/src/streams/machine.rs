@@ -516,7 +516,8 @@ impl<F: AsRef<str>> Machine<F> {
     }
 
     fn gap(&mut self, reason: GapReason) {
-        if self.is_connected {
+        let is_seamless = planted!(EndIsNoGap) && reason == GapReason::Closed;
+        if self.is_connected && !is_seamless {
             self.is_connected = false;
             self.emit(Emit::Gap(reason));
         }

@@ -137,7 +137,7 @@ impl Engine {
             // Two fills that we do not know may leave the account as we know it.
             if quiet && !misses_fill {
                 self.verify_trades(surface);
-                if !account.lags {
+                if !account.lags || self.is_unchanged_for_long(surface) {
                     // An unknown close moves the balance, whatever was bought again.
                     self.take_entries(account, true);
                 }

@@ -252,8 +252,12 @@ impl Engine {
             let ours = Time(made.0.saturating_sub(offset_ns));
             ours.min(booked)
         };
-        let up = self.stream_up.get(&surface).copied().unwrap_or(self.now);
-        let filled = line.past.filled.map(made).map(|made| made.min(up));
+        // Where the account is not known at all, neither is what it was before a fill: a reading that
+        // moved as the fill did may show an earlier one of the same size.
+        let is_lost = (self.live.as_ref()).is_some_and(|live| live.finds_lost_account(surface));
+        let up = self.stream_up.get(&surface).filter(|_| !is_lost).copied();
+        let filled = line.past.filled.map(made);
+        let filled = filled.map(|made| made.min(up.unwrap_or(self.now)));
         filled.is_some_and(|made| line.round.asked_at <= made.plus_ms(READ_LAG_MS))
     }
 
@@ -268,6 +272,17 @@ impl Engine {
         let is_recent = |moment: &&Moment| asked <= moment.until.plus_ms(READ_LAG_MS);
         let mut moments = line.past.moments.iter().filter(is_recent);
         moments.any(|moment| moment.holds(account))
+    }
+
+    /// Whether nothing changed the account, and the stream was up, for longer than the last reading may be
+    /// behind: what it says is what the account is now.
+    pub(super) fn is_unchanged_for_long(&self, surface: Surface) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let (Some(line), Some(up)) = (line, self.stream_up.get(&surface)) else {
+            return false;
+        };
+        let last = line.past.moments.back().map(|moment| moment.until);
+        line.round.asked_at > last.max(Some(*up)).unwrap_or(*up).plus_ms(READ_LAG_MS)
     }
 
     /// Takes over when an earlier process booked its last fills.

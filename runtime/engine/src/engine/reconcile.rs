@@ -194,7 +194,7 @@ impl Engine {
             Step::Income => self.income_subject(),
             Step::Trades(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
-                let verified = self.verified_trades[usize::from(instrument.0)];
+                let verified = self.verified_trade(instrument);
                 Subject::Trades {
                     instrument,
                     from: verified.map(|id| TradeId(id.0 + 1)),

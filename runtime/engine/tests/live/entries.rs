@@ -1,6 +1,7 @@
 //! The entry of a position that a reading confirmed: the venue may round it otherwise from then on, and
 //! only a fill makes it another.
 
+use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::Refusal;
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Amount, Engine, OrderStatus, Outcome, Side, Surface};
@@ -9,6 +10,8 @@ use super::listing::{refuse, rules, tell, tick};
 use super::reconciliation::{adjustments, bought_at_another_entry, cost, round};
 use super::support::{Account, MM, USDT, fill, instrument};
 use super::world::nothing;
+
+const FUTURES: Surface = Surface::Futures;
 
 /// A reading of the account in which the position cost this.
 fn read(account: &mut Account, told: Amount) {
@@ -113,4 +116,25 @@ fn a_balance_that_differs_says_nothing_of_a_confirmed_entry_unless_trades_are_no
         let expected = if tells_trades { known } else { rounded };
         assert_eq!(cost(&account), expected, "{tells_trades}");
     }
+}
+
+#[test]
+fn a_reading_that_lags_states_the_entry_of_a_position_that_did_not_change_for_long() {
+    let (mut account, venues) = bought_at_another_entry();
+    let known = cost(&account);
+    let read = |account: &mut Account| {
+        round(account, &[], &[], |own| {
+            own.positions[0].cost = venues;
+            own.lags = true;
+        });
+    };
+    account.wait(1);
+    account.live(LiveInput::StreamDown { surface: FUTURES });
+    account.live(LiveInput::StreamUp { surface: FUTURES });
+    read(&mut account);
+    assert_eq!(cost(&account), known, "it may be of before the fill");
+    account.wait(31);
+    read(&mut account);
+    assert_eq!(cost(&account), venues);
+    assert_eq!(adjustments(&account), []);
 }

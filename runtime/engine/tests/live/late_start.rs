@@ -4,12 +4,12 @@
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::protocol::Refusal;
 use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{Amount, OrderStatus, Outcome, Side, Surface};
+use windvane_engine::{Amount, ClientOrderId, OrderStatus, Outcome, Side, Surface};
 
 use super::reconciliation::{adjustments, qty, trade};
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, USDT, fill, market};
-use super::world::{no_trades, nothing, ready};
+use super::world::{no_trades, nothing, position, ready};
 
 /// What a venue does with the question for account trades.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,4 +174,43 @@ fn two_readings_within_one_second_are_one() {
         quarter_second(&mut account, Trades::Told, &now);
     }
     assert_eq!(adjustments(&account), []);
+}
+
+/// A fill of 4 after a start without a journal, on an account that held as much before.
+#[test]
+fn a_reading_from_before_a_fill_is_not_the_account_that_is_found_after_a_lost_journal() {
+    let mut config = next_config();
+    config.balances.clear();
+    let mut account = Account::new(config);
+    account.engine.doubt_ownership();
+    account.begin();
+    let mut read = account.own_account();
+    read.balances[0].total = Amount(1_000_000_000);
+    for quarter in 0..4 * 40 {
+        if quarter == 4 * 8 {
+            sell_by_hand(&mut account);
+        }
+        // Two sales of the same size: each is in the readings ten seconds after it was made.
+        read.positions = vec![position(match quarter / 4 {
+            0..8 => 8,
+            8..18 => 4,
+            _ => 0,
+        })];
+        quarter_second(&mut account, Trades::Late, &read);
+        let is_found = account.engine.run_state() != RunState::Syncing;
+        assert!(
+            !is_found || qty(&account) == 0,
+            "quarter {quarter}: {}",
+            qty(&account)
+        );
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+/// The event of a sale of 4 that is made now.
+fn sell_by_hand(account: &mut Account) {
+    let somebodys = ClientOrderId::new("by-hand").unwrap();
+    let mut told = fill(somebodys, Side::Sell, 9, 4, 4, OrderStatus::Filled);
+    (told.transaction_time, told.event_time) = (account.now, account.now);
+    account.update(told);
 }
