@@ -1,5 +1,6 @@
-//! A fill that an answer states is booked within [`BOOKED_NS`], although its event may come much later. Only
-//! orders that the running process sent count, on futures.
+//! A fill that the answer to a placement, a cancel or a query states is booked within [`BOOKED_NS`], although
+//! its event may come much later. Lists of orders do not count: they may be of any age. Only orders that the
+//! running process sent count, on futures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,8 @@ struct Due {
 pub struct Stated {
     /// Orders on futures that this process sent.
     sent: BTreeSet<String>,
+    /// Requests about single orders.
+    asked: BTreeSet<RequestId>,
     /// The venue's own answers.
     answered: BTreeMap<RequestId, String>,
     booked: BTreeMap<String, Decimal>,
@@ -64,7 +67,11 @@ impl Check for Stated {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             Seen::Sent(request) => {
-                if let Asked::Place(placed) = wire::asked(request) {
+                let asked = wire::asked(request);
+                if matches!(asked, Asked::Place(_) | Asked::Cancel(_) | Asked::Query(_)) {
+                    self.asked.insert(request.id);
+                }
+                if let Asked::Place(placed) = asked {
                     let futures = (placed.into_iter())
                         .filter(|order| order.instrument.starts_with("futures:"));
                     self.sent.extend(futures.map(|order| order.id));
@@ -74,7 +81,7 @@ impl Check for Stated {
                 request,
                 copy: 0,
                 answer,
-            } => {
+            } if self.asked.contains(request) => {
                 self.answered.insert(*request, answer.body.clone());
             }
             Seen::Heard {
