@@ -87,6 +87,12 @@ impl Engine {
             // A fill from before that is told now is later than any source may be.
             *moved = Moved::default();
         }
+        let moves_position = (differences.iter())
+            .any(|difference| matches!(difference, Adjustment::Position { .. }));
+        if surface == Surface::Futures && !moves_position {
+            // What moved a position is evidence up to its own question, not up to this one.
+            return;
+        }
         moved.asked = asked.unwrap_or(now);
         moved.taken = now;
         for difference in &differences {

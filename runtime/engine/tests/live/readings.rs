@@ -197,6 +197,28 @@ fn an_order_that_was_placed_after_the_reading_was_asked_for_is_not_in_it() {
 }
 
 #[test]
+fn a_later_reading_that_moves_the_balance_alone_contains_no_order_after_the_one_that_moved_the_position()
+ {
+    let (mut account, first) = taken_without_its_fill(None);
+    let order = account.rest();
+    let mut told = account.own_account();
+    told.balances[0].total -= Amount(3_000_000);
+    // A whole interval of reconciliation, of which the last seconds read the account.
+    for _ in 0..4 * 26 {
+        let listed = [first, order].map(|order| account.open_order(order));
+        round(&mut account, &listed, &[], |own| own.clone_from(&told));
+        account.pass(249);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+    }
+    assert_eq!(account.own_account().balances, told.balances, "it is taken");
+    let event = fill_at(&account, order, 7, 3_000);
+    account.update(event);
+    assert_eq!((qty(&account), own_qty(&account)), (8, 4));
+}
+
+#[test]
 fn account_trades_that_are_told_after_the_reading_that_contained_them_count_once() {
     let (mut account, order) = taken_without_its_fill(Some(Time::from_millis(5_000)));
     account.live(LiveInput::StreamDown { surface: FUTURES });
