@@ -20,6 +20,7 @@ mod deadman;
 mod ends;
 mod external;
 mod fee_costs;
+mod fill_order;
 mod fills;
 mod forced;
 mod forced_reports;

@@ -9,6 +9,7 @@
 //! - it agrees with them, apart from rounding: the rounding is corrected;
 //! - it agrees with what they were a moment ago: the event is late;
 //! - it differs by commissions that nothing else states: they are booked (`late_fees::stated`);
+//! - it differs by the order in which fills were booked: it is taken (`fill_order`);
 //! - it agrees with neither: it is pending until a fill explains it, and after [`FILL_MS`] a round of
 //!   reconciliation reads the account.
 //!
@@ -302,7 +303,7 @@ impl Engine {
         let Some((statement, _)) = line.and_then(|line| line.told.clone()) else {
             return;
         };
-        if self.agrees(surface, &statement) {
+        if self.agrees(surface, &statement) || self.take_order_of_fills(surface, &statement) {
             self.forget_free_stated_fills(surface, &statement);
         } else if self.awaits_fees(surface, &statement) {
             self.want_fees();

@@ -2,13 +2,15 @@
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
 use windvane_engine::{
     Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Side, Surface,
+    UserEvent,
 };
 
 use super::reconciliation::{adjustments, qty, round, trade};
 use super::support::{Account, BTC, MM, USDT, fill, instrument, market, report};
-use super::world::{booting, live_config, ready};
+use super::world::{booting, live_config, position, ready};
 
 /// A market order that the venue answers as filled: 10 at 990. Its event has not come.
 fn stated(account: &mut Account, side: Side) -> OrderSeq {
@@ -156,4 +158,60 @@ fn a_fill_that_only_events_count_is_a_degraded_reason_within_seconds() {
     }
     let doubts = account.engine.doubts();
     assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
+}
+
+#[test]
+fn fills_that_are_booked_out_of_their_order_leave_the_venues_entry_and_balance() {
+    let mut account = ready();
+    let start = balance(&account);
+    let maker = account.rest();
+    let maker_id = account.id(MM, maker);
+    // 10 are sold at 990, and the event is late. 10 more are sold at the market, which the answer states.
+    let sold = account.submit(MM, market(Side::Sell, 10));
+    account.confirm_countdowns();
+    let sold_id = account.id(MM, sold);
+    let mut filled = report(sold_id, OrderStatus::Filled, 10);
+    filled.order_id = windvane_engine::VenueOrderId(2);
+    filled.cum_quote = instrument().notional(1_010, 10);
+    account.placed(sold_id, Outcome::Done(filled));
+    account.pass(300);
+    assert_eq!(qty(&account), -10);
+    // The venue bought 4 at 1000 before: flat, long 4, short 6.
+    let bought = fill(maker_id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled);
+    account.update(bought);
+    let mut event = fill(sold_id, Side::Sell, 2, 10, 10, OrderStatus::Filled);
+    event.order_id = filled.order_id;
+    if let Some(fill) = &mut event.fill {
+        fill.quote_qty = filled.cum_quote;
+        fill.fee = filled.cum_quote.part(400, 1_000_000);
+    }
+    account.update(event);
+    let fees = own_fees(&account);
+    // The venue: 4 of the sale close what was bought at 1000; 6 are short at 1010.
+    let gain = instrument().notional(10, 4);
+    let cost = -instrument().notional(1_010, 6);
+    let stated = AccountUpdate {
+        surface: Surface::Futures,
+        reason: AccountReason::Order,
+        balances: vec![BalanceUpdate {
+            asset: USDT,
+            total: start + gain - fees,
+            locked: Amount::ZERO,
+            change: Amount::ZERO,
+        }],
+        positions: vec![PositionUpdate {
+            cost,
+            ..position(-6)
+        }],
+        transaction_time: account.now,
+        event_time: account.now,
+    };
+    account.handle(Input::User(&UserEvent::Account(stated)));
+    let held = account.engine.ledgers().account.at(BTC, PositionSide::Both);
+    assert_eq!((held.position.qty, held.position.cost), (-6, cost));
+    assert_eq!(balance(&account), start + gain - fees);
+    account.pass(4_000);
+    assert_eq!(account.engine.doubts(), []);
+    let instruments = account.engine.instruments();
+    assert_eq!(account.engine.ledgers().first_difference(instruments), None);
 }
