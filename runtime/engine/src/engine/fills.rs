@@ -137,7 +137,7 @@ impl Engine {
         };
         self.note_rejected(seq, mv, before);
         self.move_order(seq, mv, before, filled);
-        self.note_skipped_fill(seq);
+        self.note_skipped_fill(seq, update);
         if seen_again {
             self.look_again_after_denial(update.instrument);
         }

@@ -8,7 +8,7 @@ use crate::order::{OrderStatus, Side, Surface};
 use crate::order_state::{OrderMove, OrderState};
 use crate::orders::Order;
 use crate::planted;
-use crate::protocol::{OrderReport, Outcome, Reply, Request};
+use crate::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
 use crate::truth::Subject;
 
@@ -356,8 +356,7 @@ impl Engine {
             return;
         };
         if order.reported_qty <= order.executed_qty {
-            order.missing_since = None;
-            order.trade_reads = 0;
+            self.end_missing_fill(seq);
             return;
         }
         let since = *order.missing_since.get_or_insert(now);
@@ -383,7 +382,7 @@ impl Engine {
 
     /// An event of an order counts more than the fills that are known: the venue has one event for
     /// several fills, or events overtake each other. The order is asked for soon.
-    pub(super) fn note_skipped_fill(&mut self, seq: OrderSeq) {
+    pub(super) fn note_skipped_fill(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         let (now, is_live) = (self.now, self.live.is_some());
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -392,16 +391,54 @@ impl Engine {
             return;
         }
         if order.reported_qty <= order.executed_qty {
-            order.missing_since = None;
-            order.trade_reads = 0;
+            self.end_missing_fill(seq);
             return;
         }
+        self.state_skipped_fill(seq, update);
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
         let since = now.plus_ms(SKIPPED_MS - MISSED_MS);
         if order.missing_since.is_none_or(|known| since < known) {
             order.missing_since = Some(since);
             let timer = Timer::AskForOrder { order: seq };
             self.timers.set(now.plus_ms(SKIPPED_MS), timer);
         }
+    }
+
+    /// Nothing of an order is missing any more: what was degraded for it is compared at once.
+    fn end_missing_fill(&mut self, seq: OrderSeq) {
+        let Some(order) = self.orders.known_mut(seq) else {
+            return;
+        };
+        order.trade_reads = 0;
+        let (missing, instrument) = (order.missing_since.take(), order.instrument());
+        if missing.is_none() {
+            return;
+        }
+        let surface = self.surface_of(instrument);
+        let doubt = Doubt::Reconciliation(surface);
+        if self
+            .live
+            .as_ref()
+            .is_some_and(|live| live.doubts_any(&[doubt]))
+        {
+            self.reconcile_soon(surface);
+        }
+    }
+
+    /// Whether an own order executed more than is booked, for longer than events and its answer need.
+    pub(super) fn is_fill_overdue(&self, surface: Surface) -> bool {
+        self.orders.iter().any(|order| {
+            order.reported_qty > order.executed_qty
+                && self.surface_of(order.instrument()) == surface
+                && self.is_missing_too_long(order)
+        })
+    }
+
+    fn is_missing_too_long(&self, order: &Order) -> bool {
+        let overdue = |since: Time| self.now > since.plus_ms(MISSED_MS + SKIPPED_MS);
+        order.missing_since.is_some_and(overdue)
     }
 
     /// A fill is still missing after its order or trades were read: the position is not certain.
@@ -615,13 +652,8 @@ impl Engine {
             self.timers.set(until.plus_ms(AFTER_WAIT_MS), timer);
             return;
         }
-        let overdue = |since: Time| now > since.plus_ms(MISSED_MS + SKIPPED_MS);
-        if self
-            .orders
-            .known(seq)
-            .and_then(|order| order.missing_since)
-            .is_some_and(overdue)
-        {
+        let order = self.orders.known(seq);
+        if order.is_some_and(|order| self.is_missing_too_long(order)) {
             self.doubt_missing_fill(seq);
         }
         let Some(order) = self.orders.known_mut(seq) else {

@@ -575,7 +575,8 @@ impl Engine {
         let old = live.is_old(surface, self.now);
         let stream_up = live.lines.get(&surface).is_some_and(|line| line.stream_up);
         let denied = self.is_denied_an_order(surface);
-        self.set_doubt(Doubt::Reconciliation(surface), old || denied);
+        let missing = self.is_fill_overdue(surface);
+        self.set_doubt(Doubt::Reconciliation(surface), old || denied || missing);
         if stream_up {
             self.set_doubt(Doubt::Stream(surface), false);
         }

@@ -101,15 +101,44 @@ impl Engine {
         if !states_price || !is_newest {
             return self.stated_fills.waiting.contains_key(&seq);
         }
-        self.stated_fills.waiting.insert(seq, Statement::of(report));
-        let timer = Timer::StatedFill { order: seq };
+        self.wait_for_statement(seq, Statement::of(report));
         if !self.stream_is_trusted(surface) {
             self.book_stated_fill(seq);
-        } else if !self.timers.is_set(timer) {
-            self.timers.set(self.now.plus_ms(EVENT_MS), timer);
-            self.watch_losses_after_fill();
         }
         true
+    }
+
+    /// An event counts more than the fills that are known. Parts of a resting order all have the price of the
+    /// last one, so that they are booked like what an answer states.
+    pub(super) fn state_skipped_fill(&mut self, seq: OrderSeq, update: &OrderUpdate) {
+        let Some(fill) = update.fill.filter(|fill| fill.maker) else {
+            return;
+        };
+        let Some(order) = self.orders.known(seq) else {
+            return;
+        };
+        let rules = &self.instruments[usize::from(order.instrument().0)];
+        let skipped = update.executed_qty.0 - order.executed_qty;
+        let is_futures = self.surface_of(order.instrument()) == Surface::Futures;
+        let is_whole = (order.terms.qty).is_none_or(|qty| update.executed_qty <= qty);
+        if skipped <= 0 || !is_whole || !is_futures || planted!(StatedFillWaits) {
+            return;
+        }
+        let stated = Statement {
+            executed_qty: update.executed_qty.0,
+            cum_quote: order.cum_quote + rules.notional(fill.price.0, skipped),
+            updated: update.transaction_time,
+        };
+        self.wait_for_statement(seq, stated);
+    }
+
+    fn wait_for_statement(&mut self, seq: OrderSeq, stated: Statement) {
+        self.stated_fills.waiting.insert(seq, stated);
+        let timer = Timer::StatedFill { order: seq };
+        if !self.timers.is_set(timer) {
+            self.timers.set(self.now.plus_ms(EVENT_MS), timer);
+        }
+        self.watch_losses_after_fill();
     }
 
     /// The event of a stated fill did not come in time: the fill is booked from the order's totals.

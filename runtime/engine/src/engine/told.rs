@@ -310,6 +310,13 @@ impl Engine {
             // The market may stand still: no other event looks at the stated balance.
             self.watch_losses_after_fill();
             return;
+        } else if self.agreed_lately(surface, &statement) {
+            // It was late, and the commission that it knew is booked now.
+            if let Some(line) = self.line_mut(surface) {
+                line.told = None;
+            }
+            self.watch_losses_after_fill();
+            return;
         } else if !self.book_stated_fees(surface, &statement) {
             return;
         }

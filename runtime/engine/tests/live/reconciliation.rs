@@ -748,7 +748,7 @@ fn readings_that_are_behind_by_one_fill_each_move_no_position() {
             && let Some(id) = orders.get(second / 5)
         {
             let trade = 1 + second as i64;
-            account.update(fill(*id, Side::Buy, 1, 1, trade, OrderStatus::Filled));
+            account.update(fill(*id, Side::Buy, trade, 1, 1, OrderStatus::Filled));
         }
         for _ in 0..4 {
             let mut present = account.own_account();

@@ -2,7 +2,7 @@
 //! The missing ones are looked for at once.
 
 use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::protocol::Refusal;
+use windvane_engine::protocol::{OrderUpdate, Refusal};
 use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
 use windvane_engine::{
     Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, Surface,
@@ -17,10 +17,35 @@ use super::world::{no_trades, ready};
 fn skipped(status: OrderStatus) -> (Account, OrderSeq) {
     let mut account = ready();
     let order = account.rest();
-    let id = account.id(MM, order);
-    account.update(fill(id, Side::Buy, 2, 4, 10, status));
+    account.update(last_part(&account, order, status));
     assert_eq!(qty(&account), 4);
     (account, order)
+}
+
+/// The event of the second part, which took liquidity: the first one may have had another price.
+fn last_part(account: &Account, order: OrderSeq, status: OrderStatus) -> OrderUpdate {
+    let mut event = fill(account.id(MM, order), Side::Buy, 2, 4, 10, status);
+    if let Some(fill) = &mut event.fill {
+        fill.maker = false;
+    }
+    event
+}
+
+#[test]
+fn parts_of_a_resting_order_are_booked_at_the_price_of_the_last_one() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 2, 4, 10, OrderStatus::Filled));
+    account.pass(300);
+    assert_eq!(qty(&account), 10);
+    assert_eq!(
+        super::reconciliation::cost(&account),
+        instrument().notional(1_000, 10)
+    );
+    account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
+    assert_eq!(qty(&account), 10, "once");
+    assert_eq!(account.engine.doubts(), []);
 }
 
 /// Answers for so many half seconds; account trades after `late` of them.
@@ -174,8 +199,7 @@ fn a_round_that_waits_for_its_next_reading_asks_for_trades_first() {
     let order = account.rest();
     let open = account.open_order(order);
     never_agreeing(&mut account, &[open]);
-    let id = account.id(MM, order);
-    account.update(fill(id, Side::Buy, 2, 4, 10, OrderStatus::Filled));
+    account.update(last_part(&account, order, OrderStatus::Filled));
     answer_unpriced(&mut account, order, Some(0), 4);
     assert_eq!(qty(&account), 10);
     let made_up = account

@@ -4,21 +4,27 @@ use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
 use windvane_engine::{
-    Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Side, Surface,
-    UserEvent,
+    Amount, ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply,
+    Side, Surface, UserEvent, VenueOrderId,
 };
 
 use super::reconciliation::{adjustments, qty, round, trade};
-use super::support::{Account, BTC, MM, USDT, fill, instrument, market, report};
-use super::world::{booting, live_config, position, ready};
+use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, market, report};
+use super::world::{live_config, position, ready};
 
 /// A market order that the venue answers as filled: 10 at 990. Its event has not come.
 fn stated(account: &mut Account, side: Side) -> OrderSeq {
+    stated_as(account, side, 1)
+}
+
+/// The same, as the order with this number.
+fn stated_as(account: &mut Account, side: Side, number: i64) -> OrderSeq {
     let order = account.submit(MM, market(side, 10));
     account.confirm_countdowns();
     account.sent.clear();
     let id = account.id(MM, order);
     let mut filled = report(id, OrderStatus::Filled, 10);
+    filled.order_id = VenueOrderId(number);
     filled.cum_quote = instrument().notional(990, 10);
     account.placed(id, Outcome::Done(filled));
     order
@@ -139,15 +145,21 @@ fn the_loss_limit_counts_a_stated_fill_before_it_is_booked() {
 
 #[test]
 fn a_fill_that_only_events_count_is_a_degraded_reason_within_seconds() {
-    let mut account = booting(live_config());
-    account.begin();
-    account.sync();
+    let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
-    // One event for two parts: it counts 10 and tells the last 4.
-    account.update(fill(id, Side::Buy, 2, 4, 10, OrderStatus::Filled));
-    for _ in 0..4 {
+    // One event for two parts: it counts 10 and tells the last 4, which took liquidity.
+    let mut event = fill(id, Side::Buy, 2, 4, 10, OrderStatus::Filled);
+    if let Some(fill) = &mut event.fill {
+        fill.maker = false;
+    }
+    account.update(event);
+    for half in 0..12 {
         account.pass(500);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+        account.sync();
         if account.take_queries() > 0 {
             // The query is behind.
             account.handle(Input::Reply(&Reply::Queried {
@@ -155,63 +167,94 @@ fn a_fill_that_only_events_count_is_a_degraded_reason_within_seconds() {
                 outcome: Outcome::Done(report(id, OrderStatus::New, 0)),
             }));
         }
+        if half > 2 {
+            let doubts = account.engine.doubts();
+            let doubt = Doubt::Reconciliation(Surface::Futures);
+            assert_eq!(
+                doubts,
+                [doubt],
+                "rounds that agree meanwhile end nothing: {half}"
+            );
+        }
     }
-    let doubts = account.engine.doubts();
-    assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
+    let id = account.id(MM, order);
+    let mut part = fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled);
+    part.order_id = VenueOrderId(1);
+    account.update(part);
+    account.seconds(2);
+    assert_eq!(account.engine.doubts(), []);
 }
 
 #[test]
 fn fills_that_are_booked_out_of_their_order_leave_the_venues_entry_and_balance() {
     let mut account = ready();
+    let first = account.rest();
+    let id = account.id(MM, first);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
     let start = balance(&account);
-    let maker = account.rest();
-    let maker_id = account.id(MM, maker);
-    // 10 are sold at 990, and the event is late. 10 more are sold at the market, which the answer states.
-    let sold = account.submit(MM, market(Side::Sell, 10));
+    let resting = account.submit(MM, limit(Side::Sell, 1_050, 4));
     account.confirm_countdowns();
-    let sold_id = account.id(MM, sold);
-    let mut filled = report(sold_id, OrderStatus::Filled, 10);
-    filled.order_id = windvane_engine::VenueOrderId(2);
-    filled.cum_quote = instrument().notional(1_010, 10);
-    account.placed(sold_id, Outcome::Done(filled));
+    let resting = account.id(MM, resting);
+    let mut rests = report(resting, OrderStatus::New, 0);
+    rests.order_id = VenueOrderId(2);
+    account.placed(resting, Outcome::Done(rests));
+    // The venue sold 4 of the 10 at 1000, and the event is late. Then 10 were bought at 990, as the answer states.
+    let bought = stated_as(&mut account, Side::Buy, 3);
     account.pass(300);
-    assert_eq!(qty(&account), -10);
-    // The venue bought 4 at 1000 before: flat, long 4, short 6.
-    let bought = fill(maker_id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled);
-    account.update(bought);
-    let mut event = fill(sold_id, Side::Sell, 2, 10, 10, OrderStatus::Filled);
-    event.order_id = filled.order_id;
+    assert_eq!(qty(&account), 20);
+    let fees = own_fees(&account);
+    let mut sold = fill(resting, Side::Sell, 2, 4, 4, OrderStatus::Filled);
+    sold.order_id = VenueOrderId(2);
+    account.update(sold);
+    let id = account.id(MM, bought);
+    let mut event = fill(id, Side::Buy, 3, 10, 10, OrderStatus::Filled);
+    event.order_id = VenueOrderId(3);
     if let Some(fill) = &mut event.fill {
-        fill.quote_qty = filled.cum_quote;
-        fill.fee = filled.cum_quote.part(400, 1_000_000);
+        fill.quote_qty = instrument().notional(990, 10);
+        fill.fee = fill.quote_qty.part(400, 1_000_000);
     }
     account.update(event);
-    let fees = own_fees(&account);
-    // The venue: 4 of the sale close what was bought at 1000; 6 are short at 1010.
-    let gain = instrument().notional(10, 4);
-    let cost = -instrument().notional(1_010, 6);
+    assert!(own_fees(&account) > fees, "the sale has its commission");
+    // The venue: nothing is gained by the sale at 1000, and 6 at 1000 and 10 at 990 are held.
+    let spent = own_fees(&account) - first_fee();
+    let cost = instrument().notional(1_000, 6) + instrument().notional(990, 10);
     let stated = AccountUpdate {
         surface: Surface::Futures,
         reason: AccountReason::Order,
         balances: vec![BalanceUpdate {
             asset: USDT,
-            total: start + gain - fees,
+            total: start - spent,
             locked: Amount::ZERO,
             change: Amount::ZERO,
         }],
         positions: vec![PositionUpdate {
             cost,
-            ..position(-6)
+            ..position(16)
         }],
         transaction_time: account.now,
         event_time: account.now,
     };
     account.handle(Input::User(&UserEvent::Account(stated)));
     let held = account.engine.ledgers().account.at(BTC, PositionSide::Both);
-    assert_eq!((held.position.qty, held.position.cost), (-6, cost));
-    assert_eq!(balance(&account), start + gain - fees);
+    assert_eq!((held.position.qty, held.position.cost), (16, cost));
+    assert_eq!(balance(&account), start - spent);
     account.pass(4_000);
     assert_eq!(account.engine.doubts(), []);
     let instruments = account.engine.instruments();
     assert_eq!(account.engine.ledgers().first_difference(instruments), None);
+}
+
+/// The commission of the first fill of 10 at 1000.
+fn first_fee() -> Amount {
+    fill(
+        ClientOrderId::new("x").unwrap(),
+        Side::Buy,
+        1,
+        10,
+        10,
+        OrderStatus::Filled,
+    )
+    .fill
+    .unwrap()
+    .fee
 }
