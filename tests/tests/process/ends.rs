@@ -148,13 +148,13 @@ fn an_order_whose_end_was_reported_is_not_listed_as_open_while_its_fills_are_mis
     }
 }
 
-/// Neither events nor account trades tell of fills from now on.
+/// Neither events, account trades nor answers tell of fills from now on.
 fn hide_fills(venue: &Venue) {
-    for fault in [
-        json!({"fault": "lost", "surface": "futures"}),
-        json!({"fault": "unknown", "how": "half_open", "accepted": false,
-            "route": "futures.user_trades"}),
-    ] {
+    venue.control("/choices", &json!({"new-order-answer": "as-it-is"}));
+    venue.control("/faults", &json!({"fault": "lost", "surface": "futures"}));
+    for route in ["futures.user_trades", "futures.query_order"] {
+        let fault = json!({"fault": "unknown", "how": "half_open", "accepted": false,
+            "route": route});
         venue.control("/faults", &fault);
     }
 }
