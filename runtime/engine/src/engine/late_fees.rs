@@ -60,7 +60,7 @@ pub(super) struct LateFees {
 
 /// A fill whose commission is not known.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct LateFee {
+pub(super) struct LateFee {
     instrument: InstrumentId,
     side: PositionSide,
     owner: Option<StrategyId>,
@@ -78,6 +78,16 @@ impl LateFee {
     /// Whether a list that was asked for then has its trade.
     fn is_listed_by(&self, asked: Time) -> bool {
         asked >= self.booked.plus_ms(READ_LAG_MS)
+    }
+
+    /// What identifies its fill.
+    pub(super) const fn key(&self) -> (InstrumentId, VenueOrderId, TradeId) {
+        (self.instrument, self.order_id, self.trade_id)
+    }
+
+    /// A reading of the account was taken that contains every fill up to then.
+    pub(super) fn note_reading(&mut self, taken: Time) {
+        self.in_reading |= self.made != Time::default() && self.made <= taken;
     }
 
     /// The order tells apart two own orders that met: they share a trade.
@@ -298,6 +308,11 @@ impl Engine {
     /// Books the commissions that account trades state of fills without one.
     pub(super) fn settle_fees(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         for trade in trades {
+            let key = (instrument, trade.order_id, trade.fill.trade_id);
+            if let Some((late, estimate)) = self.take_unstated(key) {
+                self.book_late_fee(&late, &trade.fill, estimate);
+                continue;
+            }
             let is_same = |late: &LateFee| {
                 late.instrument == instrument
                     && (late.trade_id, late.order_id) == (trade.fill.trade_id, trade.order_id)
@@ -424,15 +439,7 @@ impl Engine {
             }
             return;
         }
-        // The event leaves the commission out: it comes later, as for any such fill.
-        let quote = self.quote_of(&late);
-        self.charge(&late, -estimate.fee);
-        if !late.in_reading {
-            self.remember_account(SURFACE);
-            self.move_fee(late.booked, quote, estimate.fee);
-        }
-        self.tell_late_fee(&late, Amount::ZERO, quote, estimate.fee);
-        self.wait_for_fee(late);
+        self.keep_estimate(late, estimate.fee);
     }
 
     /// A reading that was asked for then agrees with the books: older fills had no commission.
@@ -475,7 +482,7 @@ impl Engine {
         if let Some(taken) = taken.filter(|_| surface == SURFACE) {
             self.estimates_are_in_reading(taken);
             for late in &mut self.late_fees.waiting {
-                late.in_reading |= late.made != Time::default() && late.made <= taken;
+                late.note_reading(taken);
             }
             self.late_fees.wanted = !self.late_fees.waiting.is_empty();
         }

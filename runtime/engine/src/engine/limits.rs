@@ -7,6 +7,7 @@ use crate::holding::Ledger;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId};
 use crate::ledger::value;
 use crate::order::{OrderTerms, OrderType, PositionSide, Side};
+use crate::order_state::OrderState;
 use crate::orders::Order;
 use crate::planted;
 use crate::risk::{Exposure, RateWindow, RiskLimits};
@@ -97,6 +98,9 @@ impl Engine {
         if !closes && self.unusable_rules(terms.instrument).is_some() {
             return Err(Rule::RulesUnusable.plain());
         }
+        if !closes && self.has_unknown_order(strategy, terms.instrument) {
+            return Err(Rule::Degraded.plain());
+        }
         let order = Sized { terms, worst_qty };
         let open = self.orders.len() as u32;
         let account = Party {
@@ -115,6 +119,13 @@ impl Engine {
             self.check_party(&account, &order, callback)?;
         }
         self.check_party(&own, &order, callback)
+    }
+
+    /// Whether the venue did not answer an order of a strategy in an instrument: what it holds is not certain, so
+    /// that the same intent could be sent again and again.
+    fn has_unknown_order(&self, strategy: StrategyId, instrument: InstrumentId) -> bool {
+        let mut orders = self.orders.of(strategy, Some(instrument));
+        self.live.is_some() && orders.any(|order| order.state == OrderState::Unknown)
     }
 
     /// Whether an order that waited for its countdown may still leave: an exit may, and anything else

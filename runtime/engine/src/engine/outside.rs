@@ -237,6 +237,10 @@ impl Engine {
             .map(|told| (told.instrument, told.position_side))
             .collect();
         for (key, qty) in self.held_positions(surface) {
+            if listed.contains(&key) && self.may_be_behind_close(surface, key) {
+                // A newer event showed less of it: the reading refutes nothing.
+                continue;
+            }
             if listed.contains(&key) {
                 self.outside.unlisted.remove(&key);
                 self.outside.refused.remove(&key);
@@ -246,6 +250,18 @@ impl Engine {
             }
         }
         self.review_unlisted();
+    }
+
+    /// Whether a pending statement shows less of a position, and the running reading may be older.
+    fn may_be_behind_close(&self, surface: Surface, key: Key) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some((line, (statement, _))) = line.and_then(|line| Some((line, line.told.as_ref()?)))
+        else {
+            return false;
+        };
+        let mut stated = statement.positions.iter();
+        stated.any(|told| key_of(told) == key && self.closed_by(told).is_some())
+            && self.may_be_behind_statement(surface, line.round.asked_at)
     }
 
     /// A pending statement shows less of a position than is held, and no own order can have closed it:

@@ -515,7 +515,7 @@ impl Engine {
         // One refusal may have been of that moment.
         line.no_trades = false;
         line.newest = Newest::default();
-        self.stream_up.insert(surface, now);
+        let is_first = self.stream_up.insert(surface, now).is_none();
         // A new connection brings new events. It cannot show what was sent before it.
         let instruments = &self.instruments;
         let of_surface =
@@ -526,6 +526,10 @@ impl Engine {
             .for_each(|order| order.on_stream = true);
         self.incomes.stream_up();
         self.list_orders_again(surface);
+        if is_first {
+            // A start looks for another instance here too: account trades may be behind.
+            self.list_orders_for_trades(surface);
+        }
         self.begin_cut(surface);
         self.begin_round(surface);
     }

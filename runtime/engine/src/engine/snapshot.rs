@@ -171,6 +171,7 @@ impl Engine {
         heir.inherit_fee_costs(&self, &names);
         heir.inherit_late_fees(&self, &names);
         heir.inherit_estimates(&self);
+        heir.inherit_order_waits(&self);
         heir.inherit_fill_times(&self);
         Ok(heir)
     }

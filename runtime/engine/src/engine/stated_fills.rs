@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
-use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
+use crate::ids::{InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
 use crate::instrument::Instrument;
 use crate::ledger::value;
 use crate::order::{Price, Qty, Side, Surface};
@@ -23,6 +23,7 @@ use crate::protocol::{Fill, OrderReport, OrderUpdate};
 use crate::timer::Timer;
 
 use super::Engine;
+use super::late_fees::LateFee;
 
 /// The event of a fill that an answer states comes within this, or the fill is booked without it. Events
 /// of one moment may overtake each other by nearly as much.
@@ -37,6 +38,8 @@ pub(super) struct StatedFills {
     waiting: BTreeMap<OrderSeq, Statement>,
     /// Fills that were booked from totals, and whose events did not come yet.
     made_up: BTreeMap<OrderSeq, MadeUp>,
+    /// Fills whose event came without a commission, and the estimates that are booked for them.
+    unstated: BTreeMap<(InstrumentId, VenueOrderId, TradeId), (LateFee, Amount)>,
 }
 
 /// The totals of an order.
@@ -241,8 +244,28 @@ impl Engine {
         Some(estimate)
     }
 
+    /// The event of a fill leaves the commission out: the estimate holds until an account trade states it.
+    pub(super) fn keep_estimate(&mut self, late: LateFee, estimate: Amount) {
+        let unstated = &mut self.stated_fills.unstated;
+        unstated.insert(late.key(), (late, estimate));
+        if unstated.len() > MADE_UP_MAX {
+            unstated.pop_first();
+        }
+    }
+
+    /// Takes the estimate of a fill whose account trade came.
+    pub(super) fn take_unstated(
+        &mut self,
+        key: (InstrumentId, VenueOrderId, TradeId),
+    ) -> Option<(LateFee, Amount)> {
+        self.stated_fills.unstated.remove(&key)
+    }
+
     /// A reading of the account was taken that contains every fill up to then.
     pub(super) fn estimates_are_in_reading(&mut self, taken: Time) {
+        for (late, _) in self.stated_fills.unstated.values_mut() {
+            late.note_reading(taken);
+        }
         for booked in self.stated_fills.made_up.values_mut() {
             booked.in_reading |= booked.made != Time::default() && booked.made <= taken;
         }

@@ -386,7 +386,7 @@ impl Engine {
 
     /// Whether a reading that was asked for then may be older than what the statement says of a position, or
     /// of a balance that fell.
-    fn may_be_behind_statement(&self, surface: Surface, asked: Time) -> bool {
+    pub(super) fn may_be_behind_statement(&self, surface: Surface, asked: Time) -> bool {
         let Some(offset_ns) = self.clock_offset_ns(surface) else {
             return false;
         };

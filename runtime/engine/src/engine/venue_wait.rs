@@ -178,6 +178,19 @@ impl Engine {
         }
     }
 
+    /// The order limit of the venue does not end with a process.
+    pub(super) fn inherit_order_waits(&mut self, from: &Self) {
+        for (surface, old) in &from.venue_waits {
+            let Some(until) = old.orders_until.filter(|until| *until > self.now) else {
+                continue;
+            };
+            let wait = self.venue_waits.entry(*surface).or_default();
+            wait.orders_until = Some(until);
+            let timer = Timer::VenueWait { surface: *surface };
+            self.timers.set(until, timer);
+        }
+    }
+
     /// A wait of the venue is over: requests that waited leave, the most dangerous first.
     pub(super) fn venue_wait_over(&mut self, surface: Surface) {
         let now = self.now;

@@ -327,3 +327,29 @@ fn a_loss_that_an_event_states_halts_although_readings_are_behind() {
     account.update(bought);
     assert_eq!(halts_after(&mut account, 600, made), None);
 }
+
+#[test]
+fn a_reading_from_before_the_event_ends_no_degraded_reason_of_a_stated_close() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let before = account.own_account();
+    state_close(&mut account);
+    let mut was_doubted = false;
+    for quarter in 0..4 * 8 {
+        account.pass(249);
+        account.alive();
+        account.clock();
+        while let Some(subject) = account.take_question() {
+            let truth = match subject {
+                windvane_engine::truth::Subject::Account { .. } => Truth::Account(before.clone()),
+                subject => super::world::nothing(subject),
+            };
+            account.tell(subject, truth);
+        }
+        account.confirm_countdowns();
+        let is_doubted = account.engine.doubts().contains(&Doubt::Unlisted(BTC));
+        assert!(is_doubted || !was_doubted, "{quarter}");
+        was_doubted |= is_doubted;
+    }
+    assert!(was_doubted);
+}

@@ -348,6 +348,7 @@ fn a_start_ends_where_the_route_of_orders_fails() {
     for (code, seconds) in [(-2013, 20), (-1007, 70), (-1020, 20)] {
         let mut market = Market::default();
         market.execute("mm.6.3", ago(2_000));
+        market.has_no_orders = true;
         market.refused = Some(code);
         let mut account = market.start();
         assert_eq!(account.engine.run_state(), RunState::Syncing, "{code}");
@@ -360,6 +361,7 @@ fn a_start_ends_where_the_route_of_orders_fails() {
 fn an_order_that_the_query_finds_late_begins_the_watch() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(2_000));
+    market.has_no_orders = true;
     market.refused = Some(-2013);
     let mut account = market.start();
     market.pass(&mut account, 6);
@@ -381,6 +383,19 @@ fn a_venue_without_account_trades_begins_no_watch() {
         account.tell(subject, truth);
     }
     assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_list_of_trades_that_is_behind_hides_no_order_of_another_instance() {
+    let mut market = Market::default();
+    market.execute("mm.6.3", ago(2_000));
+    let late = std::mem::take(&mut market.trades);
+    let mut account = market.start();
+    let watch = account.engine.instance_watch().unwrap();
+    assert_eq!(watch.id.as_str(), "mm.6.3");
+    market.trades = late;
+    market.pass(&mut account, WATCH_S - 2);
+    assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
 }
 
 /// A venue that serves no account trades.

@@ -96,6 +96,35 @@ fn a_late_event_replaces_the_estimated_commission_once() {
 }
 
 #[test]
+fn an_estimate_holds_while_the_event_leaves_the_commission_out() {
+    let mut account = ready();
+    let before = balance(&account);
+    let order = stated(&mut account, Side::Buy);
+    let id = account.id(MM, order);
+    account.pass(300);
+    let estimate = instrument().notional(990, 10).part(400, 1_000_000);
+    let mut event = fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled);
+    if let Some(fill) = &mut event.fill {
+        fill.fee = Amount::ZERO;
+    }
+    account.update(event);
+    assert_eq!(balance(&account), before - estimate);
+    assert_eq!(own_fees(&account), estimate);
+    // The account trade states it.
+    let mut listed = trade(1, 1, 10);
+    listed.fill.fee = Amount(3_000_000);
+    account.live(windvane_engine::live::LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+    account.live(windvane_engine::live::LiveInput::StreamUp {
+        surface: Surface::Futures,
+    });
+    round(&mut account, &[], &[listed], |_| {});
+    assert_eq!(balance(&account), before - Amount(3_000_000));
+    assert_eq!(own_fees(&account), Amount(3_000_000));
+}
+
+#[test]
 fn an_account_trade_replaces_the_estimated_commission_too() {
     let mut account = ready();
     let before = balance(&account);

@@ -2,9 +2,10 @@
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::order_state::OrderState;
+use windvane_engine::rules::Rule;
 use windvane_engine::{Input, Notice, OrderStatus, Outcome, PositionSide, Reply, Side};
 
-use super::support::{Account, BTC, MM, limit, refused, report};
+use super::support::{Account, BTC, MM, OTHER, limit, refused, report};
 use super::world::ready;
 
 fn queried(account: &mut Account, outcome: Outcome<windvane_engine::protocol::OrderReport>) {
@@ -33,6 +34,24 @@ fn a_lost_order_keeps_its_exposure_and_is_never_sent_again() {
     assert!(account.queries() > 50);
     let holding = account.engine.ledgers().account.at(BTC, PositionSide::Both);
     assert_eq!(holding.open_buy, 10);
+}
+
+#[test]
+fn a_strategy_opens_nothing_beside_its_order_of_unknown_outcome() {
+    let mut account = lost();
+    let rejected = account.call(MM, |callback, engine| {
+        callback.submit(engine, limit(Side::Buy, 990, 10)).err()
+    });
+    assert_eq!(rejected.map(|one| one.rule), Some(Rule::Degraded));
+    account.submit(OTHER, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    assert_eq!(account.places(), 1, "others are not concerned");
+    let id = account.id(MM, windvane_engine::OrderSeq(1));
+    let rests = Outcome::Done(report(id, OrderStatus::New, 0));
+    account.placed(id, rests);
+    account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    assert_eq!(account.places(), 2);
 }
 
 #[test]

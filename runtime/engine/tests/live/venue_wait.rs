@@ -1,11 +1,13 @@
 //! What waits after the venue refused a request for a limit, and in which order it leaves.
 
-use windvane_engine::engine::{CloseReason, Purpose};
+use windvane_engine::engine::{CloseReason, Purpose, RunState};
 use windvane_engine::input::Command;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStop, WaitKind};
 use windvane_engine::protocol::Refusal;
+use windvane_engine::rules::Rule;
 use windvane_engine::{Input, OrderSeq, OrderStatus, Outcome, Request, Side, Surface};
 
+use super::succession::{killed, next_config};
 use super::support::{Account, MM, OTHER, fill, limit, report, update};
 use super::world::{live_config, ready, ready_with};
 
@@ -227,6 +229,25 @@ fn after_the_order_limit_no_close_leaves_before_its_interval_is_over() {
         account.seconds(2);
         assert_eq!(account.closes(), 1, "{kind:?}");
     }
+}
+
+#[test]
+fn the_order_limit_does_not_end_with_the_process() {
+    let mut account = ready();
+    account.told_to_wait(WaitKind::Orders, 50_000);
+    let mut account = killed(account, next_config());
+    account.begin();
+    account.sync();
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    account.sent.clear();
+    let rejected = account.call(MM, |callback, engine| {
+        callback.submit(engine, limit(Side::Buy, 990, 10)).err()
+    });
+    assert_eq!(rejected.map(|one| one.rule), Some(Rule::RefusalPause));
+    account.seconds(51);
+    account.submit(MM, limit(Side::Buy, 990, 10));
+    account.confirm_countdowns();
+    assert_eq!(account.places(), 1);
 }
 
 #[test]

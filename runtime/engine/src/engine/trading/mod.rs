@@ -291,6 +291,9 @@ impl Engine {
         if self.live.is_none() {
             return Ok(());
         }
+        if self.order_wait(self.surface_of(terms.instrument)).is_some() {
+            return Err(Rule::RefusalPause.plain());
+        }
         let party = (strategy, terms.instrument, terms.side);
         let pauses = |refusals: &&Refusals| self.now < refusals.pause_until;
         if reduces || !opens(terms) {
