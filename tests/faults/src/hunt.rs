@@ -120,7 +120,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::OtherFeesFree
         | Planted::OtherSymbolsIgnored => &[LOSSES],
         // Weight of others keeps back cancels, closes, or the renewals of what rests.
-        Planted::EmergencyWaitsForBudget => &[HALTED, CLOSES, OVERDUE],
+        Planted::EmergencyWaitsForBudget => &[HALTED, FLATTENED, CLOSES, OVERDUE],
         Planted::OthersUsageIgnored => &[HEADERS],
         Planted::StartReadsUnplanned => &[STARTS, CONVERGES],
     }

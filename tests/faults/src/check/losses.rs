@@ -9,7 +9,8 @@
 //! early only below the limit less that.
 //!
 //! Positions on symbols that are not configured count at the profit that the venue stated last to the
-//! runtime, or at their present one, whichever loses less.
+//! runtime, or at their present one, whichever loses less. So do they in the base of the limit: the first
+//! account that the runtime knew may have been an older one.
 //!
 //! Judged are lives up to their first halt, within one UTC day, until money comes or goes or a journal
 //! is lost: then the base of the limit is another.
@@ -150,7 +151,7 @@ pub struct Losses {
     limit: Option<Decimal>,
     configured: BTreeSet<String>,
     truth: Option<Account>,
-    /// The day, and what the account was worth when the run knew it first.
+    /// The day, the least that the account was worth when the run knew it first, and its other assets.
     base: Option<(i64, Decimal, Tokens)>,
     /// The most that it was worth since the run began, known or not, and its other assets then: the base
     /// of the limit is no higher.
@@ -198,7 +199,7 @@ impl Losses {
         let agrees = truth.agrees(&known);
         let Some((begun, start, _)) = base else {
             if runs && agrees {
-                self.base = Some((day, is, truth.tokens));
+                self.base = Some((day, is.min(believed), truth.tokens));
             }
             return Ok(());
         };
@@ -386,40 +387,59 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_loss_on_another_symbol_must_halt() {
-        let truth = |unrealized: &str| {
-            json!({"accounts": [{
-                "balances": {"futures": [{"asset": "USDT", "wallet": "1000"}]},
-                "positions": [{"symbol": "DOGEUSDT", "position_side": "BOTH", "qty": "9",
-                    "cost": "0", "unrealized": unrealized}],
-            }]})
-        };
-        let view = |unrealized: &str| View {
+    /// A sample with a position on a symbol that is not configured: the wallet, and the unrealized profit
+    /// as both versions have it.
+    fn sample_elsewhere(
+        rule: &mut Losses,
+        wallet: &str,
+        is: &str,
+        stated: &str,
+    ) -> Result<(), String> {
+        let truth = json!({"accounts": [{
+            "balances": {"futures": [{"asset": "USDT", "wallet": wallet}]},
+            "positions": [{"symbol": "DOGEUSDT", "position_side": "BOTH", "qty": "9",
+                "cost": "0", "unrealized": is}],
+        }]});
+        let view = View {
             state: "ready".to_owned(),
             balances: vec![BalanceView {
                 surface: "futures".to_owned(),
                 asset: "USDT".to_owned(),
-                total: "1000".to_owned(),
+                total: wallet.to_owned(),
             }],
             elsewhere: vec![ElsewhereView {
                 symbol: "DOGEUSDT".to_owned(),
                 position_side: "BOTH".to_owned(),
                 qty: "9".to_owned(),
-                unrealized: unrealized.to_owned(),
+                unrealized: stated.to_owned(),
             }],
             ..View::default()
         };
+        rule.truth = Some(Account::of_truth(&truth, &rule.configured));
+        rule.judge(0, &view)
+    }
+
+    #[test]
+    fn a_loss_on_another_symbol_must_halt() {
         for (stated, sound) in [("-20", false), ("-1", true)] {
             let mut rule = rule();
-            let mut sample = |is: &str, stated: &str| {
-                rule.truth = Some(Account::of_truth(&truth(is), &rule.configured));
-                rule.judge(0, &view(stated))
-            };
+            let mut sample = |is, stated| sample_elsewhere(&mut rule, "1000", is, stated);
             assert_eq!(sample("0", "0"), Ok(()));
             assert_eq!(sample("-20", stated), Ok(()));
             assert_eq!(sample("-20", stated).is_ok(), sound, "{stated}");
         }
+    }
+
+    #[test]
+    fn the_base_counts_another_symbol_at_its_stated_profit() {
+        let mut rule = rule();
+        let mut sample = |wallet, stated| sample_elsewhere(&mut rule, wallet, "3", stated);
+        assert_eq!(sample("1000", "0"), Ok(()));
+        for _ in 0..3 {
+            assert_eq!(sample("988", "3"), Ok(()));
+        }
+        assert_eq!(sample("986", "3"), Ok(()));
+        assert!(sample("986", "3").is_err());
     }
 
     #[test]

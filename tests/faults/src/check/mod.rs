@@ -34,7 +34,7 @@ mod rules;
 mod starts;
 mod state;
 mod stated;
-mod ticks;
+pub mod ticks;
 mod trading;
 mod wire;
 

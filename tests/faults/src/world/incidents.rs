@@ -13,7 +13,7 @@ use crate::process::In;
 use crate::witness::{ProcessSeen, Seen};
 
 /// Ticks that a symbol may get.
-pub(super) const TICKS: [&str; 3] = ["0.1", "0.2", "0.5"];
+const TICKS: [&str; 3] = ["0.1", "0.2", "0.5"];
 
 /// A kind of incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,7 @@ use windvane_engine::codec::{self, RecordBody};
 use windvane_engine::record::Block;
 use windvane_engine::{ClientOrderId, Input, Intent};
 
+use crate::check::ticks::Ticks;
 use crate::disk::{Damage, Disk, ROLLED_BACK, Written};
 use crate::life::Options;
 use crate::log::Log;
@@ -104,6 +105,8 @@ enum Standing {
 pub struct World {
     setup: Arc<Setup>,
     mix: Mix,
+    /// What the venue may have rounded the entry prices to that it stated.
+    ticks: Ticks,
     venue: Venue,
     disk: Disk,
     process: Option<Process>,
@@ -212,6 +215,7 @@ impl World {
             told: BTreeMap::new(),
             done: false,
             mix,
+            ticks: Ticks::default(),
         };
         world.queue.put(BORN_NS + VENUE_TICK_NS, Event::Venue);
         world.queue.put(BORN_NS + 10 * MS, Event::Start);
@@ -297,6 +301,7 @@ impl World {
     }
 
     fn see(&mut self, seen: Seen) {
+        self.ticks.learn(&seen);
         self.log.see(self.now_ns, seen);
     }
 

@@ -7,8 +7,8 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_engine::input::Command;
 
-use super::incidents::TICKS;
 use super::{CLOSES, CONVERGES, Event, MS, World};
+use crate::check::ticks::Ticks;
 use crate::process::In;
 use crate::witness::{Rest, Seen, View};
 
@@ -29,15 +29,6 @@ impl World {
         }
     }
 
-    /// By how much the venue may have rounded an entry price that it stated.
-    fn entry_rounding(&self) -> Decimal {
-        if !self.mix.terms.entries_to_tick {
-            return Decimal::ZERO;
-        }
-        let ticks = TICKS.iter().filter_map(|tick| tick.parse::<Decimal>().ok());
-        ticks.max().unwrap_or_default() / Decimal::TWO
-    }
-
     /// Looks whether everything is at rest; not being so for too long is a broken rule.
     pub(super) fn look_for_rest(&mut self) {
         self.carry_frames();
@@ -46,9 +37,9 @@ impl World {
             Ok(view) => {
                 let truth = self.venue.truth(false, self.now_ns);
                 let ours = self.mix.terms.strategies.iter().map(|s| s.id.as_str());
-                let rounded = self.entry_rounding();
                 let ours = ours.collect::<Vec<_>>();
-                let differences = differences(&truth, &view, &ours, rounded);
+                let ticks = self.mix.terms.entries_to_tick.then_some(&self.ticks);
+                let differences = differences(&truth, &view, &ours, ticks);
                 if differences.is_empty() {
                     let rest = Rest {
                         at_ns: self.now_ns,
@@ -178,8 +169,13 @@ impl World {
 }
 
 /// The differences between the runtime's state and the venue's, which may have stated entry prices rounded
-/// by so much.
-pub fn differences(truth: &Value, view: &View, ours: &[&str], rounded: Decimal) -> Vec<String> {
+/// to these ticks.
+pub fn differences(
+    truth: &Value,
+    view: &View,
+    ours: &[&str],
+    ticks: Option<&Ticks>,
+) -> Vec<String> {
     let account = &truth["accounts"][0];
     let mut differences = Vec::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -221,7 +217,7 @@ pub fn differences(truth: &Value, view: &View, ours: &[&str], rounded: Decimal) 
     });
     let believed: BTreeMap<_, _> = configured.chain(elsewhere).collect();
     compare("position", &positions, &believed, &mut differences);
-    compare_entries(account, view, rounded, &mut differences);
+    compare_entries(account, view, ticks, &mut differences);
 
     let mut wallets = BTreeMap::new();
     for balance in account["balances"]["futures"]
@@ -247,13 +243,16 @@ pub fn differences(truth: &Value, view: &View, ours: &[&str], rounded: Decimal) 
 /// Compares entry prices. Two fills through zero that arrive in the wrong order leave a wrong entry until
 /// the account is read. Each fill rounds them, and the venue may have rounded to a coarser tick what it stated
 /// before the tick became finer.
-fn compare_entries(account: &Value, view: &View, rounded: Decimal, differences: &mut Vec<String>) {
+fn compare_entries(
+    account: &Value,
+    view: &View,
+    ticks: Option<&Ticks>,
+    differences: &mut Vec<String>,
+) {
     let decimal = |value: &Value| value.as_str()?.parse::<Decimal>().ok();
     for position in account["positions"].as_array().into_iter().flatten() {
-        let instrument = format!(
-            "futures:{}",
-            position["symbol"].as_str().unwrap_or_default()
-        );
+        let symbol = position["symbol"].as_str().unwrap_or_default();
+        let instrument = format!("futures:{symbol}");
         let own = view.positions.iter().find(|held| {
             held.instrument == instrument && position["position_side"] == held.position_side
         });
@@ -265,6 +264,7 @@ fn compare_entries(account: &Value, view: &View, rounded: Decimal, differences: 
         let here = here.unwrap_or_default();
         let tick = view.ticks.get(&instrument).map(|tick| parse(tick));
         let half_tick = tick.unwrap_or_default() / Decimal::TWO;
+        let rounded = ticks.map_or(Decimal::ZERO, |ticks| ticks.rounding(symbol));
         if (here - entry).abs() > half_tick.max(rounded) + entry * Decimal::new(1, 6) {
             differences.push(format!(
                 "entry price of {instrument}: the venue has {entry}, we have {here}"
@@ -315,7 +315,7 @@ mod tests {
             }],
             ..View::default()
         };
-        let count = |cost| differences(&truth, &holding_at(cost), &[], Decimal::ZERO).len();
+        let count = |cost| differences(&truth, &holding_at(cost), &[], None).len();
         assert_eq!(count("-780.416"), 0);
         assert_eq!(count("-780.4161"), 0, "each fill rounds");
         assert_eq!(count("-780.4172"), 1);
