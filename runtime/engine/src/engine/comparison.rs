@@ -448,7 +448,8 @@ impl Engine {
         if let Some(fees) = fees {
             self.share_fees(fees);
         }
-        self.fees_are_in_reading(surface);
+        // Its positions were those of the books: it contains every fill that is booked.
+        self.fees_are_in_reading(surface, is_transfer);
         if !account.lags {
             let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
             self.take_entries(account, tells_trades);

@@ -58,6 +58,25 @@ pub(super) struct LateFees {
     highest_ppm: Option<i64>,
 }
 
+/// The fills that a reading of the account contains.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Contained {
+    /// Every fill that is booked.
+    All,
+    /// Those that the venue made up to this time.
+    UpTo(Time),
+}
+
+impl Contained {
+    /// Whether a fill of this time is in it. A fill of unknown time may be newer.
+    pub(super) fn has(self, made: Time) -> bool {
+        match self {
+            Self::All => true,
+            Self::UpTo(taken) => made != Time::default() && made <= taken,
+        }
+    }
+}
+
 /// A fill whose commission is not known.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct LateFee {
@@ -85,9 +104,9 @@ impl LateFee {
         (self.instrument, self.order_id, self.trade_id)
     }
 
-    /// A reading of the account was taken that contains every fill up to then.
-    pub(super) fn note_reading(&mut self, taken: Time) {
-        self.in_reading |= self.made != Time::default() && self.made <= taken;
+    /// A reading of the account was taken that contains these fills.
+    pub(super) fn note_reading(&mut self, contained: Contained) {
+        self.in_reading |= contained.has(self.made);
     }
 
     /// The order tells apart two own orders that met: they share a trade.
@@ -475,14 +494,20 @@ impl Engine {
         }
     }
 
-    /// A reading of the account was taken: it has the commissions, and strategies do not.
-    pub(super) fn fees_are_in_reading(&mut self, surface: Surface) {
+    /// A reading of the account was taken: it has the commissions, and strategies do not. It contains every
+    /// booked fill, or the fills up to its own time, if that is known.
+    pub(super) fn fees_are_in_reading(&mut self, surface: Surface, has_all_fills: bool) {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let taken = line.and_then(|line| line.taken);
-        if let Some(taken) = taken.filter(|_| surface == SURFACE) {
-            self.estimates_are_in_reading(taken);
+        let taken = line.and_then(|line| line.taken).map(Contained::UpTo);
+        let contained = if has_all_fills {
+            Some(Contained::All)
+        } else {
+            taken
+        };
+        if let Some(contained) = contained.filter(|_| surface == SURFACE) {
+            self.estimates_are_in_reading(contained);
             for late in &mut self.late_fees.waiting {
-                late.note_reading(taken);
+                late.note_reading(contained);
             }
             self.late_fees.wanted = !self.late_fees.waiting.is_empty();
         }

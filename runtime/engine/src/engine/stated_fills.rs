@@ -23,7 +23,7 @@ use crate::protocol::{Fill, OrderReport, OrderUpdate};
 use crate::timer::Timer;
 
 use super::Engine;
-use super::late_fees::LateFee;
+use super::late_fees::{Contained, LateFee};
 
 /// The event of a fill that an answer states comes within this, or the fill is booked without it. Events
 /// of one moment may overtake each other by nearly as much.
@@ -261,13 +261,13 @@ impl Engine {
         self.stated_fills.unstated.remove(&key)
     }
 
-    /// A reading of the account was taken that contains every fill up to then.
-    pub(super) fn estimates_are_in_reading(&mut self, taken: Time) {
+    /// A reading of the account was taken that contains these fills.
+    pub(super) fn estimates_are_in_reading(&mut self, contained: Contained) {
         for (late, _) in self.stated_fills.unstated.values_mut() {
-            late.note_reading(taken);
+            late.note_reading(contained);
         }
         for booked in self.stated_fills.made_up.values_mut() {
-            booked.in_reading |= booked.made != Time::default() && booked.made <= taken;
+            booked.in_reading |= contained.has(booked.made);
         }
     }
 

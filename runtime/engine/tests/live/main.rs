@@ -18,6 +18,7 @@ mod ends;
 mod entries;
 mod exits;
 mod feeds;
+mod fees_in_readings;
 mod forced;
 mod forced_exits;
 mod forced_orders;
