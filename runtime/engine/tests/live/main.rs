@@ -21,6 +21,7 @@ mod feeds;
 mod forced;
 mod forced_exits;
 mod forced_orders;
+mod forced_questions;
 mod forced_shifts;
 mod forced_stated;
 mod forced_traces;
