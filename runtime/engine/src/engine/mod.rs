@@ -31,6 +31,7 @@ mod income;
 mod instances;
 mod lag;
 mod late_fees;
+mod late_stream;
 mod limits;
 mod listing;
 mod margin;

@@ -33,6 +33,7 @@ mod instances;
 mod instances_at_market;
 mod late_fees;
 mod late_start;
+mod late_stream;
 mod lifecycle;
 mod listing;
 mod loss_limits;
