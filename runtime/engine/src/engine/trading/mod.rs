@@ -400,6 +400,9 @@ impl Engine {
             if block.needs_trial() {
                 let again = now.plus_ms(doubled(block.trial_ms(), state.trials));
                 state.trial = state.trial.max(Some(again));
+            } else {
+                // A person let one order try. What ends the block otherwise is no order.
+                state.trial = None;
             }
             if std::mem::take(&mut state.on_trial) {
                 self.tell_trial();
@@ -504,7 +507,7 @@ impl Engine {
     }
 
     /// Strategies are told that they may try, or that they may not any more.
-    fn tell_trial(&mut self) {
+    pub(super) fn tell_trial(&mut self) {
         for index in 0..self.strategies.len() {
             self.tell_state(StrategyId(index as u16));
         }
