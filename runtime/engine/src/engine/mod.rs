@@ -115,7 +115,7 @@ use stated_balances::StatedBalances;
 use stated_fills::StatedFills;
 use stated_positions::StatedPositions;
 use taken::Moved;
-pub use trading::{BlockState, BlockWords, Refusals, TradingBlock};
+pub use trading::{BlockState, BlockWords, Refusals, TradingBlock, UnknownOrders};
 use trading::{Crossings, ExitRefusals, Feeds, Trading};
 pub use venue_wait::Purpose;
 use venue_wait::VenueWait;

@@ -9,6 +9,7 @@
 mod crossings;
 mod evidence;
 mod feeds;
+mod unknown;
 mod watch;
 mod words;
 
@@ -31,6 +32,7 @@ use super::session::Doubt;
 
 pub(super) use crossings::Crossings;
 pub(super) use feeds::Feeds;
+pub use unknown::UnknownOrders;
 pub use words::BlockWords;
 
 /// From a block to the first order that tries again, doubled each time up to the second bound.
