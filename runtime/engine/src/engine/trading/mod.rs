@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::callback::Callback;
-use crate::decimal::Amount;
+use crate::decimal::{Amount, Decimal};
 use crate::effect::Notice;
 use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
 use crate::instrument::{Instrument, SymbolStatus};
@@ -293,8 +293,9 @@ impl Engine {
         if self.live.is_none() {
             return Ok(());
         }
-        if self.order_wait(self.surface_of(terms.instrument)).is_some() {
-            return Err(Rule::RefusalPause.plain());
+        if let Some(until) = self.order_wait(self.surface_of(terms.instrument)) {
+            let left_s = (until.0 - self.now.0).max(0) / 1_000_000_000 + 1;
+            return Err(Rule::OrderLimit.with(left_s.into(), Decimal::ZERO));
         }
         let party = (strategy, terms.instrument, terms.side);
         let pauses = |refusals: &&Refusals| self.now < refusals.pause_until;
