@@ -36,6 +36,7 @@ mod late_start;
 mod late_stream;
 mod lifecycle;
 mod listing;
+mod lists_behind;
 mod loss_limits;
 mod marks;
 mod order_of_events;
