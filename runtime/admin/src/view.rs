@@ -156,9 +156,9 @@ pub struct VenueWait {
 /// Whether orders that open a position can be placed. Closing orders and cancels always pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trading {
-    /// `futures account`, `futures:BTCUSDT` or `futures USDT`.
+    /// `futures account`, `futures:BTCUSDT`, `futures USDT` or `strategy maker in futures:BTCUSDT`.
     pub what: String,
-    /// Which of the three.
+    /// Which of the four.
     pub scope: Scope,
     /// They can be placed.
     pub open: bool,
@@ -191,6 +191,8 @@ pub enum Scope {
     Instrument,
     /// An asset whose balance is too small.
     Asset,
+    /// A strategy in one instrument.
+    Strategy,
 }
 
 /// Orders of a strategy for one side of an instrument that were not placed, one after another.

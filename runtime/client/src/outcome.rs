@@ -486,7 +486,7 @@ mod tests {
             ),
             (
                 wait(denied(Denial::Orders, Some(5)), 1_200),
-                "the orders of this interval are used up: wait 1200 ms at least. Nothing was sent: \
+                "the order limit of this interval is used up: wait 1200 ms at least. Nothing was sent: \
                  send it later, or less of it.",
             ),
             (

@@ -308,8 +308,10 @@ pub enum Notice {
         time: Time,
         /// The order that began it.
         id: ClientOrderId,
-        /// When it ends; `None` where it ended and the orders are adopted.
+        /// When it ends; `None` where it ended.
         until: Option<Time>,
+        /// How many of the orders still rested at its end and were adopted.
+        adopted: usize,
     },
     /// The venue closed a position itself: liquidation or ADL.
     ForcedClose {

@@ -414,6 +414,11 @@ impl Orders {
         self.live.get(&seq).or_else(ended)
     }
 
+    /// Every live order and the last ended ones, to be changed.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Order> {
+        self.live.values_mut().chain(self.ended.iter_mut())
+    }
+
     /// A live or recently ended order, to be changed.
     pub fn known_mut(&mut self, seq: OrderSeq) -> Option<&mut Order> {
         if let Some(order) = self.live.get_mut(&seq) {

@@ -25,6 +25,7 @@ const RULES: &[(u16, &str)] = &[
     (14, "FUNDS_BLOCKED"),
     (15, "REFUSAL_PAUSE"),
     (16, "RULES_UNUSABLE"),
+    (17, "ORDER_LIMIT"),
     (20, "SYMBOL_TEST"),
     (21, "SYMBOL_STATUS"),
     (22, "ORDER_TYPE"),

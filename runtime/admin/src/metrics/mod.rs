@@ -14,7 +14,7 @@ use std::sync::Arc;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use crate::beat::Beat;
-use crate::view::{Published, State, Strategy};
+use crate::view::{Published, Scope, State, Strategy};
 
 pub use ::metrics::{Counter, Histogram};
 pub use family::{Counters, Family, Gauges, Kind, Line, Summaries};
@@ -115,9 +115,11 @@ fn show_status(published: &Published, beat: &Beat) {
     }
 }
 
-/// An asset is listed only while it is short: its gauges stay, and go back to 0.
+/// An asset is listed only while it is short: its gauges stay, and go back to 0. Nothing says that orders of
+/// unknown outcome are settled, so that a strategy has no gauge.
 fn show_trading(published: &Published) {
-    for row in &published.status.trading {
+    let rows = published.status.trading.iter();
+    for row in rows.filter(|row| row.scope != Scope::Strategy) {
         let what = [row.what.as_str()];
         let since_ms = row.since_ms.unwrap_or(0);
         let blocked = f64::from(u8::from(!row.open));

@@ -58,6 +58,9 @@ pub enum Denial {
     Banned,
 }
 
+/// How the text of [`Denial::Orders`] begins.
+pub const ORDERS_USED_UP: &str = "the order limit of this interval is used up";
+
 /// A request that may not be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
@@ -458,7 +461,7 @@ impl Denied {
                 "no request weight is left for this: other programs on the address use it, or it is \
                  reserved for cancels, closes and renewals"
             }
-            Denial::Orders => "the orders of this interval are used up",
+            Denial::Orders => ORDERS_USED_UP,
             Denial::Own => "the route's own limit is used up",
             Denial::Stopped(Limit::Firewall) => "the venue said stop (HTTP 403, the firewall)",
             Denial::Stopped(Limit::Closed) => "the venue said stop (-1016, it is shutting down)",

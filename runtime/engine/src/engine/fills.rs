@@ -98,7 +98,7 @@ impl Engine {
         };
         order.venue_order_id = Some(update.order_id);
         order.reported_qty = order.reported_qty.max(update.executed_qty.0);
-        order.on_stream = true;
+        let is_first = !std::mem::replace(&mut order.on_stream, true);
         order.lost = None;
         let seen_again = order.denied.take().is_some();
         if update.status.is_final() {
@@ -140,6 +140,9 @@ impl Engine {
         self.note_skipped_fill(seq, update);
         if seen_again {
             self.look_again_after_denial(update.instrument);
+        }
+        if is_first || filled {
+            self.note_news(self.surface_of(update.instrument), update);
         }
     }
 

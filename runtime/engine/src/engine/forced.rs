@@ -30,9 +30,12 @@ use super::{Engine, Latch};
 const ORDERS_MAX: usize = 1_024;
 /// A payment of the insurance fund belongs to a forced close that was told at most so long before.
 const CLEARED_MS: i64 = 60_000;
-/// From a question that failed to the next, and how often it is asked.
+/// From a question that failed to the next, from the first one to the second, and how often it is asked.
 const ASK_AGAIN_MS: i64 = 10_000;
+const ASK_SECOND_MS: i64 = 4_000;
 const TRIES: u32 = 10;
+/// So many questions in a row without an answer are waited for: then the close counts as one by others.
+const AWAITED: u32 = 2;
 /// The clocks may differ by so much from what was measured.
 const SLACK_MS: i64 = 2_000;
 
@@ -88,6 +91,18 @@ pub(super) struct Due {
     pub(super) fee: Amount,
     /// When the venue closed it, by its clock.
     pub(super) made: Time,
+}
+
+impl Question {
+    fn is_overdue(&self, now: Time) -> bool {
+        let is_first = self.waits && self.tries < AWAITED;
+        let wait_ms = if is_first {
+            ASK_SECOND_MS
+        } else {
+            ASK_AGAIN_MS
+        };
+        now > self.sent.plus_ms(wait_ms)
+    }
 }
 
 impl Due {
@@ -511,8 +526,7 @@ impl Engine {
     /// Asks again what was not answered.
     pub(super) fn ask_again_for_forced_orders(&mut self) {
         let now = self.now;
-        let overdue =
-            |(_, question): &(&InstrumentId, &Question)| now > question.sent.plus_ms(ASK_AGAIN_MS);
+        let overdue = |(_, question): &(&InstrumentId, &Question)| question.is_overdue(now);
         let overdue: Vec<_> = self.forced.asked.iter().filter(overdue).collect();
         let overdue: Vec<_> = overdue.into_iter().map(|(id, _)| *id).collect();
         if overdue.is_empty() {
@@ -558,11 +572,11 @@ impl Engine {
         Some((order.side, order.position_side, qty))
     }
 
-    /// Whether the first answer about forced orders of an instrument, or about an order that closed a
-    /// position of it, is still to come.
+    /// Whether an answer about forced orders of an instrument, or about an order that closed a position of it,
+    /// is still to come. A question that fails is asked once more before the close counts as one by others.
     pub(super) fn awaits_forced_orders(&self, id: InstrumentId) -> bool {
         let question = self.forced.asked.get(&id);
-        question.is_some_and(|question| question.waits && question.tries <= 1)
+        question.is_some_and(|question| question.waits && question.tries <= AWAITED)
             || self.inquires_after(id)
     }
 
@@ -579,16 +593,19 @@ impl Engine {
         let Some(question) = self.forced.asked.get_mut(&id) else {
             return;
         };
-        question.waits = false;
         let since = question.since;
         let listed: &[OpenOrder] = match outcome {
-            Outcome::Done(Truth::ForcedOrders(listed)) => listed,
+            Outcome::Done(Truth::ForcedOrders(listed)) => {
+                question.waits = false;
+                listed
+            }
             // The venue does not tell them at all.
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
                 self.forced.asked.remove(&id);
                 self.report_unexplained_closes(id);
                 return;
             }
+            // Nothing is known: it waits on, and is asked again.
             _ => return,
         };
         let mut ask_again = false;

@@ -412,14 +412,15 @@ impl Engine {
         });
         self.recent_orders.read_after_watch.clear();
         let until = self.instance_watch().map(|watch| watch.until);
-        self.tell_instance_watch(id, until);
+        self.tell_instance_watch(id, until, 0);
     }
 
-    fn tell_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>) {
+    fn tell_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>, adopted: usize) {
         self.notices.push_back(Notice::InstanceWatch {
             time: self.now,
             id,
             until,
+            adopted,
         });
     }
 
@@ -494,8 +495,11 @@ impl Engine {
             self.doubt_an_order_unheard_of(epoch, number);
         }
         self.adopt_seen();
-        self.tell_instance_watch(watch.id, None);
+        let before = self.next_order;
         self.adopt_listed();
+        let adopted = self.orders.iter().filter(|order| order.seq >= before);
+        let adopted = adopted.count();
+        self.tell_instance_watch(watch.id, None, adopted);
         self.update_state();
     }
 

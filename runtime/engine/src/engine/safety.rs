@@ -164,9 +164,14 @@ impl Engine {
         self.accept_forced_closes();
         self.set_doubt(Doubt::MarginCall, false);
         self.set_doubt(Doubt::Ownership, false);
-        self.forget_blocks();
+        let tries = self.try_blocks_again();
         self.accept_instance();
+        let before = self.state;
         self.latch_at(Latch::None);
+        if tries && self.state == before {
+            // No move of the state tells strategies that one order may try.
+            self.tell_trial();
+        }
     }
 
     /// Whether a strategy is closed because of its own fault: no resume ends that.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::decimal::Amount;
-use crate::effect::{Effect, Notice};
+use crate::effect::Notice;
 use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::instrument::Instrument;
 use crate::live::{LiveConfig, LiveInput, OnStop};
@@ -32,8 +32,6 @@ const WATCH_MS: i64 = 1_000;
 /// A user stream that answered no PING and brought no event for so long is in doubt (promise 4:
 /// a PING every five seconds, an answer within ten).
 const SILENCE_MS: i64 = 15_000;
-/// A change that REST confirmed is seen on the stream within this (promise 4).
-const CONFIRMED_MS: i64 = 3_000;
 /// A clock that was read so long ago may have drifted.
 const CLOCK_MS: i64 = 600_000;
 
@@ -83,7 +81,10 @@ pub enum Doubt {
 impl std::fmt::Display for Doubt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Stream(surface) => write!(f, "the {surface} user stream cannot be relied on"),
+            Self::Stream(surface) => write!(
+                f,
+                "the {surface} user stream cannot be relied on: it is down, silent, or more than 3 s late"
+            ),
             Self::Clock(surface) => write!(f, "the {surface} clock was not read for long"),
             Self::Journal => f.write_str("the journal does not write in time"),
             Self::Reconciliation(surface) => {
@@ -251,6 +252,12 @@ impl Session {
             lost: false,
             config,
         }
+    }
+
+    /// The offset and the error of a surface's clock, nanoseconds; `None` before it was read.
+    pub(super) fn clock_of(&self, surface: Surface) -> Option<(i64, i64)> {
+        let clock = self.lines.get(&surface)?.clock?;
+        Some((clock.offset_ns, clock.error_ns))
     }
 
     /// Whether nothing of an earlier process can rest unseen: its journal is there, or open orders
@@ -521,7 +528,7 @@ impl Engine {
         let of_surface =
             |order: &&mut Order| instruments[usize::from(order.instrument().0)].surface == surface;
         self.orders
-            .iter_mut()
+            .all_mut()
             .filter(of_surface)
             .for_each(|order| order.on_stream = true);
         self.incomes.stream_up();
@@ -534,7 +541,7 @@ impl Engine {
         self.begin_round(surface);
     }
 
-    fn stream_down(&mut self, surface: Surface) {
+    pub(super) fn stream_down(&mut self, surface: Surface) {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -631,14 +638,12 @@ impl Engine {
             let stale = line
                 .clock
                 .is_none_or(|clock| now > clock.read.plus_ms(CLOCK_MS));
-            let distrusted = line.stream_up && (silent || unseen);
             self.set_doubt(Doubt::Clock(surface), stale);
             if running && old {
                 self.set_doubt(Doubt::Reconciliation(surface), true);
             }
-            if distrusted {
-                self.stream_down(surface);
-                self.emit(Effect::Reconnect { surface });
+            if silent || unseen {
+                self.distrust_stream(surface);
             }
             self.retry_round(surface);
             self.look_into_statement(surface);
@@ -660,15 +665,6 @@ impl Engine {
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
         self.update_state();
         self.watch_all_losses();
-    }
-
-    /// A change of an own order that REST confirmed and the stream has not shown in time.
-    fn has_unseen_change(&self, surface: Surface) -> bool {
-        self.orders.iter().any(|order| {
-            let confirmed = order.confirmed.filter(|_| !order.on_stream);
-            self.surface_of(order.instrument()) == surface
-                && confirmed.is_some_and(|at| self.now > at.plus_ms(CONFIRMED_MS))
-        })
     }
 
     pub(super) fn surface_of(&self, instrument: InstrumentId) -> Surface {

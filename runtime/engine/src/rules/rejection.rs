@@ -17,6 +17,8 @@ enum Form {
     Positive,
     /// Both numbers say something, but no single relation does.
     Against,
+    /// The value says how long it lasts.
+    Wait,
     /// There are no numbers to show.
     Plain,
 }
@@ -102,6 +104,8 @@ rules! {
         "Orders like it were refused again and again: the next one may be sent after a pause.";
     RulesUnusable = 16, "RULES_UNUSABLE", 0, "instrument" Plain,
         "The venue's new rules need more decimals than this run counts in: only closing passes.";
+    OrderLimit = 17, "ORDER_LIMIT", 0, "seconds" Wait,
+        "The venue's order limit was exceeded: no order is sent before its interval is over.";
 
     SymbolTest = 20, "SYMBOL_TEST", -1121, "symbol" Plain,
         "Symbols whose name starts with TEST must not be traded (spec 1, General conventions).";
@@ -347,9 +351,14 @@ impl std::fmt::Display for Rejection {
                 let sentence = rule.describe().trim_end_matches('.');
                 write!(f, "{sentence}: {field} {value} against {limit}")?;
             }
+            Form::Wait => {
+                let sentence = rule.describe().trim_end_matches('.');
+                write!(f, "{sentence}, in {value} {field}")?;
+            }
             Form::Plain => f.write_str(rule.describe().trim_end_matches('.'))?,
         }
         match rule.code() {
+            0 if *rule == Rule::OrderLimit => Ok(()),
             0 => f.write_str(" (a limit of this runtime)"),
             code => write!(f, " (venue code {code})"),
         }
@@ -398,6 +407,11 @@ mod tests {
             shown(Rule::RiskOrderNotional),
             "RISK.max_order_notional: order notional 100.05 must be at most 0.1 \
              (a limit of this runtime)"
+        );
+        assert_eq!(
+            Rule::OrderLimit.with(41.into(), Decimal::ZERO).to_string(),
+            "ORDER_LIMIT: The venue's order limit was exceeded: no order is sent before its \
+             interval is over, in 41 seconds"
         );
         assert_eq!(
             Rule::MandatoryPrice.plain().to_string(),

@@ -354,6 +354,7 @@ fn an_order_that_is_forgotten_here_is_adopted_where_it_rests() {
         let id = account.id(MM, order);
         let canceled = report(id, OrderStatus::Canceled, 0);
         account.placed(id, Outcome::Done(canceled));
+        account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
         account.notices.clear();
         account.sent.clear();
         account.events.clear();

@@ -114,6 +114,37 @@ fn a_wiped_folder_adopts_after_the_watch_and_cancels_what_is_not_configured() {
     assert_eq!(account.notices.iter().filter(told).count(), 2);
 }
 
+/// How many orders a watch that ended adopted, as people are told.
+fn told_as_adopted(account: &Account) -> Vec<usize> {
+    let told = account.notices.iter().filter_map(|notice| match notice {
+        Notice::InstanceWatch {
+            until: None,
+            adopted,
+            ..
+        } => Some(*adopted),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn the_end_of_a_watch_says_how_many_orders_are_adopted() {
+    let open = [old("mm.6.3"), old("mm.6.4"), old("gone.6.5"), old("web-1")];
+    let mut account = start(&open);
+    pass(&mut account, WATCH_S + 3, &open);
+    assert_eq!(
+        told_as_adopted(&account),
+        [2],
+        "one was of a strategy that is gone"
+    );
+    // The countdown of the other process cancels them during the watch.
+    let mut account = start(&open);
+    pass(&mut account, 20, &open);
+    pass(&mut account, WATCH_S, &[]);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(told_as_adopted(&account), [0]);
+}
+
 #[test]
 fn an_order_that_is_accepted_during_the_watch_shows_another_instance() {
     let open = [old("mm.6.3")];

@@ -605,13 +605,124 @@ fn an_order_event_that_says_rejected_counts_as_a_refusal() {
 }
 
 #[test]
-fn a_resume_lets_it_try_at_once() {
+fn a_resume_lets_one_order_try_and_keeps_the_reason() {
     let mut account = trusted();
     account.refuse(-4088);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.blocks(), [TradingBlock::Account(FUTURES)]);
+    assert_eq!(
+        account.engine.run_state(),
+        RunState::Degraded,
+        "nothing shows that it is over"
+    );
+    assert_eq!(account.told_state(), RunState::Ready as i64, "one may try");
+    let told = account.engine.told_doubts(&account.engine.doubts());
+    let told = told.join("; ");
+    assert!(told.contains("-4088"), "{told}");
+    assert!(
+        told.contains("until the venue accepts an order"),
+        "it names the end: {told}"
+    );
+    account.refuse(-4088);
+    assert_eq!(account.told_state(), RunState::Degraded as i64);
+    assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
+    account.handle(Input::Command(Command::Resume));
+    let order = account.submit(MM, limit(Side::Buy, 990, 1));
+    assert_eq!(account.refusal(), Some(Rule::AccountBlocked), "one alone");
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    assert_eq!(account.blocks(), []);
     assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_resume_ends_no_halt_with_a_ready_state_while_orders_are_refused() {
+    let mut account = trusted();
+    account.refuse(-4088);
+    account.handle(Input::Command(Command::Halt));
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    assert_eq!(account.told_state(), RunState::Ready as i64);
     assert_eq!(account.refusal(), None);
+}
+
+#[test]
+fn a_resume_asks_for_the_trading_right_and_keeps_the_reason_until_it_is_seen() {
+    let mut account = trusted();
+    account.refuse(-2015);
+    let [probe] = account.take_probes()[..] else {
+        panic!("another route is asked at once")
+    };
+    account.canceled(probe, refused(-2015));
+    for answer in [-2015, -2011] {
+        account.handle(Input::Command(Command::Resume));
+        assert_eq!(account.blocks(), [TradingBlock::Key(FUTURES)]);
+        assert_eq!(account.engine.run_state(), RunState::Degraded);
+        account.wait(1);
+        let [probe] = account.take_probes()[..] else {
+            panic!("a resume asks at once")
+        };
+        account.canceled(probe, refused(answer));
+        let is_denied = answer == -2015;
+        assert_eq!(account.blocks().is_empty(), !is_denied);
+        assert_eq!(
+            account.refusal(),
+            is_denied.then_some(Rule::AccountBlocked),
+            "{answer}"
+        );
+        assert_eq!(account.take_probes(), [], "the next one waits for a pause");
+    }
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+#[test]
+fn a_resume_keeps_the_reason_of_an_instrument_and_of_refused_orders() {
+    let mut account = trusted();
+    account.refuse(-4022);
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.blocks(), [TradingBlock::Instrument(BTC)]);
+    account.rest();
+    assert_eq!(account.blocks(), []);
+
+    for _ in 0..3 {
+        account.refuse(-4164);
+    }
+    assert_eq!(account.refusal(), Some(Rule::RefusalPause));
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.engine.refusals().count(), 1, "it goes on");
+    assert_eq!(account.refusal(), None, "one may try");
+    account.rest();
+    assert_eq!(account.engine.refusals().count(), 0);
+}
+
+#[test]
+fn a_resume_arms_a_countdown_again_and_keeps_the_reason_until_it_is_armed() {
+    let mut account = ready_with(live_config());
+    account.submit(MM, limit(Side::Buy, 990, 1));
+    for _ in 0..5 {
+        if account.take_countdown().is_some() {
+            account.countdown_reply(refused_countdown());
+        }
+        account.wait(1);
+    }
+    assert_eq!(account.blocks(), [TradingBlock::Countdown(BTC)]);
+    account.sent.clear();
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(account.blocks(), [TradingBlock::Countdown(BTC)]);
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+    account.wait(1);
+    account.confirm_countdowns();
+    assert_eq!(account.blocks(), []);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+}
+
+fn refused_countdown() -> Outcome<u64> {
+    Outcome::Refused(Refusal {
+        code: -1130,
+        msg: String::new(),
+    })
 }
 
 #[test]

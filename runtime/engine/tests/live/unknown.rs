@@ -1,6 +1,7 @@
 //! Promise 2: an outcome that is not known stays so until evidence settles it.
 
 use windvane_engine::effect::Adjustment;
+use windvane_engine::engine::RunState;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::rules::Rule;
 use windvane_engine::{Input, Notice, OrderStatus, Outcome, PositionSide, Reply, Side};
@@ -52,6 +53,42 @@ fn a_strategy_opens_nothing_beside_its_order_of_unknown_outcome() {
     account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
     assert_eq!(account.places(), 2);
+}
+
+#[test]
+fn an_order_of_unknown_outcome_is_named_until_it_is_settled() {
+    let mut account = lost();
+    account.wait(1);
+    assert_eq!(
+        account.engine.unknown_orders(),
+        [],
+        "it may be settled at once"
+    );
+    account.wait(2);
+    let [unknown] = account.engine.unknown_orders()[..] else {
+        panic!("one strategy in one instrument")
+    };
+    assert_eq!(
+        (unknown.strategy, unknown.instrument, unknown.count),
+        (MM, BTC, 1)
+    );
+    let words = account.engine.unknown_order_words(&unknown);
+    assert_eq!(words.what, "strategy mm in futures:BTCUSDT");
+    assert!(
+        words.reason.contains("1 order is not known"),
+        "{}",
+        words.reason
+    );
+    assert!(
+        words.what_to_do.contains("opens nothing more"),
+        "{}",
+        words.what_to_do
+    );
+    // Nothing is in doubt for others.
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    let id = account.id(MM, windvane_engine::OrderSeq(1));
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    assert_eq!(account.engine.unknown_orders(), []);
 }
 
 #[test]

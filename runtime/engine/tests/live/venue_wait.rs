@@ -243,7 +243,16 @@ fn the_order_limit_does_not_end_with_the_process() {
     let rejected = account.call(MM, |callback, engine| {
         callback.submit(engine, limit(Side::Buy, 990, 10)).err()
     });
-    assert_eq!(rejected.map(|one| one.rule), Some(Rule::RefusalPause));
+    let rejected = rejected.unwrap();
+    assert_eq!(rejected.rule, Rule::OrderLimit);
+    let words = rejected.to_string();
+    assert!(words.contains("order limit"), "{words}");
+    assert!(
+        words.contains("in 48 seconds")
+            || words.contains("in 49 seconds")
+            || words.contains("in 50 seconds"),
+        "{words}"
+    );
     account.seconds(51);
     account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();

@@ -116,6 +116,8 @@ enum Failure {
     NotRunning(String),
     /// A verification found a difference: exit code 4.
     Differs(String),
+    /// A verification found no difference, and yet proves nothing: exit code 4.
+    Unverified(String),
 }
 
 impl Failure {
@@ -159,6 +161,10 @@ pub fn main() -> ExitCode {
         }
         Err(Failure::Differs(sentence)) => {
             eprintln!("differs: {sentence}");
+            ExitCode::from(4)
+        }
+        Err(Failure::Unverified(sentence)) => {
+            eprintln!("not verified: {sentence}");
             ExitCode::from(4)
         }
     }

@@ -176,19 +176,33 @@ fn say_other_rules(played: &Rerun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a verification of a journal with other engine rules comes to.
+/// What a verification of a journal with other engine rules comes to: the words must not say that something
+/// differs where nothing did.
 fn judge_other_rules(other: &OtherRules) -> Failure {
     let rules: Vec<_> = other.rules.iter().map(u32::to_string).collect();
     let programs: Vec<_> = other.programs.iter().map(String::as_str).collect();
-    Failure::Differs(format!(
-        "the journal was written under engine rules {}, and this program has engine rules \
-         {ENGINE_RULES}: it may decide otherwise, so that it cannot verify the journal. {} blocks \
-         differ. A start with this program goes on from the journal all the same. To verify it, use \
-         a program with engine rules {} (the journal names version {})",
-        rules.join(", "),
-        other.count,
+    let written = format!(
+        "the journal was written under engine rules {}, and this program has engine rules {ENGINE_RULES}",
+        rules.join(", ")
+    );
+    let what_to_do = format!(
+        "A start with this program goes on from the journal all the same. To verify it, use a program with \
+         engine rules {} (the journal names version {})",
         rules.join(", "),
         programs.join(", ")
+    );
+    let blocks = match other.count {
+        0 => {
+            return Failure::Unverified(format!(
+                "{written}. No block came out otherwise, but a program with other engine rules cannot verify a \
+                 journal. {what_to_do}"
+            ));
+        }
+        1 => "1 block differs".to_owned(),
+        many => format!("{many} blocks differ"),
+    };
+    Failure::Differs(format!(
+        "{written}: it may decide otherwise, so that it cannot verify the journal. {blocks}. {what_to_do}"
     ))
 }
 
@@ -354,4 +368,34 @@ fn change_line(change: &Change) -> String {
         word("qty"),
         word("price"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn other_rules(count: u64) -> OtherRules {
+        OtherRules {
+            rules: [8].into(),
+            programs: ["0.9.0".to_owned()].into(),
+            count,
+            ..OtherRules::default()
+        }
+    }
+
+    #[test]
+    fn a_journal_of_other_engine_rules_without_a_difference_is_not_said_to_differ() {
+        let Failure::Unverified(words) = judge_other_rules(&other_rules(0)) else {
+            panic!("nothing differs")
+        };
+        assert!(words.contains("No block came out otherwise"), "{words}");
+        assert!(!words.contains("differ"), "{words}");
+        assert!(words.contains("engine rules 8"), "{words}");
+        for (count, said) in [(1, "1 block differs."), (7, "7 blocks differ.")] {
+            let Failure::Differs(words) = judge_other_rules(&other_rules(count)) else {
+                panic!("some differ")
+            };
+            assert!(words.contains(said), "{words}");
+        }
+    }
 }

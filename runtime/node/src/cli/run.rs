@@ -76,7 +76,8 @@ impl Run {
                 Failure::Usage(text)
                 | Failure::Failed(text)
                 | Failure::NotRunning(text)
-                | Failure::Differs(text) => text,
+                | Failure::Differs(text)
+                | Failure::Unverified(text) => text,
             })
         });
         let ended = super::block_on(live::run(&config, market, begin, reread, self.take_over))?;

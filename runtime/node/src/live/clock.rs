@@ -3,6 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use windvane_engine::Time;
+use windvane_engine::live::LiveInput;
 
 /// Time that never runs backwards.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +70,22 @@ impl Clock {
             }
             Self::Played(time) => *time = last,
         }
+    }
+}
+
+/// The client measures the venue's clock against the wall's. The engine's clock may be ahead of that.
+pub fn by_engine_clock(input: LiveInput, ahead_ns: i64) -> LiveInput {
+    match input {
+        LiveInput::Clock {
+            surface,
+            offset_ns,
+            error_ns,
+        } => LiveInput::Clock {
+            surface,
+            offset_ns: offset_ns.saturating_sub(ahead_ns),
+            error_ns,
+        },
+        other => other,
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use windvane_admin::view;
+use windvane_client::budget::ORDERS_USED_UP;
 use windvane_engine::effect::Notice;
 use windvane_engine::{Engine, Surface, Time};
 
@@ -68,11 +69,7 @@ impl NotSent {
             scope: view::Scope::Account,
             open: false,
             reason: Some(format!("new orders are not sent: {}", row.reason)),
-            what_to_do: Some(
-                "look for other programs on this address, or for strategies that order too often. \
-                 Cancels, closes and renewals are sent. Orders are tried again every few seconds"
-                    .to_owned(),
-            ),
+            what_to_do: Some(what_to_do(&row.reason).to_owned()),
             since_ms: Some(row.since.millis()),
             not_sent: row.count,
             ..view::Trading::default()
@@ -80,9 +77,37 @@ impl NotSent {
     }
 }
 
+/// Advice to a person. The order limit counts the orders of the account, not the requests of the address.
+fn what_to_do(reason: &str) -> &'static str {
+    if reason.starts_with(ORDERS_USED_UP) {
+        "the venue's order limit was reached: let strategies send fewer orders, with a lower \
+         max_orders_per_minute. Cancels and renewals are sent, and orders again in the next interval"
+    } else {
+        "look for other programs on this address, or for strategies that order too often. \
+         Cancels, closes and renewals are sent. Orders are tried again every few seconds"
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn orders_that_wait_for_the_order_limit_are_not_blamed_on_other_programs() {
+        let mut not_sent = NotSent::default();
+        let reason = format!("{ORDERS_USED_UP}: wait 40000 ms at least");
+        for ms in [0, 1, 2] {
+            not_sent.count(Surface::Futures, Time::from_millis(ms), &reason);
+        }
+        let rows: Vec<_> = not_sent.rows(Time::from_millis(10_000)).collect();
+        let words = rows[0].what_to_do.as_ref().unwrap();
+        assert!(words.contains("order limit"), "{words}");
+        assert!(!words.contains("other programs"), "{words}");
+        not_sent.count(Surface::Futures, Time::from_millis(11_000), "no weight");
+        let rows: Vec<_> = not_sent.rows(Time::from_millis(11_000)).collect();
+        let words = rows[0].what_to_do.as_ref().unwrap();
+        assert!(words.contains("other programs"), "{words}");
+    }
 
     #[test]
     fn orders_in_a_row_that_are_not_sent_block_the_account_of_their_surface() {

@@ -359,7 +359,7 @@ impl Outside {
                     return format!(
                         "order {} is of another instance, or of a data folder that was wiped. \
                          Nothing is sent until {}, while new orders of another instance are looked \
-                         for; without one, its orders are adopted",
+                         for; without one, its orders that still rest are adopted",
                         watch.id,
                         utc_text(watch.until)
                     );

@@ -22,7 +22,7 @@ use windvane_venue::{BookLevels, Frame, user_stream};
 use super::account::Account;
 use super::awake::Awake;
 use super::carrier;
-use super::clock::Clock;
+use super::clock::{Clock, by_engine_clock};
 use super::guests::LiveGuests;
 use super::head::{Head, SavedStrategy};
 use super::mailbox::{Happened, Inbox, Waited};
@@ -31,7 +31,7 @@ use super::player::Player;
 use super::remains::{self, Remains};
 use super::results::Results;
 use super::steering::CarriedOut;
-use super::tell;
+use super::{tell, venue_wait};
 use crate::config::Leave;
 use crate::results::{ResultError, Summary};
 use crate::strategies::Made;
@@ -227,7 +227,7 @@ impl Pulse {
         let remains = self.remains(&state);
         tell::unclosed(&remains);
         if matches!(self.account, Account::Venue(_)) {
-            tell::stays_open(self.driver.engine());
+            tell::stays_open(self.driver.engine(), !remains.is_empty());
         }
         let unknown = remains::unknown(self.driver.engine());
         let resting = remains::resting(&self.driver);
@@ -705,6 +705,7 @@ impl Pulse {
         state.stopping = Some(Instant::now());
         self.account.hurry();
         self.handle(Input::Live(&LiveInput::Stop), state);
+        venue_wait::tell_stop(self.driver.engine(), STOP_WAITS);
     }
 
     /// What strategies hold at the end although `on_stop` would have it closed.
@@ -780,21 +781,5 @@ pub fn head(
             .collect(),
         paper: account.to_bytes(),
         engine_rules: ENGINE_RULES,
-    }
-}
-
-/// The client measures the venue's clock against the wall's. The engine's clock may be ahead of that.
-fn by_engine_clock(input: LiveInput, ahead_ns: i64) -> LiveInput {
-    match input {
-        LiveInput::Clock {
-            surface,
-            offset_ns,
-            error_ns,
-        } => LiveInput::Clock {
-            surface,
-            offset_ns: offset_ns.saturating_sub(ahead_ns),
-            error_ns,
-        },
-        other => other,
     }
 }

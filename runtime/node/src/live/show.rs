@@ -191,7 +191,8 @@ pub fn strategy(
 }
 
 /// What a person should know although nothing is in doubt, one sentence each: strategies in quarantine,
-/// blocked instruments and assets, accounts on trial, commissions that count as an estimate.
+/// blocked instruments and assets, accounts on trial, orders of unknown outcome, commissions that count as an
+/// estimate.
 pub fn hindrances(
     engine: &Engine,
     modules: &[Module],
@@ -220,6 +221,14 @@ pub fn hindrances(
             row.what,
             row.reason.unwrap_or_default(),
             row.rejected + row.not_sent,
+            row.what_to_do.unwrap_or_default()
+        )
+    }));
+    sentences.extend(unknown_orders(engine).map(|row| {
+        format!(
+            "{}: {}; {}",
+            row.what,
+            row.reason.unwrap_or_default(),
             row.what_to_do.unwrap_or_default()
         )
     }));
@@ -367,7 +376,26 @@ pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
             *open = row;
         }
     }
+    // The instrument is open for others.
+    rows.extend(unknown_orders(engine));
     rows
+}
+
+/// Strategies that open nothing in an instrument, because the outcome of their orders there is not known.
+fn unknown_orders(engine: &Engine) -> impl Iterator<Item = view::Trading> {
+    let orders = engine.unknown_orders().into_iter();
+    orders.map(|orders| {
+        let words = engine.unknown_order_words(&orders);
+        view::Trading {
+            what: words.what,
+            scope: view::Scope::Strategy,
+            open: false,
+            reason: Some(words.reason),
+            what_to_do: Some(words.what_to_do),
+            since_ms: Some(orders.since.millis()),
+            ..view::Trading::default()
+        }
+    })
 }
 
 /// Instruments for which the venue refuses every order, again and again, with a code that names neither the

@@ -103,7 +103,7 @@ fn owner(id: &ClientOrderId) -> &str {
     id.as_str().split('.').next().unwrap_or_default()
 }
 
-fn instance_watch(id: &ClientOrderId, until: Option<Time>) {
+fn instance_watch(id: &ClientOrderId, until: Option<Time>, adopted: usize) {
     let id = id.as_str();
     if let Some(until) = until {
         let until = utc_text(until);
@@ -115,10 +115,23 @@ fn instance_watch(id: &ClientOrderId, until: Option<Time>) {
              the watch for new orders ends"
         );
     } else {
-        tracing::warn!(
-            id,
-            "no other instance placed an order during the watch: its orders are adopted"
-        );
+        tracing::warn!(id, adopted, "{}", end_of_watch(adopted));
+    }
+}
+
+/// What became of the orders that began a watch.
+const fn end_of_watch(adopted: usize) -> &'static str {
+    match adopted {
+        0 => {
+            "no other instance placed an order during the watch, and none of its orders rests any more: nothing \
+             is adopted. Its countdown at the venue may have cancelled them"
+        }
+        1 => {
+            "no other instance placed an order during the watch: its order that still rests is adopted"
+        }
+        _ => {
+            "no other instance placed an order during the watch: its orders that still rest are adopted"
+        }
     }
 }
 
@@ -301,7 +314,9 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             );
         }
         Notice::AnotherInstance { id, .. } => another_instance(id),
-        Notice::InstanceWatch { id, until, .. } => instance_watch(id, *until),
+        Notice::InstanceWatch {
+            id, until, adopted, ..
+        } => instance_watch(id, *until, *adopted),
         Notice::InstancesUnseen { surface, .. } => instances_unseen(*surface),
         Notice::ClosedOutside {
             strategy,
@@ -451,21 +466,28 @@ pub fn remains(all: &[Remains], what: &str, what_to_do: &str) {
 /// Tells of positions that the stop was to close.
 pub fn unclosed(all: &[Remains]) {
     let what = "on_stop = \"flatten\" did not close a position";
-    let what_to_do = "close it by hand at the venue, or start again and flatten";
+    let what_to_do = "close it by hand at the venue, or start the run again and windvane flatten";
     remains(all, what, what_to_do);
 }
 
-/// Tells of every position that stays open at the end of a run.
-pub fn stays_open(engine: &Engine) {
+/// Tells of every position that stays open at the end of a run. `failed` says that the stop was to close them.
+pub fn stays_open(engine: &Engine, failed: bool) {
     let positions = remains::stays_open(engine);
     if !positions.is_empty() {
         tracing::warn!(
             positions = positions.join(", "),
-            what_to_do = "start the run again, close them by hand at the venue, or stop with run.on_stop = \
-                          \"flatten\"",
+            what_to_do = what_to_do_with_open(failed),
             "positions stay open after this stop, and nothing protects them: no strategy watches them and no \
              loss limit holds"
         );
+    }
+}
+
+const fn what_to_do_with_open(failed: bool) -> &'static str {
+    if failed {
+        "close them by hand at the venue, or start the run again and windvane flatten"
+    } else {
+        "start the run again, close them by hand at the venue, or stop with run.on_stop = \"flatten\""
     }
 }
 
@@ -682,4 +704,26 @@ fn owner_of(engine: &Engine, order: OrderSeq) -> &str {
 
 fn name(engine: &Engine, strategy: StrategyId) -> &str {
     engine.strategy_name(strategy).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_watch_says_that_orders_are_adopted_only_where_some_are() {
+        assert!(end_of_watch(0).contains("nothing is adopted"));
+        assert!(!end_of_watch(0).contains("are adopted"));
+        assert!(end_of_watch(1).contains("its order that still rests is adopted"));
+        assert!(end_of_watch(2).contains("its orders that still rest are adopted"));
+    }
+
+    #[test]
+    fn a_flatten_that_failed_is_not_advised_again() {
+        assert!(what_to_do_with_open(false).contains("on_stop"));
+        let words = what_to_do_with_open(true);
+        assert!(!words.contains("on_stop"), "{words}");
+        assert!(words.contains("by hand at the venue"), "{words}");
+        assert!(words.contains("windvane flatten"), "{words}");
+    }
 }

@@ -9,6 +9,7 @@ use windvane_engine::{Engine, Instrument, Surface, Time};
 
 use super::carrier::venue_surface;
 use super::mailbox::{Happened, Mailbox};
+use crate::results::utc::seconds_text;
 
 /// The engine's timer must not be earlier than the client's.
 const MARGIN: Duration = Duration::from_millis(5);
@@ -52,6 +53,53 @@ pub async fn watch(client: Client, surfaces: Vec<Surface>, mailbox: Mailbox) {
 
 /// The waits of now, with what is still open because of each.
 pub fn shown(engine: &Engine) -> Vec<view::VenueWait> {
+    waits(engine).into_iter().map(|(wait, _)| wait).collect()
+}
+
+/// Tells at once what a stop waits for: nothing else is logged before the wait is over. `longest` is how long a
+/// stop waits at most.
+pub fn tell_stop(engine: &Engine, longest: Duration) {
+    for (wait, until) in waits(engine) {
+        if wait.open.is_empty() {
+            continue;
+        }
+        let until_text = seconds_text(until);
+        let what_to_do = stop_advice(wait.left_s > longest.as_secs());
+        let open = wait.open.join(", ");
+        tracing::warn!(
+            surface = wait.surface,
+            wait_s = wait.left_s,
+            until = until_text,
+            open,
+            what_to_do,
+            "{}",
+            stop_words(&wait)
+        );
+    }
+}
+
+fn stop_words(wait: &view::VenueWait) -> &'static str {
+    match wait.what.as_str() {
+        "orders" => {
+            "the stop waits for the end of the venue's order limit: no close is sent before that"
+        }
+        _ => {
+            "the stop waits until the venue takes requests again: no cancel and no close is sent before that"
+        }
+    }
+}
+
+const fn stop_advice(is_too_long: bool) -> &'static str {
+    if is_too_long {
+        "the wait is longer than a stop lasts: the run ends before it, and what is open stays open. Cancel and \
+         close it by hand at the venue"
+    } else {
+        "wait for the end, or cancel and close by hand at the venue. A second signal ends the run at once and \
+         leaves open what is open"
+    }
+}
+
+fn waits(engine: &Engine) -> Vec<(view::VenueWait, Time)> {
     let mut waits = Vec::new();
     for surface in Surface::ALL {
         let kinds = [
@@ -60,12 +108,13 @@ pub fn shown(engine: &Engine) -> Vec<view::VenueWait> {
         ];
         for (what, until) in kinds {
             let Some(until) = until else { continue };
-            waits.push(view::VenueWait {
+            let wait = view::VenueWait {
                 surface: surface.to_string(),
                 what: what.to_owned(),
                 left_s: left_s(engine, until),
                 open: open(engine, *surface, what == "requests"),
-            });
+            };
+            waits.push((wait, until));
         }
     }
     waits
@@ -125,4 +174,23 @@ fn open(engine: &Engine, surface: Surface, all: bool) -> Vec<String> {
         }));
     }
     open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_names_the_limit_that_it_waits_for() {
+        let wait = |what: &str| view::VenueWait {
+            surface: "futures".to_owned(),
+            what: what.to_owned(),
+            left_s: 41,
+            open: vec!["close of 1 futures:BTCUSDT of mm".to_owned()],
+        };
+        assert!(stop_words(&wait("orders")).contains("order limit"));
+        assert!(stop_words(&wait("requests")).contains("takes requests again"));
+        assert!(stop_advice(false).contains("wait for the end"));
+        assert!(stop_advice(true).contains("stays open"));
+    }
 }

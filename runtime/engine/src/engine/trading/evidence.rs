@@ -15,7 +15,7 @@ use crate::protocol::{OrderReport, Outcome, Refusal};
 use crate::refusal::Blame;
 
 use super::super::Engine;
-use super::{BlockState, Party, Refusals, TradingBlock, doubled, opens, spends};
+use super::{BlockState, Party, Refusals, Right, Trading, TradingBlock, doubled, opens, spends};
 
 /// So many answers about the key agree.
 const KEY_AGREES: u32 = 2;
@@ -297,7 +297,7 @@ impl Engine {
     /// A route that needs the trading right refused the key.
     fn deny_right(&mut self, surface: Surface, code: i32, of_order: bool) {
         let now = self.now;
-        let right = self.trading.rights.entry(surface).or_default();
+        let right = right_of(&mut self.trading, surface);
         if right.denied == 0 {
             right.denied_since = now;
         }
@@ -306,15 +306,26 @@ impl Engine {
             right.orders_denied = right.orders_denied.saturating_add(1);
             right.order_denied = now;
         }
-        if right.denied >= KEY_AGREES {
-            self.block(TradingBlock::Key(surface), code);
+        let (agreed, of_orders) = (
+            right.denied >= KEY_AGREES,
+            right.orders_denied >= ORDERS_DENIED,
+        );
+        let key = TradingBlock::Key(surface);
+        if agreed {
+            self.block(key, code);
             return;
         }
-        // Ambiguous alone: another route is asked at once.
-        right.next = Some(self.now);
-        if right.orders_denied >= ORDERS_DENIED {
-            // Other routes accept the key, and no order is accepted.
-            self.block(TradingBlock::Account(surface), code);
+        if self.trading.blocks.contains_key(&key) {
+            // A person had one order try. Two answers showed it before, so that one more is enough.
+            right_of(&mut self.trading, surface).next.get_or_insert(now);
+            self.block(key, code);
+        } else {
+            // Ambiguous alone: another route is asked at once.
+            right_of(&mut self.trading, surface).next = Some(now);
+            if of_orders {
+                // Other routes accept the key, and no order is accepted.
+                self.block(TradingBlock::Account(surface), code);
+            }
         }
         self.probe_if_due(surface);
     }
@@ -377,4 +388,8 @@ impl Engine {
         };
         self.begin_block(block, state);
     }
+}
+
+fn right_of(trading: &mut Trading, surface: Surface) -> &mut Right {
+    trading.rights.entry(surface).or_default()
 }

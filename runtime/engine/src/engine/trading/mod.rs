@@ -9,6 +9,7 @@
 mod crossings;
 mod evidence;
 mod feeds;
+mod unknown;
 mod watch;
 mod words;
 
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::callback::Callback;
-use crate::decimal::Amount;
+use crate::decimal::{Amount, Decimal};
 use crate::effect::Notice;
 use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
 use crate::instrument::{Instrument, SymbolStatus};
@@ -31,6 +32,7 @@ use super::session::Doubt;
 
 pub(super) use crossings::Crossings;
 pub(super) use feeds::Feeds;
+pub use unknown::UnknownOrders;
 pub use words::BlockWords;
 
 /// From a block to the first order that tries again, doubled each time up to the second bound.
@@ -291,8 +293,9 @@ impl Engine {
         if self.live.is_none() {
             return Ok(());
         }
-        if self.order_wait(self.surface_of(terms.instrument)).is_some() {
-            return Err(Rule::RefusalPause.plain());
+        if let Some(until) = self.order_wait(self.surface_of(terms.instrument)) {
+            let left_s = (until.0 - self.now.0).max(0) / 1_000_000_000 + 1;
+            return Err(Rule::OrderLimit.with(left_s.into(), Decimal::ZERO));
         }
         let party = (strategy, terms.instrument, terms.side);
         let pauses = |refusals: &&Refusals| self.now < refusals.pause_until;
@@ -400,6 +403,9 @@ impl Engine {
             if block.needs_trial() {
                 let again = now.plus_ms(doubled(block.trial_ms(), state.trials));
                 state.trial = state.trial.max(Some(again));
+            } else {
+                // A person let one order try. What ends the block otherwise is no order.
+                state.trial = None;
             }
             if std::mem::take(&mut state.on_trial) {
                 self.tell_trial();
@@ -504,7 +510,7 @@ impl Engine {
     }
 
     /// Strategies are told that they may try, or that they may not any more.
-    fn tell_trial(&mut self) {
+    pub(super) fn tell_trial(&mut self) {
         for index in 0..self.strategies.len() {
             self.tell_state(StrategyId(index as u16));
         }

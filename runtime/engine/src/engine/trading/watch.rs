@@ -8,7 +8,7 @@ use crate::order::Surface;
 use crate::protocol::Request;
 
 use super::super::Engine;
-use super::{Crossings, Right, TradingBlock, doubled};
+use super::{Right, TradingBlock, doubled};
 
 /// The trading right is probed when no answer has shown it for so long.
 const VERIFY_MS: i64 = 300_000;
@@ -148,30 +148,49 @@ impl Engine {
         surfaces.find(|surface| self.probe_id(*surface).as_ref() == Some(id))
     }
 
-    /// A person has mended what was blocked, or accepts another try.
-    pub(in super::super) fn forget_blocks(&mut self) {
-        let by_reading = |engine: &Self, block: TradingBlock| match block {
+    /// A person has mended what was blocked, or accepts another try. That is no evidence: what blocks trading
+    /// stays until an answer, a reading or a balance shows that it is over. One order may try at once, and
+    /// the trading right and countdowns are asked for. Answers whether anything is to be tried.
+    pub(in super::super) fn try_blocks_again(&mut self) -> bool {
+        let now = self.now;
+        let blocks: Vec<_> = self.trading.blocks.keys().copied().collect();
+        let mut tries = false;
+        for block in blocks {
+            if self.ends_by_reading(block) {
+                continue;
+            }
+            if let Some(state) = self.trading.blocks.get_mut(&block) {
+                state.trial = Some(now);
+                state.trials = 0;
+                state.on_trial = block.account().is_some();
+                tries = true;
+            }
+            self.end_close_pauses(block);
+        }
+        let openings = self.trading.refusals.values_mut();
+        let paused = openings.chain(self.exit_refusals.values_mut());
+        for series in paused.chain(self.crossings.0.values_mut()) {
+            series.pause_until = series.pause_until.min(now);
+        }
+        self.trading.short_of.clear();
+        for right in self.trading.rights.values_mut() {
+            *right = Right::default();
+        }
+        self.try_countdowns();
+        tries
+    }
+
+    /// Whether only what the venue states by itself ends a block: no order can show anything before.
+    fn ends_by_reading(&self, block: TradingBlock) -> bool {
+        match block {
             TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) | TradingBlock::StaleMarket(_) => {
                 true
             }
             TradingBlock::Instrument(id) => {
-                let rules = engine.instrument(id);
+                let rules = self.instrument(id);
                 rules.is_some_and(|rules| rules.status != SymbolStatus::Trading)
             }
             _ => false,
-        };
-        let blocks: Vec<_> = self.trading.blocks.keys().copied().collect();
-        for block in blocks {
-            if !by_reading(self, block) {
-                self.unblock(block);
-            }
-        }
-        self.trading.refusals.clear();
-        self.exit_refusals.clear();
-        self.crossings = Crossings::default();
-        self.trading.short_of.clear();
-        for right in self.trading.rights.values_mut() {
-            *right = Right::default();
         }
     }
 }

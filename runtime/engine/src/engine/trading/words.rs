@@ -33,23 +33,26 @@ impl Engine {
                      list"
                 ),
                 "check the key's rights, address list and expiry at the venue. New orders are not \
-                 sent. A cancel of an order that does not exist tests the key again and again, and \
-                 trading goes on when the venue accepts it"
+                 sent. A cancel of an order that does not exist tests the key again and again, at once after \
+                 windvane resume, and trading goes on when the venue accepts it"
                     .to_owned(),
             ),
             TradingBlock::Account(surface) => (
                 account(surface),
                 format!("the venue accepts no orders of the account (code {code})"),
-                "ask the venue why. One order tries again after growing pauses; windvane resume \
-                 lets it try at once"
-                    .to_owned(),
+                format!(
+                    "ask the venue why. Opening orders are blocked until the venue accepts an order: {}",
+                    one_tries(state)
+                ),
             ),
             TradingBlock::ReduceOnly(surface) => (
                 account(surface),
                 format!("the venue accepts only orders that reduce a position (code {code})"),
-                "ask the venue why. Closing orders pass. One opening order tries again after \
-                 growing pauses; windvane resume lets it try at once"
-                    .to_owned(),
+                format!(
+                    "ask the venue why. Closing orders pass. Opening orders are blocked until the venue accepts \
+                     one: {}",
+                    one_tries(state)
+                ),
             ),
             TradingBlock::CanTrade(surface) => (
                 account(surface),
@@ -133,6 +136,15 @@ impl Engine {
             Some(status @ SymbolStatus::Other(_)) => format!("the symbol's status is {status}"),
             _ => format!("the venue accepts no orders for the symbol (code {code})"),
         }
+    }
+}
+
+/// When an order tries again.
+const fn one_tries(state: &BlockState) -> &'static str {
+    if state.on_trial {
+        "one may try now"
+    } else {
+        "one tries again after growing pauses; windvane resume lets it try at once"
     }
 }
 
