@@ -386,8 +386,16 @@ impl Engine {
     }
 
     fn charge(&mut self, late: &LateFee, cost: Amount) {
+        let mut left = cost;
+        if late.owner.is_none() {
+            for (strategy, share) in self.add_forced_fee((late.instrument, late.order_id), cost) {
+                let own = self.ledgers.owner(Some(strategy));
+                own.at_mut(late.instrument, late.side).position.fees += share;
+                left -= share;
+            }
+        }
         let own = self.ledgers.owner(late.owner);
-        own.at_mut(late.instrument, late.side).position.fees += cost;
+        own.at_mut(late.instrument, late.side).position.fees += left;
         let account = self.ledgers.account.at_mut(late.instrument, late.side);
         account.position.fees += cost;
     }

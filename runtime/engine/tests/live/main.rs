@@ -20,6 +20,7 @@ mod exits;
 mod feeds;
 mod forced;
 mod forced_exits;
+mod forced_fees;
 mod forced_orders;
 mod forced_shifts;
 mod forced_stated;
