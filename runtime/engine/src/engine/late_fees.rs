@@ -85,6 +85,18 @@ impl LateFee {
         (self.instrument, self.order_id, self.trade_id)
     }
 
+    /// The same fill under the names of another configuration; `None` where that has no such instrument.
+    pub(super) fn renamed(&self, names: &Names) -> Option<Self> {
+        let instrument = *names.instruments.get(&self.instrument)?;
+        let owner = self.owner;
+        let owner = owner.and_then(|owner| names.strategies.get(&owner).copied());
+        Some(Self {
+            instrument,
+            owner,
+            ..*self
+        })
+    }
+
     /// A reading of the account was taken that contains every fill up to then.
     pub(super) fn note_reading(&mut self, taken: Time) {
         self.in_reading |= self.made != Time::default() && self.made <= taken;
@@ -499,15 +511,7 @@ impl Engine {
     /// Takes over what an earlier process waited for.
     pub(super) fn inherit_late_fees(&mut self, from: &Self, names: &Names) {
         for late in &from.late_fees.waiting {
-            if let Some(instrument) = names.instruments.get(&late.instrument) {
-                let owner = late.owner;
-                let owner = owner.and_then(|owner| names.strategies.get(&owner).copied());
-                self.late_fees.waiting.push_back(LateFee {
-                    instrument: *instrument,
-                    owner,
-                    ..*late
-                });
-            }
+            self.late_fees.waiting.extend(late.renamed(names));
         }
         self.late_fees.wanted = !self.late_fees.waiting.is_empty();
         self.late_fees.highest_ppm = from.late_fees.highest_ppm;
