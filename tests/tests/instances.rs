@@ -36,6 +36,16 @@ fn until(instance: &mut Instance, is: &'static str) -> Value {
         .0
 }
 
+/// Waits until a start watches the account for another instance, with this reason.
+fn until_watches(instance: &mut Instance, why: &str) {
+    let admin = instance.admin();
+    let watches = |status: &Value| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "syncing" && reason.contains(why)
+    };
+    instance.until_shown(&admin, "/api/status", PATIENCE, &watches);
+}
+
 /// An order of the account that the instance did not send, of a second that is not long ago.
 fn place(venue: &Venue, id: &str) {
     venue.control(
@@ -122,12 +132,7 @@ fn a_second_instance_ends_with_exit_code_2_and_the_first_trades_on() {
     assert!(!said.contains("never gave out"), "its own folder: {said}");
 
     let mut second = launch(&venue, "second").start();
-    let admin = second.admin();
-    let watches = |status: &Value| {
-        let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "syncing" && reason.contains("another instance")
-    };
-    second.until_shown(&admin, "/api/status", PATIENCE, &watches);
+    until_watches(&mut second, "another instance");
     // A fill has the first one place its next order.
     let orders = first.admin().must_show("/api/orders");
     let order = rows(&orders).find(|order| order["strategy"] == "maker");
@@ -171,11 +176,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
 
     let mut instance = launch.start();
     let admin = instance.admin();
-    let watches = |status: &Value| {
-        let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "syncing" && reason.contains("was wiped")
-    };
-    instance.until_shown(&admin, "/api/status", PATIENCE, &watches);
+    until_watches(&mut instance, "was wiped");
     assert_eq!(
         status_of(&venue, &gone),
         "NEW",
@@ -304,61 +305,71 @@ fn epochs(venue: &Venue) -> Vec<String> {
     epochs
 }
 
+fn launch_at_market(venue: &Venue, config: &Path, folder: &str) -> Launch {
+    Launch::new(venue, &venue.folder().join(folder))
+        .config(config)
+        .set(RECONCILE)
+}
+
+/// An instance with market orders alone that placed one.
+fn start_at_market(venue: &Venue, config: &Path) -> Instance {
+    let mut first = launch_at_market(venue, config, "first").start();
+    until(&mut first, "ready");
+    let admin = first.admin();
+    first.until_shown(&admin, "/api/status", PATIENCE, &|_| {
+        !epochs(venue).is_empty()
+    });
+    first
+}
+
+/// `check` and `run` of a second instance find the first, and place nothing. Answers with what `check` prints, and
+/// with the log of `run`.
+fn refuse_second(venue: &Venue, config: &Path) -> (String, String) {
+    let config_text = config.to_str().unwrap();
+    let (code, found) = check_with(venue, &venue.folder().join("second"), config_text);
+    assert_eq!(code, Some(1), "{found}");
+    assert!(found.contains("this data folder never gave"), "{found}");
+    let (_, said) = check_with(venue, &venue.folder().join("first"), config_text);
+    assert!(
+        !said.contains("this data folder never gave"),
+        "its own folder: {said}"
+    );
+    let second = launch_at_market(venue, config, "second").start();
+    let ended = second.end_within(PATIENCE);
+    let log = std::fs::read_to_string(venue.folder().join("second.log")).unwrap();
+    assert_eq!(ended.code(), Some(2), "{log}");
+    assert_eq!(epochs(venue).len(), 1, "the second one placed nothing");
+    (found, log)
+}
+
 #[test]
 fn a_second_instance_is_found_beside_one_with_market_orders_alone() {
     let venue = Venue::start(&["--seed", "66", "--weight", "24000"]);
     let config = at_market(&venue);
-    let launch = |folder: &str| {
-        Launch::new(&venue, &venue.folder().join(folder))
-            .config(&config)
-            .set(RECONCILE)
-    };
-    let mut first = launch("first").start();
-    until(&mut first, "ready");
-    let admin = first.admin();
-    first.until_shown(&admin, "/api/status", PATIENCE, &|_| {
-        !epochs(&venue).is_empty()
-    });
+    let mut first = start_at_market(&venue, &config);
     let is_open = |order: &Value| order["open"] == true;
     assert!(!rows(&venue.account()["orders"]).any(is_open));
 
-    let config_text = config.to_str().unwrap();
-    let (code, said) = check_with(&venue, &venue.folder().join("second"), config_text);
-    assert_eq!(code, Some(1), "{said}");
+    let (said, log) = refuse_second(&venue, &config);
     let instances = said.lines().find(|line| line.contains("instances"));
     assert!(
         instances.is_some_and(|line| line.starts_with("NO-GO") && line.contains("ema.")),
         "{said}"
     );
-    let (_, said) = check_with(&venue, &venue.folder().join("first"), config_text);
-    assert!(
-        !said.contains("this data folder never gave"),
-        "its own folder: {said}"
-    );
-
-    let second = launch("second").start();
-    let ended = second.end_within(PATIENCE);
-    let log = std::fs::read_to_string(venue.folder().join("second.log")).unwrap();
-    assert_eq!(ended.code(), Some(2), "{log}");
     assert!(
         log.contains("another instance trades on this account"),
         "{log}"
     );
-    assert_eq!(epochs(&venue).len(), 1, "the second one placed nothing");
     until(&mut first, "ready");
     assert!(!first.log().contains("another instance"), "{}", first.log());
 
     // The folder is wiped: nobody places an order during the watch.
     first.kill();
     std::fs::remove_dir_all(venue.folder().join("first")).unwrap();
-    let mut first = launch("first").start();
-    let admin = first.admin();
-    let watches = |status: &Value| {
-        let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "syncing" && reason.contains("was wiped")
-    };
-    first.until_shown(&admin, "/api/status", PATIENCE, &watches);
+    let mut first = launch_at_market(&venue, &config, "first").start();
+    until_watches(&mut first, "was wiped");
     until(&mut first, "ready");
+    let admin = first.admin();
 
     // Another instance begins to place market orders.
     let order = json!({
@@ -378,37 +389,14 @@ fn a_second_instance_is_found_where_no_account_trades_are_served() {
     let venue = Venue::start(&["--seed", "68", "--weight", "24000"]);
     venue.control("/choices", &json!({"account-trades-route": "404"}));
     let config = at_market(&venue);
-    let launch = |folder: &str| {
-        Launch::new(&venue, &venue.folder().join(folder))
-            .config(&config)
-            .set(RECONCILE)
-    };
-    let mut first = launch("first").start();
-    until(&mut first, "ready");
-    let admin = first.admin();
-    first.until_shown(&admin, "/api/status", PATIENCE, &|_| {
-        !epochs(&venue).is_empty()
-    });
+    let _first = start_at_market(&venue, &config);
 
-    let config_text = config.to_str().unwrap();
-    let (code, said) = check_with(&venue, &venue.folder().join("second"), config_text);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("this data folder never gave"), "{said}");
-    let (_, said) = check_with(&venue, &venue.folder().join("first"), config_text);
-    assert!(
-        !said.contains("this data folder never gave"),
-        "its own folder: {said}"
-    );
-
-    let second = launch("second").start();
-    let ended = second.end_within(PATIENCE);
-    let log = std::fs::read_to_string(venue.folder().join("second.log")).unwrap();
-    assert_eq!(ended.code(), Some(2), "{log}");
-    assert_eq!(epochs(&venue).len(), 1, "the second one placed nothing");
+    refuse_second(&venue, &config);
 
     let neither = json!({"account-trades-route": "404", "all-orders-route": "404"});
     venue.control("/choices", &neither);
-    let (code, said) = check_with(&venue, &venue.folder().join("second"), config_text);
+    let config = config.to_str().unwrap();
+    let (code, said) = check_with(&venue, &venue.folder().join("second"), config);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("cannot be excluded"), "{said}");
 }

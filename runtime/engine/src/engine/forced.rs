@@ -254,6 +254,25 @@ impl Engine {
         order.settled_fee += fee;
     }
 
+    /// The commission of a fill of others came later than the fill. Answers what strategies bear of it: they bore
+    /// the close, where it was a forced one.
+    pub(super) fn add_forced_fee(
+        &mut self,
+        key: (InstrumentId, VenueOrderId),
+        fee: Amount,
+    ) -> Vec<(StrategyId, Amount)> {
+        let Some(order) = self.forced.orders.get_mut(&key) else {
+            return Vec::new();
+        };
+        order.fee += fee;
+        if order.settled < order.booked {
+            // The settlement shares it.
+            return Vec::new();
+        }
+        order.settled_fee += fee;
+        self.forced.reports.add_fee(key, fee)
+    }
+
     fn fee_in_quote(&self, instrument: InstrumentId, fill: &Fill) -> Amount {
         let rules = &self.instruments[usize::from(instrument.0)];
         if fill.fee_asset == rules.quote {

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decimal::Amount;
 use crate::forced::{ForcedCloseReport, ForcedShare};
-use crate::ids::Time;
+use crate::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
 
 /// So many reports are kept at most.
 const REPORTS_MAX: usize = 32;
@@ -45,6 +46,27 @@ impl ForcedReports {
             self.0.pop_front();
         }
         self.0.push_back((now, report));
+    }
+
+    /// The commission of an order came later than its fill. Answers the share of each strategy, by what it bore
+    /// of the close.
+    pub(super) fn add_fee(
+        &mut self,
+        order: (InstrumentId, VenueOrderId),
+        fee: Amount,
+    ) -> Vec<(StrategyId, Amount)> {
+        let mut reports = self.0.iter_mut().rev();
+        let known =
+            reports.find(|(_, known)| (known.instrument, known.order_id) == order && known.qty > 0);
+        let Some((_, known)) = known else {
+            return Vec::new();
+        };
+        known.fee += fee;
+        let whole = known.qty;
+        let shares = known.shares.iter();
+        shares
+            .map(|share| (share.strategy, fee.part(share.qty, whole)))
+            .collect()
     }
 
     /// A strategy bears a part of a close that was reported as nobody's.

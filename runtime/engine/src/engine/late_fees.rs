@@ -104,6 +104,18 @@ impl LateFee {
         (self.instrument, self.order_id, self.trade_id)
     }
 
+    /// The same fill under the names of another configuration; `None` where that has no such instrument.
+    pub(super) fn renamed(&self, names: &Names) -> Option<Self> {
+        let instrument = *names.instruments.get(&self.instrument)?;
+        let owner = self.owner;
+        let owner = owner.and_then(|owner| names.strategies.get(&owner).copied());
+        Some(Self {
+            instrument,
+            owner,
+            ..*self
+        })
+    }
+
     /// A reading of the account was taken that contains these fills.
     pub(super) fn note_reading(&mut self, contained: Contained) {
         self.in_reading |= contained.has(self.made);
@@ -405,8 +417,16 @@ impl Engine {
     }
 
     fn charge(&mut self, late: &LateFee, cost: Amount) {
+        let mut left = cost;
+        if late.owner.is_none() {
+            for (strategy, share) in self.add_forced_fee((late.instrument, late.order_id), cost) {
+                let own = self.ledgers.owner(Some(strategy));
+                own.at_mut(late.instrument, late.side).position.fees += share;
+                left -= share;
+            }
+        }
         let own = self.ledgers.owner(late.owner);
-        own.at_mut(late.instrument, late.side).position.fees += cost;
+        own.at_mut(late.instrument, late.side).position.fees += left;
         let account = self.ledgers.account.at_mut(late.instrument, late.side);
         account.position.fees += cost;
     }
@@ -516,15 +536,7 @@ impl Engine {
     /// Takes over what an earlier process waited for.
     pub(super) fn inherit_late_fees(&mut self, from: &Self, names: &Names) {
         for late in &from.late_fees.waiting {
-            if let Some(instrument) = names.instruments.get(&late.instrument) {
-                let owner = late.owner;
-                let owner = owner.and_then(|owner| names.strategies.get(&owner).copied());
-                self.late_fees.waiting.push_back(LateFee {
-                    instrument: *instrument,
-                    owner,
-                    ..*late
-                });
-            }
+            self.late_fees.waiting.extend(late.renamed(names));
         }
         self.late_fees.wanted = !self.late_fees.waiting.is_empty();
         self.late_fees.highest_ppm = from.late_fees.highest_ppm;

@@ -170,7 +170,7 @@ impl Engine {
         heir.inherit_others(&self);
         heir.inherit_fee_costs(&self, &names);
         heir.inherit_late_fees(&self, &names);
-        heir.inherit_estimates(&self);
+        heir.inherit_estimates(&self, &names);
         heir.inherit_order_waits(&self);
         heir.inherit_fill_times(&self);
         Ok(heir)

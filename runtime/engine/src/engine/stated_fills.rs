@@ -24,6 +24,7 @@ use crate::timer::Timer;
 
 use super::Engine;
 use super::late_fees::{Contained, LateFee};
+use super::snapshot::Names;
 
 /// The event of a fill that an answer states comes within this, or the fill is booked without it. Events
 /// of one moment may overtake each other by nearly as much.
@@ -272,11 +273,17 @@ impl Engine {
     }
 
     /// Takes over the estimates of an earlier process. What it had not booked is asked for.
-    pub(super) fn inherit_estimates(&mut self, from: &Self) {
+    pub(super) fn inherit_estimates(&mut self, from: &Self, names: &Names) {
         let is_known = |seq: &OrderSeq| self.orders.known(*seq).is_some();
         let booked = from.stated_fills.made_up.iter();
         let booked = booked.filter(|(seq, _)| is_known(seq));
         self.stated_fills.made_up = booked.map(|(seq, one)| (*seq, *one)).collect();
+        for (late, estimate) in from.stated_fills.unstated.values() {
+            if let Some(late) = late.renamed(names) {
+                self.keep_estimate(late, *estimate);
+                self.want_fees();
+            }
+        }
     }
 
     /// Whether a fill in this instrument is stated and not booked yet.

@@ -21,6 +21,7 @@ mod feeds;
 mod fees_in_readings;
 mod forced;
 mod forced_exits;
+mod forced_fees;
 mod forced_orders;
 mod forced_questions;
 mod forced_shifts;

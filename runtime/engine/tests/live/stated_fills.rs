@@ -2,15 +2,21 @@
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
+use windvane_engine::instrument::Instrument;
+use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate,
+};
+use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{
-    Amount, ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply,
-    Side, Surface, UserEvent, VenueOrderId,
+    Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, Outcome,
+    PositionSide, Reply, Side, StrategyId, Surface, UserEvent, VenueOrderId,
 };
 
 use super::reconciliation::{adjustments, qty, round, trade};
+use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, market, report};
-use super::world::{live_config, position, ready};
+use super::world::{live_config, nothing, position, ready};
 
 /// A market order that the venue answers as filled: 10 at 990. Its event has not come.
 fn stated(account: &mut Account, side: Side) -> OrderSeq {
@@ -37,6 +43,25 @@ fn balance(account: &Account) -> Amount {
 fn own_fees(account: &Account) -> Amount {
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
     own.position.fees
+}
+
+/// The event of such an order, which leaves the commission out.
+fn without_commission(id: ClientOrderId) -> OrderUpdate {
+    let mut event = fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled);
+    if let Some(fill) = &mut event.fill {
+        fill.fee = Amount::ZERO;
+    }
+    event
+}
+
+/// The stream comes up again, and the first round lists the account trade of such an order, with this commission.
+fn list_after_reconnect(account: &mut Account, fee: Amount) {
+    let surface = Surface::Futures;
+    account.live(LiveInput::StreamDown { surface });
+    account.live(LiveInput::StreamUp { surface });
+    let mut listed = trade(1, 1, 10);
+    listed.fill.fee = fee;
+    round(account, &[], &[listed], |_| {});
 }
 
 #[test]
@@ -103,25 +128,60 @@ fn an_estimate_holds_while_the_event_leaves_the_commission_out() {
     let id = account.id(MM, order);
     account.pass(300);
     let estimate = instrument().notional(990, 10).part(400, 1_000_000);
-    let mut event = fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled);
-    if let Some(fill) = &mut event.fill {
-        fill.fee = Amount::ZERO;
-    }
-    account.update(event);
+    account.update(without_commission(id));
     assert_eq!(balance(&account), before - estimate);
     assert_eq!(own_fees(&account), estimate);
     // The account trade states it.
-    let mut listed = trade(1, 1, 10);
-    listed.fill.fee = Amount(3_000_000);
-    account.live(windvane_engine::live::LiveInput::StreamDown {
-        surface: Surface::Futures,
-    });
-    account.live(windvane_engine::live::LiveInput::StreamUp {
-        surface: Surface::Futures,
-    });
-    round(&mut account, &[], &[listed], |_| {});
+    list_after_reconnect(&mut account, Amount(3_000_000));
     assert_eq!(balance(&account), before - Amount(3_000_000));
     assert_eq!(own_fees(&account), Amount(3_000_000));
+}
+
+#[test]
+fn an_account_trade_replaces_an_estimate_of_before_a_restart() {
+    let mut account = ready();
+    let before = balance(&account);
+    let order = stated(&mut account, Side::Buy);
+    let id = account.id(MM, order);
+    account.pass(300);
+    account.update(without_commission(id));
+    // Another configuration: the instrument and the strategy have other places.
+    let mut config = next_config();
+    config.strategies.reverse();
+    let other = Instrument {
+        symbol: "ETHUSDT".to_owned(),
+        ..instrument()
+    };
+    config.instruments.insert(0, other);
+    let mut account = killed(account, config);
+    let (strategy, place) = (StrategyId(1), InstrumentId(1));
+    account.begin();
+    while let Some(subject) = account.take_question() {
+        let truth = match subject {
+            Subject::Account { .. } => {
+                let mut own = account.own_account();
+                own.positions = vec![PositionUpdate {
+                    instrument: place,
+                    ..position(10)
+                }];
+                Truth::Account(own)
+            }
+            Subject::Trades { instrument, .. } if instrument == place => {
+                let mut listed = trade(1, 1, 10);
+                listed.fill.fee = Amount(3_000_000);
+                Truth::Trades {
+                    trades: vec![listed],
+                    more: false,
+                }
+            }
+            _ => nothing(subject),
+        };
+        account.tell(subject, truth);
+    }
+    assert_eq!(balance(&account), before - Amount(3_000_000));
+    let own = &account.engine.ledgers().strategies[usize::from(strategy.0)];
+    let own = own.at(place, PositionSide::Both).position;
+    assert_eq!((own.qty, own.fees), (10, Amount(3_000_000)));
 }
 
 #[test]
@@ -130,15 +190,7 @@ fn an_account_trade_replaces_the_estimated_commission_too() {
     let before = balance(&account);
     let order = stated(&mut account, Side::Buy);
     account.pass(300);
-    let mut listed = trade(1, 1, 10);
-    listed.fill.fee = Amount(3_000_000);
-    account.live(windvane_engine::live::LiveInput::StreamDown {
-        surface: Surface::Futures,
-    });
-    account.live(windvane_engine::live::LiveInput::StreamUp {
-        surface: Surface::Futures,
-    });
-    round(&mut account, &[], &[listed], |_| {});
+    list_after_reconnect(&mut account, Amount(3_000_000));
     assert_eq!(qty(&account), 10);
     assert_eq!(own_fees(&account), Amount(3_000_000));
     assert_eq!(balance(&account), before - Amount(3_000_000));
