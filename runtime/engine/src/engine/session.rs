@@ -464,7 +464,7 @@ impl Engine {
                         error_ns,
                         read: now,
                     });
-                    live.doubts.remove(&Doubt::Clock(surface));
+                    self.set_doubt(Doubt::Clock(surface), false);
                 }
                 self.count_predecessors_by(surface, offset_ns);
             }
@@ -597,11 +597,17 @@ impl Engine {
     }
 
     pub(super) fn set_doubt(&mut self, doubt: Doubt, doubted: bool) {
+        let was_on_trial = self.is_on_trial();
         let Some(live) = &mut self.live else { return };
-        if doubted {
-            live.doubts.insert(doubt);
+        let changed = if doubted {
+            live.doubts.insert(doubt)
         } else {
-            live.doubts.remove(&doubt);
+            live.doubts.remove(&doubt)
+        };
+        // Strategies may try an order only while nothing else is in doubt. The state does not move then.
+        let is_degraded = self.state == RunState::Degraded;
+        if changed && is_degraded && self.is_on_trial() != was_on_trial {
+            self.tell_trial();
         }
     }
 
