@@ -286,9 +286,14 @@ impl Engine {
         }
         line.round.looked_for = Some(differences.to_vec());
         line.round.seen = None;
-        let step = self.step_of_fees();
-        if let Some(line) = self.line_mut(surface) {
-            line.round.step = step;
+        if self.has_made_up_fill() {
+            // Trades that no event told yet state its commission too.
+            self.look_for_trades(surface, false);
+        } else {
+            let step = self.step_of_fees();
+            if let Some(line) = self.line_mut(surface) {
+                line.round.step = step;
+            }
         }
         self.ask_next(surface);
         true

@@ -93,9 +93,22 @@ impl Past {
 
     /// Whether a balance was so within the last moments.
     pub(super) fn had(&self, now: Time, asset: AssetId, total: Amount) -> bool {
+        self.had_one(now, asset, |known| known == total)
+    }
+
+    /// Whether a balance was one of these within the last moments.
+    pub(super) fn had_one(
+        &self,
+        now: Time,
+        asset: AssetId,
+        is_one: impl Fn(Amount) -> bool,
+    ) -> bool {
         let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
         let mut moments = self.moments.iter().filter(recent);
-        moments.any(|moment| moment.balances.contains(&(asset, total)))
+        moments.any(|moment| {
+            let mut balances = moment.balances.iter();
+            balances.any(|(of, known)| *of == asset && is_one(*known))
+        })
     }
 
     /// Whether the account was as stated at a moment since then; `same` compares balances.
@@ -305,7 +318,7 @@ impl Engine {
         };
         let may_lack_fees = !self.positions_agree(&account.positions);
         line.past.was(self.now, account, |asset, told, known| {
-            told == known || (may_lack_fees && self.may_lack_fees(surface, asset, told - known))
+            told == known || (may_lack_fees && self.may_await_fees(surface, asset, told - known))
         })
     }
 

@@ -14,6 +14,7 @@
 //! once. Readings may be behind for as long as fills go on: they correct the balance where no account
 //! event came. Each fill gets its share of the change by its value.
 
+mod estimates;
 mod stated;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -33,6 +34,8 @@ use super::lag::READ_LAG_MS;
 use super::reconcile::{Round, Step};
 use super::session::Line;
 use super::snapshot::Names;
+
+pub(super) use estimates::{ESTIMATED_MS, EstimatedFee};
 
 /// Events of this surface may leave commissions out.
 const SURFACE: Surface = Surface::Futures;
@@ -177,10 +180,19 @@ impl Engine {
         line.is_some_and(|line| !line.no_trades)
     }
 
-    /// Whether commissions that account trades will state may lower a balance by so much.
+    /// Whether commissions that account trades will state, of fills without a booked one, may lower a balance
+    /// by so much.
     pub(super) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
-        is_lower && self.tells_trades() && self.may_be_fees(asset, moved)
+        let waiting = || self.waiting_outside_reading();
+        is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
+    }
+
+    /// The same, or account trades will replace an estimate.
+    pub(super) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
+        let is_possible = surface == SURFACE && self.tells_trades();
+        self.may_lack_fees(surface, asset, moved)
+            || (is_possible && self.may_be_estimates(&self.waiting_outside_reading(), asset, moved))
     }
 
     /// Whether the account is as stated, apart from commissions that are not known.
@@ -191,25 +203,34 @@ impl Engine {
         };
         let mut different = statement.balances.iter().filter_map(differs).peekable();
         surface == SURFACE
-            && !self.late_fees.waiting.is_empty()
+            && (!self.late_fees.waiting.is_empty() || self.has_young_estimate())
             && self.positions_agree(&statement.positions)
             && different.peek().is_some()
             && different.all(|may_be| may_be)
     }
 
     fn may_be_fees(&self, asset: AssetId, moved: Amount) -> bool {
-        let waiting = self.late_fees.waiting.iter();
-        let waiting: Vec<LateFee> = waiting.filter(|late| !late.in_reading).copied().collect();
-        self.may_be_fees_of(&waiting, asset, moved)
+        let waiting = self.waiting_outside_reading();
+        self.may_be_fees_of(&waiting, asset, moved) || self.may_be_estimates(&waiting, asset, moved)
     }
 
-    /// Whether the commissions of these fills may move a balance by so much.
-    fn may_be_fees_of(&self, fills: &[LateFee], asset: AssetId, moved: Amount) -> bool {
+    fn waiting_outside_reading(&self) -> Vec<LateFee> {
+        let waiting = self.late_fees.waiting.iter();
+        waiting.filter(|late| !late.in_reading).copied().collect()
+    }
+
+    /// The highest commission that a fill of this value may have.
+    fn most_fee(&self, value: Amount) -> i128 {
         // Prices of another asset move between the fill and the comparison.
         let known = self.late_fees.highest_ppm;
         let usual = |ppm: i64| (ppm.saturating_mul(3) / 2).max(FEE_USUAL_PPM);
         let most_ppm = known.map_or(FEE_MAX_PPM, usual);
-        let most = |late: &LateFee| late.value.abs().part(most_ppm, 1_000_000).0;
+        value.abs().part(most_ppm, 1_000_000).0
+    }
+
+    /// Whether the commissions of these fills may move a balance by so much.
+    fn may_be_fees_of(&self, fills: &[LateFee], asset: AssetId, moved: Amount) -> bool {
+        let most = |late: &LateFee| self.most_fee(late.value);
         let in_asset = fills.iter().filter(|late| self.quote_of(late) == asset);
         let own: i128 = in_asset.map(most).sum();
         if own > 0 {
@@ -220,6 +241,7 @@ impl Engine {
         all > 0 && value.is_none_or(|value| value.abs().0 <= all)
     }
 
+    /// The asset that the instrument of a fill is counted in.
     fn quote_of(&self, late: &LateFee) -> AssetId {
         self.instruments[usize::from(late.instrument.0)].quote
     }
@@ -242,7 +264,7 @@ impl Engine {
             let moved = told.total - self.balance(SURFACE, told.asset).total;
             if self.is_outside_equity(SURFACE, told.asset) {
                 let value = self.value_in_equity(told.asset, moved);
-                value.unwrap_or_else(|| -self.estimated_fees(-moved))
+                value.unwrap_or_else(|| -self.estimated_fees(-moved) - self.young_sum(-moved))
             } else {
                 self.worth(SURFACE, told.asset, moved)
             }
@@ -275,7 +297,7 @@ impl Engine {
     /// Reads account trades for commissions, where a balance differs and nothing else is read.
     pub(super) fn ask_for_fees(&mut self, surface: Surface) {
         let is_due = |asked: Time| self.now >= asked.plus_ms(AGAIN_MS);
-        let is_due = self.late_fees.asked.is_none_or(is_due);
+        let is_due = self.late_fees.asked.is_none_or(is_due) && self.fee_trades().next().is_some();
         if surface != SURFACE || !self.late_fees.wanted || !is_due {
             return;
         }
@@ -292,16 +314,30 @@ impl Engine {
     /// The step of a round that reads the trades of fills without a commission.
     pub(super) fn step_of_fees(&mut self) -> Step {
         self.late_fees.asked = Some(self.now);
-        let waiting = self.late_fees.waiting.iter();
-        let instruments: BTreeSet<_> = waiting.map(|late| late.instrument).collect();
+        let instruments: BTreeSet<_> = self.fee_trades().map(|(id, _)| id).collect();
         Step::Fees(instruments.into_iter().collect())
     }
 
     /// From which trade on an instrument's trades are read for commissions.
     pub(super) fn first_late_fee(&self, instrument: InstrumentId) -> Option<TradeId> {
+        let of_instrument = self.fee_trades().filter(|(id, _)| *id == instrument);
+        of_instrument.map(|(_, trade_id)| trade_id).min()
+    }
+
+    /// The fills whose account trades may state a commission.
+    fn fee_trades(&self) -> impl Iterator<Item = (InstrumentId, TradeId)> {
+        let fills = self.late_fee_fills();
+        fills.map(|late| (late.instrument, late.trade_id))
+    }
+
+    /// The fills whose event left the commission out: without a booked one, or with an estimate.
+    fn late_fee_fills(&self) -> impl Iterator<Item = &LateFee> {
         let waiting = self.late_fees.waiting.iter();
-        let of_instrument = waiting.filter(|late| late.instrument == instrument);
-        of_instrument.map(|late| late.trade_id).min()
+        waiting.chain(self.stated_fills.unstated())
+    }
+
+    fn late_fee_count(&self) -> usize {
+        self.late_fee_fills().count()
     }
 
     /// The trades that were asked for commissions.
@@ -314,13 +350,16 @@ impl Engine {
         self.settle_fees(instrument, trades);
         let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
         let asked = self.late_fees.asked.unwrap_or_default();
-        let had = self.late_fees.waiting.len();
-        self.late_fees.waiting.retain(|late| {
+        let had = self.late_fee_count();
+        let may_come = |late: &LateFee| {
             let is_over = !more || newest.is_some_and(|newest| late.trade_id < newest);
             late.instrument != instrument || !is_over || !late.is_listed_by(asked)
-        });
-        let mut left = self.late_fees.waiting.iter();
-        self.late_fees.wanted = left.any(|late| late.booked <= asked);
+        };
+        self.late_fees.waiting.retain(may_come);
+        self.stated_fills.retain_unstated(may_come);
+        let left = self.late_fee_count();
+        let wanted = self.late_fee_fills().any(|late| late.booked <= asked);
+        self.late_fees.wanted = wanted;
         let Some(line) = self.line_mut(SURFACE) else {
             return;
         };
@@ -330,7 +369,7 @@ impl Engine {
         self.explain_statement(SURFACE);
         self.watch_losses_after_fill();
         self.ask_next(SURFACE);
-        if self.late_fees.waiting.len() < had {
+        if left < had {
             // Account trades do not state what differs now.
             self.reconcile_soon(SURFACE);
         }
@@ -498,7 +537,10 @@ impl Engine {
         surface: Surface,
         account: &AccountTruth,
     ) -> Option<Amount> {
-        let is_fees = !self.tells_trades() && self.differs_by_fees(surface, account);
+        // What of it belongs to fills with an estimate is not known.
+        let is_fees = !self.tells_trades()
+            && !self.has_young_estimate()
+            && self.differs_by_fees(surface, account);
         is_fees.then(|| -self.gain_of_fees(account))
     }
 

@@ -25,6 +25,8 @@ use super::session::Line;
 
 /// From a question that failed to the next try, doubled each time up to the second bound.
 pub(super) const RETRY_MS: (i64, i64) = (500, 8_000);
+/// Without a user stream, rounds alone show what happens: they come at least so often.
+const BLIND_MS: i64 = 5_000;
 /// A question without an answer for so long is asked again.
 const ANSWER_MS: i64 = 30_000;
 /// Refusals that say nothing of the route (spec 1, Errors): the server, the time, the keys.
@@ -476,6 +478,8 @@ impl Engine {
             return;
         };
         line.clean = whole.or(line.clean);
+        let most_ms = if line.stream_up { i64::MAX } else { BLIND_MS };
+        let reconcile_ms = reconcile_ms.min(most_ms);
         let due = match line.clean {
             _ if whole.is_none() && doubted => now,
             asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),

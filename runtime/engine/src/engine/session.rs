@@ -34,6 +34,8 @@ const WATCH_MS: i64 = 1_000;
 const SILENCE_MS: i64 = 15_000;
 /// A clock that was read so long ago may have drifted.
 const CLOCK_MS: i64 = 600_000;
+/// From the end of a user stream to a round without one.
+const DOWN_MS: i64 = 1_000;
 
 /// Why a live run does not trust what it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -464,7 +466,7 @@ impl Engine {
                         error_ns,
                         read: now,
                     });
-                    live.doubts.remove(&Doubt::Clock(surface));
+                    self.set_doubt(Doubt::Clock(surface), false);
                 }
                 self.count_predecessors_by(surface, offset_ns);
             }
@@ -545,16 +547,19 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        line.stream_up = false;
+        let was_up = std::mem::replace(&mut line.stream_up, false);
         line.clean = None;
-        line.give_up_round();
+        if was_up {
+            line.give_up_round();
+            // Mostly it comes back at once. While it does not, rounds are all that shows what happens.
+            self.later(surface, DOWN_MS);
+        }
         if surface == Surface::Futures {
             // Order events may have been lost with it.
             self.stated_closes.clear();
             self.forget_stated_positions();
         }
         self.forget_stated_balances(surface);
-        self.timers.cancel(Timer::Reconcile { surface });
         self.set_doubt(Doubt::Stream(surface), true);
     }
 
@@ -597,11 +602,17 @@ impl Engine {
     }
 
     pub(super) fn set_doubt(&mut self, doubt: Doubt, doubted: bool) {
+        let was_on_trial = self.is_on_trial();
         let Some(live) = &mut self.live else { return };
-        if doubted {
-            live.doubts.insert(doubt);
+        let changed = if doubted {
+            live.doubts.insert(doubt)
         } else {
-            live.doubts.remove(&doubt);
+            live.doubts.remove(&doubt)
+        };
+        // Strategies may try an order only while nothing else is in doubt. The state does not move then.
+        let is_degraded = self.state == RunState::Degraded;
+        if changed && is_degraded && self.is_on_trial() != was_on_trial {
+            self.tell_trial();
         }
     }
 

@@ -4,6 +4,9 @@
 //! the venue's own event contradicts. Each event states what the balance was at its moment. The books reach
 //! each of these sums as they book the fills. Where they do not reach one for [`EXPLAINED_MS`], nor a later
 //! one, the run is degraded until they do, or until a reading that cannot be older agrees with the books.
+//!
+//! Commissions that are booked as estimates explain a sum that differs by no more, for [`ESTIMATED_MS`] at most.
+//! It stays remembered: the books reach it with the true commissions, or the run is degraded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,6 +19,7 @@ use crate::protocol::AccountUpdate;
 
 use super::Engine;
 use super::lag::READ_LAG_MS;
+use super::late_fees::ESTIMATED_MS;
 use super::session::Doubt;
 
 /// The fill of an account event comes within this, or the difference is a degraded reason.
@@ -59,7 +63,8 @@ impl Engine {
 
     fn had_lately(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        line.is_some_and(|line| line.past.had(self.now, asset, total))
+        let is_same = |known| self.is_same(surface, asset, total, known);
+        line.is_some_and(|line| line.past.had_one(self.now, asset, is_same))
     }
 
     /// Whether the books have what an event states, apart from rounding and later commissions.
@@ -76,8 +81,12 @@ impl Engine {
             let Some(sums) = self.stated_balances.get(&key) else {
                 continue;
             };
-            let reached =
-                (sums.iter()).rposition(|sum| self.may_be_stated(key.0, key.1, sum.total));
+            // True commissions that replaced estimates moved what the books had.
+            let is_reached = |sum: &Sum| {
+                self.may_be_stated(key.0, key.1, sum.total)
+                    || self.had_lately(key.0, key.1, sum.total)
+            };
+            let reached = sums.iter().rposition(is_reached);
             if let (Some(reached), Some(sums)) = (reached, self.stated_balances.get_mut(&key)) {
                 sums.drain(..=reached);
             }
@@ -88,9 +97,16 @@ impl Engine {
 
     fn doubt_stated_balances(&mut self, surface: Surface) {
         let now = self.now;
-        let is_overdue = self.stated_balances.iter().any(|((of, _), sums)| {
-            let first = sums.front();
-            *of == surface && first.is_some_and(|sum| now > sum.told.plus_ms(EXPLAINED_MS))
+        let is_overdue = self.stated_balances.iter().any(|((of, asset), sums)| {
+            let is_estimated = |sum: &Sum| self.estimates_explain(surface, *asset, sum.total);
+            let is_late = |sum: &Sum| now > sum.told.plus_ms(EXPLAINED_MS);
+            // The true commissions of its time are booked by then.
+            let is_old = |sum: &Sum| now > sum.told.plus_ms(ESTIMATED_MS);
+            *of == surface && sums.front().is_some_and(is_late) && {
+                let estimated = sums.iter().rposition(is_estimated);
+                let first = sums.get(estimated.map_or(0, |place| place + 1));
+                first.is_some_and(is_late) || sums.front().is_some_and(is_old)
+            }
         });
         let doubt = Doubt::StatedBalance(surface);
         let live = self.live.as_ref();

@@ -23,7 +23,11 @@ use crate::protocol::{Fill, OrderReport, OrderUpdate};
 use crate::timer::Timer;
 
 use super::Engine;
+<<<<<<< .merge_file_mlieX3
 use super::late_fees::{Contained, LateFee};
+=======
+use super::late_fees::{EstimatedFee, LateFee};
+>>>>>>> .merge_file_tV4CjX
 use super::snapshot::Names;
 
 /// The event of a fill that an answer states comes within this, or the fill is booked without it. Events
@@ -41,6 +45,18 @@ pub(super) struct StatedFills {
     made_up: BTreeMap<OrderSeq, MadeUp>,
     /// Fills whose event came without a commission, and the estimates that are booked for them.
     unstated: BTreeMap<(InstrumentId, VenueOrderId, TradeId), (LateFee, Amount)>,
+}
+
+impl StatedFills {
+    /// The fills whose event came without a commission.
+    pub(super) fn unstated(&self) -> impl Iterator<Item = &LateFee> {
+        self.unstated.values().map(|(late, _)| late)
+    }
+
+    /// Forgets such fills that account trades do not list: their estimates stay.
+    pub(super) fn retain_unstated(&mut self, may_come: impl Fn(&LateFee) -> bool) {
+        self.unstated.retain(|_, (late, _)| may_come(late));
+    }
 }
 
 /// The totals of an order.
@@ -270,6 +286,31 @@ impl Engine {
         for booked in self.stated_fills.made_up.values_mut() {
             booked.in_reading |= contained.has(booked.made);
         }
+    }
+
+    /// The commissions that are booked as estimates, and are in no reading.
+    pub(super) fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
+        let made_up = self.stated_fills.made_up.iter();
+        let made_up = made_up.filter(|(_, one)| !one.in_reading);
+        let made_up = made_up.filter_map(|(seq, one)| {
+            let instrument = self.orders.known(*seq)?.instrument();
+            Some(EstimatedFee {
+                quote: self.instruments[usize::from(instrument.0)].quote,
+                value: one.quote,
+                estimate: one.fee,
+                made: one.made,
+                booked: one.booked,
+            })
+        });
+        let unstated = self.stated_fills.unstated.values();
+        let unstated = unstated.filter_map(|(late, estimate)| late.with_estimate(self, *estimate));
+        made_up.chain(unstated)
+    }
+
+    /// Whether a fill is booked with an estimate, and neither an event nor an account trade told it.
+    pub(super) fn has_made_up_fill(&self) -> bool {
+        let mut made_up = self.stated_fills.made_up.values();
+        made_up.any(|one| !one.in_reading)
     }
 
     /// Takes over the estimates of an earlier process. What it had not booked is asked for.

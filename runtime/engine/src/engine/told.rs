@@ -8,6 +8,7 @@
 //! The balances and positions of an account event are a statement that is compared with the books:
 //! - it agrees with them, apart from rounding: the rounding is corrected;
 //! - it agrees with what they were a moment ago: the event is late;
+//! - it differs from one of both by estimated commissions: the true ones are asked for (`late_fees::estimates`);
 //! - it differs by commissions that nothing else states: they are booked (`late_fees::stated`);
 //! - it differs by the order in which fills were booked: it is taken (`fill_order`);
 //! - it agrees with neither: it is pending until a fill explains it, and after [`FILL_MS`] a round of
@@ -217,6 +218,10 @@ impl Engine {
         if !self.agrees(surface, &statement) && self.agreed_lately(surface, &statement) {
             return;
         }
+        if self.is_late_beside_estimates(surface, &statement) {
+            self.want_fees();
+            return;
+        }
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -280,6 +285,14 @@ impl Engine {
         line.is_some_and(|line| line.past.was(self.now, statement, same))
     }
 
+    /// Whether a statement is late and differs by estimated commissions alone. One of now stays pending: the loss
+    /// limits use it.
+    fn is_late_beside_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        !self.agrees(surface, statement)
+            && !self.awaits_fees(surface, statement)
+            && self.agreed_beside_estimates(surface, statement)
+    }
+
     /// Futures round profits; spot rounds nothing.
     pub(super) fn is_same(
         &self,
@@ -310,8 +323,10 @@ impl Engine {
             // The market may stand still: no other event looks at the stated balance.
             self.watch_losses_after_fill();
             return;
-        } else if self.agreed_lately(surface, &statement) {
-            // It was late, and the commission that it knew is booked now.
+        } else if self.agreed_lately(surface, &statement)
+            || self.is_late_beside_estimates(surface, &statement)
+        {
+            // It was late, and the commission that it knew is booked now, or estimated.
             if let Some(line) = self.line_mut(surface) {
                 line.told = None;
             }

@@ -86,7 +86,7 @@ fn a_second_question_is_waited_for_before_a_close_counts_as_one_by_others() {
 fn without_any_answer_a_close_counts_as_one_by_others_in_the_end() {
     for never in [None, Some(Outcome::Unknown)] {
         let (mut account, wallet, _) = begin();
-        let settled = pass(&mut account, wallet, &[never.clone()]);
+        let settled = pass(&mut account, wallet, std::slice::from_ref(&never));
         assert_eq!(closed_by_others(&account), 2, "{never:?}");
         assert!(
             settled.is_some_and(|after| after <= 20),

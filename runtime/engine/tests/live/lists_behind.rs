@@ -249,7 +249,7 @@ fn an_order_that_ended_is_not_open_because_a_list_is_behind() {
             world.run();
             world.pass(30_000);
             let placed = world.orders.len();
-            assert!(placed > 10, "{placed} {manner:?}");
+            assert!(placed >= 5, "{placed} {manner:?}");
             assert_eq!(world.revived(), 0, "of {placed}: {manner:?}");
             assert!(world.account.engine.orders().is_empty(), "{manner:?}");
         }

@@ -16,6 +16,7 @@ mod deadman_release;
 mod down_losses;
 mod ends;
 mod entries;
+mod estimated_fees;
 mod exits;
 mod feeds;
 mod fees_in_readings;

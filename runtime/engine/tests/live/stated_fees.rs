@@ -16,7 +16,7 @@ use super::support::{Account, MM, OTHER, USDT, config, fill, instrument, limit};
 use super::untold::usdt;
 use super::world::{live_config, nothing, position};
 
-const TOKEN: AssetId = AssetId(2);
+pub(super) const TOKEN: AssetId = AssetId(2);
 const TOKENUSDT: InstrumentId = InstrumentId(1);
 /// The commission of a fill of 1,000, in USDT and at the price of the token.
 const FEE: Amount = Amount(60_000_000);
@@ -25,22 +25,22 @@ const TOKEN_PRICE: i64 = 50_000_000;
 const PAUSE_MS: i64 = 666;
 
 /// The venue and the account. A fill costs [`FEE`], which its event leaves out.
-struct Exchange {
-    account: Account,
+pub(super) struct Exchange {
+    pub(super) account: Account,
     fee_asset: AssetId,
     /// USDT and the token.
-    balances: [Amount; 2],
-    held: i64,
+    pub(super) balances: [Amount; 2],
+    pub(super) held: i64,
     past: Vec<(Time, [Amount; 2], i64)>,
-    trades: Vec<AccountTrade>,
+    pub(super) trades: Vec<AccountTrade>,
     /// Account trades are listed so much later; `None` where they are not served.
     trades_lag_ms: Option<i64>,
     /// Account events list a flat position.
-    lists_flat: bool,
+    pub(super) lists_flat: bool,
     /// Readings of the account are so far behind.
-    lag_ms: i64,
+    pub(super) lag_ms: i64,
     /// What a fill costs, in USDT.
-    fee: Amount,
+    pub(super) fee: Amount,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +52,17 @@ enum Event {
 }
 
 impl Exchange {
-    fn with(fee_asset: AssetId, trades_lag_ms: Option<i64>, max_loss: i128) -> Self {
+    pub(super) fn with(fee_asset: AssetId, trades_lag_ms: Option<i64>, max_loss: i128) -> Self {
         let mut config = config();
         config.limits.max_daily_loss = Some(usdt(max_loss));
         Self::of(config, fee_asset, trades_lag_ms)
     }
 
-    fn of(mut config: EngineConfig, fee_asset: AssetId, trades_lag_ms: Option<i64>) -> Self {
+    pub(super) fn of(
+        mut config: EngineConfig,
+        fee_asset: AssetId,
+        trades_lag_ms: Option<i64>,
+    ) -> Self {
         config.live = Some(live_config());
         config.assets.push("SVC".to_owned());
         config.balances.push((Surface::Futures, TOKEN, usdt(1_000)));
@@ -96,7 +100,7 @@ impl Exchange {
         exchange
     }
 
-    fn state(&self) -> RunState {
+    pub(super) fn state(&self) -> RunState {
         self.account.engine.run_state()
     }
 
@@ -112,7 +116,7 @@ impl Exchange {
     }
 
     /// Answers every question; readings of the account are behind.
-    fn answer(&mut self) {
+    pub(super) fn answer(&mut self) {
         while let Some(subject) = self.account.take_question() {
             let now = self.account.now;
             let outcome = match subject {
@@ -149,7 +153,7 @@ impl Exchange {
         self.account.confirm_countdowns();
     }
 
-    fn pass(&mut self, ms: i64) {
+    pub(super) fn pass(&mut self, ms: i64) {
         self.account.pass(ms);
         self.account.alive();
         self.account.clock();
@@ -179,7 +183,7 @@ impl Exchange {
         }
     }
 
-    fn execute(
+    pub(super) fn execute(
         &mut self,
         id: windvane_engine::ClientOrderId,
         side: Side,
@@ -216,7 +220,7 @@ impl Exchange {
         event
     }
 
-    fn account_event(&self, at: Time) -> AccountUpdate {
+    pub(super) fn account_event(&self, at: Time) -> AccountUpdate {
         let is_listed = self.held != 0 || self.lists_flat;
         AccountUpdate {
             surface: Surface::Futures,
@@ -241,7 +245,7 @@ impl Exchange {
         }
     }
 
-    fn booked(&self) -> [Amount; 2] {
+    pub(super) fn booked(&self) -> [Amount; 2] {
         [USDT, TOKEN].map(|asset| self.account.engine.balance(Surface::Futures, asset).total)
     }
 
@@ -251,7 +255,7 @@ impl Exchange {
     }
 
     /// Whether the books have the balances of the venue, and the strategies all commissions.
-    fn assert_exact(&self, context: &str) {
+    pub(super) fn assert_exact(&self, context: &str) {
         assert_eq!(self.booked(), self.balances, "{context}");
         let paid = Amount(FEE.0 * self.trades.len() as i128);
         assert_eq!(self.fees(MM) + self.fees(OTHER), paid, "{context}");

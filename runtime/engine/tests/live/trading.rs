@@ -649,6 +649,25 @@ fn a_resume_ends_no_halt_with_a_ready_state_while_orders_are_refused() {
 }
 
 #[test]
+fn strategies_are_told_of_a_trial_that_began_while_something_else_was_in_doubt() {
+    for by_hand in [true, false] {
+        let mut account = trusted();
+        account.refuse(-4088);
+        account.live(LiveInput::Journal { healthy: false });
+        if by_hand {
+            account.handle(Input::Command(Command::Resume));
+        }
+        account.seconds(11);
+        assert_eq!(account.told_state(), RunState::Degraded as i64);
+        account.live(LiveInput::Journal { healthy: true });
+        assert_eq!(account.told_state(), RunState::Ready as i64, "{by_hand}");
+        assert_eq!(account.engine.run_state(), RunState::Degraded);
+        account.live(LiveInput::Journal { healthy: false });
+        assert_eq!(account.told_state(), RunState::Degraded as i64, "{by_hand}");
+    }
+}
+
+#[test]
 fn a_resume_asks_for_the_trading_right_and_keeps_the_reason_until_it_is_seen() {
     let mut account = trusted();
     account.refuse(-2015);

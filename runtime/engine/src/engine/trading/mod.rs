@@ -500,6 +500,9 @@ impl Engine {
     /// Whether the account is degraded for its trading status alone, and one order may show whether
     /// that is over.
     pub(super) fn is_on_trial(&self) -> bool {
+        if !self.trading.blocks_any() {
+            return false;
+        }
         let mut of_accounts = self
             .blocks()
             .filter(|(block, _)| block.account().is_some())

@@ -1,0 +1,185 @@
+//! Fills that are booked with an estimated commission (`stated_fills`), until an event or an account trade
+//! states the true one.
+//!
+//! The estimate is in the quote asset. The true commission may be in another asset, and the event of the fill
+//! may leave it out. So balances that the venue states may differ from the books for [`ESTIMATED_MS`]:
+//! - a quote asset by no more than the estimates, or the highest rate that account trades stated;
+//! - any other asset is lower by no more than commissions may be.
+
+use std::collections::BTreeMap;
+
+use crate::decimal::Amount;
+use crate::ids::{AssetId, Time};
+use crate::order::Surface;
+use crate::truth::AccountTruth;
+
+use super::super::Engine;
+use super::super::lag::READ_LAG_MS;
+use super::{AGAIN_MS, LateFee, SURFACE};
+
+/// An estimate explains a difference for so long: by then account trades list the fill, and were read.
+pub(in crate::engine) const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
+
+/// By how much estimates may let a balance differ.
+#[derive(Clone, Copy, Debug)]
+enum Slack {
+    /// The estimates are in this asset.
+    Amount(i128),
+    /// The balance is lower by something of this value.
+    Value(i128),
+}
+
+/// The commission of a fill that is booked as an estimate, and is in no reading yet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct EstimatedFee {
+    /// The asset of the estimate.
+    pub(in crate::engine) quote: AssetId,
+    /// What the fill came to.
+    pub(in crate::engine) value: Amount,
+    pub(in crate::engine) estimate: Amount,
+    /// When the venue made the fill.
+    pub(in crate::engine) made: Time,
+    /// When the fill was booked.
+    pub(in crate::engine) booked: Time,
+}
+
+impl LateFee {
+    /// The estimate that is booked for this fill, unless a reading has its commission.
+    pub(in crate::engine) fn with_estimate(
+        &self,
+        engine: &Engine,
+        estimate: Amount,
+    ) -> Option<EstimatedFee> {
+        (!self.in_reading).then(|| EstimatedFee {
+            quote: engine.quote_of(self),
+            value: self.value,
+            estimate,
+            made: self.made,
+            booked: self.booked,
+        })
+    }
+}
+
+impl Engine {
+    fn young_estimates(&self) -> Vec<EstimatedFee> {
+        let is_young = |fee: &EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
+        self.estimated_commissions().filter(is_young).collect()
+    }
+
+    /// The venue's time of the newest fill with an estimate.
+    fn newest_estimate(&self) -> Option<Time> {
+        self.estimated_commissions().map(|fee| fee.made).max()
+    }
+
+    /// Whether estimates may explain a difference.
+    pub(super) fn has_young_estimate(&self) -> bool {
+        let is_young = |fee: EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
+        self.estimated_commissions().any(is_young)
+    }
+
+    /// By how much a balance may differ because commissions are booked as estimates. `waiting` are fills
+    /// without a booked commission.
+    fn slack_of_estimates(&self, waiting: &[LateFee], asset: AssetId) -> Option<Slack> {
+        let estimates = self.young_estimates();
+        if estimates.is_empty() {
+            return None;
+        }
+        let mut in_quote = estimates.iter().filter(|fee| fee.quote == asset).peekable();
+        if in_quote.peek().is_some() {
+            let most: i128 = in_quote.map(|fee| self.most_beside_estimate(fee)).sum();
+            let waiting = waiting.iter().filter(|late| self.quote_of(late) == asset);
+            let waiting: i128 = waiting.map(|late| self.most_fee(late.value)).sum();
+            return Some(Slack::Amount(most + waiting));
+        }
+        let most: i128 = estimates.iter().map(|fee| self.most_fee(fee.value)).sum();
+        let waiting: i128 = waiting.iter().map(|late| self.most_fee(late.value)).sum();
+        Some(Slack::Value(most + waiting))
+    }
+
+    /// The true commission is at most twice the estimate, or half more than the highest that was stated.
+    fn most_beside_estimate(&self, fee: &EstimatedFee) -> i128 {
+        let known = self.late_fees.highest_ppm.unwrap_or_default();
+        let stated = fee.value.abs().part(known.saturating_mul(3) / 2, 1_000_000);
+        fee.estimate.abs().max(stated).0
+    }
+
+    fn is_within(&self, slack: Slack, asset: AssetId, moved: Amount) -> bool {
+        match slack {
+            Slack::Amount(most) => moved.abs().0 <= most,
+            Slack::Value(most) => {
+                let value = self.value_in_equity(asset, moved);
+                moved < Amount::ZERO && value.is_none_or(|value| value.abs().0 <= most)
+            }
+        }
+    }
+
+    /// Whether a balance may differ by so much because commissions are booked as estimates.
+    pub(super) fn may_be_estimates(
+        &self,
+        waiting: &[LateFee],
+        asset: AssetId,
+        moved: Amount,
+    ) -> bool {
+        let slack = self.slack_of_estimates(waiting, asset);
+        slack.is_some_and(|slack| self.is_within(slack, asset, moved))
+    }
+
+    /// Whether the balance of an account event differs by no more than estimated commissions, from what is known
+    /// or from what was known a moment ago.
+    pub(in crate::engine) fn estimates_explain(
+        &self,
+        surface: Surface,
+        asset: AssetId,
+        total: Amount,
+    ) -> bool {
+        let waiting = self.waiting_outside_reading();
+        let slack = self.slack_of_estimates(&waiting, asset);
+        let Some(slack) = slack.filter(|_| surface == SURFACE) else {
+            return false;
+        };
+        let is_explained =
+            |known: Amount| total == known || self.is_within(slack, asset, total - known);
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        is_explained(self.balance(surface, asset).total)
+            || line.is_some_and(|line| line.past.had_one(self.now, asset, is_explained))
+    }
+
+    /// Whether a statement from before the newest own fill differs from what the account was a moment ago by no
+    /// more than estimated commissions that account trades will replace.
+    pub(in crate::engine) fn agreed_beside_estimates(
+        &self,
+        surface: Surface,
+        statement: &AccountTruth,
+    ) -> bool {
+        if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
+            return false;
+        }
+        let waiting = self.waiting_outside_reading();
+        let slacks = statement.balances.iter().filter_map(|told| {
+            let slack = self.slack_of_estimates(&waiting, told.asset)?;
+            Some((told.asset, slack))
+        });
+        let slacks: BTreeMap<AssetId, Slack> = slacks.collect();
+        let same = |asset, told: Amount, known: Amount| {
+            let slack = slacks.get(&asset);
+            self.is_same(surface, asset, told, known)
+                || slack.is_some_and(|slack| self.is_within(*slack, asset, told - known))
+        };
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        line.is_some_and(|line| {
+            let stated = statement.balances.iter();
+            let stated = stated.filter_map(|told| line.newest.balance(told.asset));
+            let is_late = stated.max() < self.newest_estimate();
+            is_late && line.past.was(self.now, statement, same)
+        })
+    }
+
+    /// The estimates, where so much of an asset without a price was paid for commissions.
+    pub(super) fn young_sum(&self, paid: Amount) -> Amount {
+        if paid > Amount::ZERO {
+            self.young_estimates().iter().map(|fee| fee.estimate).sum()
+        } else {
+            Amount::ZERO
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Answers state fills, the user stream is seconds behind, and its events leave commissions out: own fills are
+//! booked with an estimate, and balances of account events differ by it.
+
+use std::collections::VecDeque;
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::{
+    Amount, AssetId, Input, OrderStatus, Outcome, Qty, Side, StrategyId, Time, UserEvent,
+    VenueOrderId,
+};
+
+use super::stated_fees::{Exchange, TOKEN};
+use super::support::{MM, OTHER, USDT, market, report};
+use super::untold::usdt;
+
+/// The next order of a strategy follows after this.
+const PAUSE_MS: i64 = 700;
+const STEP_MS: i64 = 100;
+
+/// An exchange whose user stream is behind its answers.
+struct LateStream {
+    exchange: Exchange,
+    stream_ms: i64,
+    account_first: bool,
+    events: VecDeque<(Time, UserEvent)>,
+    /// How often a look at the run, ten times a second, found it degraded, and how often it did not.
+    degraded: usize,
+    ready: usize,
+}
+
+impl LateStream {
+    fn new(fee_asset: AssetId, stream_ms: i64, trades_lag_ms: Option<i64>) -> Self {
+        Self {
+            exchange: Exchange::with(fee_asset, trades_lag_ms, 5_000),
+            stream_ms,
+            account_first: false,
+            events: VecDeque::new(),
+            degraded: 0,
+            ready: 0,
+        }
+    }
+
+    /// A market order that fills at once, as its answer states. The profit is in tenths of the price.
+    fn trade(&mut self, strategy: StrategyId, side: Side, realized: i64) {
+        let exchange = &mut self.exchange;
+        let order = exchange.account.submit(strategy, market(side, 10_000));
+        exchange.account.confirm_countdowns();
+        let id = exchange.account.id(strategy, order);
+        let at = exchange.account.now;
+        let event = exchange.execute(id, side, realized, at);
+        let told = exchange.account_event(at);
+        let mut filled = report(id, OrderStatus::Filled, 10_000);
+        filled.orig_qty = Qty(10_000);
+        filled.order_id = VenueOrderId(exchange.trades.len() as i64);
+        filled.cum_quote = event.fill.unwrap().quote_qty;
+        filled.update_time = at;
+        exchange.account.placed(id, Outcome::Done(filled));
+        let mut events = [UserEvent::Order(event), UserEvent::Account(told)];
+        if self.account_first {
+            events.reverse();
+        }
+        let due = at.plus_ms(self.stream_ms);
+        self.events.extend(events.map(|event| (due, event)));
+    }
+
+    fn pass(&mut self, ms: i64) {
+        for _ in 0..ms / STEP_MS {
+            self.exchange.pass(STEP_MS - 4);
+            while let Some((due, event)) = self.events.pop_front() {
+                if due > self.exchange.account.now {
+                    self.events.push_front((due, event));
+                    break;
+                }
+                self.exchange.account.handle(Input::User(&event));
+            }
+            self.exchange.answer();
+            match self.exchange.state() {
+                RunState::Degraded => self.degraded += 1,
+                _ => self.ready += 1,
+            }
+        }
+    }
+
+    /// So many round trips of two strategies by turns, each with this profit.
+    fn trade_for(&mut self, trips: usize, realized: i64) {
+        for trip in 0..trips {
+            let strategy = [MM, OTHER][trip % 2];
+            for (side, realized) in [(Side::Buy, 0), (Side::Sell, realized)] {
+                // Degraded, it may only close.
+                let is_allowed = match side {
+                    Side::Buy => self.exchange.state() == RunState::Ready,
+                    Side::Sell => self.exchange.held != 0,
+                };
+                if is_allowed {
+                    self.trade(strategy, side, realized);
+                }
+                self.pass(PAUSE_MS);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_commission_that_is_not_stated_yet_is_no_degraded_reason() {
+    for fee_asset in [TOKEN, USDT] {
+        for stream_ms in [5_000, 10_000] {
+            for account_first in [false, true] {
+                for (lag_ms, trades_lag_ms) in [(0, 0), (5_000, 0), (0, 5_000), (5_000, 10_000)] {
+                    let mut late = LateStream::new(fee_asset, stream_ms, Some(trades_lag_ms));
+                    late.account_first = account_first;
+                    late.exchange.lag_ms = lag_ms;
+                    late.trade_for(30, -1);
+                    late.pass(60_000);
+                    let context = format!(
+                        "{fee_asset:?} {stream_ms} {account_first} {lag_ms} {trades_lag_ms}"
+                    );
+                    assert_eq!(late.degraded, 0, "{context}");
+                    assert_eq!(late.exchange.trades.len(), 60, "{context}");
+                    late.exchange.assert_exact(&context);
+                }
+            }
+        }
+    }
+}
+
+/// How long a loss of this balance, which no event reports itself, is no degraded reason while strategies trade.
+fn unseen_ms(place: usize, lists_flat: bool, lost: Amount) -> usize {
+    let mut late = LateStream::new(TOKEN, 5_000, Some(0));
+    late.exchange.lists_flat = lists_flat;
+    late.trade_for(10, 0);
+    assert_eq!(late.degraded, 0);
+    late.exchange.balances[place] += -lost;
+    let before = late.ready;
+    for _ in 0..20 {
+        if late.degraded == 0 {
+            late.trade_for(1, 0);
+        }
+    }
+    let doubts = late.exchange.account.engine.doubts();
+    let has_reason = |doubt: &Doubt| matches!(doubt, Doubt::StatedBalance(_) | Doubt::Unlisted(_));
+    assert!(
+        !doubts.is_empty() && doubts.iter().all(has_reason),
+        "{doubts:?}"
+    );
+    let unseen = late.ready - before;
+    late.pass(60_000);
+    assert_eq!(late.exchange.state(), RunState::Ready);
+    assert_eq!(late.exchange.booked(), late.exchange.balances);
+    unseen * STEP_MS as usize
+}
+
+#[test]
+fn a_loss_beyond_estimates_is_a_degraded_reason_at_once() {
+    for (place, lists_flat) in [(0, false), (0, true), (1, false), (1, true)] {
+        // The event with the balance comes five seconds later, and a fill may explain it for three.
+        let unseen = unseen_ms(place, lists_flat, usdt(80));
+        assert!(unseen <= 10_000, "{place} {lists_flat}: {unseen}");
+    }
+}
+
+#[test]
+fn a_loss_below_estimates_is_a_degraded_reason_once_commissions_are_known() {
+    for (place, lists_flat) in [(0, false), (0, true), (1, false), (1, true)] {
+        let unseen = unseen_ms(place, lists_flat, usdt(1));
+        assert!(unseen <= 26_000, "{place} {lists_flat}: {unseen}");
+    }
+}
