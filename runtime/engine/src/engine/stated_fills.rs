@@ -23,11 +23,7 @@ use crate::protocol::{Fill, OrderReport, OrderUpdate};
 use crate::timer::Timer;
 
 use super::Engine;
-<<<<<<< .merge_file_mlieX3
-use super::late_fees::{Contained, LateFee};
-=======
-use super::late_fees::{EstimatedFee, LateFee};
->>>>>>> .merge_file_tV4CjX
+use super::late_fees::{Contained, EstimatedFee, LateFee};
 use super::snapshot::Names;
 
 /// The event of a fill that an answer states comes within this, or the fill is booked without it. Events

@@ -37,7 +37,7 @@ fn a_commission_that_a_lagging_reading_has_is_not_charged_again() {
     let estimate = instrument().notional(990, 10).part(400, 1_000_000);
     assert_eq!(balance(&account), before - estimate);
     reconnect(&mut account);
-    for _ in 0..40 {
+    for _ in 0..100 {
         round(&mut account, &[], &[], |own| {
             own.balances[0].total = before - FEE;
             own.lags = true;

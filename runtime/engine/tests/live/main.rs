@@ -57,6 +57,7 @@ mod stated_balances;
 mod stated_fees;
 mod stated_fills;
 mod steering;
+mod stream_down;
 mod succession;
 mod trading;
 mod triggers;

@@ -1,0 +1,74 @@
+//! The user stream cannot be opened again, and REST answers: what happens meanwhile is learned by rounds.
+
+use windvane_engine::engine::RunState;
+use windvane_engine::live::LiveInput;
+use windvane_engine::truth::{Subject, Truth};
+use windvane_engine::{Amount, Input, OrderStatus, Outcome, Reply, Side, Surface};
+
+use super::reconciliation::round;
+use super::support::{Account, MM, config, instrument, limit, report};
+use super::world::{live_config, ready};
+
+fn stream_ends(account: &mut Account) {
+    account.live(LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+}
+
+#[test]
+fn rounds_go_on_while_the_user_stream_is_down() {
+    let mut account = ready();
+    stream_ends(&mut account);
+    let mut rounds = 0;
+    for _ in 0..60 {
+        account.wait(1);
+        // Each try to connect again ends like the first one.
+        stream_ends(&mut account);
+        while let Some(subject) = account.take_question() {
+            rounds += usize::from(matches!(subject, Subject::OpenOrders { .. }));
+            let truth = match subject {
+                Subject::Account { .. } => Truth::Account(account.own_account()),
+                _ => super::world::nothing(subject),
+            };
+            account.tell(subject, truth);
+        }
+    }
+    assert!((8..=20).contains(&rounds), "{rounds} rounds in a minute");
+    assert_eq!(account.engine.run_state(), RunState::Degraded);
+}
+
+#[test]
+fn a_loss_halts_while_the_user_stream_is_down() {
+    let mut config = config();
+    config.live = Some(live_config());
+    config.limits.max_daily_loss = Some(Amount(5 * 100_000_000));
+    let mut account = Account::new(config);
+    account.engine.continue_folder(5);
+    account.begin();
+    account.sync();
+    account.top(989, 991);
+    let order = account.submit(MM, limit(Side::Buy, 980, 10_000));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
+    assert_eq!(account.engine.run_state(), RunState::Ready);
+    stream_ends(&mut account);
+    // It is filled, and the price falls.
+    account.top(969, 971);
+    for second in 0..8 {
+        account.wait(1);
+        round(&mut account, &[], &[], |_| {});
+        if account.take_queries() > 0 {
+            let mut filled = report(id, OrderStatus::Filled, 10_000);
+            filled.cum_quote = instrument().notional(980, 10_000);
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(filled),
+            }));
+        }
+        if account.engine.run_state() == RunState::Halted {
+            return;
+        }
+        assert!(second < 7, "no halt: {:?}", account.engine.doubts());
+    }
+}
