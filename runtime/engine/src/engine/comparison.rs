@@ -21,7 +21,7 @@ use super::reconcile::Step;
 use super::session::{Doubt, Line};
 
 /// From the first read to the second. Two readings within a shorter time may come from one copy.
-const READ_AGAIN_MS: i64 = 1_000;
+pub(super) const READ_AGAIN_MS: i64 = 1_000;
 /// The same for an account that is not known at all: no fill of ours can explain it.
 const READ_AGAIN_UNKNOWN_MS: i64 = 250;
 /// After readings that never agreed.

@@ -6,7 +6,8 @@
 //! agreed last, before it takes the balance.
 //! - transfers in the history move the base; the rest of the change counts;
 //! - a history that does not explain the change may be late: it is asked for again for [`LATE_MS`];
-//! - where nothing explains the change, or the venue does not tell the history, a decrease counts as a
+//! - where no history is told, the event of the change is waited for, for [`EVENT_LATE_MS`];
+//! - where nothing explains the change, a decrease counts as a
 //!   loss and a notice says so. An increase moves the base. Neither hides a loss.
 
 use std::collections::VecDeque;
@@ -22,6 +23,7 @@ use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
 use crate::truth::{AccountTruth, Income, IncomeKind, Subject};
 
 use super::Engine;
+use super::comparison::READ_AGAIN_MS;
 use super::reconcile::Step;
 use super::snapshot::Names;
 
@@ -31,6 +33,9 @@ const KNOWN_MAX: usize = 64;
 const LATE_MS: i64 = 12_000;
 /// Each question weighs much, and the next start may need the weight.
 const ASK_AGAIN_MS: i64 = 4_000;
+/// Where the venue does not tell its history, the event of a transfer alone can explain a change. A stream may be
+/// so late (docs/open-points.md, `stream-delay`).
+const EVENT_LATE_MS: i64 = 10_000;
 /// The time of an event and that of its entry differ by less.
 const SAME_MS: i64 = 60_000;
 /// Funding that an event does not state is at most this part of what positions cost. The documents
@@ -143,6 +148,14 @@ impl Engine {
                 answered: false,
             },
         };
+        if self.incomes.refused {
+            if now > question.first_asked.plus_ms(EVENT_LATE_MS) {
+                return false;
+            }
+            self.incomes.question = Some(question);
+            self.later(surface, READ_AGAIN_MS);
+            return true;
+        }
         let again = question.answered;
         self.incomes.question = Some(question);
         if again {
@@ -177,7 +190,6 @@ impl Engine {
         let asks = surface == Surface::Futures
             && self.live.is_some()
             && self.start_equity.is_some()
-            && !self.incomes.refused
             && !planted!(FundingIsTransfer)
             && self.positions_agree(&account.positions)
             && !self.misses_fill(surface);
@@ -223,7 +235,6 @@ impl Engine {
     pub(super) fn miss_income(&mut self, surface: Surface, no_route: bool) {
         if no_route || !self.may_be_late() {
             self.incomes.refused = true;
-            self.incomes.question = None;
             self.compare_again(surface);
         }
     }

@@ -33,6 +33,10 @@ const ANSWER_MS: i64 = 30_000;
 pub(super) const OF_ANY_ROUTE: [i32; 10] = [
     -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
 ];
+/// Those that speak of the key. A key may be limited to some routes (spec 2, Authentication).
+const OF_THE_KEY: [i32; 2] = [-1002, -2015];
+/// After so many of them in a row, and answers of other routes before, the key has not this route.
+const KEY_TRIES: u32 = 3;
 
 /// Where a round stands.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -287,9 +291,12 @@ impl Engine {
             }
             Outcome::Refused(refusal)
                 if matches!(subject, Subject::Trades { .. })
-                    && !OF_ANY_ROUTE.contains(&refusal.code) =>
+                    && (!OF_ANY_ROUTE.contains(&refusal.code)
+                        || (OF_THE_KEY.contains(&refusal.code)
+                            && line.round.failures >= KEY_TRIES)) =>
             {
-                // The venue has no such route: gaps are closed order by order.
+                // The venue has no such route for this key: gaps are closed order by order.
+                line.round.failures = 0;
                 line.no_trades = true;
                 line.round.step = Step::Account;
                 self.list_orders_for_trades(surface);

@@ -79,6 +79,12 @@ impl Gap {
 /// Lets the venue answer for so many seconds. Its balance is that much more than ours was.
 fn answer(account: &mut Account, moved: Amount, history: &History, seconds: u32) {
     let total = account.own_account().balances[0].total + moved;
+    answer_for(account, total, history, seconds);
+    assert_eq!(account.own_account().balances[0].total, total);
+}
+
+/// Lets the venue, whose balance is this, answer for so many seconds.
+fn answer_for(account: &mut Account, total: Amount, history: &History, seconds: u32) {
     let began = account.now;
     for _ in 0..seconds {
         for _ in 0..4 {
@@ -115,7 +121,6 @@ fn answer(account: &mut Account, moved: Amount, history: &History, seconds: u32)
         account.confirm_countdowns();
         account.top(999, 1001);
     }
-    assert_eq!(account.own_account().balances[0].total, total);
 }
 
 fn unexplained(account: &Account) -> Vec<Amount> {
@@ -243,6 +248,22 @@ fn the_income_history_tells_transfers_from_losses() {
             assert_eq!(unexplained(&account), told, "case {place} {gap:?}");
         }
     }
+}
+
+#[test]
+fn the_late_event_of_a_transfer_explains_it_where_no_history_is_told() {
+    let mut account = holding();
+    let total = account.own_account().balances[0].total - usdt(600);
+    let transfer = account_event(&account, AccountReason::Other, (total, -usdt(600)));
+    account.wait(30);
+    account.notices.clear();
+    // REST is current, and the event comes as late as the documents allow.
+    answer_for(&mut account, total, &History::Refused(404), 8);
+    assert_eq!(unexplained(&account), []);
+    account.handle(Input::User(&transfer));
+    answer(&mut account, usdt(0), &History::Refused(404), 40);
+    assert_eq!(unexplained(&account), []);
+    assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::{Purpose, RunState};
 use windvane_engine::live::LiveInput;
 use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill};
+use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill, Refusal};
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Request, Side,
@@ -769,4 +769,35 @@ fn readings_that_are_behind_by_one_fill_each_move_no_position() {
     assert_eq!((qty(&account), taken(&account)), (8, untold));
     let is_position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
     assert!(!adjustments(&account).iter().any(is_position));
+}
+
+#[test]
+fn a_key_that_may_not_read_account_trades_is_ready_without_them() {
+    for code in [-1002, -2015] {
+        let mut account = booting(live_config());
+        account.begin();
+        let mut refused = 0;
+        for _ in 0..60 {
+            while let Some(subject) = account.take_question() {
+                let outcome = match subject {
+                    Subject::Trades { .. } => {
+                        refused += 1;
+                        Outcome::Refused(Refusal {
+                            code,
+                            msg: String::new(),
+                        })
+                    }
+                    Subject::Account { .. } => Outcome::Done(Truth::Account(account.own_account())),
+                    Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                    _ => Outcome::Done(super::world::nothing(subject)),
+                };
+                account.answer(subject, outcome);
+            }
+            account.pass(500);
+            account.alive();
+            account.clock();
+        }
+        assert!(refused > 2, "one refusal may be of that moment: {refused}");
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{code}");
+    }
 }

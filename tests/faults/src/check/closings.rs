@@ -1,6 +1,7 @@
 //! Orders that no strategy intended: the runtime's own, with which it closes what a strategy holds
 //! because the operator wants it flat, or because of its fault. Each is a market order of such an act,
-//! takes away no more than the strategy holds, and is alone: one of unknown outcome may still close.
+//! takes away no more than the strategy holds, and is alone: one of unknown outcome may still close. Beside a
+//! limit order that may be open it only reduces, and leaves what that order may close.
 //!
 //! An act lasts until the operator resumes: a strategy that was halted or flattened by a word about it
 //! alone, by one about it alone. The journal remembers it, so that the next process may
@@ -102,15 +103,29 @@ impl Closings {
                 "{id} is sent: no strategy intended it, and nothing of {strategy} is to be closed"
             ));
         }
-        let beside = self.orders.live().find(|own| {
+        let held = self.orders.position(strategy, &placed.instrument);
+        let beside = self.orders.live().filter(|own| {
             let other = &own.placed;
             wire::strategy(&other.id) == strategy && other.instrument == placed.instrument
         });
-        if let Some(own) = beside {
-            let other = &own.placed.id;
-            return Err(format!("{id} closes while {other} may be open"));
+        let mut may_close = placed.qty;
+        for own in beside {
+            let other = &own.placed;
+            if other.price.is_none() || !placed.reduces {
+                return Err(format!("{id} closes while {} may be open", other.id));
+            }
+            if other.buys == placed.buys {
+                may_close += own.left();
+            }
+            if may_close > held.abs() {
+                return Err(format!(
+                    "{id} closes {} of {held} while {} may close {}",
+                    placed.qty,
+                    other.id,
+                    own.left()
+                ));
+            }
         }
-        let held = self.orders.position(strategy, &placed.instrument);
         let after = if placed.buys {
             held + placed.qty
         } else {
@@ -187,6 +202,22 @@ mod tests {
         let open = holding().intend("mm.a.2").place("mm.a.2");
         let closed = open.command("flatten", None).place_market("mm.a.3", "SELL");
         assert!(judged(&closed).is_err());
+    }
+
+    #[test]
+    fn a_close_that_only_reduces_leaves_what_a_limit_order_may_close() {
+        let opening = holding().intend("mm.a.2").place("mm.a.2");
+        let opening = opening.command("flatten", None);
+        assert_eq!(judged(&opening.place_close("mm.a.3", "SELL", "1")), Ok(()));
+        let exit = || {
+            let log = holding().intend("mm.a.2").place_sell("mm.a.2");
+            log.command("flatten", None)
+        };
+        assert!(judged(&exit().place_close("mm.a.3", "SELL", "1")).is_err());
+        let part = exit().order_event("mm.a.2", "PARTIALLY_FILLED", "0.4");
+        assert!(judged(&part.place_close("mm.a.3", "SELL", "0.1")).is_err());
+        let ended = exit().order_event("mm.a.2", "CANCELED", "0.4");
+        assert_eq!(judged(&ended.place_close("mm.a.3", "SELL", "0.6")), Ok(()));
     }
 
     #[test]

@@ -496,6 +496,17 @@ impl Log {
         self.ask("POST", "/fapi/v1/order", &params)
     }
 
+    /// A market order of so much that only reduces.
+    pub fn place_close(self, id: &str, side: &str, qty: &str) -> Self {
+        let params = [
+            ("newClientOrderId", id.to_owned()),
+            ("side", side.to_owned()),
+            ("quantity", qty.to_owned()),
+            ("reduceOnly", "true".to_owned()),
+        ];
+        self.ask("POST", "/fapi/v1/order", &params)
+    }
+
     fn send(self, id: &str, side: &str, reduces: bool) -> Self {
         let params = [
             ("newClientOrderId", id.to_owned()),
