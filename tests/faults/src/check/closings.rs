@@ -210,7 +210,8 @@ mod tests {
         let opening = opening.command("flatten", None);
         assert_eq!(judged(&opening.place_close("mm.a.3", "SELL", "1")), Ok(()));
         let exit = || {
-            let log = holding().intend("mm.a.2").place_sell("mm.a.2");
+            let log = holding().intend_order("mm.a.2", "SELL", Some("100"), false);
+            let log = log.place_sell("mm.a.2");
             log.command("flatten", None)
         };
         assert!(judged(&exit().place_close("mm.a.3", "SELL", "1")).is_err());
