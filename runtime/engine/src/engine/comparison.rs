@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause};
-use crate::ids::InstrumentId;
+use crate::ids::{AssetId, InstrumentId};
 use crate::order::{PositionSide, Surface};
 use crate::planted;
 use crate::protocol::PositionUpdate;
@@ -85,6 +85,26 @@ fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
         all.iter().filter(is_position).copied().collect()
     };
     are_equal_gaps(&positions(before), &positions(now))
+}
+
+/// Whether two readings say the same of the books: the same gaps of positions, and balances that differ in the
+/// same direction. Somebody else may move a balance at every reading.
+pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId, i128)> {
+        let direction = |one: &Adjustment| match *one {
+            Adjustment::Balance {
+                surface,
+                asset,
+                from,
+                to,
+            } => Some((surface, asset, (to - from).0.signum())),
+            _ => None,
+        };
+        all.iter().filter_map(direction).collect()
+    };
+    before.len() == now.len()
+        && have_equal_positions(before, now)
+        && balances(before) == balances(now)
 }
 
 /// Whether our side of a position moved between two lists of differences.
@@ -190,17 +210,15 @@ impl Engine {
         };
         let agreed = quiet
             && !is_past
-            && line
-                .round
-                .seen
-                .as_ref()
-                .is_some_and(|(seen, events)| *seen == differences && *events == now_events);
+            && line.round.seen.as_ref().is_some_and(|(seen, events)| {
+                have_equal_direction(seen, &differences) && *events == now_events
+            });
         if agreed
             && !line
                 .round
                 .looked_for
                 .as_deref()
-                .is_some_and(|before| are_equal_gaps(before, &differences))
+                .is_some_and(|before| have_equal_direction(before, &differences))
         {
             // What our own fills explain needs no adjustment. Trades, or orders, that were read for
             // another difference, or before it, may lack the one that explains this.

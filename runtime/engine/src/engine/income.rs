@@ -23,7 +23,7 @@ use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
 use crate::truth::{AccountTruth, Income, IncomeKind, Subject};
 
 use super::Engine;
-use super::comparison::READ_AGAIN_MS;
+use super::comparison::{READ_AGAIN_MS, have_equal_direction};
 use super::reconcile::Step;
 use super::snapshot::Names;
 
@@ -138,7 +138,8 @@ impl Engine {
             return false;
         };
         let known = self.incomes.question.take();
-        let question = match known.filter(|known| known.about == differences) {
+        let is_known = |known: &Question| have_equal_direction(&known.about, differences);
+        let question = match known.filter(is_known) {
             Some(known) => known,
             None => Question {
                 about: differences.to_vec(),

@@ -26,6 +26,7 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::lag::READ_LAG_MS;
+use super::session::Doubt;
 
 /// A statement waits so long for the fill that explains it, before the account is read.
 const FILL_MS: i64 = 1_000;
@@ -453,18 +454,22 @@ impl Engine {
         best
     }
 
-    /// Whether nothing newer than the balances of a statement is booked, and no fill explained them for long.
+    /// Whether nothing newer than the balances of a statement is booked, and no fill explained them, or an
+    /// earlier statement, for long.
     fn is_statement_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(surface)) else {
             return false;
         };
         let venue_now = Time(self.now.0.saturating_add(offset_ns));
+        // Somebody else may move the balance at every event: then no statement grows old.
+        let is_overdue = (self.live.as_ref())
+            .is_some_and(|live| live.doubts_any(&[Doubt::StatedBalance(surface)]));
         let is_old = |told: &BalanceUpdate| {
             let at = line.newest.balance(told.asset);
             at.is_some_and(|at| {
                 at != Time::default()
-                    && venue_now > at.plus_ms(TRUSTED_MS)
+                    && (is_overdue || venue_now > at.plus_ms(TRUSTED_MS))
                     && !line.past.has_fill_after(at)
             })
         };

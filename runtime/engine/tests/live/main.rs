@@ -42,6 +42,7 @@ mod listing;
 mod lists_behind;
 mod loss_limits;
 mod marks;
+mod moving_wallet;
 mod order_of_events;
 mod other_fees;
 mod others;

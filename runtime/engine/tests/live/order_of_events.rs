@@ -1,6 +1,7 @@
 //! The venue reports a fill by an order event and by an account event. The documents give no order
 //! for the two. Every order of them, with either one late or lost, must lead to the same account.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use windvane_engine::config::EngineConfig;
@@ -125,6 +126,8 @@ pub(super) struct Venue {
     pub(super) stale: Option<AccountTruth>,
     /// Every countdown is refused.
     pub(super) refuses_countdowns: bool,
+    /// What a reading shows more than the balance, if it is not 0: the next one shows less, and so on.
+    pub(super) swing: Cell<Amount>,
 }
 
 impl Venue {
@@ -214,6 +217,9 @@ impl Venue {
         if let Some(stale) = &self.stale {
             return stale.clone();
         }
+        let swing = self.swing.replace(-self.swing.get());
+        let mut balances = self.all_balances();
+        balances[0].total += swing;
         let sides: &[PositionSide] = if self.hedge {
             &[Long, PositionSide::Short]
         } else {
@@ -227,7 +233,7 @@ impl Venue {
             can_trade: self.manner.routes.then_some(true),
             hedge_mode: modes(self.hedge),
             multi_assets: modes(false),
-            balances: self.all_balances(),
+            balances,
             positions: sides
                 .iter()
                 .map(|side| self.position(*side))
@@ -476,6 +482,7 @@ impl World {
                 market_price: None,
                 stale: None,
                 refuses_countdowns: false,
+                swing: Cell::default(),
             },
         };
         world.venue.manner.routes = manner.routes;

@@ -149,11 +149,13 @@ fn an_event_that_overtook_another_asks_for_nothing() {
     assert_eq!(doubts, []);
 }
 
-/// Reads an account whose balance moves with every reading, until the run is degraded.
+/// Reads an account whose balance is more and less by turns, until the run is degraded.
 fn never_agreeing(account: &mut Account, open: &[OpenOrder]) {
     account.wait(31);
     for reading in 1..=24 {
-        answer_once(account, reading, open);
+        // The account is asked for every other second.
+        let sign = if reading / 2 % 2 == 0 { 1 } else { -1 };
+        answer_once(account, sign * (20_000_000 + reading), open);
         account.wait(1);
     }
     let doubts = account.engine.doubts();
