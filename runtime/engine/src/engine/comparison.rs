@@ -153,6 +153,7 @@ impl Engine {
             self.take_stated();
             if surface == Surface::Futures {
                 self.forget_realized_elsewhere();
+                self.end_income_question();
             }
             // Two fills that we do not know may leave the account as we know it.
             if quiet && !misses_fill {
@@ -473,6 +474,9 @@ impl Engine {
         }
         // Its positions were those of the books: it contains every fill that is booked.
         self.fees_are_in_reading(surface, is_transfer);
+        if surface == Surface::Futures {
+            self.end_income_question();
+        }
         if !account.lags {
             let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
             self.take_entries(account, tells_trades);

@@ -7,8 +7,8 @@
 //! - transfers in the history move the base; the rest of the change counts;
 //! - a history that does not explain the change may be late: it is asked for again for [`LATE_MS`];
 //! - where no history is told, the event of the change is waited for, for [`EVENT_LATE_MS`];
-//! - where nothing explains the change, a decrease counts as a
-//!   loss and a notice says so. An increase moves the base. Neither hides a loss.
+//! - where nothing explains the change, a decrease counts as a loss and a notice says so. An increase moves the
+//!   base. Neither hides a loss.
 
 use std::collections::VecDeque;
 
@@ -179,6 +179,11 @@ impl Engine {
             self.ask_next(surface);
         }
         true
+    }
+
+    /// The account agrees, or was taken: a later change is another one, and waits for its own explanation.
+    pub(super) fn end_income_question(&mut self) {
+        self.incomes.question = None;
     }
 
     fn may_be_late(&self) -> bool {

@@ -35,7 +35,7 @@ pub(super) const OF_ANY_ROUTE: [i32; 10] = [
 ];
 /// Those that speak of the key. A key may be limited to some routes (spec 2, Authentication).
 const OF_THE_KEY: [i32; 2] = [-1002, -2015];
-/// After so many of them in a row, and answers of other routes before, the key has not this route.
+/// A question that failed so often before, and is refused so again, is about a route that the key has not.
 const KEY_TRIES: u32 = 3;
 
 /// Where a round stands.

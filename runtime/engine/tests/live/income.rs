@@ -251,19 +251,34 @@ fn the_income_history_tells_transfers_from_losses() {
 }
 
 #[test]
-fn the_late_event_of_a_transfer_explains_it_where_no_history_is_told() {
+fn late_events_of_transfers_explain_them_where_no_history_is_told() {
     let mut account = holding();
-    let total = account.own_account().balances[0].total - usdt(600);
-    let transfer = account_event(&account, AccountReason::Other, (total, -usdt(600)));
-    account.wait(30);
-    account.notices.clear();
-    // REST is current, and the event comes as late as the documents allow.
-    answer_for(&mut account, total, &History::Refused(404), 8);
-    assert_eq!(unexplained(&account), []);
-    account.handle(Input::User(&transfer));
-    answer(&mut account, usdt(0), &History::Refused(404), 40);
-    assert_eq!(unexplained(&account), []);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
+    for transfer in ["first", "second"] {
+        let total = account.own_account().balances[0].total - usdt(600);
+        let event = account_event(&account, AccountReason::Other, (total, -usdt(600)));
+        account.wait(30);
+        account.notices.clear();
+        // REST is current, and the event comes as late as the documents allow.
+        answer_for(&mut account, total, &History::Refused(404), 8);
+        assert_eq!(unexplained(&account), [], "{transfer}");
+        account.handle(Input::User(&event));
+        answer(&mut account, usdt(0), &History::Refused(404), 40);
+        assert_eq!(unexplained(&account), [], "{transfer}");
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{transfer}");
+    }
+}
+
+#[test]
+fn a_second_transfer_is_asked_for_again() {
+    let mut account = holding();
+    for transfer in ["first", "second"] {
+        let listed = entry(&account, IncomeKind::Transfer, -600);
+        account.wait(30);
+        account.notices.clear();
+        answer(&mut account, -usdt(600), &History::Told(vec![listed]), 40);
+        assert_eq!(unexplained(&account), [], "{transfer}");
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{transfer}");
+    }
 }
 
 #[test]
