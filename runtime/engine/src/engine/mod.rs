@@ -23,6 +23,7 @@ mod fee_costs;
 mod fill_order;
 mod fills;
 mod forced;
+mod forced_questions;
 mod forced_reports;
 mod forced_rest;
 mod forced_traces;

@@ -51,6 +51,7 @@ mod outside_exits;
 mod readings;
 mod reconciliation;
 mod refused_closes;
+mod rounds;
 mod skipped_fills;
 mod snapshots;
 mod spot;

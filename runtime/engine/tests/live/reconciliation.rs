@@ -4,7 +4,7 @@ use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::{Purpose, RunState};
 use windvane_engine::live::LiveInput;
 use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill, Refusal};
+use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill};
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
 use windvane_engine::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Request, Side,
@@ -608,120 +608,6 @@ fn a_trade_is_not_taken_for_somebody_elses_while_an_own_order_has_no_id() {
     assert_eq!(own.position.qty, 4);
 }
 
-#[test]
-fn a_question_that_fails_is_asked_again() {
-    let mut account = booting(live_config());
-    account.begin();
-    let subject = account.take_question().unwrap();
-    account.answer(subject, Outcome::Unknown);
-    assert_eq!(account.take_question(), None);
-    account.pass(500);
-    assert_eq!(account.take_question(), Some(subject));
-}
-
-#[test]
-fn an_answer_to_an_older_question_says_nothing() {
-    let mut account = ready();
-    account.wait(31);
-    let subject = account.take_question().unwrap();
-    account.tell(
-        Subject::Account { surface: FUTURES },
-        Truth::Account(windvane_engine::truth::AccountTruth {
-            positions: vec![position(9)],
-            ..account.own_account()
-        }),
-    );
-    assert_eq!(
-        account.take_question(),
-        None,
-        "the round still waits for its own answer"
-    );
-    account.tell(subject, Truth::OpenOrders(Vec::new()));
-    assert!(account.take_question().is_some());
-}
-
-#[test]
-fn an_answer_to_a_question_from_before_the_stream_came_up_is_no_evidence() {
-    let mut account = ready();
-    account.wait(31);
-    let before = account.take_question().unwrap();
-    assert_eq!(before, Subject::OpenOrders { surface: FUTURES });
-    account.live(LiveInput::StreamDown { surface: FUTURES });
-    account.live(LiveInput::StreamUp { surface: FUTURES });
-    assert_eq!(account.take_question(), None, "its answer could be either");
-    account.tell(before, Truth::OpenOrders(Vec::new()));
-    assert_eq!(account.engine.run_state(), RunState::Degraded);
-    let anew = account.take_question().unwrap();
-    assert_eq!(anew, before, "asked since the stream is up");
-    account.tell(anew, Truth::OpenOrders(Vec::new()));
-    account.sync();
-    assert_eq!(account.engine.run_state(), RunState::Ready);
-}
-
-#[test]
-fn a_question_from_before_that_is_never_answered_does_not_hold_a_round_up_for_ever() {
-    let mut account = ready();
-    account.wait(31);
-    account.take_question().unwrap();
-    account.live(LiveInput::StreamDown { surface: FUTURES });
-    account.live(LiveInput::StreamUp { surface: FUTURES });
-    account.wait(32);
-    account.sync();
-    assert_eq!(account.engine.run_state(), RunState::Ready);
-}
-
-#[test]
-fn a_round_is_as_old_as_its_question_for_open_orders() {
-    let mut account = ready();
-    account.wait(30);
-    let open_orders = account.take_question().unwrap();
-    account.tell(open_orders, Truth::OpenOrders(Vec::new()));
-    let about_account = account.take_question().unwrap();
-    for _ in 0..3 {
-        account.wait(26);
-        account.answer(about_account, Outcome::Unknown);
-        account.wait(3);
-        assert_eq!(account.take_question(), Some(about_account));
-    }
-    let own = account.own_account();
-    account.tell(about_account, Truth::Account(own));
-    assert_eq!(account.engine.doubts(), []);
-    account.wait(5);
-    let doubt = windvane_engine::engine::Doubt::Reconciliation(FUTURES);
-    assert_eq!(account.engine.doubts(), [doubt]);
-    account.sync();
-    assert_eq!(account.engine.doubts(), [], "the next round came at once");
-}
-
-#[test]
-fn a_round_about_missing_trades_makes_open_orders_no_younger() {
-    let mut account = ready();
-    let order = account.rest();
-    let id = account.id(MM, order);
-    account.wait(25);
-    account.confirm_countdowns();
-    // The order's totals are ahead of its fills: after three seconds trades are read.
-    let filled = report(id, OrderStatus::PartiallyFilled, 4);
-    for _ in 0..4 {
-        account.handle(Input::Reply(&Reply::Queried {
-            client_order_id: id,
-            outcome: Outcome::Done(filled),
-        }));
-        account.wait(1);
-    }
-    let trades = account.take_question().unwrap();
-    assert!(matches!(trades, Subject::Trades { .. }));
-    account.tell(trades, no_trades());
-    let about_account = account.take_question().unwrap();
-    assert_eq!(about_account, Subject::Account { surface: FUTURES });
-    let own = account.own_account();
-    account.tell(about_account, Truth::Account(own));
-    account.sent.clear();
-    account.wait(2);
-    let next = account.take_question();
-    assert_eq!(next, Some(Subject::OpenOrders { surface: FUTURES }));
-}
-
 /// What adjustments moved a balance by.
 fn taken(account: &Account) -> Amount {
     let taken = adjustments(account).into_iter().map(|one| match one {
@@ -769,35 +655,4 @@ fn readings_that_are_behind_by_one_fill_each_move_no_position() {
     assert_eq!((qty(&account), taken(&account)), (8, untold));
     let is_position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
     assert!(!adjustments(&account).iter().any(is_position));
-}
-
-#[test]
-fn a_key_that_may_not_read_account_trades_is_ready_without_them() {
-    for code in [-1002, -2015] {
-        let mut account = booting(live_config());
-        account.begin();
-        let mut refused = 0;
-        for _ in 0..60 {
-            while let Some(subject) = account.take_question() {
-                let outcome = match subject {
-                    Subject::Trades { .. } => {
-                        refused += 1;
-                        Outcome::Refused(Refusal {
-                            code,
-                            msg: String::new(),
-                        })
-                    }
-                    Subject::Account { .. } => Outcome::Done(Truth::Account(account.own_account())),
-                    Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
-                    _ => Outcome::Done(super::world::nothing(subject)),
-                };
-                account.answer(subject, outcome);
-            }
-            account.pass(500);
-            account.alive();
-            account.clock();
-        }
-        assert!(refused > 2, "one refusal may be of that moment: {refused}");
-        assert_eq!(account.engine.run_state(), RunState::Ready, "{code}");
-    }
 }
