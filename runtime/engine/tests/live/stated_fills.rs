@@ -16,7 +16,7 @@ use windvane_engine::{
 use super::reconciliation::{adjustments, qty, round, trade};
 use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, market, report};
-use super::world::{live_config, nothing, position, ready};
+use super::world::{nothing, position, ready, ready_with_limit};
 
 /// A market order that the venue answers as filled: 10 at 990. Its event has not come.
 fn stated(account: &mut Account, side: Side) -> OrderSeq {
@@ -204,14 +204,7 @@ fn an_account_trade_replaces_the_estimated_commission_too() {
 
 #[test]
 fn the_loss_limit_counts_a_stated_fill_before_it_is_booked() {
-    let mut config = super::support::config();
-    config.live = Some(live_config());
-    config.limits.max_daily_loss = Some(Amount(5 * 100_000_000));
-    let mut account = Account::new(config);
-    account.engine.continue_folder(5);
-    account.begin();
-    account.sync();
-    account.top(989, 991);
+    let mut account = ready_with_limit(Amount(5 * 100_000_000));
     let order = account.submit(MM, market(Side::Buy, 10_000));
     account.confirm_countdowns();
     let id = account.id(MM, order);

@@ -6,8 +6,8 @@ use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Amount, Input, OrderStatus, Outcome, Reply, Side, Surface};
 
 use super::reconciliation::round;
-use super::support::{Account, MM, config, instrument, limit, report};
-use super::world::{live_config, ready};
+use super::support::{Account, MM, instrument, limit, report};
+use super::world::{ready, ready_with_limit};
 
 fn stream_ends(account: &mut Account) {
     account.live(LiveInput::StreamDown {
@@ -39,14 +39,7 @@ fn rounds_go_on_while_the_user_stream_is_down() {
 
 #[test]
 fn a_loss_halts_while_the_user_stream_is_down() {
-    let mut config = config();
-    config.live = Some(live_config());
-    config.limits.max_daily_loss = Some(Amount(5 * 100_000_000));
-    let mut account = Account::new(config);
-    account.engine.continue_folder(5);
-    account.begin();
-    account.sync();
-    account.top(989, 991);
+    let mut account = ready_with_limit(Amount(5 * 100_000_000));
     let order = account.submit(MM, limit(Side::Buy, 980, 10_000));
     account.confirm_countdowns();
     let id = account.id(MM, order);

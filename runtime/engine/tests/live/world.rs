@@ -38,6 +38,19 @@ pub(crate) fn booting(live: LiveConfig) -> Account {
     account
 }
 
+/// A live run that is ready, with a limit for the daily loss of the account. The price is 990.
+pub(crate) fn ready_with_limit(max_daily_loss: Amount) -> Account {
+    let mut config = config();
+    config.live = Some(live_config());
+    config.limits.max_daily_loss = Some(max_daily_loss);
+    let mut account = Account::new(config);
+    account.engine.continue_folder(5);
+    account.begin();
+    account.sync();
+    account.top(989, 991);
+    account
+}
+
 /// A live run that is ready.
 pub(crate) fn ready() -> Account {
     ready_with(live_config())

@@ -1,8 +1,8 @@
-//! One life: the venue, the links, the disk and one process at a time, in virtual time. What
-//! happens at the same moment happens in the order in which it was put into the queue.
+//! One life: the venue, the links, the disk and one process at a time, in virtual time. Events
+//! of the same moment happen in the order in which they were put into the queue.
 //!
-//! What may never enter here: rules of the venue and of the runtime. The world carries, delays,
-//! loses and kills.
+//! Rules of the venue and of the runtime must not enter this module. The world carries, delays, loses and
+//! kills.
 
 mod closing;
 mod elsewhere;
@@ -45,16 +45,16 @@ pub const BORN_NS: i64 = 1_723_161_253 * S;
 const VENUE_TICK_NS: i64 = 100 * MS;
 /// A journal that waits longer says so.
 const DISK_STALL_NS: i64 = 250 * MS;
-/// So long after a start on a lost journal the operator says that positions may be nobody's.
+/// After a start on a lost journal the operator waits for this time, and then resumes.
 const SETTLED_AFTER_NS: i64 = 20 * S;
-/// A rule of the world itself.
+/// The rule that a process starts, and goes on.
 pub const STARTS: &str = "a process starts and goes on";
-/// Another.
+/// The rule that the runtime agrees with the venue after the faults.
 pub const CONVERGES: &str = "everything converges after the faults";
-/// Another: after the faults, what the operator wants closed is closed in time.
+/// The rule that a flatten after the faults ends in time.
 pub const CLOSES: &str = "flatten comes to an end";
 
-/// What is going to happen.
+/// An event of the future.
 #[derive(Debug)]
 pub enum Event {
     /// The venue lets time pass.
@@ -105,7 +105,7 @@ enum Standing {
 pub struct World {
     setup: Arc<Setup>,
     mix: Mix,
-    /// What the venue may have rounded the entry prices to that it stated.
+    /// The ticks to which the venue may have rounded the entry prices that it stated.
     ticks: Ticks,
     venue: Venue,
     disk: Disk,
@@ -154,7 +154,8 @@ pub struct World {
     was_ready: bool,
     faults_on: bool,
     faults_ended_ns: i64,
-    /// The last ban that was told ends then; whoever was told heeds it, though the venue forgot it.
+    /// The end of the last ban that an answer stated. The runtime waits until then, although the venue may have
+    /// forgotten the ban.
     banned_until_ns: i64,
     /// Since when the operator has everything closed.
     flattened_ns: Option<i64>,
@@ -162,7 +163,7 @@ pub struct World {
     closing_since: Option<i64>,
     /// No user stream comes about until then.
     blind_until_ns: i64,
-    /// What the account's routes answered last, and whether that was false.
+    /// The last answer of each route of the account, and whether it was false.
     told: BTreeMap<String, (String, bool)>,
     done: bool,
 }
@@ -231,7 +232,7 @@ impl World {
         world
     }
 
-    /// What the venue does where the documents leave something open.
+    /// Notes the values of the open points that are not the default.
     fn tell_choices(&mut self) {
         for (point, value) in self.mix.choices.changed() {
             self.log.count_choice(point, value);
@@ -332,7 +333,7 @@ impl World {
         let process = Process::start(setup, self.life, given, self.now_ns, self.wall_ns());
         self.process = Some(process);
         if self.disk.verdict() == ROLLED_BACK {
-            // Whose the positions are is for the operator to say.
+            // The journal is lost: the operator has to confirm the positions.
             let at_ns = self.now_ns + SETTLED_AFTER_NS;
             self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
         }
@@ -406,7 +407,7 @@ impl World {
     /// Does what the process wants done, and kills it in the middle if that is due.
     fn drain(&mut self) {
         while self.process.as_ref().is_some_and(Process::wants) {
-            // Before the next want is taken: what a killed process did not show was not seen.
+            // The kill comes before the next want is taken: a killed process shows nothing more.
             if let Some(left) = &mut self.crash_after {
                 if *left == 0 {
                     return self.crash();
@@ -425,7 +426,7 @@ impl World {
             self.done = true;
             return;
         }
-        // Never at once: what is due forever must not stop the world.
+        // A timer that is always due must not stop the world, so that it never fires at once.
         let wake_ns = process.wake_ns().max(self.now_ns + MS / 10);
         if wake_ns < self.wake_ns {
             self.wake_ns = wake_ns;
@@ -460,7 +461,7 @@ impl World {
                 self.see(Seen::LossHalt);
                 self.sample();
             }
-            // What a process loses is counted from its first moment with the account known.
+            // The loss of a process counts from the first moment in which it knows the account.
             Out::Seen(Seen::State { from, to, doubts })
                 if matches!(to.as_str(), "ready" | "paused") && !self.was_ready =>
             {
