@@ -1,6 +1,6 @@
 //! Questions for the forced orders of the venue. Readings or account trades showed that somebody closed a
-//! position, and no event said that it was the venue: a person may have closed it by hand, and the reaction is for forced
-//! closes alone.
+//! position, and no event said that it was the venue. A person may have closed it by hand, and the reaction is
+//! for forced closes alone.
 //!
 //! A question without an answer is asked once more before the close counts as one by others.
 
