@@ -6,6 +6,9 @@
 //! for no more than it shows, and for no more than the strategy holds. Readings that are behind, or that lack a
 //! position, close less, and the next reading closes the rest.
 //!
+//! A start that lasts longer than readings may be behind closes so too: somebody else may move the account all
+//! the time, or the outcome of another strategy's order may not be told.
+//!
 //! Fills of such a close are learned over REST: the order is queried, and its trades are read.
 
 use crate::ids::{StrategyId, Time};
@@ -16,6 +19,7 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::closing::close_qty;
+use super::lag::READ_LAG_MS;
 use super::reconcile::{Round, Step};
 use super::session::Doubt;
 
@@ -25,6 +29,8 @@ const READ_MS: i64 = 1_000;
 const ROUND_MS: i64 = 3_000;
 /// A question of a round that has no answer for so long holds up no reading for a close.
 const QUESTION_MS: i64 = 2_000;
+/// Neither does one that failed so often.
+const FAILURES: u32 = 3;
 /// A close is queried after this, where the stream does not show its fills.
 const QUERY_MS: i64 = 500;
 
@@ -41,7 +47,7 @@ impl Engine {
         let now = self.now;
         let timer = Timer::CloseReading { surface };
         let Some(live) = &self.live else { return };
-        let running = live.is_running();
+        let running = live.is_running() || self.is_long_start();
         let can_run = running || live.is_syncing();
         // The account alone is read first, which is fastest; whole rounds settle what differs.
         let had_round = self.timers.is_set(Timer::Reconcile { surface });
@@ -66,8 +72,11 @@ impl Engine {
                 self.ask_next(surface);
                 READ_MS
             }
-            (Step::Orders | Step::Trades(_) | Step::Income, Some(asked))
-                if running && now >= asked.plus_ms(QUESTION_MS) =>
+            (Step::Orders | Step::Trades(_) | Step::Income, asked)
+                if running
+                    && asked.map_or(line.round.failures() >= FAILURES, |asked| {
+                        now >= asked.plus_ms(QUESTION_MS)
+                    }) =>
             {
                 line.give_up_round();
                 line.round = Round::of_account();
@@ -103,9 +112,18 @@ impl Engine {
     /// Whether closes may leave although the account is uncertain: nothing else is in the way.
     fn may_close_uncertain(&self, surface: Surface) -> bool {
         let Some(live) = &self.live else { return false };
-        live.is_running()
+        (live.is_running() || self.is_long_start())
             && !live.doubts_any(&[Doubt::Journal, Doubt::Clock(surface)])
             && self.venue_wait(surface).is_none()
+    }
+
+    /// Whether the run still begins, and readings contain all that happened before it began.
+    fn is_long_start(&self) -> bool {
+        let live = self.live.as_ref();
+        let is_over = |began: Time| self.now > began.plus_ms(READ_LAG_MS);
+        live.is_some_and(|live| live.is_syncing())
+            && self.began.is_some_and(is_over)
+            && !self.is_watching_instances()
     }
 
     /// Whether a reading that was asked for then contains all that the strategy's orders did.

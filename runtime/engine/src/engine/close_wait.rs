@@ -214,7 +214,10 @@ impl Engine {
         if live.doubts_any(&[Doubt::Clock(surface)]) {
             reasons.push(CloseReason::Clock(surface));
         }
-        if live.doubts_any(&[Doubt::Stream(surface)]) {
+        let stream_up = (live.lines.get(&surface)).is_some_and(|line| line.stream_up);
+        if !live.is_running() && stream_up {
+            // The start itself is what is waited for: no round ended since the stream came up.
+        } else if live.doubts_any(&[Doubt::Stream(surface)]) {
             reasons.push(CloseReason::Stream(surface));
         } else if !live.healthy(surface, self.now) && live.is_running() {
             reasons.push(CloseReason::Reading(surface));

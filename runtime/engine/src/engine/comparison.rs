@@ -24,6 +24,9 @@ use super::session::{Doubt, Line};
 pub(super) const READ_AGAIN_MS: i64 = 1_000;
 /// The same for an account that is not known at all: no fill of ours can explain it.
 const READ_AGAIN_UNKNOWN_MS: i64 = 250;
+/// Of an account that moves all the time, no two readings are without an event between them. After so many
+/// readings they agree although events came.
+const MOVING_READS: u32 = 4;
 /// After readings that never agreed.
 const READ_AGAIN_UNEXPLAINED_MS: i64 = 2_000;
 /// Where positions are missing and nothing else changed.
@@ -105,6 +108,19 @@ pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) ->
     before.len() == now.len()
         && have_equal_positions(before, now)
         && balances(before) == balances(now)
+}
+
+/// Whether two readings of an account that moves all the time say the same of the books: the same gaps of
+/// positions, and the same balances that differ. What others win and lose may change the direction.
+fn are_equal_while_moving(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId)> {
+        let key = |one: &Adjustment| match *one {
+            Adjustment::Balance { surface, asset, .. } => Some((surface, asset)),
+            _ => None,
+        };
+        all.iter().filter_map(key).collect()
+    };
+    have_equal_positions(before, now) && balances(before) == balances(now)
 }
 
 /// Whether our side of a position moved between two lists of differences.
@@ -209,18 +225,19 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        let agreed = quiet
-            && !is_past
-            && line.round.seen.as_ref().is_some_and(|(seen, events)| {
-                have_equal_direction(seen, &differences) && *events == now_events
-            });
-        if agreed
-            && !line
-                .round
-                .looked_for
-                .as_deref()
-                .is_some_and(|before| have_equal_direction(before, &differences))
-        {
+        let is_same = |events: u64| quiet && events == now_events;
+        let (seen, moves) = match &line.round.seen {
+            Some((seen, events)) => (Some(seen), !is_same(*events)),
+            None => (None, false),
+        };
+        let are_equal = |before: &[Adjustment]| {
+            have_equal_direction(before, &differences)
+                || (moves && are_equal_while_moving(before, &differences))
+        };
+        let may_agree = !moves || line.round.reads >= MOVING_READS;
+        let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
+        let agreed = is_seen && !is_past;
+        if agreed && !line.round.looked_for.as_deref().is_some_and(are_equal) {
             // What our own fills explain needs no adjustment. Trades, or orders, that were read for
             // another difference, or before it, may lack the one that explains this.
             let changes = differences.clone();
@@ -268,7 +285,8 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        line.round.seen = quiet.then_some((differences, now_events));
+        let counts = quiet || line.round.reads + 1 >= MOVING_READS;
+        line.round.seen = counts.then_some((differences, now_events));
         line.round.reads += 1;
         let unexplained = line.round.reads >= READS_MAX;
         let wait_ms = match (unexplained, self.is_account_known(surface)) {

@@ -358,6 +358,9 @@ impl Engine {
     /// Why the run is degraded, in words.
     pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
         let told = |doubt: &Doubt| match doubt {
+            Doubt::Stream(surface) if self.is_not_compared(*surface) => format!(
+                "the {surface} user stream is up, and the account was not compared with the venue since then"
+            ),
             Doubt::Countdown(id) => {
                 let name = self.instrument(*id).map(Instrument::name);
                 let mut text = String::new();
@@ -401,6 +404,12 @@ impl Engine {
             doubt => doubt.to_string(),
         };
         doubts.iter().map(told).collect()
+    }
+
+    /// Whether a user stream is up and no round ended since then.
+    fn is_not_compared(&self, surface: Surface) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        line.is_some_and(|line| line.stream_up && line.clean.is_none())
     }
 
     /// Whether everything that `on_stop` asks for is done.

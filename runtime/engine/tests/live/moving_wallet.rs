@@ -1,15 +1,55 @@
-//! Another program trades on a symbol that is not configured and loses all the time, so that the wallet is
-//! another at each look. The account's loss limit has to halt all the same.
+//! Another program trades on a symbol that is not configured all the time, so that the wallet is another at each
+//! look. The account's loss limit has to halt all the same, a start has to end, and a close has to leave.
 
-use windvane_engine::engine::RunState;
+use windvane_engine::engine::{CloseReason, RunState};
+use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Amount, Input, Outcome, Surface, UserEvent};
 
+use super::succession::{killed, next_config};
 use super::support::Account;
-use super::untold::{holding, usdt};
+use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
+
+/// What the other program wins, in one half of a second after the other.
+#[derive(Clone, Copy, Debug)]
+enum Moves {
+    /// It loses each time.
+    Down,
+    /// It wins and loses in turn.
+    UpAndDown,
+}
+
+impl Moves {
+    fn after(self, steps: i128) -> Amount {
+        match self {
+            Self::Down => -usdt(steps),
+            Self::UpAndDown if steps % 2 == 0 => usdt(3),
+            Self::UpAndDown => -usdt(2),
+        }
+    }
+}
+
+/// A process that holds a position was killed, and the next one begins.
+fn started_again() -> Account {
+    let mut account = killed(holding(), limited(next_config()));
+    account.begin();
+    account
+}
+
+/// Lets half a second pass in which the wallet moves. Each question is answered after the event that comes while
+/// it is under way.
+fn half_a_second(account: &mut Account, total: Amount) {
+    let event = account_event(account, total);
+    account.handle(Input::User(&event));
+    answer(account, total);
+    account.pass(500);
+    account.alive();
+    account.clock();
+    account.confirm_countdowns();
+}
 
 /// What is lost in half a second; the limit is 500.
 const STEP: i128 = 5;
@@ -98,4 +138,54 @@ fn a_loss_halts_although_each_event_states_another_wallet() {
 fn a_loss_halts_although_each_reading_shows_another_wallet() {
     let lost = lost_at_halt(Source::Readings);
     assert!(lost <= 500 + SLACK, "halted at a loss of {lost}");
+}
+
+#[test]
+fn a_start_ends_although_each_event_states_another_wallet() {
+    for moves in [Moves::Down, Moves::UpAndDown] {
+        let mut account = started_again();
+        let start = account.own_account().balances[0].total;
+        let mut steps = 0;
+        while account.engine.run_state() == RunState::Syncing {
+            steps += 1;
+            assert!(steps <= 60, "{moves:?}: no end after half a minute");
+            half_a_second(&mut account, start + moves.after(steps));
+        }
+    }
+}
+
+#[test]
+fn a_flatten_closes_by_one_reading_while_a_start_does_not_end() {
+    let mut account = started_again();
+    account.handle(Input::Command(Command::Flatten));
+    let start = account.own_account().balances[0].total;
+    for steps in 1..40 {
+        let waits = account.engine.close_waits();
+        assert_eq!(waits[0].reasons, [CloseReason::Syncing], "the stream is up");
+        let doubts = account.engine.told_doubts(&account.engine.doubts());
+        assert!(doubts[0].contains("stream is up"), "{doubts:?}");
+        // Account trades are never told, so that the start cannot end.
+        let event = account_event(&account, start);
+        account.handle(Input::User(&event));
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::Trades { .. } => Outcome::Unknown,
+                Subject::Account { .. } => {
+                    let mut own = account.own_account();
+                    own.balances[0].total = start + Moves::Down.after(steps);
+                    Outcome::Done(Truth::Account(own))
+                }
+                _ => Outcome::Done(nothing(subject)),
+            };
+            account.answer(subject, outcome);
+        }
+        account.pass(500);
+        account.alive();
+        account.clock();
+        account.confirm_countdowns();
+        if account.places() > 0 {
+            return;
+        }
+    }
+    panic!("no close after twenty seconds");
 }
