@@ -100,13 +100,16 @@ pub enum Kind {
     Blind,
     /// The run is paused, and the account loses money on a symbol that is not configured.
     Idle,
+    /// Others trade on a symbol that is not configured twice a second for a while, so that the account is
+    /// another at each look. The process is killed meanwhile, or the operator flattens.
+    Busy,
     /// Connections of streams live for minutes, in place of the 24 hours that they may live at most.
     Ends,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 34] = [
+    pub const ALL: [(Self, &'static str); 35] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -138,6 +141,7 @@ impl Kind {
         (Self::Barred, "barred"),
         (Self::Second, "second"),
         (Self::Elsewhere, "elsewhere"),
+        (Self::Busy, "busy"),
         (Self::Blind, "blind"),
         (Self::Idle, "idle"),
         (Self::Ends, "ends"),
@@ -248,6 +252,8 @@ pub struct Faults {
     pub second_s: u32,
     /// Period of trades on a symbol that is not configured.
     pub elsewhere_s: u32,
+    /// Period of times in which others trade there twice a second.
+    pub busy_s: u32,
     /// Period of flattens while the user stream is down.
     pub blind_s: u32,
     /// Period of positions that a person closes by hand.
@@ -320,6 +326,10 @@ impl Mix {
         let mut elsewhere = Random::of(seed, "elsewhere");
         if choice.takes(Kind::Elsewhere, elsewhere.chance(300_000)) {
             faults.elsewhere_s = 20 + elsewhere.below(300) as u32;
+        }
+        let mut busy = Random::of(seed, "busy");
+        if choice.takes(Kind::Busy, busy.chance(250_000)) {
+            faults.busy_s = 100 + busy.below(900) as u32;
         }
         let mut blind = Random::of(seed, "blind");
         if choice.takes(Kind::Blind, blind.chance(250_000)) {
@@ -409,6 +419,7 @@ impl Faults {
             &mut self.weight_s,
             &mut self.second_s,
             &mut self.elsewhere_s,
+            &mut self.busy_s,
             &mut self.blind_s,
             &mut self.ends_s,
         ] {
@@ -719,6 +730,7 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         weight_s: 0,
         second_s: 0,
         elsewhere_s: 0,
+        busy_s: 0,
         blind_s: 0,
         hand_s: 0,
         idle_s: 0,

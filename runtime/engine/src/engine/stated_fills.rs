@@ -137,7 +137,11 @@ impl Engine {
         let skipped = update.executed_qty.0 - order.executed_qty;
         let is_futures = self.surface_of(order.instrument()) == Surface::Futures;
         let is_whole = (order.terms.qty).is_none_or(|qty| update.executed_qty <= qty);
-        if skipped <= 0 || !is_whole || !is_futures || planted!(StatedFillWaits) {
+        // Events arrive out of order: a newer one may have counted more.
+        let waiting = self.stated_fills.waiting.get(&seq);
+        let is_newest = waiting.is_none_or(|known| update.executed_qty.0 > known.executed_qty);
+        let is_new = skipped > 0 && is_newest;
+        if !is_new || !is_whole || !is_futures || planted!(StatedFillWaits) {
             return;
         }
         let stated = Statement {

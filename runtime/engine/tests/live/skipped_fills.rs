@@ -5,12 +5,12 @@ use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::protocol::{OrderUpdate, Refusal};
 use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
 use windvane_engine::{
-    Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, Surface,
-    VenueOrderId,
+    Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side,
+    Surface, VenueOrderId,
 };
 
 use super::reconciliation::{qty, trade};
-use super::support::{Account, MM, fill, instrument, report};
+use super::support::{Account, BTC, MM, fill, instrument, report};
 use super::world::{no_trades, ready};
 
 /// An order for 10 fills in two parts, and only the second has an event. Trade 1 is not told.
@@ -45,6 +45,26 @@ fn parts_of_a_resting_order_are_booked_at_the_price_of_the_last_one() {
     );
     account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 10, "once");
+    assert_eq!(account.engine.doubts(), []);
+}
+
+/// The events of three parts come with the last one first, and the first one late.
+#[test]
+fn an_older_event_does_not_replace_what_a_newer_one_counts() {
+    let mut account = ready();
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 3, 3, 10, OrderStatus::Filled));
+    account.update(fill(id, Side::Buy, 2, 3, 7, OrderStatus::PartiallyFilled));
+    account.pass(300);
+    assert_eq!(qty(&account), 10);
+    account.update(fill(id, Side::Buy, 1, 4, 4, OrderStatus::PartiallyFilled));
+    assert_eq!(qty(&account), 10, "once");
+    let paid = account.engine.ledgers().strategies[usize::from(MM.0)]
+        .at(BTC, PositionSide::Both)
+        .position
+        .fees;
+    assert_eq!(paid, Amount(3_000_000), "three commissions of 0.01");
     assert_eq!(account.engine.doubts(), []);
 }
 

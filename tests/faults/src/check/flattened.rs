@@ -4,7 +4,8 @@
 //!
 //! Time counts from the command, and anew from whatever keeps requests from being answered: a lost, late,
 //! false or unreadable answer, a refusal for a limit, a closed or stopped symbol, a clock that is wrong, a
-//! journal that does not write, a process that does not run.
+//! journal that does not write, a process that does not run. After a start it counts from the moment at which
+//! readings cannot be from before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,8 @@ use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 const WITHIN_NS: i64 = 20_000_000_000;
 /// The same where requests carry nonces: an order without an answer may arrive for longer.
 const WITHIN_NONCES_NS: i64 = 90_000_000_000;
+/// After a start, readings may be from before it for so long.
+const START_NS: i64 = 15_000_000_000;
 /// An answer that takes longer is late.
 const LATE_NS: i64 = 1_000_000_000;
 /// Refusals that say that the venue takes no order, or nothing, at this time: unknown outcomes, the
@@ -42,7 +45,7 @@ pub struct Flattened {
     /// Requests without an answer, and when they were sent.
     asked: BTreeMap<RequestId, i64>,
     answered: BTreeMap<RequestId, Answer>,
-    /// The process was ready once.
+    /// A process was ready once.
     ready: bool,
     lost: bool,
 }
@@ -165,7 +168,7 @@ impl Check for Flattened {
         match &entry.seen {
             Seen::Process(ProcessSeen::Started { .. } | ProcessSeen::Crashed { .. }) => {
                 self.since_ns = None;
-                self.ready = false;
+                self.trouble_ns = self.trouble_ns.max(now_ns + START_NS);
                 self.asked.clear();
                 self.standing.remove("process");
                 self.standing.remove("journal");

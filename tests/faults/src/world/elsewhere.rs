@@ -1,9 +1,11 @@
 //! Others trade on a symbol that no life has configured: the profit and the loss of their positions are
-//! the account's.
+//! the account's. For a while they trade there twice a second, so that no two readings of the account are equal.
 
 use serde_json::json;
 
-use super::World;
+use super::incidents::Incident;
+use super::{Event, MS, S, World};
+use crate::disk::Damage;
 use crate::mix::Kind;
 
 /// A futures symbol of the venue that no life has configured.
@@ -23,6 +25,49 @@ impl World {
             }
         };
         self.count(Kind::Elsewhere);
+        self.act(&act);
+    }
+
+    /// Others begin to trade all the time. Mostly the process is killed then, or the operator flattens.
+    pub(super) fn begin_busy(&mut self) {
+        let for_ms = self.busy.between(20_000, 60_000);
+        let is_killed = self.busy.chance(600_000);
+        let flatten_ms = self.busy.between(1_000, 12_000);
+        let flattens = self.busy.chance(500_000);
+        self.tell(format!("others trade twice a second for {for_ms} ms"));
+        self.count(Kind::Busy);
+        self.busy_until_ns = self.now_ns + for_ms * MS;
+        self.queue
+            .put(self.now_ns, Event::Incident(Incident::BusyTrade));
+        if is_killed && self.process.is_some() {
+            self.count(Kind::Crash);
+            self.kill(Damage::None);
+        }
+        if flattens {
+            let at_ns = self.now_ns + flatten_ms * MS;
+            self.queue.put(at_ns, Event::Incident(Incident::Flatten));
+            let at_ns = self.busy_until_ns + 10 * S;
+            self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
+        }
+    }
+
+    /// They open a position, or close what they hold.
+    pub(super) fn trade_busily(&mut self) {
+        if self.now_ns >= self.busy_until_ns {
+            return;
+        }
+        let wait_ms = self.busy.between(300, 700);
+        let at_ns = self.now_ns + wait_ms * MS;
+        self.queue.put(at_ns, Event::Incident(Incident::BusyTrade));
+        let qty = self.busy.between(1, 4) * 1_000;
+        let act = match self.busy.below(3) {
+            0 => json!({"act": "close", "symbol": SYMBOL}),
+            place => {
+                let side = if place == 1 { "BUY" } else { "SELL" };
+                json!({"act": "place", "symbol": SYMBOL, "side": side, "type": "MARKET",
+                    "quantity": qty.to_string()})
+            }
+        };
         self.act(&act);
     }
 }

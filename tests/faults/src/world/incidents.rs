@@ -60,6 +60,10 @@ pub enum Incident {
     SecondActs,
     /// Others trade on a symbol that is not configured.
     Elsewhere,
+    /// Others begin to trade there all the time.
+    Busy,
+    /// They trade once.
+    BusyTrade,
     /// The user stream is lost for a while, and the operator flattens.
     Blind,
     /// The operator flattens.
@@ -75,7 +79,7 @@ pub enum Incident {
 }
 
 impl Incident {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -94,6 +98,7 @@ impl Incident {
         Self::Weight,
         Self::Second,
         Self::Elsewhere,
+        Self::Busy,
         Self::Blind,
         Self::HandAgain,
     ];
@@ -128,11 +133,13 @@ impl World {
             Incident::Weight => faults.weight_s,
             Incident::Second => faults.second_s,
             Incident::Elsewhere => faults.elsewhere_s,
+            Incident::Busy => faults.busy_s,
             Incident::Blind => faults.blind_s,
             Incident::HandAgain => faults.hand_s,
             Incident::GoOn(_)
             | Incident::Unbarred
             | Incident::SecondActs
+            | Incident::BusyTrade
             | Incident::Flatten
             | Incident::Hand
             | Incident::Idle
@@ -145,6 +152,7 @@ impl World {
                 Incident::Weight => &mut self.weight,
                 Incident::Second => self.second.chance(),
                 Incident::Elsewhere => &mut self.elsewhere,
+                Incident::Busy => &mut self.busy,
                 Incident::Blind => &mut self.blind,
                 Incident::HandAgain => &mut self.hand,
                 _ => &mut self.chance,
@@ -205,6 +213,8 @@ impl World {
             Incident::Second => self.second_begins(),
             Incident::SecondActs => self.second_acts(),
             Incident::Elsewhere => self.trade_elsewhere(),
+            Incident::Busy => self.begin_busy(),
+            Incident::BusyTrade => self.trade_busily(),
             Incident::Blind => self.flatten_blind(),
             Incident::Flatten => self.flatten(),
             Incident::Hand | Incident::HandAgain => self.close_by_hand(),

@@ -128,6 +128,10 @@ pub struct World {
     second: Second,
     /// For trades on a symbol that is not configured.
     elsewhere: Random,
+    /// For trades there all the time.
+    busy: Random,
+    /// Others trade there all the time until then.
+    busy_until_ns: i64,
     /// For positions that a person closes by hand.
     hand: Random,
     /// For losses of a paused run.
@@ -191,6 +195,8 @@ impl World {
             weight: Random::of(seed, "weights"),
             second: Second::new(seed),
             elsewhere: Random::of(seed, "trades elsewhere"),
+            busy: Random::of(seed, "busy trades"),
+            busy_until_ns: 0,
             hand: Random::of(seed, "closes by hand"),
             idle: Random::of(seed, "idle acts"),
             blind: Random::of(seed, "blind flattens"),
