@@ -21,7 +21,7 @@ use super::Engine;
 use super::closing::close_qty;
 use super::lag::READ_LAG_MS;
 use super::reconcile::{Round, Step};
-use super::session::Doubt;
+use super::session::{Doubt, Session};
 
 /// From one reading of the account for a close to the next.
 const READ_MS: i64 = 1_000;
@@ -121,7 +121,7 @@ impl Engine {
     fn is_long_start(&self) -> bool {
         let live = self.live.as_ref();
         let is_over = |began: Time| self.now > began.plus_ms(READ_LAG_MS);
-        live.is_some_and(|live| live.is_syncing())
+        live.is_some_and(Session::is_syncing)
             && self.began.is_some_and(is_over)
             && !self.is_watching_instances()
     }

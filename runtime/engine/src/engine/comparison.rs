@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause};
-use crate::ids::{AssetId, InstrumentId};
+use crate::ids::{AssetId, InstrumentId, Time};
 use crate::order::{PositionSide, Surface};
+use crate::orders::Order;
 use crate::planted;
 use crate::protocol::PositionUpdate;
 use crate::timer::Timer;
@@ -111,8 +112,13 @@ pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) ->
 }
 
 /// Whether two readings of an account that moves all the time say the same of the books: the same gaps of
-/// positions, and the same balances that differ. What others win and lose may change the direction.
-fn are_equal_while_moving(before: &[Adjustment], now: &[Adjustment]) -> bool {
+/// positions, and the same balances that differ. What others win and lose may change the direction. Where no own
+/// order can have filled, others may change a position all the time too.
+fn are_equal_while_moving(
+    before: &[Adjustment],
+    now: &[Adjustment],
+    only_others_trade: bool,
+) -> bool {
     let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId)> {
         let key = |one: &Adjustment| match *one {
             Adjustment::Balance { surface, asset, .. } => Some((surface, asset)),
@@ -120,7 +126,24 @@ fn are_equal_while_moving(before: &[Adjustment], now: &[Adjustment]) -> bool {
         };
         all.iter().filter_map(key).collect()
     };
-    have_equal_positions(before, now) && balances(before) == balances(now)
+    let are_positions_equal = have_equal_positions(before, now)
+        || (only_others_trade && have_equal_position_direction(before, now));
+    are_positions_equal && balances(before) == balances(now)
+}
+
+/// Whether two readings say of the same positions that the venue has more, or less, than the books.
+fn have_equal_position_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let direction = |one: &Adjustment| match *one {
+        Adjustment::Position {
+            instrument,
+            side,
+            from,
+            to,
+        } => Some((instrument, side, from, to > from)),
+        _ => None,
+    };
+    let before = before.iter().filter_map(direction);
+    before.eq(now.iter().filter_map(direction))
 }
 
 /// Whether our side of a position moved between two lists of differences.
@@ -215,6 +238,7 @@ impl Engine {
         if self.wait_for_fees(surface, account, &differences) {
             return;
         }
+        let only_others_trade = self.only_others_trade(surface);
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -226,15 +250,16 @@ impl Engine {
             return;
         };
         let is_same = |events: u64| quiet && events == now_events;
-        let (seen, moves) = match &line.round.seen {
+        let (seen, had_event) = match &line.round.seen {
             Some((seen, events)) => (Some(seen), !is_same(*events)),
             None => (None, false),
         };
+        let moves = had_event || only_others_trade;
         let are_equal = |before: &[Adjustment]| {
             have_equal_direction(before, &differences)
-                || (moves && are_equal_while_moving(before, &differences))
+                || (moves && are_equal_while_moving(before, &differences, only_others_trade))
         };
-        let may_agree = !moves || line.round.reads >= MOVING_READS;
+        let may_agree = !had_event || line.round.reads >= MOVING_READS;
         let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
         let agreed = is_seen && !is_past;
         if agreed && !line.round.looked_for.as_deref().is_some_and(are_equal) {
@@ -371,6 +396,22 @@ impl Engine {
             Some(until) => self.timers.set(until, timer),
             None => self.timers.cancel(timer),
         }
+    }
+
+    /// Whether no event tells what others do, and no own order can have filled since the last reading may be
+    /// from: what moves a position is not ours.
+    fn only_others_trade(&self, surface: Surface) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some(line) = line.filter(|line| !line.stream_up) else {
+            return false;
+        };
+        let is_here = |order: &&Order| self.surface_of(order.instrument()) == surface;
+        let asked = line.round.asked_at;
+        // The reading before was asked for some seconds earlier.
+        let is_old = |ended: Time| ended.plus_ms(2 * READ_LAG_MS) <= asked;
+        let (live, ended) = self.orders.all();
+        live.filter(is_here).count() == 0
+            && (ended.filter(is_here)).all(|order| order.ended.is_none_or(is_old))
     }
 
     /// Whether balances of this surface are known, from a reading or from an earlier process.

@@ -140,6 +140,40 @@ fn a_loss_halts_although_each_reading_shows_another_wallet() {
     assert!(lost <= 500 + SLACK, "halted at a loss of {lost}");
 }
 
+/// A person closes a part of the own position each second at a loss of 50, while the user stream is down and
+/// the venue tells no account trades.
+#[test]
+fn a_loss_halts_while_a_person_closes_the_position_in_parts() {
+    let mut account = holding();
+    account.seconds(30);
+    account.live(LiveInput::StreamDown {
+        surface: Surface::Futures,
+    });
+    let mut truth = account.own_account();
+    let mut lost = 0;
+    while account.engine.run_state() != RunState::Halted {
+        assert!(lost <= 1_500, "no halt at a loss of {lost}");
+        lost += 50;
+        truth.positions[0].qty.0 -= 250;
+        truth.balances[0].total += -usdt(50);
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::Account { .. } => Outcome::Done(Truth::Account(truth.clone())),
+                Subject::Trades { .. } | Subject::Income { .. } => Outcome::Refused(Refusal {
+                    code: 404,
+                    msg: String::new(),
+                }),
+                _ => Outcome::Done(nothing(subject)),
+            };
+            account.answer(subject, outcome);
+        }
+        account.pass(1_000);
+        account.clock();
+        account.top(999, 1001);
+    }
+    assert!(lost <= 500 + 400, "halted at a loss of {lost}");
+}
+
 #[test]
 fn a_start_ends_although_each_event_states_another_wallet() {
     for moves in [Moves::Down, Moves::UpAndDown] {
