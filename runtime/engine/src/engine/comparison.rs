@@ -259,7 +259,9 @@ impl Engine {
             have_equal_direction(before, &differences)
                 || (moves && are_equal_while_moving(before, &differences, only_others_trade))
         };
-        let may_agree = !had_event || line.round.reads >= MOVING_READS;
+        // A reading that is behind own fills lacks what they brought, and positions may be the same again.
+        let may_be_behind = line.past.may_precede(line.round.asked_at);
+        let may_agree = !had_event || (line.round.reads >= MOVING_READS && !may_be_behind);
         let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
         let agreed = is_seen && !is_past;
         if agreed && !line.round.looked_for.as_deref().is_some_and(are_equal) {

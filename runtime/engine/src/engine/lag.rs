@@ -80,6 +80,12 @@ impl Past {
         at != Time::default() && self.filled.is_some_and(|(made, _)| made > at)
     }
 
+    /// Whether a reading that was asked for then may be from before the last own fill.
+    pub(super) fn may_precede(&self, asked: Time) -> bool {
+        let filled = self.filled.map(|(_, booked)| booked);
+        filled.is_some_and(|booked| asked <= booked.plus_ms(READ_LAG_MS))
+    }
+
     /// Whether a position was so within the last moments.
     pub(super) fn held(&self, now: Time, key: (InstrumentId, PositionSide), qty: i64) -> bool {
         let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);

@@ -6,10 +6,10 @@ use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
 use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Input, Outcome, Surface, UserEvent};
+use windvane_engine::{Amount, Input, Notice, OrderStatus, Outcome, Side, Surface, UserEvent};
 
 use super::succession::{killed, next_config};
-use super::support::Account;
+use super::support::{Account, MM, fill, limit};
 use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
 
@@ -222,4 +222,29 @@ fn a_flatten_closes_by_one_reading_while_a_start_does_not_end() {
         }
     }
     panic!("no close after twenty seconds");
+}
+
+/// An own exit fills in parts, so that each reading may be behind, while others move the wallet.
+#[test]
+fn readings_that_may_be_behind_own_fills_do_not_agree_beside_events() {
+    let mut account = holding();
+    account.notices.clear();
+    let order = account.submit(MM, limit(Side::Sell, 1001, 10_000));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    let known = account.own_account().balances[0].total;
+    for part in 1..=120 {
+        let status = OrderStatus::PartiallyFilled;
+        let mut event = fill(id, Side::Sell, 1 + part, 10, 10 * part, status);
+        event.transaction_time = account.now;
+        account.update(event);
+        half_a_second(&mut account, known + Moves::Down.after(part.into()));
+    }
+    let is_adjusted = |notice: &Notice| matches!(notice, Notice::Adjusted { .. });
+    let adjusted: Vec<_> = account
+        .notices
+        .iter()
+        .filter(|it| is_adjusted(it))
+        .collect();
+    assert!(adjusted.is_empty(), "{:?} {adjusted:?}", account.now);
 }
