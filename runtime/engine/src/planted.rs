@@ -207,6 +207,8 @@ mod choice {
             "a difference is taken although the list of trades may be behind the account"
         CloseWaitsForStream "close-waits-for-stream"
             "a close waits until the user stream is up and the account is reconciled"
+        MovingAccountWaits "moving-account-waits"
+            "a start, and each close with it, waits for two readings without an event between them"
         CloseWaitsForCountdown "close-waits-for-countdown"
             "a close waits until the venue confirms a countdown"
         ExitMayOpen "exit-may-open"

@@ -84,7 +84,9 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::TradesLagIgnored
         | Planted::TradeCursorShared
         | Planted::AdjustAfterOneRead => &[EXPLAINED, FILLS_ONCE, CONVERGES],
-        Planted::CloseWaitsForStream | Planted::CloseWaitsForCountdown => &[FLATTENED],
+        Planted::CloseWaitsForStream
+        | Planted::CloseWaitsForCountdown
+        | Planted::MovingAccountWaits => &[FLATTENED],
         Planted::ExitMayOpen => &[EXITS],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
         Planted::OldListBelieved | Planted::YoungOrderDenied => &[LAGGING],

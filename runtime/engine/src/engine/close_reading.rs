@@ -123,6 +123,7 @@ impl Engine {
         let is_over = |began: Time| self.now > began.plus_ms(READ_LAG_MS);
         live.is_some_and(Session::is_syncing)
             && self.began.is_some_and(is_over)
+            && !planted!(MovingAccountWaits)
             && !self.is_watching_instances()
     }
 

@@ -261,7 +261,9 @@ impl Engine {
         };
         // A reading that is behind own fills lacks what they brought, and positions may be the same again.
         let may_be_behind = line.past.may_precede(line.round.asked_at);
-        let may_agree = !had_event || (line.round.reads >= MOVING_READS && !may_be_behind);
+        let agrees_beside_events =
+            line.round.reads >= MOVING_READS && !may_be_behind && !planted!(MovingAccountWaits);
+        let may_agree = !had_event || agrees_beside_events;
         let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
         let agreed = is_seen && !is_past;
         if agreed && !line.round.looked_for.as_deref().is_some_and(are_equal) {

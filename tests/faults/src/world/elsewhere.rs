@@ -30,7 +30,7 @@ impl World {
 
     /// Others begin to trade all the time. Mostly the process is killed then, or the operator flattens.
     pub(super) fn begin_busy(&mut self) {
-        let for_ms = self.busy.between(20_000, 60_000);
+        let for_ms = self.busy.between(40_000, 90_000);
         let is_killed = self.busy.chance(600_000);
         let flatten_ms = self.busy.between(1_000, 12_000);
         let flattens = self.busy.chance(500_000);
