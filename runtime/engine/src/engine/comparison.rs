@@ -261,8 +261,12 @@ impl Engine {
         };
         // A reading that is behind own fills lacks what they brought, and positions may be the same again.
         let may_be_behind = line.past.may_precede(line.round.asked_at);
-        let agrees_beside_events =
-            line.round.reads >= MOVING_READS && !may_be_behind && !planted!(MovingAccountWaits);
+        // Fills that move books and readings alike show that readings are not behind.
+        let keeps_gaps =
+            seen.is_some_and(|seen| *seen != differences && are_equal_gaps(seen, &differences));
+        let agrees_beside_events = line.round.reads >= MOVING_READS
+            && (!may_be_behind || keeps_gaps)
+            && !planted!(MovingAccountWaits);
         let may_agree = !had_event || agrees_beside_events;
         let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
         let agreed = is_seen && !is_past;

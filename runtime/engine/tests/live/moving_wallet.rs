@@ -6,7 +6,10 @@ use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
 use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Input, Notice, OrderStatus, Outcome, Side, Surface, UserEvent};
+use windvane_engine::{
+    Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, Side, Surface, UserEvent,
+    VenueOrderId,
+};
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, fill, limit};
@@ -182,10 +185,35 @@ fn a_start_ends_although_each_event_states_another_wallet() {
         let mut steps = 0;
         while account.engine.run_state() == RunState::Syncing {
             steps += 1;
-            assert!(steps <= 60, "{moves:?}: no end after half a minute");
+            assert!(steps <= 60, "{moves:?}: no end");
             half_a_second(&mut account, start + moves.after(steps));
         }
     }
+}
+
+/// Another program buys and sells on the same symbol all the time, and something moved the wallet while no process
+/// ran. Books and readings move by the same fills, and differ by the same amount.
+#[test]
+fn a_start_ends_although_others_trade_on_the_same_symbol() {
+    let mut account = started_again();
+    let others = ClientOrderId::new("web_1").unwrap();
+    for trade_id in 100..160 {
+        if account.engine.run_state() != RunState::Syncing {
+            return;
+        }
+        let side = if trade_id % 3 == 0 {
+            Side::Sell
+        } else {
+            Side::Buy
+        };
+        let mut event = fill(others, side, trade_id, 10, 10, OrderStatus::Filled);
+        event.order_id = VenueOrderId(trade_id);
+        event.transaction_time = account.now;
+        account.update(event);
+        let total = account.own_account().balances[0].total - usdt(7);
+        half_a_second(&mut account, total);
+    }
+    panic!("no end after half a minute");
 }
 
 #[test]
