@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause};
-use crate::ids::{AssetId, InstrumentId, Time};
+use crate::ids::InstrumentId;
 use crate::order::{PositionSide, Surface};
-use crate::orders::Order;
 use crate::planted;
 use crate::protocol::PositionUpdate;
 use crate::timer::Timer;
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::agreement::{Agreement, MOVING_READS, have_equal_positions};
 use super::lag::{Age, READ_LAG_MS};
 use super::reconcile::Step;
 use super::session::{Doubt, Line};
@@ -25,9 +25,6 @@ use super::session::{Doubt, Line};
 pub(super) const READ_AGAIN_MS: i64 = 1_000;
 /// The same for an account that is not known at all: no fill of ours can explain it.
 const READ_AGAIN_UNKNOWN_MS: i64 = 250;
-/// Of an account that moves all the time, no two readings are without an event between them. After so many
-/// readings they agree although events came.
-const MOVING_READS: u32 = 4;
 /// After readings that never agreed.
 const READ_AGAIN_UNEXPLAINED_MS: i64 = 2_000;
 /// Where positions are missing and nothing else changed.
@@ -49,116 +46,6 @@ pub(super) struct ConfirmedEntry {
     cost: Amount,
     /// The tick to which the venue may have rounded what it told.
     tick: i64,
-}
-
-/// Whether both lists are by how much the venue is ahead of us in the same things. A trade that is booked
-/// between them moves both sides.
-fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
-    let gap = |one: &Adjustment| match *one {
-        Adjustment::Balance {
-            surface,
-            asset,
-            from,
-            to,
-        } => Adjustment::Balance {
-            surface,
-            asset,
-            from: Amount::ZERO,
-            to: to - from,
-        },
-        Adjustment::Position {
-            instrument,
-            side,
-            from,
-            to,
-        } => Adjustment::Position {
-            instrument,
-            side,
-            from: 0,
-            to: to - from,
-        },
-        other => other,
-    };
-    before.iter().map(gap).eq(now.iter().map(gap))
-}
-
-/// The same of positions alone.
-fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
-    let is_position = |one: &&Adjustment| matches!(one, Adjustment::Position { .. });
-    let positions = |all: &[Adjustment]| -> Vec<Adjustment> {
-        all.iter().filter(is_position).copied().collect()
-    };
-    are_equal_gaps(&positions(before), &positions(now))
-}
-
-/// Whether two readings say the same of the books: the same gaps of positions, and balances that differ in the
-/// same direction. Somebody else may move a balance at every reading.
-pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
-    let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId, i128)> {
-        let direction = |one: &Adjustment| match *one {
-            Adjustment::Balance {
-                surface,
-                asset,
-                from,
-                to,
-            } => Some((surface, asset, (to - from).0.signum())),
-            _ => None,
-        };
-        all.iter().filter_map(direction).collect()
-    };
-    before.len() == now.len()
-        && have_equal_positions(before, now)
-        && balances(before) == balances(now)
-}
-
-/// Whether two readings of an account that moves all the time say the same of the books: the same gaps of
-/// positions, and the same balances that differ. What others win and lose may change the direction. Where no own
-/// order can have filled, others may change a position all the time too.
-fn are_equal_while_moving(
-    before: &[Adjustment],
-    now: &[Adjustment],
-    only_others_trade: bool,
-) -> bool {
-    let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId)> {
-        let key = |one: &Adjustment| match *one {
-            Adjustment::Balance { surface, asset, .. } => Some((surface, asset)),
-            _ => None,
-        };
-        all.iter().filter_map(key).collect()
-    };
-    let are_positions_equal = have_equal_positions(before, now)
-        || (only_others_trade && have_equal_position_direction(before, now));
-    are_positions_equal && balances(before) == balances(now)
-}
-
-/// Whether two readings say of the same positions that the venue has more, or less, than the books.
-fn have_equal_position_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
-    let direction = |one: &Adjustment| match *one {
-        Adjustment::Position {
-            instrument,
-            side,
-            from,
-            to,
-        } => Some((instrument, side, from, to > from)),
-        _ => None,
-    };
-    let before = before.iter().filter_map(direction);
-    before.eq(now.iter().filter_map(direction))
-}
-
-/// Whether our side of a position moved between two lists of differences.
-fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
-    let own = |one: &Adjustment| match *one {
-        Adjustment::Position {
-            instrument,
-            side,
-            from,
-            ..
-        } => Some((instrument, side, from)),
-        _ => None,
-    };
-    let before: Vec<_> = before.iter().filter_map(own).collect();
-    now.iter().filter_map(own).any(|one| !before.contains(&one))
 }
 
 impl Engine {
@@ -238,39 +125,14 @@ impl Engine {
         if self.wait_for_fees(surface, account, &differences) {
             return;
         }
-        let only_others_trade = self.only_others_trade(surface);
+        let Agreement {
+            agreed,
+            was_looked_for,
+        } = self.agreement(surface, account, &differences);
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        // Readings that are each behind by one fill differ by the same quantity again and again.
-        let looked_for = line.round.looked_for.as_deref();
-        let is_past = looked_for.is_some_and(|before| has_fill_between(before, &differences))
-            && self.lists_past_positions(surface, account);
-        let Some(line) = self.line_mut(surface) else {
-            return;
-        };
-        let is_same = |events: u64| quiet && events == now_events;
-        let (seen, had_event) = match &line.round.seen {
-            Some((seen, events)) => (Some(seen), !is_same(*events)),
-            None => (None, false),
-        };
-        let moves = had_event || only_others_trade;
-        let are_equal = |before: &[Adjustment]| {
-            have_equal_direction(before, &differences)
-                || (moves && are_equal_while_moving(before, &differences, only_others_trade))
-        };
-        // A reading that is behind own fills lacks what they brought, and positions may be the same again.
-        let may_be_behind = line.past.may_precede(line.round.asked_at);
-        // Fills that move books and readings alike show that readings are not behind.
-        let keeps_gaps =
-            seen.is_some_and(|seen| *seen != differences && are_equal_gaps(seen, &differences));
-        let agrees_beside_events = line.round.reads >= MOVING_READS
-            && (!may_be_behind || keeps_gaps)
-            && !planted!(MovingAccountWaits);
-        let may_agree = !had_event || agrees_beside_events;
-        let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
-        let agreed = is_seen && !is_past;
-        if agreed && !line.round.looked_for.as_deref().is_some_and(are_equal) {
+        if agreed && !was_looked_for {
             // What our own fills explain needs no adjustment. Trades, or orders, that were read for
             // another difference, or before it, may lack the one that explains this.
             let changes = differences.clone();
@@ -404,22 +266,6 @@ impl Engine {
             Some(until) => self.timers.set(until, timer),
             None => self.timers.cancel(timer),
         }
-    }
-
-    /// Whether no event tells what others do, and no own order can have filled since the last reading may be
-    /// from: what moves a position is not ours.
-    fn only_others_trade(&self, surface: Surface) -> bool {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let Some(line) = line.filter(|line| !line.stream_up) else {
-            return false;
-        };
-        let is_here = |order: &&Order| self.surface_of(order.instrument()) == surface;
-        let asked = line.round.asked_at;
-        // The reading before was asked for some seconds earlier.
-        let is_old = |ended: Time| ended.plus_ms(2 * READ_LAG_MS) <= asked;
-        let (live, ended) = self.orders.all();
-        live.filter(is_here).count() == 0
-            && (ended.filter(is_here)).all(|order| order.ended.is_none_or(is_old))
     }
 
     /// Whether balances of this surface are known, from a reading or from an earlier process.

@@ -23,7 +23,8 @@ use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
 use crate::truth::{AccountTruth, Income, IncomeKind, Subject};
 
 use super::Engine;
-use super::comparison::{READ_AGAIN_MS, have_equal_direction};
+use super::agreement::have_equal_direction;
+use super::comparison::READ_AGAIN_MS;
 use super::reconcile::Step;
 use super::snapshot::Names;
 

@@ -7,6 +7,7 @@
 
 mod adopt;
 mod ages;
+mod agreement;
 mod answers;
 mod close_gains;
 mod close_reading;

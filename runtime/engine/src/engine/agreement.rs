@@ -1,0 +1,203 @@
+//! Whether two readings of the account say the same of the books.
+//!
+//! - Mostly they agree where the same positions have the same gaps and balances differ in the same direction, and no
+//!   event came from the first question to the last answer.
+//! - Others may move the account all the time. From the fourth reading on, readings agree although events came, unless
+//!   they may be behind own fills.
+//! - Where the user stream is down and no own order can have filled, others may change a position from one reading to
+//!   the next.
+
+use crate::decimal::Amount;
+use crate::effect::Adjustment;
+use crate::ids::{AssetId, Time};
+use crate::order::Surface;
+use crate::orders::Order;
+use crate::planted;
+use crate::truth::AccountTruth;
+
+use super::Engine;
+use super::lag::READ_LAG_MS;
+
+/// Of an account that moves all the time, no two readings are without an event between them. After so many
+/// readings they agree although events came.
+pub(super) const MOVING_READS: u32 = 4;
+
+/// How a reading that differs from the books relates to earlier ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Agreement {
+    /// It agrees with the reading before.
+    pub(super) agreed: bool,
+    /// Account trades, or orders, were read for the same difference.
+    pub(super) was_looked_for: bool,
+}
+
+/// Whether both lists are by how much the venue is ahead of us in the same things. A trade that is booked
+/// between them moves both sides.
+fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let gap = |one: &Adjustment| match *one {
+        Adjustment::Balance {
+            surface,
+            asset,
+            from,
+            to,
+        } => Adjustment::Balance {
+            surface,
+            asset,
+            from: Amount::ZERO,
+            to: to - from,
+        },
+        Adjustment::Position {
+            instrument,
+            side,
+            from,
+            to,
+        } => Adjustment::Position {
+            instrument,
+            side,
+            from: 0,
+            to: to - from,
+        },
+        other => other,
+    };
+    before.iter().map(gap).eq(now.iter().map(gap))
+}
+
+/// The same of positions alone.
+pub(super) fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let is_position = |one: &&Adjustment| matches!(one, Adjustment::Position { .. });
+    let positions = |all: &[Adjustment]| -> Vec<Adjustment> {
+        all.iter().filter(is_position).copied().collect()
+    };
+    are_equal_gaps(&positions(before), &positions(now))
+}
+
+/// Whether two readings say the same of the books: the same gaps of positions, and balances that differ in the
+/// same direction. Somebody else may move a balance at every reading.
+pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId, i128)> {
+        let direction = |one: &Adjustment| match *one {
+            Adjustment::Balance {
+                surface,
+                asset,
+                from,
+                to,
+            } => Some((surface, asset, (to - from).0.signum())),
+            _ => None,
+        };
+        all.iter().filter_map(direction).collect()
+    };
+    before.len() == now.len()
+        && have_equal_positions(before, now)
+        && balances(before) == balances(now)
+}
+
+/// Whether two readings of an account that moves all the time say the same of the books: the same gaps of
+/// positions, and the same balances that differ. What others win and lose may change the direction. Where no own
+/// order can have filled, others may change a position all the time too.
+fn are_equal_while_moving(
+    before: &[Adjustment],
+    now: &[Adjustment],
+    only_others_trade: bool,
+) -> bool {
+    let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId)> {
+        let key = |one: &Adjustment| match *one {
+            Adjustment::Balance { surface, asset, .. } => Some((surface, asset)),
+            _ => None,
+        };
+        all.iter().filter_map(key).collect()
+    };
+    let are_positions_equal = have_equal_positions(before, now)
+        || (only_others_trade && have_equal_position_direction(before, now));
+    are_positions_equal && balances(before) == balances(now)
+}
+
+/// Whether two readings say of the same positions that the venue has more, or less, than the books.
+fn have_equal_position_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let direction = |one: &Adjustment| match *one {
+        Adjustment::Position {
+            instrument,
+            side,
+            from,
+            to,
+        } => Some((instrument, side, from, to > from)),
+        _ => None,
+    };
+    let before = before.iter().filter_map(direction);
+    before.eq(now.iter().filter_map(direction))
+}
+
+/// Whether our side of a position moved between two lists of differences.
+fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
+    let own = |one: &Adjustment| match *one {
+        Adjustment::Position {
+            instrument,
+            side,
+            from,
+            ..
+        } => Some((instrument, side, from)),
+        _ => None,
+    };
+    let before: Vec<_> = before.iter().filter_map(own).collect();
+    now.iter().filter_map(own).any(|one| !before.contains(&one))
+}
+
+impl Engine {
+    /// Compares the differences of a reading with those of earlier readings in its round.
+    pub(super) fn agreement(
+        &self,
+        surface: Surface,
+        account: &AccountTruth,
+        differences: &[Adjustment],
+    ) -> Agreement {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some(line) = line else {
+            return Agreement::default();
+        };
+        let only_others_trade = self.only_others_trade(surface);
+        // Readings that are each behind by one fill differ by the same quantity again and again.
+        let looked_for = line.round.looked_for.as_deref();
+        let is_past = looked_for.is_some_and(|before| has_fill_between(before, differences))
+            && self.lists_past_positions(surface, account);
+        let quiet = line.events == line.round.events_when_asked;
+        let is_same = |events: u64| quiet && events == line.events;
+        let (seen, had_event) = match &line.round.seen {
+            Some((seen, events)) => (Some(seen), !is_same(*events)),
+            None => (None, false),
+        };
+        let moves = had_event || only_others_trade;
+        let are_equal = |before: &[Adjustment]| {
+            have_equal_direction(before, differences)
+                || (moves && are_equal_while_moving(before, differences, only_others_trade))
+        };
+        // A reading that is behind own fills lacks what they brought, and positions may be the same again.
+        let may_be_behind = line.past.may_precede(line.round.asked_at);
+        // Fills that move books and readings alike show that readings are not behind.
+        let keeps_gaps =
+            seen.is_some_and(|seen| *seen != *differences && are_equal_gaps(seen, differences));
+        let agrees_beside_events = line.round.reads >= MOVING_READS
+            && (!may_be_behind || keeps_gaps)
+            && !planted!(MovingAccountWaits);
+        let may_agree = !had_event || agrees_beside_events;
+        let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
+        Agreement {
+            agreed: is_seen && !is_past,
+            was_looked_for: looked_for.is_some_and(are_equal),
+        }
+    }
+
+    /// Whether no event tells what others do, and no own order can have filled since the last reading may be
+    /// from: what moves a position is not ours.
+    fn only_others_trade(&self, surface: Surface) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let Some(line) = line.filter(|line| !line.stream_up) else {
+            return false;
+        };
+        let is_here = |order: &&Order| self.surface_of(order.instrument()) == surface;
+        let asked = line.round.asked_at;
+        // The reading before was asked for some seconds earlier.
+        let is_old = |ended: Time| ended.plus_ms(2 * READ_LAG_MS) <= asked;
+        let (live, ended) = self.orders.all();
+        live.filter(is_here).count() == 0
+            && (ended.filter(is_here)).all(|order| order.ended.is_none_or(is_old))
+    }
+}
