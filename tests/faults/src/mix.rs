@@ -100,7 +100,7 @@ pub enum Kind {
     Blind,
     /// The run is paused, and the account loses money on a symbol that is not configured.
     Idle,
-    /// Others trade on a symbol that is not configured twice a second for a while, so that the account is
+    /// Others trade on a symbol that is not configured three times a second for a while, so that the account is
     /// another at each look. The process is killed meanwhile, or the operator flattens.
     Busy,
     /// Connections of streams live for minutes, in place of the 24 hours that they may live at most.
@@ -252,7 +252,7 @@ pub struct Faults {
     pub second_s: u32,
     /// Period of trades on a symbol that is not configured.
     pub elsewhere_s: u32,
-    /// Period of times in which others trade there twice a second.
+    /// Period of times in which others trade there three times a second.
     pub busy_s: u32,
     /// Period of flattens while the user stream is down.
     pub blind_s: u32,

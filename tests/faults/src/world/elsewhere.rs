@@ -1,5 +1,5 @@
 //! Others trade on a symbol that no life has configured: the profit and the loss of their positions are
-//! the account's. For a while they trade there twice a second, so that no two readings of the account are equal.
+//! the account's. For a while they trade there three times a second, so that no two readings of the account are equal.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ impl World {
         let is_killed = self.busy.chance(600_000);
         let flatten_ms = self.busy.between(1_000, 12_000);
         let flattens = self.busy.chance(500_000);
-        self.tell(format!("others trade twice a second for {for_ms} ms"));
+        self.tell(format!("others trade three times a second for {for_ms} ms"));
         self.count(Kind::Busy);
         self.busy_until_ns = self.now_ns + for_ms * MS;
         self.queue
@@ -51,23 +51,23 @@ impl World {
         }
     }
 
-    /// They open a position, or close what they hold.
+    /// They buy or sell.
     pub(super) fn trade_busily(&mut self) {
         if self.now_ns >= self.busy_until_ns {
             return;
         }
-        let wait_ms = self.busy.between(300, 700);
+        let wait_ms = self.busy.between(200, 450);
         let at_ns = self.now_ns + wait_ms * MS;
         self.queue.put(at_ns, Event::Incident(Incident::BusyTrade));
         let qty = self.busy.between(1, 4) * 1_000;
-        let act = match self.busy.below(3) {
-            0 => json!({"act": "close", "symbol": SYMBOL}),
-            place => {
-                let side = if place == 1 { "BUY" } else { "SELL" };
-                json!({"act": "place", "symbol": SYMBOL, "side": side, "type": "MARKET",
-                    "quantity": qty.to_string()})
-            }
+        let side = if self.busy.chance(500_000) {
+            "BUY"
+        } else {
+            "SELL"
         };
-        self.act(&act);
+        self.act(
+            &json!({"act": "place", "symbol": SYMBOL, "side": side, "type": "MARKET",
+            "quantity": qty.to_string()}),
+        );
     }
 }
