@@ -360,9 +360,13 @@ impl Engine {
         let gains = self.gains_of_closes(surface, account);
         let fees = self.fees_by_agreement(surface, account);
         for balance in &account.balances {
-            if self.balance(surface, balance.asset).total != balance.total {
+            let known = self.balance(surface, balance.asset).total;
+            if known != balance.total {
                 if is_transfer {
                     self.shift_by_untold(surface, balance);
+                    let moved = balance.total - known;
+                    let correction = self.correction_of_estimates(surface, balance.asset, moved);
+                    self.correct_estimates(balance.asset, correction);
                 } else {
                     self.lose_beside_differences(surface, balance);
                 }

@@ -551,7 +551,8 @@ impl Engine {
     }
 
     fn charge_by_value(&mut self, fills: &[LateFee], cost: Amount) {
-        for (late, share) in fills.iter().zip(shares_by_value(fills, cost)) {
+        let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
+        for (late, share) in fills.iter().zip(shares_by_value(&values, cost)) {
             self.charge(late, share);
         }
     }
@@ -586,11 +587,11 @@ impl Engine {
 }
 
 /// The part of each fill in an amount, by the value of the fills. The parts sum to the amount.
-fn shares_by_value(fills: &[LateFee], amount: Amount) -> Vec<Amount> {
-    let mut value: Amount = fills.iter().map(|late| late.value.abs()).sum();
+fn shares_by_value(values: &[Amount], amount: Amount) -> Vec<Amount> {
+    let mut value: Amount = values.iter().map(|value| value.abs()).sum();
     let mut left = amount;
-    let share = |late: &LateFee| {
-        let own = late.value.abs();
+    let share = |own: &Amount| {
+        let own = own.abs();
         let share = if value == Amount::ZERO {
             Amount::ZERO
         } else {
@@ -599,5 +600,5 @@ fn shares_by_value(fills: &[LateFee], amount: Amount) -> Vec<Amount> {
         (value, left) = (value - own, left - share);
         share
     };
-    fills.iter().map(share).collect()
+    values.iter().map(share).collect()
 }

@@ -293,8 +293,12 @@ impl Engine {
         let made_up = self.stated_fills.made_up.iter();
         let made_up = made_up.filter(|(_, one)| !one.in_reading);
         let made_up = made_up.filter_map(|(seq, one)| {
-            let instrument = self.orders.known(*seq)?.instrument();
+            let order = self.orders.known(*seq)?;
+            let instrument = order.instrument();
             Some(EstimatedFee {
+                instrument,
+                side: order.terms.position_side,
+                owner: Some(order.strategy),
                 quote: self.instruments[usize::from(instrument.0)].quote,
                 value: one.quote,
                 estimate: one.fee,

@@ -52,7 +52,8 @@ impl Engine {
 
     /// By how much a told balance is more than what we know explains.
     pub(super) fn untold_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
-        told.total - self.balance(surface, told.asset).total - told.change
+        let moved = told.total - self.balance(surface, told.asset).total - told.change;
+        moved - self.correction_of_estimates(surface, told.asset, moved)
     }
 
     /// Whether such a change is worth a question.

@@ -9,6 +9,7 @@ mod account_events;
 mod adoption;
 mod closes;
 mod contradiction;
+mod corrected_estimates;
 mod crossings;
 mod cuts;
 mod deadman;

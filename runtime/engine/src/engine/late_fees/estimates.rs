@@ -9,13 +9,13 @@
 use std::collections::BTreeMap;
 
 use crate::decimal::Amount;
-use crate::ids::{AssetId, Time};
-use crate::order::Surface;
+use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
+use crate::order::{PositionSide, Surface};
 use crate::truth::AccountTruth;
 
 use super::super::Engine;
 use super::super::lag::READ_LAG_MS;
-use super::{AGAIN_MS, LateFee, SURFACE};
+use super::{AGAIN_MS, LateFee, SURFACE, shares_by_value};
 
 /// An estimate explains a difference for so long: by then account trades list the fill, and were read.
 pub(in crate::engine) const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
@@ -32,6 +32,10 @@ enum Slack {
 /// The commission of a fill that is booked as an estimate, and is in no reading yet.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct EstimatedFee {
+    pub(in crate::engine) instrument: InstrumentId,
+    pub(in crate::engine) side: PositionSide,
+    /// The strategy; nobody's fills have no estimate.
+    pub(in crate::engine) owner: Option<StrategyId>,
     /// The asset of the estimate.
     pub(in crate::engine) quote: AssetId,
     /// What the fill came to.
@@ -51,6 +55,9 @@ impl LateFee {
         estimate: Amount,
     ) -> Option<EstimatedFee> {
         (!self.in_reading).then(|| EstimatedFee {
+            instrument: self.instrument,
+            side: self.side,
+            owner: self.owner,
             quote: engine.quote_of(self),
             value: self.value,
             estimate,
@@ -172,6 +179,38 @@ impl Engine {
             let is_late = stated.max() < self.newest_estimate();
             is_late && line.past.was(self.now, statement, same)
         })
+    }
+
+    /// What of a change is the correction of estimated commissions, where account trades do not state the true ones:
+    /// a balance that rose by no more than the estimates. A larger increase may be a deposit as a whole.
+    pub(in crate::engine) fn correction_of_estimates(
+        &self,
+        surface: Surface,
+        asset: AssetId,
+        moved: Amount,
+    ) -> Amount {
+        let in_asset = self
+            .estimated_commissions()
+            .filter(|fee| fee.quote == asset);
+        let most: Amount = in_asset.map(|fee| fee.estimate).sum();
+        let is_correction =
+            surface == SURFACE && !self.tells_trades() && moved > Amount::ZERO && moved <= most;
+        if is_correction { moved } else { Amount::ZERO }
+    }
+
+    /// Gives strategies back what estimates of their commissions were too high, by the value of the fills.
+    pub(in crate::engine) fn correct_estimates(&mut self, asset: AssetId, amount: Amount) {
+        let estimates = self
+            .estimated_commissions()
+            .filter(|fee| fee.quote == asset);
+        let estimates: Vec<EstimatedFee> = estimates.collect();
+        let values: Vec<Amount> = estimates.iter().map(|fee| fee.value).collect();
+        for (fee, share) in estimates.iter().zip(shares_by_value(&values, amount)) {
+            let own = self.ledgers.owner(fee.owner);
+            own.at_mut(fee.instrument, fee.side).position.fees += -share;
+            let account = self.ledgers.account.at_mut(fee.instrument, fee.side);
+            account.position.fees += -share;
+        }
     }
 
     /// The estimates, where so much of an asset without a price was paid for commissions.

@@ -122,7 +122,8 @@ impl Engine {
             self.fee_costs.total += cost;
         }
         self.take_balance(SURFACE, told, Cause::Commission);
-        let shares = shares_by_value(fills, paid);
+        let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
+        let shares = shares_by_value(&values, paid);
         let Some(line) = self.line_mut(SURFACE) else {
             return;
         };
