@@ -376,7 +376,10 @@ impl Engine {
         for position in &account.positions {
             let key = (position.instrument, position.position_side);
             let gain = gains.get(&key).copied().unwrap_or_default();
-            if !self.take_outside_close(position, gain) {
+            if self.take_outside_close(position, gain) {
+                // What others opened on the other side is left.
+                self.take_position(position, Cause::Reconciliation);
+            } else {
                 self.note_moved_position(position);
                 self.take_position(position, Cause::Reconciliation);
             }

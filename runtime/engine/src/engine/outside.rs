@@ -416,9 +416,24 @@ impl Engine {
         (smaller && (to == 0 || to.signum() == from.signum())).then_some(from - to)
     }
 
+    /// The same of a reading that is taken. Others who turned a position around closed all of it first.
+    pub(super) fn closed_in_taken(&self, told: &PositionUpdate) -> Option<i64> {
+        let (id, side) = (told.instrument, told.position_side);
+        if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
+            return None;
+        }
+        let from = self.ledgers.account.at(id, side).position.qty;
+        let turned = from != 0 && told.qty.0.signum() == -from.signum();
+        if turned {
+            Some(from)
+        } else {
+            self.closed_by(told)
+        }
+    }
+
     /// Books the close that a reading shows, with its profit. Answers whether it is one.
     pub(super) fn take_outside_close(&mut self, told: &PositionUpdate, gain: CloseGain) -> bool {
-        let Some(closed) = self.closed_by(told) else {
+        let Some(closed) = self.closed_in_taken(told) else {
             return false;
         };
         let key @ (id, side) = (told.instrument, told.position_side);
@@ -451,7 +466,7 @@ impl Engine {
             instrument: id,
             side,
             from,
-            to: told.qty.0,
+            to: from - closed,
         };
         self.tell_adjustment(adjustment, Cause::Reconciliation);
         true

@@ -71,6 +71,19 @@ fn is_unlisted(world: &World) -> bool {
         .contains(&Doubt::Unlisted(BTC))
 }
 
+/// A person sells three times what is held: the position is closed, and they hold the rest.
+#[test]
+fn a_position_that_others_turned_around_while_the_stream_was_down_is_settled() {
+    let (mut world, _) = holding();
+    close_outside(&mut world, 30_000, 980, 0);
+    cut_stream(&mut world);
+    world.pass(40_000);
+    assert_eq!((own_qty(&world), external_qty(&world)), (0, -20_000));
+    let own = &world.account.engine.ledgers().strategies[usize::from(MM.0)];
+    let realized = own.at(BTC, PositionSide::Both).position.realized_pnl;
+    assert_eq!(realized, -instrument().notional(20, 10_000));
+}
+
 #[test]
 fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
     let (mut world, exit) = holding();

@@ -133,7 +133,7 @@ pub enum Note {
         route: &'static str,
     },
     /// A part of an answer is missing; the rest counts.
-    #[error("{route} was not answered: {what} stays unknown")]
+    #[error("{what} is not known yet: {route} was not sent, or has no answer")]
     Part {
         /// Route.
         route: &'static str,
