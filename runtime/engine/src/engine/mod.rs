@@ -39,6 +39,7 @@ mod listing;
 mod margin;
 mod market;
 mod migrate;
+mod missing_coins;
 mod netting;
 mod newest_orders;
 mod others;
@@ -597,6 +598,7 @@ impl Engine {
                 Timer::CloseReading { .. } => self.continue_all_flattening(),
                 Timer::TradesLag { surface } => self.trades_lag_is_over(surface),
                 Timer::StatedFill { order } => self.book_stated_fill(order),
+                Timer::MissingCoins { instrument } => self.settle_missing_coins(instrument),
             }
         }
     }
