@@ -500,7 +500,16 @@ impl Engine {
         let adopted = self.orders.iter().filter(|order| order.seq >= before);
         let adopted = adopted.count();
         self.tell_instance_watch(watch.id, None, adopted);
+        if self.holds_positions_of_nobody() {
+            // The folder was wiped: a strategy may hold them, and would open them once more.
+            self.set_doubt(Doubt::Ownership, true);
+        }
         self.update_state();
+    }
+
+    fn holds_positions_of_nobody(&self) -> bool {
+        let mut external = self.ledgers.external.iter();
+        external.any(|(.., holding)| holding.position.qty != 0)
     }
 
     /// The operator resumes: orders of another instance that were seen are adopted.

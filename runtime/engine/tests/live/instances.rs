@@ -5,7 +5,7 @@ use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::truth::OpenOrder;
 use windvane_engine::{
-    ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Request, Side, Surface, Time,
+    ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Qty, Request, Side, Surface, Time,
     VenueOrderId,
 };
 
@@ -114,6 +114,35 @@ fn a_wiped_folder_adopts_after_the_watch_and_cancels_what_is_not_configured() {
     assert_eq!(account.notices.iter().filter(told).count(), 2);
 }
 
+/// The data folder was wiped while a strategy held a position: nobody knows whose it is.
+#[test]
+fn a_wiped_folder_opens_nothing_beside_a_position() {
+    for held in [10_000, 0] {
+        let mut account = booting(live_config());
+        account.begin();
+        let open = [old("mm.6.3")];
+        for _ in 0..WATCH_S + 3 {
+            round(&mut account, &open, &[], |truth| {
+                truth.positions[0].qty = Qty(held);
+            });
+            account.pass(998);
+            account.alive();
+            account.clock();
+            account.confirm_countdowns();
+        }
+        assert_eq!(account.engine.instance_watch(), None);
+        let doubts = account.engine.doubts();
+        assert_eq!(
+            doubts.contains(&Doubt::Ownership),
+            held != 0,
+            "{held}: {doubts:?}"
+        );
+        let resumed = Input::Command(Command::Resume);
+        account.handle(resumed);
+        assert!(!account.engine.doubts().contains(&Doubt::Ownership));
+    }
+}
+
 /// How many orders a watch that ended adopted, as people are told.
 fn told_as_adopted(account: &Account) -> Vec<usize> {
     let told = account.notices.iter().filter_map(|notice| match notice {
@@ -209,7 +238,8 @@ fn fills_expiries_and_cancels_show_nothing() {
     }
     pass(&mut account, WATCH_S + 3, &[]);
     assert_eq!(account.engine.other_instance(), None);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
+    // The fills are of nobody: whose they are a person has to say.
+    assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
 }
 
 #[test]

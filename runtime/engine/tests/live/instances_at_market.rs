@@ -215,7 +215,11 @@ fn a_late_fill_of_an_older_order_proves_nothing() {
     market.fill("mm.6.9", ago(40_000), account.now);
     market.pass(&mut account, WATCH_S);
     assert_eq!(account.engine.other_instance(), None);
-    assert_eq!(account.engine.run_state(), RunState::Ready);
+    assert_eq!(
+        account.engine.doubts(),
+        [Doubt::Ownership],
+        "the fill is of nobody"
+    );
 }
 
 #[test]

@@ -45,8 +45,11 @@ pub struct Flattened {
     /// Requests without an answer, and when they were sent.
     asked: BTreeMap<RequestId, i64>,
     answered: BTreeMap<RequestId, Answer>,
-    /// A process was ready once.
+    /// A process was ready once, or this one where another instance acts: a start watches such an instance
+    /// before it changes anything.
     ready: bool,
+    /// Another instance placed orders on the account.
+    has_another: bool,
     lost: bool,
 }
 
@@ -67,6 +70,7 @@ impl Flattened {
             asked: BTreeMap::new(),
             answered: BTreeMap::new(),
             ready: false,
+            has_another: false,
             lost: false,
         }
     }
@@ -95,6 +99,9 @@ impl Flattened {
 
     fn act(&mut self, act: &Value) {
         let word = |field| act.get(field).and_then(Value::as_str).unwrap_or_default();
+        self.has_another |= self
+            .strategies
+            .contains(wire::strategy(word("client_order_id")));
         let (key, stands) = match word("act") {
             "rights" => ("rights".to_owned(), act["perp_trade"] == false),
             "rules" if act.get("status").is_some() => {
@@ -169,6 +176,7 @@ impl Check for Flattened {
             Seen::Process(ProcessSeen::Started { .. } | ProcessSeen::Crashed { .. }) => {
                 self.since_ns = None;
                 self.trouble_ns = self.trouble_ns.max(now_ns + START_NS);
+                self.ready &= !self.has_another;
                 self.asked.clear();
                 self.standing.remove("process");
                 self.standing.remove("journal");
@@ -261,6 +269,16 @@ mod tests {
         assert_eq!(judged(told().later_ms(19_000), "1"), Ok(()));
         let over = told().command("resume", None).later_ms(30_000);
         assert_eq!(judged(over, "1"), Ok(()));
+    }
+
+    #[test]
+    fn a_start_closes_once_readings_cannot_be_from_before() {
+        let again = || told().later_ms(1_000).start().command("flatten", None);
+        assert_eq!(judged(again().later_ms(34_000), "1"), Ok(()));
+        assert!(judged(again().later_ms(36_000), "1").is_err());
+        let places = json!({"act": "place", "client_order_id": "mm.9.1"});
+        let beside = told().act(places).start().command("flatten", None);
+        assert_eq!(judged(beside.later_ms(36_000), "1"), Ok(()), "it watches");
     }
 
     #[test]
