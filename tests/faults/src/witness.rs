@@ -71,7 +71,13 @@ impl Terms {
 
     /// Whether a run is in the state in which nothing goes on any more.
     pub fn is_at_rest(&self, view: &View) -> bool {
-        view.state == self.state_at_rest() && view.doubts.is_empty()
+        // Only an order shows that a block of trading is over, and a paused run sends none.
+        let is_block = |doubt: &String| doubt.contains("cannot trade");
+        let is_blocked = self.pauses_to_rest && view.doubts.iter().all(is_block);
+        match view.state.as_str() {
+            "degraded" => is_blocked,
+            state => state == self.state_at_rest() && view.doubts.is_empty(),
+        }
     }
 }
 

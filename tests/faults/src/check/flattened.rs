@@ -175,7 +175,9 @@ impl Check for Flattened {
         match &entry.seen {
             Seen::Process(ProcessSeen::Started { .. } | ProcessSeen::Crashed { .. }) => {
                 self.since_ns = None;
-                self.trouble_ns = self.trouble_ns.max(now_ns + START_NS);
+                if self.ready {
+                    self.trouble_ns = self.trouble_ns.max(now_ns + START_NS);
+                }
                 self.ready &= !self.has_another;
                 self.asked.clear();
                 self.standing.remove("process");
