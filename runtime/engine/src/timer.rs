@@ -68,11 +68,6 @@ pub enum Timer {
         /// The order.
         order: OrderSeq,
     },
-    /// Coins of strategies are missing on spot for so long that somebody else has them; live only.
-    MissingCoins {
-        /// The instrument.
-        instrument: InstrumentId,
-    },
 }
 
 /// Pending timers; each is set at most once, and setting it again moves it.

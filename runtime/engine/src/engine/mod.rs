@@ -39,7 +39,6 @@ mod listing;
 mod margin;
 mod market;
 mod migrate;
-mod missing_coins;
 mod netting;
 mod newest_orders;
 mod others;
@@ -598,7 +597,6 @@ impl Engine {
                 Timer::CloseReading { .. } => self.continue_all_flattening(),
                 Timer::TradesLag { surface } => self.trades_lag_is_over(surface),
                 Timer::StatedFill { order } => self.book_stated_fill(order),
-                Timer::MissingCoins { instrument } => self.settle_missing_coins(instrument),
             }
         }
     }

@@ -492,10 +492,6 @@ impl Engine {
         let after = self.ledgers.account.at(id, side).position.qty - later;
         let is_close = after.saturating_abs() < before.saturating_abs()
             || (before != 0 && after.signum() == -before.signum());
-        if self.surface_of(id) == Surface::Spot {
-            // Coins of strategies may be missing now.
-            self.reconcile_soon(Surface::Spot);
-        }
         if self.live.is_none() || self.surface_of(id) != Surface::Futures {
             return;
         }
@@ -653,7 +649,7 @@ impl Engine {
     }
 
     /// Answers what no strategy holds of it.
-    pub(super) fn settle_outside_close(&mut self, key: Key, closing: Side, missing: i64) -> i64 {
+    fn settle_outside_close(&mut self, key: Key, closing: Side, missing: i64) -> i64 {
         let held = |engine: &Self, index: usize| {
             let own = engine.ledgers.strategies[index].at(key.0, key.1);
             (-closing.sign() * own.position.qty).max(0)

@@ -474,9 +474,6 @@ impl Engine {
             self.examine_outside_closes(surface, asked, is_compared);
             self.settle_outside_closes(surface);
         }
-        if surface == Surface::Spot && is_compared {
-            self.watch_coins();
-        }
     }
 
     /// Sets when the next round begins, after one that asked for open orders then, or for none.

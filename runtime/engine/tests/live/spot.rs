@@ -7,10 +7,9 @@ use windvane_engine::input::Command;
 use windvane_engine::ledger::Position;
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate};
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
 use windvane_engine::{
     Amount, AssetId, Engine, Input, Notice, OrderStatus, PositionSide, Qty, Request, Side, Surface,
-    Time, UserEvent, VenueOrderId,
+    Time, UserEvent,
 };
 
 use super::support::{Account, BTC, MM, USDT, fill, limit, update};
@@ -236,75 +235,4 @@ fn dust_is_inherited_and_a_coarser_step_makes_more_of_it() {
     let heir = old.succeed(config, chain).unwrap();
     let held = heir.ledgers().strategies[0].at(BTC, PositionSide::Both);
     assert_eq!((held.position.qty, held.position.dust), (0, 999_800));
-}
-
-/// Lets so many seconds pass in which readings show the balance of the base asset as it is at the venue.
-fn read(account: &mut Account, seconds: u32, base: Amount) {
-    for _ in 0..seconds {
-        account.pass(996);
-        account.live(LiveInput::StreamAlive { surface: SPOT });
-        account.live(LiveInput::Clock {
-            surface: SPOT,
-            offset_ns: 0,
-            error_ns: 1,
-        });
-        while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::Account { .. } => Truth::Account(AccountTruth {
-                    can_trade: Some(true),
-                    balances: vec![BalanceUpdate {
-                        asset: BASE,
-                        total: base,
-                        locked: Amount::ZERO,
-                        change: Amount::ZERO,
-                    }],
-                    ..AccountTruth::default()
-                }),
-                _ => super::world::nothing(subject),
-            };
-            account.tell(subject, truth);
-        }
-    }
-}
-
-/// A person sells the coins of a strategy. The event of the order tells it, or readings alone.
-#[test]
-fn coins_that_a_person_sold_are_taken_from_the_strategy() {
-    for by_event in [true, false] {
-        let mut account = watched();
-        let order = account.rest_on_spot();
-        let id = account.id(MM, order);
-        account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-        let has = account.engine.balance(SPOT, BASE).total;
-        read(&mut account, 40, has);
-        assert_eq!(positions(&account)[0].qty, 10);
-        if by_event {
-            let hand = ClientOrderId::new("web_1").unwrap();
-            let mut sale = fill(hand, Side::Sell, 2, 10, 10, OrderStatus::Filled);
-            sale.order_id = VenueOrderId(9);
-            account.update(sale);
-        }
-        read(&mut account, 80, Amount::ZERO);
-        let [own, whole] = positions(&account);
-        assert_eq!((own.qty, whole.qty), (0, 0), "{by_event}");
-        let told = account.notices.iter();
-        let closed = told.filter(|notice| matches!(notice, Notice::ClosedOutside { .. }));
-        assert_eq!(closed.count(), 1, "{by_event}");
-    }
-}
-
-#[test]
-fn coins_that_were_there_before_may_be_sold() {
-    let mut account = watched();
-    let deposit = told(
-        &account,
-        AccountReason::Other,
-        [(BASE, 5_000_000), (USDT, 0)],
-    );
-    account.handle(Input::User(&deposit));
-    let order = account.rest_on_spot();
-    let id = account.id(MM, order);
-    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-    read(&mut account, 80, Amount(1_000_000));
-    assert_eq!(positions(&account)[0].qty, 10);
 }
