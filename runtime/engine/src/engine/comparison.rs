@@ -91,6 +91,9 @@ impl Engine {
             }
             if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
                 self.forget_free_fills(surface, asked);
+                if quiet && surface == Surface::Futures {
+                    self.confirm_estimates(asked);
+                }
                 self.refute_stated_balances(surface, asked);
                 if surface == Surface::Futures {
                     self.refute_stated_positions(asked);
@@ -358,7 +361,7 @@ impl Engine {
         self.take_stated();
         let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
         let gains = self.gains_of_closes(surface, account);
-        let fees = self.fees_by_agreement(surface, account);
+        let mut fees = self.fees_by_agreement(surface, account);
         for balance in &account.balances {
             let known = self.balance(surface, balance.asset).total;
             if known != balance.total {
@@ -366,7 +369,10 @@ impl Engine {
                     self.shift_by_untold(surface, balance);
                     let moved = balance.total - known;
                     let correction = self.correction_of_estimates(surface, balance.asset, moved);
-                    self.correct_estimates(balance.asset, correction);
+                    if correction != Amount::ZERO {
+                        fees = None;
+                        self.correct_estimates(balance.asset, correction);
+                    }
                 } else {
                     self.lose_beside_differences(surface, balance);
                 }

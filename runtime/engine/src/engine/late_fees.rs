@@ -98,7 +98,7 @@ pub(super) struct LateFee {
 
 impl LateFee {
     /// Whether a list that was asked for then has its trade.
-    fn is_listed_by(&self, asked: Time) -> bool {
+    pub(super) fn is_listed_by(&self, asked: Time) -> bool {
         asked >= self.booked.plus_ms(READ_LAG_MS)
     }
 

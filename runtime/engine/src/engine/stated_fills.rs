@@ -23,6 +23,7 @@ use crate::protocol::{Fill, OrderReport, OrderUpdate};
 use crate::timer::Timer;
 
 use super::Engine;
+use super::lag::READ_LAG_MS;
 use super::late_fees::{Contained, EstimatedFee, LateFee};
 use super::snapshot::Names;
 
@@ -285,6 +286,19 @@ impl Engine {
         }
         for booked in self.stated_fills.made_up.values_mut() {
             booked.in_reading |= contained.has(booked.made);
+        }
+    }
+
+    /// A reading that was asked for then agrees with the books: the estimates in it need no correction any more.
+    pub(super) fn confirm_estimates(&mut self, asked: Time) {
+        let is_contained = |booked: Time| asked >= booked.plus_ms(READ_LAG_MS);
+        for booked in self.stated_fills.made_up.values_mut() {
+            booked.in_reading |= is_contained(booked.booked);
+        }
+        for (late, _) in self.stated_fills.unstated.values_mut() {
+            if late.is_listed_by(asked) {
+                late.note_reading(Contained::All);
+            }
         }
     }
 

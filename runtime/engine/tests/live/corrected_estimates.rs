@@ -84,3 +84,20 @@ fn what_comes_in_beside_estimates_is_a_deposit() {
     assert_eq!(deposits.len(), 1);
     assert!(deposits[0] >= usdt(100) - estimated, "{deposits:?}");
 }
+
+#[test]
+fn estimates_that_a_reading_confirmed_explain_no_later_deposit() {
+    let mut account = ready();
+    trade(&mut account);
+    let estimated = fees(&account);
+    let total = account.own_account().balances[0].total;
+    read(&mut account, 70, total);
+    read(&mut account, 70, total + usdt(4));
+    assert_eq!(fees(&account), estimated);
+    let is_deposit = |notice: &Notice| matches!(notice, Notice::Unexplained { amount, .. } if *amount == usdt(4));
+    assert!(
+        account.notices.iter().any(is_deposit),
+        "{:?}",
+        account.notices
+    );
+}
