@@ -182,7 +182,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
         "NEW",
         "nothing is sent during the watch"
     );
-    // Where a quote was filled, whose position it is has to be said.
+    // A quote may have filled: then the operator resumes, because no strategy is known to own the position.
     let is_over = |status: &Value| status["state"] != "syncing";
     let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &is_over);
     if status["state"] == "degraded" {
