@@ -382,13 +382,11 @@ impl Engine {
         for position in &account.positions {
             let key = (position.instrument, position.position_side);
             let gain = gains.get(&key).copied().unwrap_or_default();
-            if self.take_outside_close(position, gain) {
-                // What others opened on the other side is left.
-                self.take_position(position, Cause::Reconciliation);
-            } else {
+            if !self.take_outside_close(position, gain) {
                 self.note_moved_position(position);
-                self.take_position(position, Cause::Reconciliation);
             }
+            // After a close, others may have opened on the other side.
+            self.take_position(position, Cause::Reconciliation);
         }
         self.review_unlisted();
         self.forget_stated_balances(surface);
