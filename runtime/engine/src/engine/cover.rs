@@ -143,11 +143,13 @@ impl Engine {
     /// what they got for it. People and the strategy are told.
     pub(super) fn settle_with_external(&mut self, strategy: StrategyId) {
         for (id, position_side, closing, qty) in self.uncovered(strategy) {
-            self.give_up(strategy, (id, position_side), closing, qty);
+            let value = self.close_value((id, position_side), closing, qty);
+            self.give_up(strategy, (id, position_side), closing, qty, value);
         }
     }
 
-    /// Closes a part of a strategy's position that outside orders closed, at what they got for it.
+    /// Closes a part of a strategy's position that outside orders closed, at what they got for it: `value`, or
+    /// where that is not known the average of what belongs to nobody.
     /// Answers that amount. People and the strategy are told.
     pub(super) fn give_up(
         &mut self,
@@ -155,11 +157,13 @@ impl Engine {
         (id, position_side): (InstrumentId, PositionSide),
         closing: Side,
         qty: i64,
+        value: Option<Amount>,
     ) -> Amount {
         let external = &self.ledgers.external.at(id, position_side).position;
         // More than what is missing is never given up, so that there is something to share.
         let whole = external.qty.saturating_abs().max(qty);
-        let quote = Amount(external.cost.part(qty, whole).0.abs());
+        let average = Amount(external.cost.part(qty, whole).0.abs());
+        let quote = value.unwrap_or(average);
         let key = (id, position_side);
         let realized_pnl = self.move_to_external(strategy, key, closing, qty, quote);
         self.notices.push_back(Notice::ClosedOutside {

@@ -39,6 +39,7 @@ impl Engine {
                     self.forget_executed(key, side);
                 }
                 let open = due - named;
+                let value = self.close_values.get(&key).copied();
                 let closed = self.take_due_close(id, position_side, side, open);
                 let gained = self.take_gain(key, side, closed);
                 // A position that turned around was closed by a forced order only where an event says so.
@@ -51,11 +52,13 @@ impl Engine {
                 }
                 let gained = gained.filter(|_| moved == 0);
                 let whole = external.qty.saturating_abs().max(qty);
+                let average = Amount(external.cost.part(qty, whole).0.abs());
+                let value = value.and_then(|value| value.part(side, qty));
                 let due = Due {
                     side,
                     position_side,
                     qty,
-                    quote: Amount(external.cost.part(qty, whole).0.abs()),
+                    quote: value.filter(|_| moved == 0).unwrap_or(average),
                     fee: Amount::ZERO,
                     made: stated.unwrap_or_default(),
                 };

@@ -28,6 +28,7 @@ use super::newest_orders::NewestOrders;
 use super::others::Others;
 use super::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use super::outside_orders::OutsideOrders;
+use super::outside_settlement::CloseValues;
 use super::payments::StatedPayments;
 use super::recent_orders::RecentOrders;
 use super::snapshot::SNAPSHOT_VERSION;
@@ -51,6 +52,7 @@ const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] = [
     added_in_14,
     added_in_15,
     added_in_16,
+    added_in_17,
 ];
 
 /// The content of a snapshot in the present format; `None` for a version that cannot be read.
@@ -143,5 +145,11 @@ fn added_in_16() -> Vec<u8> {
         NewestOrders,
         Option<Time>,
     ) = Default::default();
+    postcard::to_stdvec(&fields).unwrap_or_default()
+}
+
+/// The fields that version 17 appended, as an engine of version 16 would have had them.
+fn added_in_17() -> Vec<u8> {
+    let fields = CloseValues::default();
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -44,6 +44,7 @@ mod newest_orders;
 mod others;
 mod outside;
 mod outside_orders;
+mod outside_settlement;
 mod payments;
 mod recent_orders;
 mod reconcile;
@@ -107,6 +108,7 @@ use newest_orders::NewestOrders;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
 use outside_orders::OutsideOrders;
+use outside_settlement::CloseValues;
 use payments::StatedPayments;
 use recent_orders::RecentOrders;
 pub use recent_orders::newest_orders;
@@ -276,6 +278,8 @@ pub struct Engine {
     newest_orders: NewestOrders,
     /// When a live run began.
     began: Option<Time>,
+    /// What closes by others that are due were worth.
+    close_values: CloseValues,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -440,6 +444,7 @@ impl Engine {
             stated_payments: StatedPayments::default(),
             newest_orders: NewestOrders::default(),
             began: None,
+            close_values: CloseValues::new(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause, Notice};
-use crate::forced::ForcedCloseReport;
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
 use crate::order::{OrderTerms, PositionSide, Qty, Side, Surface};
 use crate::orders::Order;
@@ -27,7 +26,7 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::close_gains::CloseGain;
-use super::forced::{Due, take_closed};
+use super::forced::take_closed;
 use super::session::Doubt;
 use super::snapshot::Names;
 
@@ -52,21 +51,21 @@ pub(super) struct OutsideCloses {
     /// Positions that the venue refused to reduce, because it knows of none.
     refused: BTreeSet<Key>,
     /// Closed quantities that no strategy gave up yet, signed like the closing orders.
-    due: BTreeMap<Key, i64>,
+    pub(super) due: BTreeMap<Key, i64>,
     /// Closed quantities in readings that were taken: their events may still come.
-    read: BTreeMap<Key, Taken>,
+    pub(super) read: BTreeMap<Key, Taken>,
     /// Quantities that strategies gave up: a late own fill may have been the close.
-    settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), Taken>,
+    pub(super) settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), Taken>,
 }
 
 /// A closed quantity.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Taken {
+pub(super) struct Taken {
     /// Signed as the closing orders are.
-    qty: i64,
-    quote: Amount,
+    pub(super) qty: i64,
+    pub(super) quote: Amount,
     /// The venue's time up to which fills are in it.
-    until: Time,
+    pub(super) until: Time,
 }
 
 impl Taken {
@@ -460,6 +459,7 @@ impl Engine {
         read.quote += quote;
         read.until = until;
         *self.outside.due.entry(key).or_default() += closing.sign() * qty;
+        self.note_close_value(key, closing.sign() * qty, quote);
         let value = if gain.is_stated { quote } else { Amount::ZERO };
         self.note_gain(key, closing.sign() * qty, gain.amount, value);
         let adjustment = Adjustment::Position {
@@ -516,6 +516,10 @@ impl Engine {
             return;
         }
         *self.outside.due.entry((id, side)).or_default() += closed;
+        if let Some(fill) = &update.fill {
+            let quote = fill.quote_qty.part(closed.saturating_abs(), fill.qty.0.max(1));
+            self.note_close_value((id, side), closed, quote);
+        }
         self.note_gain((id, side), closed, realized, Amount::ZERO);
         if by_event {
             *self.explained_closes.entry((id, side)).or_default() += closed;
@@ -556,6 +560,7 @@ impl Engine {
         let mut open = *due - explained;
         let taken = take_closed(&mut open, closing, qty);
         *due = open + explained;
+        self.take_close_value((id, side), taken);
         taken
     }
 
@@ -596,157 +601,6 @@ impl Engine {
             if strategy != owner {
                 self.tell_position(strategy, id, side);
             }
-        }
-    }
-
-    /// Takes the closed quantities from the strategies that held them, in proportion.
-    pub(super) fn settle_outside_closes(&mut self, surface: Surface) {
-        if surface != Surface::Futures || self.outside.due.is_empty() || self.misses_fill(surface) {
-            return;
-        }
-        for (key, due) in std::mem::take(&mut self.outside.due) {
-            if self.awaits_forced_orders(key.0) {
-                // The venue may have closed it: that is settled with the figures of its order.
-                self.outside.due.insert(key, due);
-                continue;
-            }
-            self.explained_closes.remove(&key);
-            self.stated_closes.remove(&key);
-            self.due_gains.remove(&key);
-            let closing = if due > 0 { Side::Buy } else { Side::Sell };
-            let external = self.ledgers.external.at(key.0, key.1).position.qty;
-            let missing = (closing.sign() * external).max(0).min(due.saturating_abs());
-            let rest = self.settle_outside_close(key, closing, missing);
-            if let Some(made) = self.listed_closes.remove(&key) {
-                self.share_rest_of_close(key, closing, rest, made);
-            }
-        }
-        self.watch_losses_after_fill();
-    }
-
-    /// Gives what nobody holds of a close to the strategies whose fills came after it: they held it then.
-    fn share_rest_of_close(&mut self, (id, side): Key, closing: Side, qty: i64, made: Time) {
-        let external = &self.ledgers.external.at(id, side).position;
-        let whole = external.qty.saturating_abs().max(qty);
-        let due = Due {
-            side: closing,
-            position_side: side,
-            qty,
-            quote: Amount(external.cost.part(qty, whole.max(1)).0.abs()),
-            fee: Amount::ZERO,
-            made,
-        };
-        let (shares, _) = self.share_with_later_fills(id, due);
-        for share in shares {
-            self.notices.push_back(Notice::ClosedOutside {
-                time: self.now,
-                strategy: share.strategy,
-                instrument: id,
-                qty: -closing.sign() * share.qty,
-                realized_pnl: share.realized_pnl,
-            });
-        }
-    }
-
-    /// Answers what no strategy holds of it.
-    fn settle_outside_close(&mut self, key: Key, closing: Side, missing: i64) -> i64 {
-        let held = |engine: &Self, index: usize| {
-            let own = engine.ledgers.strategies[index].at(key.0, key.1);
-            (-closing.sign() * own.position.qty).max(0)
-        };
-        let mut whole: i64 = (0..self.strategies.len())
-            .map(|index| held(self, index))
-            .sum();
-        let mut left = missing.min(whole);
-        let rest = missing - left;
-        let read = self.outside.read.get(&key).copied();
-        let read = read.filter(|read| read.qty.signum() == closing.sign());
-        for index in 0..self.strategies.len() {
-            let own = held(self, index);
-            if own == 0 || left == 0 {
-                continue;
-            }
-            // The rest of the rounding goes to the strategies that follow.
-            let share = i128::from(left) * i128::from(own) / i128::from(whole.max(1));
-            let last = whole == own;
-            let share = if last {
-                left
-            } else {
-                i64::try_from(share).unwrap_or(left)
-            };
-            let share = share.max(left - (whole - own)).min(own);
-            whole -= own;
-            left -= share;
-            if share == 0 {
-                continue;
-            }
-            let strategy = StrategyId(index as u16);
-            let quote = self.give_up(strategy, key, closing, share);
-            self.cancel_exits(strategy, key, closing);
-            // Without a reading, an event of others reported the close: it was no own fill.
-            if let Some(until) = read.map(|read| read.until) {
-                self.note_settled((strategy, key.0, key.1), closing, share, quote, until);
-            }
-        }
-        rest
-    }
-
-    fn note_settled(
-        &mut self,
-        key: (StrategyId, InstrumentId, PositionSide),
-        closing: Side,
-        qty: i64,
-        quote: Amount,
-        until: Time,
-    ) {
-        let settled = self.outside.settled.entry(key).or_default();
-        if settled.qty.signum() != closing.sign() {
-            *settled = Taken::default();
-        }
-        settled.qty += closing.sign() * qty;
-        settled.quote += quote;
-        settled.until = until;
-    }
-
-    /// Strategies gave up what a reading showed as closed, and no order explains it: a late own fill may still
-    /// be the close.
-    pub(super) fn note_settled_shares(
-        &mut self,
-        key: Key,
-        closing: Side,
-        report: &ForcedCloseReport,
-    ) {
-        let read = self.outside.read.get(&key).copied();
-        let Some(read) = read.filter(|read| read.qty.signum() == closing.sign()) else {
-            return;
-        };
-        for share in &report.shares {
-            let quote = report.quote.part(share.qty, report.qty.max(1));
-            let key = (share.strategy, key.0, key.1);
-            self.note_settled(key, closing, share.qty, quote, read.until);
-        }
-    }
-
-    /// Cancels orders of a strategy that close more than it holds, the newest first.
-    pub(super) fn cancel_exits(&mut self, strategy: StrategyId, (id, side): Key, closing: Side) {
-        let holding = &self.ledgers.strategies[usize::from(strategy.0)].at(id, side);
-        let held = (-closing.sign() * holding.position.qty).max(0);
-        let exits = self.orders.of(strategy, Some(id));
-        let exits = exits.filter(|order| {
-            let terms = &order.terms;
-            !order.state.is_final() && (terms.position_side, terms.side) == (side, closing)
-        });
-        let mut exits: Vec<_> = exits
-            .map(|order| (order.seq, order.remaining_qty()))
-            .collect();
-        exits.sort_unstable();
-        let mut open: i64 = exits.iter().map(|(_, qty)| *qty).sum();
-        while let Some((seq, qty)) = exits.pop() {
-            if open <= held {
-                return;
-            }
-            open -= qty;
-            self.request_cancel(strategy, seq);
         }
     }
 

@@ -23,7 +23,7 @@ use super::session::Doubt;
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the
 /// earlier versions.
-pub(super) const SNAPSHOT_VERSION: u32 = 16;
+pub(super) const SNAPSHOT_VERSION: u32 = 17;
 
 /// Why bytes are no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -162,6 +162,7 @@ impl Engine {
         heir.inherit_recent_orders(&self, &names);
         heir.inherit_forced_closes(&self, &names);
         heir.inherit_due_gains(&self, &names);
+        heir.inherit_close_values(&self, &names);
         heir.inherit_order_of_fills(&self, &names);
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);

@@ -86,7 +86,6 @@ fn a_position_that_others_turned_around_while_the_stream_was_down_is_settled() {
 
 /// They close it at one price, and open on the other side at another.
 #[test]
-#[ignore = "the close is settled at the average of both prices: a forced order may still explain it, so it is settled later"]
 fn what_others_opened_on_the_other_side_is_no_part_of_the_close() {
     let (mut world, _) = holding();
     close_outside(&mut world, 10_000, 980, 0);
