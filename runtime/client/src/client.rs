@@ -197,6 +197,14 @@ impl Client {
         self.with_budget(surface, |budget, now_ms| budget.weight_left(now_ms, lane))
     }
 
+    /// The weight that a surface allows in the interval that allows least.
+    pub fn weight_limit(&self, surface: Surface) -> u32 {
+        self.with_budget(surface, |budget, now_ms| {
+            let limits = budget.weights(now_ms).map(|(.., limit)| limit);
+            limits.min().unwrap_or(u32::MAX)
+        })
+    }
+
     /// Takes how long requests to a surface waited for their share of the budget since the last
     /// time, for metrics; those that did not wait are left out.
     pub fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {

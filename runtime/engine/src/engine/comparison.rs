@@ -299,21 +299,6 @@ impl Engine {
         self.look_for_trades(surface, no_trades);
     }
 
-    fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {
-        if let Some(can_trade) = account.can_trade {
-            self.set_doubt(Doubt::CanTrade(surface), !can_trade);
-            self.note_can_trade(surface, can_trade);
-        }
-        if let Some(hedge) = account.hedge_mode {
-            self.set_doubt(Doubt::PositionMode, hedge != self.hedge_mode);
-        }
-        let configured = self.live.as_ref().map(|live| live.config.multi_assets);
-        if let (Some(multi), Some(configured)) = (account.multi_assets, configured) {
-            self.set_doubt(Doubt::AssetMode, multi != configured);
-        }
-        self.update_state();
-    }
-
     /// Where the account differs from ours. What is not listed is not compared.
     pub(super) fn differences(&self, surface: Surface, account: &AccountTruth) -> Vec<Adjustment> {
         let mut differences = Vec::new();

@@ -40,14 +40,8 @@ impl Engine {
             }
             UserEvent::Stated(positions) => self.take_told(positions),
             UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
-            UserEvent::PositionMode { hedge } => {
-                self.set_doubt(Doubt::PositionMode, *hedge != self.hedge_mode);
-            }
-            UserEvent::AssetMode { multi_assets } => {
-                let live = self.live.as_ref();
-                let differs = live.is_some_and(|live| live.config.multi_assets != *multi_assets);
-                self.set_doubt(Doubt::AssetMode, differs);
-            }
+            UserEvent::PositionMode { hedge } => self.take_position_mode(*hedge),
+            UserEvent::AssetMode { multi_assets } => self.take_asset_mode(*multi_assets),
             UserEvent::Leverage {
                 instrument,
                 leverage,

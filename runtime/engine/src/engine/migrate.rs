@@ -24,6 +24,7 @@ use super::instances::Instances;
 use super::late_fees::LateFees;
 use super::listing::Listing;
 use super::margin::Margins;
+use super::modes::KnownModes;
 use super::newest_orders::NewestOrders;
 use super::others::Others;
 use super::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
@@ -150,6 +151,7 @@ fn added_in_16() -> Vec<u8> {
 
 /// The fields that version 17 appended, as an engine of version 16 would have had them.
 fn added_in_17() -> Vec<u8> {
-    let fields = CloseValues::default();
+    // Its run went on without a wait for the modes.
+    let fields = (CloseValues::default(), KnownModes::ALL);
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

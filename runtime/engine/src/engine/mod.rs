@@ -39,6 +39,7 @@ mod listing;
 mod margin;
 mod market;
 mod migrate;
+mod modes;
 mod netting;
 mod newest_orders;
 mod others;
@@ -104,6 +105,7 @@ use late_fees::LateFees;
 use listing::Listing;
 use margin::Margins;
 use market::MarketState;
+use modes::KnownModes;
 use newest_orders::NewestOrders;
 use others::Others;
 use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
@@ -280,6 +282,7 @@ pub struct Engine {
     began: Option<Time>,
     /// What closes by others that are due were worth.
     close_values: CloseValues,
+    known_modes: KnownModes,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -445,6 +448,7 @@ impl Engine {
             newest_orders: NewestOrders::default(),
             began: None,
             close_values: CloseValues::new(),
+            known_modes: KnownModes::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
             closing_since: BTreeMap::new(),

@@ -78,6 +78,8 @@ pub enum Doubt {
     LostEvents(Surface),
     /// Account events state another balance than the books have, and no fill explains it.
     StatedBalance(Surface),
+    /// The account's position mode and asset mode were not read yet.
+    Modes,
 }
 
 impl std::fmt::Display for Doubt {
@@ -124,6 +126,10 @@ impl std::fmt::Display for Doubt {
                 f,
                 "account events of the venue state another {surface} balance than is known here, and no \
                  fill explains it: orders that add exposure wait until a fill or a reading of the account does"
+            ),
+            Self::Modes => f.write_str(
+                "the account's position mode and asset mode were not read yet, because little of the \
+                 minute's weight is left: no position is opened before the next minute",
             ),
             Self::AnotherInstance => write_another_instance(f, ""),
             Self::Countdown(instrument) => {
@@ -446,6 +452,7 @@ impl Engine {
                     .flat_map(|surface| [Doubt::Stream(*surface), Doubt::Clock(*surface)]);
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
+                self.begin_modes();
                 self.begin_watchdog();
                 self.begin_trading();
                 self.begin_listing();
@@ -679,6 +686,7 @@ impl Engine {
         self.watch_trading();
         self.ask_for_closes();
         self.watch_marks();
+        self.watch_modes();
         self.watch_feeds();
         self.ask_for_asset_prices();
         self.continue_all_flattening();

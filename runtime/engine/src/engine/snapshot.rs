@@ -163,6 +163,7 @@ impl Engine {
         heir.inherit_forced_closes(&self, &names);
         heir.inherit_due_gains(&self, &names);
         heir.inherit_close_values(&self, &names);
+        heir.inherit_modes(&self);
         heir.inherit_order_of_fills(&self, &names);
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);

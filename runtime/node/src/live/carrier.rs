@@ -42,8 +42,9 @@ const HURRIED: Duration = Duration::from_secs(3);
 /// With less weight left than this, readings are the cheapest that suffice: it is what a whole round
 /// of them costs at most, and as much again.
 const PLENTY: u32 = 250;
-/// The same for a start: a run that is killed again and again starts some ten times in an interval.
-const PLENTY_AT_START: u32 = 1_200;
+/// The same for a start, as a part of the limit: a run that is killed again and again starts some ten times
+/// in an interval.
+const START_PARTS: u32 = 2;
 /// From so many symbols on, one list of all open orders is as cheap as one for each symbol.
 const SYMBOLS_MAX: usize = 40;
 /// Routes whose answers are kept (spec 2, account).
@@ -351,7 +352,8 @@ impl Carrier {
         client: &Client,
     ) -> Result<Vec<Asked>, SpeakError> {
         if let Request::Read(Subject::OpenOrders { surface }) = request {
-            let is_short = client.weight_left(venue_surface(*surface), lane) < plenty(lane);
+            let of = venue_surface(*surface);
+            let is_short = client.weight_left(of, lane) < plenty(client, of, lane);
             let few = self.speaker.names.symbols(*surface).count() < SYMBOLS_MAX;
             if few && (is_short || lane == Lane::Close) {
                 return self.speaker.open_orders_by_symbol(*surface);
@@ -367,7 +369,8 @@ impl Carrier {
         if !MODES.contains(&route) {
             return None;
         }
-        let is_short = client.weight_left(call.route.surface, lane) < plenty(lane);
+        let surface = call.route.surface;
+        let is_short = client.weight_left(surface, lane) < plenty(client, surface, lane);
         let known = self.modes.known(route, is_short || lane == Lane::Close);
         match known {
             Some(text) => Some(Became::Done(text)),
@@ -433,9 +436,10 @@ impl Carrier {
     }
 }
 
-const fn plenty(lane: Lane) -> u32 {
+/// With less weight left than this, readings are the cheapest that suffice.
+fn plenty(client: &Client, surface: windvane_venue::route::Surface, lane: Lane) -> u32 {
     match lane {
-        Lane::Start => PLENTY_AT_START,
+        Lane::Start => client.weight_limit(surface) / START_PARTS,
         _ => PLENTY,
     }
 }
