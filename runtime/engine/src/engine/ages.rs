@@ -12,7 +12,7 @@ use crate::order::Surface;
 use crate::truth::StatedPosition;
 
 use super::Engine;
-use super::session::Doubt;
+use super::doubt::Doubt;
 
 /// A mark price that is older gives way to the one that a reading implies.
 const OLD_MS: i64 = 10_000;

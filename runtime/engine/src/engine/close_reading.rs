@@ -19,9 +19,10 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::closing::close_qty;
+use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 use super::reconcile::{Round, Step};
-use super::session::{Doubt, Session};
+use super::session::Session;
 
 /// From one reading of the account for a close to the next.
 const READ_MS: i64 = 1_000;

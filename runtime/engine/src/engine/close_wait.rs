@@ -5,7 +5,7 @@ use crate::order::{OrderType, Side, Surface};
 use crate::order_state::OrderState;
 
 use super::closing::FLATTEN_TRIES;
-use super::session::Doubt;
+use super::doubt::Doubt;
 use super::{Engine, Latch};
 
 /// A strategy whose positions are being closed.

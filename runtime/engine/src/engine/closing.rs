@@ -133,6 +133,7 @@ impl Engine {
             self.send_closes(strategy, certain);
         } else if doubted.is_empty() && !self.waits_for_opposite(strategy) {
             self.settle_with_external(strategy);
+            self.give_up_coins_of(strategy);
             self.has_flattened(strategy);
             self.tell_dust(strategy);
         }

@@ -17,9 +17,10 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::agreement::{Agreement, MOVING_READS, have_equal_positions};
+use super::doubt::Doubt;
 use super::lag::{Age, READ_LAG_MS};
 use super::reconcile::Step;
-use super::session::{Doubt, Line};
+use super::session::Line;
 
 /// From the first read to the second. Two readings within a shorter time may come from one copy.
 pub(super) const READ_AGAIN_MS: i64 = 1_000;

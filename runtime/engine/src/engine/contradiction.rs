@@ -13,8 +13,9 @@ use crate::timer::Timer;
 use crate::truth::OpenOrder;
 
 use super::Engine;
+use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
-use super::session::{Doubt, Session};
+use super::session::Session;
 use super::triggers::shows_successor;
 
 /// So long every query and every list must have denied a confirmed order that it counts as over.

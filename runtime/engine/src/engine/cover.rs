@@ -104,6 +104,10 @@ impl Engine {
     ) -> i64 {
         let held = |ledger: &Ledger| held(ledger, id, position_side, closing);
         let own = held(&self.ledgers.strategies[usize::from(strategy.0)]);
+        if self.surface_of(id) == Surface::Spot {
+            // Others may sell coins of their own, which were there before. What is missing: `missing_coins`.
+            return own;
+        }
         let external = self.ledgers.external.at(id, position_side).position.qty;
         let missing = closing.sign() * external;
         if missing <= 0 {

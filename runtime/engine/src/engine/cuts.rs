@@ -10,8 +10,8 @@ use crate::order::Surface;
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
-use super::session::Doubt;
 
 /// The next reading after one that proved nothing, once readings are new enough.
 const AGAIN_MS: i64 = 2_000;

@@ -17,8 +17,8 @@ use crate::protocol::{Outcome, Refusal, Request};
 use crate::refusal::Blame;
 use crate::timer::Timer;
 
+use super::doubt::Doubt;
 use super::replies::AFTER_WAIT_MS;
-use super::session::Doubt;
 use super::{Engine, Latch};
 
 /// Tries to arm a timer before the orders that wait for it are refused.

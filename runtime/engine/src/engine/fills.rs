@@ -11,7 +11,7 @@ use crate::order_state::OrderMove;
 use crate::planted;
 use crate::protocol::{BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpdate, UserEvent};
 
-use super::session::Doubt;
+use super::doubt::Doubt;
 use super::{Engine, codec, narrow};
 
 /// A difference of at most this part of the last fill is what the venue rounds.

@@ -11,7 +11,7 @@ use crate::order::Surface;
 use crate::truth::AccountTruth;
 
 use super::Engine;
-use super::session::Doubt;
+use super::doubt::Doubt;
 
 /// In this time a minute's weight began anew, so that the modes were asked for.
 const UNTOLD_MS: i64 = 75_000;

@@ -26,8 +26,8 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::close_gains::CloseGain;
+use super::doubt::Doubt;
 use super::forced::take_closed;
-use super::session::Doubt;
 use super::snapshot::Names;
 
 /// Reduce-only order rejected (spec 2, Errors).
@@ -517,7 +517,9 @@ impl Engine {
         }
         *self.outside.due.entry((id, side)).or_default() += closed;
         if let Some(fill) = &update.fill {
-            let quote = fill.quote_qty.part(closed.saturating_abs(), fill.qty.0.max(1));
+            let quote = fill
+                .quote_qty
+                .part(closed.saturating_abs(), fill.qty.0.max(1));
             self.note_close_value((id, side), closed, quote);
         }
         self.note_gain((id, side), closed, realized, Amount::ZERO);

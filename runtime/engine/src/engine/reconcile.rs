@@ -474,6 +474,10 @@ impl Engine {
             self.examine_outside_closes(surface, asked, is_compared);
             self.settle_outside_closes(surface);
         }
+        if surface == Surface::Spot && is_compared {
+            self.review_coins();
+            self.update_state();
+        }
     }
 
     /// Sets when the next round begins, after one that asked for open orders then, or for none.

@@ -12,9 +12,9 @@ use crate::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
 use crate::timer::Timer;
 use crate::truth::Subject;
 
+use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 use super::outside::REDUCES_NOTHING;
-use super::session::Doubt;
 use super::stated_fills::Statement;
 use super::{Engine, Latch, narrow};
 

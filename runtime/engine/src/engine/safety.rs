@@ -8,7 +8,7 @@ use crate::ids::{InstrumentId, StrategyId};
 use crate::input::{Command, FaultKind};
 use crate::planted;
 
-use super::session::Doubt;
+use super::doubt::Doubt;
 use super::{Engine, Latch, RunState};
 use crate::config::OnFault;
 
@@ -162,6 +162,7 @@ impl Engine {
             }
         }
         self.accept_forced_closes();
+        self.give_up_missing_coins();
         self.set_doubt(Doubt::MarginCall, false);
         self.set_doubt(Doubt::Ownership, false);
         let tries = self.try_blocks_again();

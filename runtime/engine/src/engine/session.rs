@@ -12,7 +12,6 @@ use crate::codec;
 use crate::decimal::Amount;
 use crate::effect::Notice;
 use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::instrument::Instrument;
 use crate::live::{LiveConfig, LiveInput, OnStop};
 use crate::order::Surface;
 use crate::order_state::OrderState;
@@ -22,6 +21,7 @@ use crate::timer::Timer;
 use crate::truth::{AccountTruth, Subject};
 
 use super::deadman::Countdown;
+use super::doubt::Doubt;
 use super::lag::{Newest, Past};
 use super::reconcile::Round;
 use super::watchdog::Watchdog;
@@ -36,151 +36,6 @@ const SILENCE_MS: i64 = 15_000;
 const CLOCK_MS: i64 = 600_000;
 /// From the end of a user stream to a round without one.
 const DOWN_MS: i64 = 1_000;
-
-/// Why a live run does not trust what it knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Doubt {
-    /// The user stream is down, silent, or did not show what REST confirmed.
-    Stream(Surface),
-    /// The venue's clock was not read for long.
-    Clock(Surface),
-    /// The journal does not write in time.
-    Journal,
-    /// The last reconciliation is too old or left something unexplained.
-    Reconciliation(Surface),
-    /// `MARGIN_CALL`: positions are at risk.
-    MarginCall,
-    /// The venue says that the account may not trade.
-    CanTrade(Surface),
-    /// The account's position mode is not the configured one.
-    PositionMode,
-    /// The account's asset mode is not the configured one.
-    AssetMode,
-    /// No watchdog process covers spot orders.
-    Watchdog,
-    /// Orders of an instrument rest, or may, and its dead man's countdown ran out or cannot be
-    /// renewed: three tries in a row failed.
-    Countdown(InstrumentId),
-    /// What an earlier process knew was lost, and the account holds positions: which strategy's
-    /// they are nobody can say.
-    Ownership,
-    /// The venue accepts no opening orders of the account: see its blocks.
-    TradingBlocked(Surface),
-    /// The venue's account does not list a position that is held here.
-    Unlisted(InstrumentId),
-    /// Another instance places orders on the account.
-    AnotherInstance,
-    /// The mark price of a held instrument is not told any more.
-    Mark(InstrumentId),
-    /// Account events state another position than the books have, and no fill explains it.
-    StatedPosition(InstrumentId),
-    /// Events were lost while the user stream was down, and no reading is surely newer.
-    LostEvents(Surface),
-    /// Account events state another balance than the books have, and no fill explains it.
-    StatedBalance(Surface),
-    /// The account's position mode and asset mode were not read yet.
-    Modes,
-}
-
-impl std::fmt::Display for Doubt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Stream(surface) => write!(
-                f,
-                "the {surface} user stream cannot be relied on: it is down, silent, or more than 3 s late"
-            ),
-            Self::Clock(surface) => write!(f, "the {surface} clock was not read for long"),
-            Self::Journal => f.write_str("the journal does not write in time"),
-            Self::Reconciliation(surface) => {
-                write!(f, "the {surface} account is not reconciled with the venue")
-            }
-            Self::MarginCall => {
-                f.write_str("the venue called for margin: mend that, then windvane resume")
-            }
-            Self::CanTrade(surface) => write!(f, "the {surface} account may not trade"),
-            Self::PositionMode => f.write_str("the account's position mode is not configured so"),
-            Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
-            Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
-            Self::Ownership => f.write_str(
-                "this journal does not know every order of the account: it was lost, it is an older \
-                 copy, or another instance placed orders. So which strategy the positions belong to \
-                 is not known, and none opens one: close them or keep them as nobody's, then \
-                 windvane resume",
-            ),
-            Self::TradingBlocked(surface) => {
-                write!(
-                    f,
-                    "the {surface} account cannot trade: windvane status names the reason"
-                )
-            }
-            Self::Unlisted(instrument) => {
-                write_unlisted(f, &format_args!("instrument {}", instrument.0))
-            }
-            Self::LostEvents(surface) => write!(
-                f,
-                "the {surface} user stream was down while orders or positions were open, and readings may \
-                 still be from before: orders that add exposure wait for a reading that was asked for 12 s \
-                 later"
-            ),
-            Self::StatedBalance(surface) => write!(
-                f,
-                "account events of the venue state another {surface} balance than is known here, and no \
-                 fill explains it: orders that add exposure wait until a fill or a reading of the account does"
-            ),
-            Self::Modes => f.write_str(
-                "the account's position mode and asset mode were not read yet, because little of the \
-                 minute's weight is left: no position is opened before the next minute",
-            ),
-            Self::AnotherInstance => write_another_instance(f, ""),
-            Self::Countdown(instrument) => {
-                write_countdown(f, &format_args!("instrument {}", instrument.0))
-            }
-            Self::Mark(instrument) => write_mark(f, &format_args!("instrument {}", instrument.0)),
-            Self::StatedPosition(instrument) => {
-                write_stated(f, &format_args!("instrument {}", instrument.0))
-            }
-        }
-    }
-}
-
-fn write_countdown(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
-    write!(
-        f,
-        "the countdown of {name} is not renewed: the venue may cancel what rests there"
-    )
-}
-
-fn write_stated(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
-    write!(
-        f,
-        "account events of the venue state another position in {name} than is held here, and no fill \
-         explains it: orders that add exposure wait until a fill or a reading of the account does"
-    )
-}
-
-fn write_unlisted(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
-    write!(
-        f,
-        "the venue's account shows less of the position in {name} than is held here: orders that \
-         add exposure wait until it is shown again, or more readings confirm that it was closed"
-    )
-}
-
-fn write_mark(f: &mut impl std::fmt::Write, name: &dyn std::fmt::Display) -> std::fmt::Result {
-    write!(
-        f,
-        "the mark price of {name}, which is held, was not told for a minute: the loss limits may not \
-         see a loss, and no position is opened until a mark price comes"
-    )
-}
-
-fn write_another_instance(f: &mut impl std::fmt::Write, order: &str) -> std::fmt::Result {
-    write!(
-        f,
-        "another instance trades on this account: this data folder never placed its order {order}. \
-         No position is opened. Stop one of the two instances, then windvane resume"
-    )
-}
 
 /// How far a live run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -288,6 +143,10 @@ impl Session {
         self.lost && !self.is_running() && line.is_some_and(|line| line.clean.is_none())
     }
 
+    pub(super) fn doubts(&self) -> impl Iterator<Item = Doubt> {
+        self.doubts.iter().copied()
+    }
+
     /// Whether something is in doubt, and all of it is of this kind.
     pub(super) fn is_doubted_only_for(&self, kind: impl Fn(&Doubt) -> bool) -> bool {
         !self.doubts.is_empty() && self.doubts.iter().all(kind)
@@ -355,69 +214,6 @@ impl Session {
 }
 
 impl Engine {
-    /// Why the run is degraded, in a fixed order; empty when it is not live.
-    pub fn doubts(&self) -> Vec<Doubt> {
-        let doubts = self.live.as_ref().map(|live| live.doubts.iter().copied());
-        doubts.into_iter().flatten().collect()
-    }
-
-    /// Why the run is degraded, in words.
-    pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
-        let told = |doubt: &Doubt| match doubt {
-            Doubt::Stream(surface) if self.is_not_compared(*surface) => format!(
-                "the {surface} user stream is up, and the account was not compared with the venue since then"
-            ),
-            Doubt::Countdown(id) => {
-                let name = self.instrument(*id).map(Instrument::name);
-                let mut text = String::new();
-                // Writing to memory cannot fail.
-                let _ = write_countdown(&mut text, &name.unwrap_or_default());
-                text
-            }
-            Doubt::TradingBlocked(surface) => match self.blocked_sentence(*surface) {
-                // A doubt of the past.
-                sentence if sentence.is_empty() => doubt.to_string(),
-                sentence => sentence,
-            },
-            Doubt::Unlisted(id) => {
-                let name = self.instrument(*id).map(Instrument::name);
-                let mut text = String::new();
-                // Writing to memory cannot fail.
-                let _ = write_unlisted(&mut text, &name.unwrap_or_default());
-                text
-            }
-            Doubt::Mark(id) => {
-                let name = self.instrument(*id).map(Instrument::name);
-                let mut text = String::new();
-                // Writing to memory cannot fail.
-                let _ = write_mark(&mut text, &name.unwrap_or_default());
-                text
-            }
-            Doubt::StatedPosition(id) => {
-                let name = self.instrument(*id).map(Instrument::name);
-                let mut text = String::new();
-                // Writing to memory cannot fail.
-                let _ = write_stated(&mut text, &name.unwrap_or_default());
-                text
-            }
-            Doubt::AnotherInstance => {
-                let order = self.order_of_another();
-                let mut text = String::new();
-                let _ =
-                    write_another_instance(&mut text, order.as_ref().map_or("", |id| id.as_str()));
-                text
-            }
-            doubt => doubt.to_string(),
-        };
-        doubts.iter().map(told).collect()
-    }
-
-    /// Whether a user stream is up and no round ended since then.
-    fn is_not_compared(&self, surface: Surface) -> bool {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        line.is_some_and(|line| line.stream_up && line.clean.is_none())
-    }
-
     /// Whether everything that `on_stop` asks for is done.
     pub fn has_stopped(&self) -> bool {
         let Some(live) = &self.live else { return true };

@@ -17,8 +17,8 @@ use crate::record::{Chain, Recorder};
 use crate::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
+use super::doubt::Doubt;
 use super::migrate::{OLDEST, migrate};
-use super::session::Doubt;
 
 const MAGIC: &[u8; 8] = b"windvane";
 /// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the

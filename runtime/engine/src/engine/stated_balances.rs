@@ -18,9 +18,9 @@ use crate::order::Surface;
 use crate::protocol::AccountUpdate;
 
 use super::Engine;
+use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 use super::late_fees::ESTIMATED_MS;
-use super::session::Doubt;
 
 /// The fill of an account event comes within this, or the difference is a degraded reason.
 const EXPLAINED_MS: i64 = 3_000;

@@ -15,8 +15,8 @@ use crate::order::{PositionSide, Surface};
 use crate::protocol::{AccountReason, AccountUpdate};
 
 use super::Engine;
+use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
-use super::session::Doubt;
 
 /// The fill of an account event comes within this, or the difference is a degraded reason.
 const EXPLAINED_MS: i64 = 3_000;

@@ -25,8 +25,8 @@ use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdat
 use crate::truth::AccountTruth;
 
 use super::Engine;
+use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
-use super::session::Doubt;
 
 /// A statement waits so long for the fill that explains it, before the account is read.
 const FILL_MS: i64 = 1_000;

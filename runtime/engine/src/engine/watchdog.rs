@@ -14,7 +14,7 @@ use crate::timer::Timer;
 
 use super::Engine;
 use super::deadman::{NotCovered, margin_ms};
-use super::session::Doubt;
+use super::doubt::Doubt;
 
 /// Signs of health in one countdown.
 const BEATS: i64 = 10;

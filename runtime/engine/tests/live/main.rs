@@ -43,6 +43,7 @@ mod listing;
 mod lists_behind;
 mod loss_limits;
 mod marks;
+mod missing_coins;
 mod modes;
 mod moving_wallet;
 mod order_of_events;

@@ -32,7 +32,9 @@ fn started_without_modes() -> Account {
 
 fn may_open(account: &mut Account) -> bool {
     let terms = limit(Side::Buy, 980, 10);
-    account.call(MM, |callback, engine| callback.submit(engine, terms).is_ok())
+    account.call(MM, |callback, engine| {
+        callback.submit(engine, terms).is_ok()
+    })
 }
 
 #[test]
@@ -61,7 +63,10 @@ fn a_venue_that_tells_no_modes_is_waited_for_over_a_minute() {
 
 #[test]
 fn a_restart_goes_on_with_the_modes_that_the_process_before_read() {
-    for (before, doubts) in [(ready(), vec![]), (started_without_modes(), vec![Doubt::Modes])] {
+    for (before, doubts) in [
+        (ready(), vec![]),
+        (started_without_modes(), vec![Doubt::Modes]),
+    ] {
         let mut account = killed(before, next_config());
         account.begin();
         sync_without_modes(&mut account);

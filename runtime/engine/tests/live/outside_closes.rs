@@ -98,6 +98,28 @@ fn what_others_opened_on_the_other_side_is_no_part_of_the_close() {
     assert_eq!(external_qty(&world), -20_000);
 }
 
+/// The same with the stream up: two events of other orders tell it.
+#[test]
+fn what_others_opened_on_the_other_side_by_events_is_no_part_of_the_close() {
+    let (mut world, _) = holding();
+    let terms = world.venue.orders.last().unwrap().1;
+    for (number, (qty, price)) in [(10_000, 980), (20_000, 1_050)].into_iter().enumerate() {
+        let place = world.venue.orders.len();
+        let others = windvane_engine::ClientOrderId::told(&format!("web_{number}"));
+        world.venue.orders.push((others, terms, 0, Amount::ZERO));
+        let at = world.account.now;
+        let fill = (place, PositionSide::Both, Side::Sell, qty, price);
+        let event = world.venue.fill(fill, at).0;
+        let event = UserEvent::Order(event);
+        world.account.handle(windvane_engine::Input::User(&event));
+    }
+    world.pass(40_000);
+    assert_eq!((own_qty(&world), external_qty(&world)), (0, -20_000));
+    let own = &world.account.engine.ledgers().strategies[usize::from(MM.0)];
+    let realized = own.at(BTC, PositionSide::Both).position.realized_pnl;
+    assert_eq!(realized, -instrument().notional(20, 10_000));
+}
+
 #[test]
 fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
     let (mut world, exit) = holding();

@@ -28,7 +28,7 @@ use crate::planted;
 use crate::rules::{Rejection, Rule};
 
 use super::Engine;
-use super::session::Doubt;
+use super::doubt::Doubt;
 
 pub(super) use crossings::Crossings;
 pub(super) use feeds::Feeds;

@@ -1,0 +1,213 @@
+//! Why a live run does not trust what it knows, in words.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::InstrumentId;
+use crate::instrument::Instrument;
+use crate::order::Surface;
+
+use super::Engine;
+
+/// Why a live run does not trust what it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Doubt {
+    /// The user stream is down, silent, or did not show what REST confirmed.
+    Stream(Surface),
+    /// The venue's clock was not read for long.
+    Clock(Surface),
+    /// The journal does not write in time.
+    Journal,
+    /// The last reconciliation is too old or left something unexplained.
+    Reconciliation(Surface),
+    /// `MARGIN_CALL`: positions are at risk.
+    MarginCall,
+    /// The venue says that the account may not trade.
+    CanTrade(Surface),
+    /// The account's position mode is not the configured one.
+    PositionMode,
+    /// The account's asset mode is not the configured one.
+    AssetMode,
+    /// No watchdog process covers spot orders.
+    Watchdog,
+    /// Orders of an instrument rest, or may, and its dead man's countdown ran out or cannot be
+    /// renewed: three tries in a row failed.
+    Countdown(InstrumentId),
+    /// What an earlier process knew was lost, and the account holds positions: which strategy's
+    /// they are nobody can say.
+    Ownership,
+    /// The venue accepts no opening orders of the account: see its blocks.
+    TradingBlocked(Surface),
+    /// The venue's account does not list a position that is held here.
+    Unlisted(InstrumentId),
+    /// Another instance places orders on the account.
+    AnotherInstance,
+    /// The mark price of a held instrument is not told any more.
+    Mark(InstrumentId),
+    /// Account events state another position than the books have, and no fill explains it.
+    StatedPosition(InstrumentId),
+    /// Events were lost while the user stream was down, and no reading is surely newer.
+    LostEvents(Surface),
+    /// Account events state another balance than the books have, and no fill explains it.
+    StatedBalance(Surface),
+    /// The account's position mode and asset mode were not read yet.
+    Modes,
+    /// Strategies hold more of the base asset of this spot instrument than the account has.
+    MissingCoins(InstrumentId),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.instrument().map(|id| format!("instrument {}", id.0));
+        self.write(f, &name.unwrap_or_default())
+    }
+}
+
+impl Doubt {
+    /// Of which instrument it is.
+    const fn instrument(&self) -> Option<InstrumentId> {
+        match self {
+            Self::Countdown(id)
+            | Self::Unlisted(id)
+            | Self::Mark(id)
+            | Self::StatedPosition(id)
+            | Self::MissingCoins(id) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// In words, with the name of its instrument.
+    fn write(&self, f: &mut impl fmt::Write, name: &str) -> fmt::Result {
+        match self {
+            Self::Stream(surface) => write!(
+                f,
+                "the {surface} user stream cannot be relied on: it is down, silent, or more than 3 s late"
+            ),
+            Self::Clock(surface) => write!(f, "the {surface} clock was not read for long"),
+            Self::Journal => f.write_str("the journal does not write in time"),
+            Self::Reconciliation(surface) => {
+                write!(f, "the {surface} account is not reconciled with the venue")
+            }
+            Self::MarginCall => {
+                f.write_str("the venue called for margin: mend that, then windvane resume")
+            }
+            Self::CanTrade(surface) => write!(f, "the {surface} account may not trade"),
+            Self::PositionMode => f.write_str("the account's position mode is not configured so"),
+            Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
+            Self::Modes => f.write_str(
+                "the account's position mode and asset mode were not read yet, because little of the \
+                 minute's weight is left: no position is opened before the next minute",
+            ),
+            Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
+            Self::Ownership => f.write_str(
+                "this journal does not know every order of the account: it was lost, it is an older \
+                 copy, or another instance placed orders. So which strategy the positions belong to \
+                 is not known, and none opens one: close them or keep them as nobody's, then \
+                 windvane resume",
+            ),
+            Self::TradingBlocked(surface) => write!(
+                f,
+                "the {surface} account cannot trade: windvane status names the reason"
+            ),
+            Self::AnotherInstance => write_another_instance(f, ""),
+            Self::LostEvents(surface) => write!(
+                f,
+                "the {surface} user stream was down while orders or positions were open, and readings may \
+                 still be from before: orders that add exposure wait for a reading that was asked for 12 s \
+                 later"
+            ),
+            Self::StatedBalance(surface) => write!(
+                f,
+                "account events of the venue state another {surface} balance than is known here, and no \
+                 fill explains it: orders that add exposure wait until a fill or a reading of the account does"
+            ),
+            Self::Countdown(_) => write!(
+                f,
+                "the countdown of {name} is not renewed: the venue may cancel what rests there"
+            ),
+            Self::StatedPosition(_) => write!(
+                f,
+                "account events of the venue state another position in {name} than is held here, and no fill \
+                 explains it: orders that add exposure wait until a fill or a reading of the account does"
+            ),
+            Self::Unlisted(_) => write!(
+                f,
+                "the venue's account shows less of the position in {name} than is held here: orders that \
+                 add exposure wait until it is shown again, or more readings confirm that it was closed"
+            ),
+            Self::Mark(_) => write!(
+                f,
+                "the mark price of {name}, which is held, was not told for a minute: the loss limits may not \
+                 see a loss, and no position is opened until a mark price comes"
+            ),
+            Self::MissingCoins(_) => write!(
+                f,
+                "strategies hold more of the base asset of {name} than the spot account has: somebody else \
+                 sold or withdrew coins, and no position is opened. Buy or transfer them back, or use windvane \
+                 resume, which takes what is missing from the strategies at the present price"
+            ),
+        }
+    }
+}
+
+fn write_another_instance(f: &mut impl fmt::Write, order: &str) -> fmt::Result {
+    write!(
+        f,
+        "another instance trades on this account: this data folder never placed its order {order}. \
+         No position is opened. Stop one of the two instances, then windvane resume"
+    )
+}
+
+impl Engine {
+    /// Why the run is degraded, in a fixed order; empty when it is not live.
+    pub fn doubts(&self) -> Vec<Doubt> {
+        let doubts = self.live.as_ref().map(|live| live.doubts());
+        doubts.into_iter().flatten().collect()
+    }
+
+    /// Why the run is degraded, in words.
+    pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
+        doubts.iter().map(|doubt| self.told_doubt(doubt)).collect()
+    }
+
+    fn told_doubt(&self, doubt: &Doubt) -> String {
+        match doubt {
+            Doubt::Stream(surface) if self.is_not_compared(*surface) => {
+                return format!(
+                    "the {surface} user stream is up, and the account was not compared with the venue since then"
+                );
+            }
+            Doubt::TradingBlocked(surface) => {
+                let sentence = self.blocked_sentence(*surface);
+                // It is empty for a doubt of the past.
+                if !sentence.is_empty() {
+                    return sentence;
+                }
+            }
+            _ => {}
+        }
+        let mut text = String::new();
+        // Writing to memory cannot fail.
+        let _ = match (doubt, self.order_of_another()) {
+            (Doubt::AnotherInstance, Some(order)) => {
+                write_another_instance(&mut text, order.as_str())
+            }
+            _ => {
+                let instrument = doubt.instrument().and_then(|id| self.instrument(id));
+                let name = instrument.map(Instrument::name);
+                doubt.write(
+                    &mut text,
+                    &name.map(|name| name.to_string()).unwrap_or_default(),
+                )
+            }
+        };
+        text
+    }
+
+    /// Whether a user stream is up and no round ended since then.
+    fn is_not_compared(&self, surface: Surface) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        line.is_some_and(|line| line.stream_up && line.clean.is_none())
+    }
+}

@@ -1,0 +1,205 @@
+//! Coins of strategies that somebody else sold or withdrew on spot.
+//!
+//! Spot has no list of positions: what strategies hold is there as long as the balance of the coin covers it. Where
+//! a round leaves nothing unexplained and the balance is smaller, the run is degraded. Nobody can say at which price
+//! the coins were sold, or whether they come back, so a person decides: more coins end it, and `resume` takes what is
+//! missing from the strategies at the present price. A strategy that is being flattened gives it up at the end.
+
+use crate::decimal::Amount;
+use crate::effect::{Adjustment, Cause, Notice};
+use crate::ids::{AssetId, InstrumentId, StrategyId};
+use crate::ledger::{Grains, value};
+use crate::order::{PositionSide, Side, Surface};
+
+use super::Engine;
+use super::doubt::Doubt;
+
+/// Rounded commissions in the base asset leave less than this part missing.
+const ROUNDING_PARTS: i128 = 100;
+const SIDE: PositionSide = PositionSide::Both;
+
+/// What a strategy holds of a coin in one instrument.
+struct Holder {
+    strategy: StrategyId,
+    instrument: InstrumentId,
+    held: Amount,
+}
+
+impl Engine {
+    /// Compares what strategies hold with the balances, after a round that left nothing unexplained.
+    pub(super) fn review_coins(&mut self) {
+        if self.misses_fill(Surface::Spot) {
+            return;
+        }
+        for id in self.coins() {
+            let is_missing = self.missing_coins(id) > Amount::ZERO;
+            self.set_doubt(Doubt::MissingCoins(id), is_missing);
+        }
+    }
+
+    /// One instrument for each base asset of spot, which stands for the coin.
+    fn coins(&self) -> Vec<InstrumentId> {
+        let mut seen: Vec<AssetId> = Vec::new();
+        let mut coins: Vec<InstrumentId> = self.instruments_of(Surface::Spot).into();
+        coins.retain(|id| {
+            let base = self.base_of(*id);
+            let is_first = !seen.contains(&base);
+            seen.push(base);
+            is_first
+        });
+        coins
+    }
+
+    fn base_of(&self, id: InstrumentId) -> AssetId {
+        self.instruments[usize::from(id.0)].base
+    }
+
+    fn of_coin(&self, coin: InstrumentId) -> impl Iterator<Item = InstrumentId> {
+        let base = self.base_of(coin);
+        let all = self.instruments_of(Surface::Spot).into_iter();
+        all.filter(move |id| self.base_of(*id) == base)
+    }
+
+    /// What each strategy holds of a coin, negative where it sold coins that others hold.
+    fn holders(&self, coin: InstrumentId) -> Vec<Holder> {
+        let of_instrument = |instrument: InstrumentId| {
+            let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
+            let own = self.ledgers.strategies.iter().enumerate();
+            own.map(move |(index, ledger)| Holder {
+                strategy: StrategyId(index as u16),
+                instrument,
+                held: grains.amount(ledger.at(instrument, SIDE).position.held(grains)),
+            })
+        };
+        self.of_coin(coin).flat_map(of_instrument).collect()
+    }
+
+    /// How much of what strategies hold of a coin together the balance does not cover.
+    pub(super) fn missing_coins(&self, coin: InstrumentId) -> Amount {
+        let holders = self.holders(coin);
+        let net: Amount = holders.iter().map(|holder| holder.held).sum();
+        let missing = net - self.balance(Surface::Spot, self.base_of(coin)).total;
+        let is_rounding = missing.0.saturating_mul(ROUNDING_PARTS) < net.0;
+        if is_rounding {
+            Amount::ZERO
+        } else {
+            missing.max(Amount::ZERO)
+        }
+    }
+
+    /// A person resumes: every strategy gives up its part of what is missing.
+    pub(super) fn give_up_missing_coins(&mut self) {
+        for doubt in self.doubts() {
+            if let Doubt::MissingCoins(coin) = doubt {
+                let mut missing = self.missing_coins(coin);
+                let mut holders = self.holders(coin);
+                holders.retain(|holder| holder.held > Amount::ZERO);
+                let mut whole: Amount = holders.iter().map(|holder| holder.held).sum();
+                for holder in holders {
+                    let share = Amount(missing.0 * holder.held.0 / whole.0.max(1));
+                    whole -= holder.held;
+                    let share = if whole == Amount::ZERO {
+                        missing
+                    } else {
+                        share
+                    };
+                    missing -= share;
+                    self.give_up_coins(&holder, share);
+                }
+                self.book_untold_sale(coin);
+                self.set_doubt(doubt, false);
+            }
+        }
+    }
+
+    /// A strategy is flat except for coins that are not there: it gives them up.
+    pub(super) fn give_up_coins_of(&mut self, strategy: StrategyId) {
+        for doubt in self.doubts() {
+            if let Doubt::MissingCoins(coin) = doubt {
+                for holder in self.holders(coin) {
+                    let missing = self.missing_coins(coin).min(holder.held);
+                    if holder.strategy == strategy && missing > Amount::ZERO {
+                        self.give_up_coins(&holder, missing);
+                    }
+                }
+                self.book_untold_sale(coin);
+                let is_missing = self.missing_coins(coin) > Amount::ZERO;
+                self.set_doubt(doubt, is_missing);
+            }
+        }
+    }
+
+    /// Takes coins from a strategy, rounded up to whole steps, at the present price.
+    fn give_up_coins(&mut self, holder: &Holder, coins: Amount) {
+        let (strategy, id) = (holder.strategy, holder.instrument);
+        let rules = &self.instruments[usize::from(id.0)];
+        let own = self.ledgers.strategies[usize::from(strategy.0)].at(id, SIDE);
+        let step = rules.filters.lot_size.map_or(1, |lot| lot.step_size.max(1));
+        let grains = Grains::of(rules);
+        let mut qty = grains.qty(grains.of_amount(coins));
+        if grains.of_qty(qty) < grains.of_amount(coins) || qty % step != 0 {
+            qty += step - qty % step;
+        }
+        let qty = qty.min(own.position.qty);
+        if qty <= 0 {
+            return;
+        }
+        let cost = own.position.cost.part(qty, own.position.qty);
+        let quote = self.price_of_coins(id, qty).unwrap_or(cost);
+        let key = (id, SIDE);
+        let realized_pnl = self.move_to_external(strategy, key, Side::Sell, qty, quote);
+        self.notices.push_back(Notice::ClosedOutside {
+            time: self.now,
+            strategy,
+            instrument: id,
+            qty,
+            realized_pnl,
+        });
+        self.tell_position(strategy, id, SIDE);
+        self.cancel_exits(strategy, key, Side::Sell);
+    }
+
+    fn price_of_coins(&self, id: InstrumentId, qty: i64) -> Option<Amount> {
+        let mark = self.mark(id)?.mark;
+        Some(value(&self.instruments[usize::from(id.0)], qty, mark))
+    }
+
+    /// The account's position in a coin is never more than its balance: the rest was sold by others, and no order of
+    /// theirs told it.
+    fn book_untold_sale(&mut self, coin: InstrumentId) {
+        let held = |engine: &Self, id: InstrumentId| {
+            let grains = Grains::of(&engine.instruments[usize::from(id.0)]);
+            grains.amount(engine.ledgers.account.at(id, SIDE).position.held(grains))
+        };
+        let all: Vec<InstrumentId> = self.of_coin(coin).collect();
+        let net: Amount = all.iter().map(|id| held(self, *id)).sum();
+        let mut untold = net - self.balance(Surface::Spot, self.base_of(coin)).total;
+        for id in all {
+            let external = self.ledgers.external.at(id, SIDE).position.qty;
+            let grains = Grains::of(&self.instruments[usize::from(id.0)]);
+            let qty = grains
+                .qty(grains.of_amount(untold.max(Amount::ZERO)))
+                .min(external);
+            if qty <= 0 {
+                continue;
+            }
+            untold -= grains.amount(grains.of_qty(qty));
+            let from = self.ledgers.account.at(id, SIDE).position;
+            let quote = self.price_of_coins(id, qty);
+            let quote = quote.unwrap_or_else(|| from.cost.part(qty, from.qty.max(1)));
+            for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
+                ledger
+                    .at_mut(id, SIDE)
+                    .position
+                    .fill(Side::Sell, qty, quote);
+            }
+            let adjustment = Adjustment::Position {
+                instrument: id,
+                side: SIDE,
+                from: from.qty,
+                to: from.qty - qty,
+            };
+            self.tell_adjustment(adjustment, Cause::Reconciliation);
+        }
+    }
+}

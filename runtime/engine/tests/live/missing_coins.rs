@@ -1,0 +1,211 @@
+//! Coins of strategies that somebody else sold or withdrew on spot.
+
+use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::ids::ClientOrderId;
+use windvane_engine::input::Command;
+use windvane_engine::live::LiveInput;
+use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_engine::truth::{AccountTruth, Subject, Truth};
+use windvane_engine::{
+    Amount, AssetId, Input, Notice, OrderStatus, PositionSide, Request, Side, Surface, Time,
+    UserEvent, VenueOrderId,
+};
+
+use super::support::{Account, BTC, MM, USDT, fill};
+use super::watchdog::watched;
+use super::world::nothing;
+
+const SPOT: Surface = Surface::Spot;
+const BASE: AssetId = AssetId(0);
+/// What the strategy bought.
+const BOUGHT: Amount = Amount(1_000_000);
+
+/// Lets so many seconds pass in which readings show these balances of coins and money.
+fn read(account: &mut Account, seconds: u32, (coins, money): (Amount, Amount)) {
+    for _ in 0..seconds {
+        account.pass(996);
+        account.live(LiveInput::StreamAlive { surface: SPOT });
+        account.live(LiveInput::Clock {
+            surface: SPOT,
+            offset_ns: 0,
+            error_ns: 1,
+        });
+        while let Some(number) = account.beats.pop() {
+            account.live(LiveInput::BeatHeard { number });
+        }
+        while let Some(subject) = account.take_question() {
+            let balance = |asset, total| BalanceUpdate {
+                asset,
+                total,
+                locked: Amount::ZERO,
+                change: Amount::ZERO,
+            };
+            let truth = match subject {
+                Subject::Account { .. } => Truth::Account(AccountTruth {
+                    can_trade: Some(true),
+                    balances: vec![balance(BASE, coins), balance(USDT, money)],
+                    ..AccountTruth::default()
+                }),
+                _ => nothing(subject),
+            };
+            account.tell(subject, truth);
+        }
+    }
+}
+
+fn money(account: &Account) -> Amount {
+    account.engine.balance(SPOT, USDT).total
+}
+
+/// A strategy bought ten lots. `before` are coins that were there already.
+fn holding(before: Amount) -> Account {
+    let mut account = watched();
+    if before != Amount::ZERO {
+        let total = account.engine.balance(SPOT, BASE).total + before;
+        account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+            surface: SPOT,
+            reason: AccountReason::Other,
+            balances: vec![BalanceUpdate {
+                asset: BASE,
+                total,
+                locked: Amount::ZERO,
+                change: Amount::ZERO,
+            }],
+            positions: Vec::new(),
+            transaction_time: Time(0),
+            event_time: Time(0),
+        })));
+    }
+    let order = account.rest_on_spot();
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
+    account.top(989, 991);
+    account.notices.clear();
+    account
+}
+
+/// A person sells so many lots, and the event of the order tells it.
+fn sell_by_hand(account: &mut Account, qty: i64) {
+    let hand = ClientOrderId::new("web_1").unwrap();
+    let mut sale = fill(hand, Side::Sell, 2, qty, qty, OrderStatus::Filled);
+    sale.order_id = VenueOrderId(9);
+    account.update(sale);
+}
+
+/// The positions of the strategy, of nobody and of the account.
+fn positions(account: &Account) -> [i64; 3] {
+    let ledgers = account.engine.ledgers();
+    let all = [&ledgers.strategies[0], &ledgers.external, &ledgers.account];
+    all.map(|ledger| ledger.at(BTC, PositionSide::Both).position.qty)
+}
+
+fn is_doubted(account: &Account) -> bool {
+    account.engine.doubts().contains(&Doubt::MissingCoins(BTC))
+}
+
+fn closed(account: &Account) -> Vec<i64> {
+    let told = account.notices.iter();
+    let closed = told.filter_map(|notice| match notice {
+        Notice::ClosedOutside { qty, .. } => Some(*qty),
+        _ => None,
+    });
+    closed.collect()
+}
+
+fn sold(account: &Account) -> Vec<i64> {
+    let placed = account.sent.iter().filter_map(|request| match request {
+        Request::Place(order) if order.terms.side == Side::Sell => order.terms.qty,
+        _ => None,
+    });
+    placed.map(|qty| qty.0).collect()
+}
+
+/// An event tells the sale, or readings alone do.
+#[test]
+fn coins_that_a_person_sold_degrade_until_resume_takes_them_from_the_strategy() {
+    for by_event in [true, false] {
+        let mut account = holding(Amount::ZERO);
+        let told = money(&account);
+        if by_event {
+            sell_by_hand(&mut account, 10);
+        }
+        let left = if by_event { money(&account) } else { told };
+        read(&mut account, 40, (Amount::ZERO, left));
+        assert!(is_doubted(&account), "{by_event}");
+        assert_eq!(account.engine.run_state(), RunState::Degraded);
+        let words = account.engine.told_doubts(&account.engine.doubts());
+        assert!(
+            words.iter().any(|text| text.contains("BTCUSDT")),
+            "{words:?}"
+        );
+        assert_eq!(positions(&account)[0], 10, "nobody knows at which price");
+        account.handle(Input::Command(Command::Resume));
+        assert_eq!(positions(&account), [0, 0, 0], "{by_event}");
+        assert_eq!(closed(&account), [10]);
+        assert!(!is_doubted(&account));
+        read(&mut account, 40, (Amount::ZERO, left));
+        assert_eq!(account.engine.doubts(), []);
+        assert_eq!(account.engine.run_state(), RunState::Ready);
+        assert_eq!(account.engine.balance(SPOT, BASE).total, Amount::ZERO);
+    }
+}
+
+#[test]
+fn coins_that_come_back_end_the_doubt() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    read(&mut account, 40, (Amount::ZERO, left));
+    assert!(is_doubted(&account));
+    read(&mut account, 40, (BOUGHT, left));
+    assert!(!is_doubted(&account));
+    assert_eq!(positions(&account)[0], 10);
+    assert_eq!(closed(&account), []);
+}
+
+#[test]
+fn a_part_of_the_coins_is_taken_in_whole_steps() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    read(&mut account, 40, (Amount(350_000), left));
+    account.handle(Input::Command(Command::Resume));
+    assert_eq!(positions(&account)[0], 3);
+    assert_eq!(closed(&account), [7]);
+    read(&mut account, 40, (Amount(350_000), left));
+    assert!(!is_doubted(&account));
+}
+
+#[test]
+fn a_person_may_sell_coins_that_were_there_before() {
+    let mut account = holding(Amount(5_000_000));
+    sell_by_hand(&mut account, 50);
+    let left = money(&account);
+    read(&mut account, 80, (BOUGHT, left));
+    assert!(!is_doubted(&account));
+    assert_eq!(positions(&account)[0], 10);
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(sold(&account), [10], "what the strategy holds is there");
+}
+
+#[test]
+fn a_flatten_sells_what_is_there_and_gives_up_the_rest() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    read(&mut account, 40, (Amount(400_000), left));
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(sold(&account), [4]);
+    let order = account
+        .engine
+        .orders()
+        .iter()
+        .next()
+        .unwrap()
+        .client_order_id;
+    account.update(fill(order, Side::Sell, 3, 4, 4, OrderStatus::Filled));
+    let left = money(&account);
+    read(&mut account, 40, (Amount::ZERO, left));
+    assert_eq!(positions(&account), [0, 0, 0]);
+    assert_eq!(closed(&account), [6]);
+    assert!(!is_doubted(&account));
+}
