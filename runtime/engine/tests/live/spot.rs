@@ -6,13 +6,16 @@ use windvane_engine::ids::ClientOrderId;
 use windvane_engine::input::Command;
 use windvane_engine::ledger::Position;
 use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate};
+use windvane_engine::protocol::{
+    AccountReason, AccountUpdate, BalanceUpdate, OrderReport, OrderUpdate, Refusal,
+};
+use windvane_engine::truth::{AccountTruth, Subject, Truth};
 use windvane_engine::{
-    Amount, AssetId, Engine, Input, Notice, OrderStatus, PositionSide, Qty, Request, Side, Surface,
-    Time, UserEvent,
+    Amount, AssetId, Engine, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply,
+    Request, Side, Surface, Time, UserEvent,
 };
 
-use super::support::{Account, BTC, MM, USDT, fill, limit, update};
+use super::support::{Account, BTC, MM, USDT, fill, limit, report, update};
 use super::watchdog::{spot_config, watched};
 
 const SPOT: Surface = Surface::Spot;
@@ -77,6 +80,52 @@ fn an_account_event_that_no_fill_explains_is_looked_into() {
         account.pass(1_000);
     }
     assert!(account.take_question().is_some());
+}
+
+/// The venue has no route of account trades for this key, and the order event of a fill is lost.
+#[test]
+fn a_fill_whose_order_event_is_lost_is_found_by_its_order() {
+    let mut account = watched();
+    let order = account.rest_on_spot();
+    let id = account.id(MM, order);
+    let event = told(&account, AccountReason::Order, BOUGHT);
+    let UserEvent::Account(stated) = &event else {
+        unreachable!("it is an account event");
+    };
+    let balances = stated.balances.clone();
+    account.handle(Input::User(&event));
+    let mut waited_ms = 0;
+    while positions(&account)[0].qty == 0 {
+        account.pass(100);
+        waited_ms += 100;
+        assert!(waited_ms < 6_000, "{:?}", account.engine.doubts());
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::Trades { .. } => Outcome::Refused(Refusal {
+                    code: 0,
+                    msg: String::new(),
+                }),
+                Subject::Account { .. } => Outcome::Done(Truth::Account(AccountTruth {
+                    balances: balances.clone(),
+                    ..AccountTruth::default()
+                })),
+                _ => Outcome::Done(super::world::nothing(subject)),
+            };
+            account.answer(subject, outcome);
+        }
+        for _ in 0..account.take_queries() {
+            let filled = OrderReport {
+                cum_quote: Amount(101_000_000),
+                ..report(id, OrderStatus::Filled, 10)
+            };
+            account.handle(Input::Reply(&Reply::Queried {
+                client_order_id: id,
+                outcome: Outcome::Done(filled),
+            }));
+        }
+    }
+    assert_eq!(positions(&account).map(|position| position.qty), [10, 10]);
+    assert_eq!(account.engine.balance(SPOT, BASE).total, Amount(1_000_000));
 }
 
 #[test]
