@@ -230,13 +230,9 @@ impl Engine {
 
     /// Whether the venue itself keeps an order from opening a position, and from resting.
     pub(super) fn only_reduces(&self, terms: &OrderTerms) -> bool {
-        let closes_side = matches!(
-            (terms.position_side, terms.side),
-            (PositionSide::Long, Side::Sell) | (PositionSide::Short, Side::Buy)
-        );
         self.surface_of(terms.instrument) == Surface::Futures
             && terms.order_type == OrderType::Market
-            && (terms.reduce_only || closes_side)
+            && (terms.reduce_only || closes_side(terms))
     }
 
     /// Whether an order leaves without a countdown, in doubt too: it only reduces, and never rests.
@@ -353,6 +349,14 @@ const fn pause_after(tries: u32) -> i64 {
     } else {
         FLATTEN_PAUSE_MS.1
     }
+}
+
+/// Whether an order closes a side of hedge mode: the venue lets it open nothing.
+pub(super) const fn closes_side(terms: &OrderTerms) -> bool {
+    matches!(
+        (terms.position_side, terms.side),
+        (PositionSide::Long, Side::Sell) | (PositionSide::Short, Side::Buy)
+    )
 }
 
 /// Whether a net position is reduced, and not flipped, by an order.

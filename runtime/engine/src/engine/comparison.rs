@@ -113,6 +113,7 @@ impl Engine {
         }
         if age == Age::Short {
             self.ask_for_traces(surface, read);
+            self.doubt_unlisted_coins(surface, read);
             self.later(surface, READ_AGAIN_SHORT_MS);
             return;
         }

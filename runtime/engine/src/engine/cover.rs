@@ -149,6 +149,7 @@ impl Engine {
         for (id, position_side, closing, qty) in self.uncovered(strategy) {
             let value = self.close_value((id, position_side), closing, qty);
             self.give_up(strategy, (id, position_side), closing, qty, value);
+            self.take_close_value((id, position_side), qty, value);
         }
     }
 

@@ -96,8 +96,8 @@ impl Doubt {
             Self::PositionMode => f.write_str("the account's position mode is not configured so"),
             Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
             Self::Modes => f.write_str(
-                "the account's position mode and asset mode were not read yet, because little of the \
-                 minute's weight is left: no position is opened before the next minute",
+                "the account's position mode and asset mode were not read yet: no position is opened until \
+                 they are. Where little of the minute's weight is left, that is in the next minute",
             ),
             Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
             Self::Ownership => f.write_str(
@@ -143,7 +143,7 @@ impl Doubt {
             ),
             Self::MissingCoins(_) => write!(
                 f,
-                "strategies hold more of the base asset of {name} than the spot account has: somebody else \
+                "the spot account shows less of the base asset of {name} than strategies hold: somebody else \
                  sold or withdrew coins, and no position is opened. Buy or transfer them back, or use windvane \
                  resume, which takes what is missing from the strategies at the present price"
             ),

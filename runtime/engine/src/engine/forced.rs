@@ -297,7 +297,9 @@ impl Engine {
         let whole = order.take_due();
         let (id, side) = (update.instrument, whole.position_side);
         let fresh = fill.map_or(0, |fill| fill.qty.0).min(moved);
-        let earlier = self.take_due_close(id, side, whole.side, whole.qty - fresh);
+        let earlier = self.take_due_close(id, side, whole.side, whole.qty - fresh, |qty| {
+            Some(whole.part(qty).quote)
+        });
         if known && fresh + earlier == 0 {
             return;
         }
@@ -496,7 +498,9 @@ impl Engine {
             return true;
         }
         let quote = whole_quote.part(qty, whole_qty);
-        let closed = self.take_due_close(id, side, terms.side, qty);
+        let closed = self.take_due_close(id, side, terms.side, qty, |part| {
+            Some(quote.part(part, qty))
+        });
         let gained = self.take_gain((id, side), terms.side, closed);
         let own = Some(report.order_id);
         let moved = self.take_moved_position(id, side, terms.side, qty - closed, own);
@@ -562,7 +566,9 @@ impl Engine {
         order.forced = Some(ForcedClose::Unreported);
         let whole = order.take_due();
         let (id, side) = (key.0, whole.position_side);
-        let closed = self.take_due_close(id, side, whole.side, whole.qty);
+        let closed = self.take_due_close(id, side, whole.side, whole.qty, |qty| {
+            Some(whole.part(qty).quote)
+        });
         if closed == 0 {
             return;
         }

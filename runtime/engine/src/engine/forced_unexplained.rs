@@ -40,7 +40,7 @@ impl Engine {
                 }
                 let open = due - named;
                 let value = self.close_values.get(&key).copied();
-                let closed = self.take_due_close(id, position_side, side, open);
+                let closed = self.take_due_close(id, position_side, side, open, |_| None);
                 let gained = self.take_gain(key, side, closed);
                 // A position that turned around was closed by a forced order only where an event says so.
                 let may_be_moved = stated.is_some() && named == 0;

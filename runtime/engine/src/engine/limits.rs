@@ -6,7 +6,7 @@ use crate::decimal::{Amount, Decimal, MARK_SCALE, decimal};
 use crate::holding::Ledger;
 use crate::ids::{InstrumentId, OrderSeq, StrategyId};
 use crate::ledger::value;
-use crate::order::{OrderTerms, OrderType, PositionSide, Side};
+use crate::order::{OrderTerms, OrderType, PositionSide, Side, Surface};
 use crate::order_state::OrderState;
 use crate::orders::Order;
 use crate::planted;
@@ -14,7 +14,8 @@ use crate::risk::{Exposure, RateWindow, RiskLimits};
 use crate::rules::{self, OrderContext, Rejection, Rule};
 use crate::timer::Timer;
 
-use super::closing::covers;
+use super::closing::{closes_side, covers};
+use super::doubt::Doubt;
 use super::{Engine, Latch, OpenOrders, RunState};
 
 impl Engine {
@@ -65,6 +66,21 @@ impl Engine {
         rules::check(&self.rules[index], terms, &context)
     }
 
+    /// Whether what is held on spot is certain: an order that sells a part of it opens nothing, whatever else is in
+    /// doubt. On futures the venue itself keeps an exit from opening.
+    fn may_exit_spot(&self, instrument: InstrumentId) -> bool {
+        let doubts = [
+            Doubt::LostEvents(Surface::Spot),
+            Doubt::StatedBalance(Surface::Spot),
+            Doubt::Watchdog,
+        ];
+        let live = self.live.as_ref();
+        self.surface_of(instrument) == Surface::Spot
+            && live.is_some_and(|live| {
+                live.healthy(Surface::Spot, self.now) && !live.doubts_any(&doubts)
+            })
+    }
+
     /// The account's limits, then the strategy's own.
     pub(crate) fn check_limits(
         &self,
@@ -84,8 +100,10 @@ impl Engine {
             RunState::Halted => return Err(Rule::Halted.plain()),
             // The venue itself keeps such an order from opening anything.
             RunState::Degraded if terms.reduce_only || terms.close_position => {}
+            RunState::Degraded if closes_side(terms) => {}
             // What is held is certain: the trading status decides.
             RunState::Degraded if self.only_trading_is_blocked() && (reduces || !paused) => {}
+            RunState::Degraded if reduces && self.may_exit_spot(terms.instrument) => {}
             RunState::Degraded if planted!(ExposureWhileDegraded) => {}
             RunState::Degraded | RunState::Syncing | RunState::Booting => {
                 return Err(Rule::Degraded.plain());

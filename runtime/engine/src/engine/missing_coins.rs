@@ -1,15 +1,21 @@
 //! Coins of strategies that somebody else sold or withdrew on spot.
 //!
 //! Spot has no list of positions: what strategies hold is there as long as the balance of the coin covers it. Where
-//! a round leaves nothing unexplained and the balance is smaller, the run is degraded. Nobody can say at which price
-//! the coins were sold, or whether they come back, so a person decides: more coins end it, and `resume` takes what is
-//! missing from the strategies at the present price. A strategy that is being flattened gives it up at the end.
+//! the balance is smaller, the run is degraded. Nobody can say at which price the coins were sold, or whether they
+//! come back, so a person decides: more coins end it, and `resume` takes what is missing from the strategies at the
+//! present price. A strategy that is being flattened gives it up at the end.
+//!
+//! A coin that strategies pay with, as the quote asset of an instrument or for commissions, is not compared: its
+//! balance moves with their orders, and no position shows it.
+
+use std::collections::BTreeSet;
 
 use crate::decimal::Amount;
 use crate::effect::{Adjustment, Cause, Notice};
 use crate::ids::{AssetId, InstrumentId, StrategyId};
 use crate::ledger::{Grains, value};
 use crate::order::{PositionSide, Side, Surface};
+use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::doubt::Doubt;
@@ -26,23 +32,56 @@ struct Holder {
 }
 
 impl Engine {
-    /// Compares what strategies hold with the balances, after a round that left nothing unexplained.
+    /// Compares what strategies hold with the balances, after a round that left nothing unexplained, and after a
+    /// fill of somebody else.
     pub(super) fn review_coins(&mut self) {
-        if self.misses_fill(Surface::Spot) {
+        if self.live.is_none() || self.misses_fill(Surface::Spot) {
             return;
         }
-        for id in self.coins() {
-            let is_missing = self.missing_coins(id) > Amount::ZERO;
+        for id in self.instruments_of(Surface::Spot) {
+            let is_missing = self.coins().contains(&id) && self.missing_coins(id) > Amount::ZERO;
             self.set_doubt(Doubt::MissingCoins(id), is_missing);
         }
+        self.update_state();
     }
 
-    /// One instrument for each base asset of spot, which stands for the coin.
+    /// A reading lists other balances, and not a coin that strategies hold: the next readings show whether the list
+    /// was short for a moment.
+    pub(super) fn doubt_unlisted_coins(&mut self, surface: Surface, read: &AccountTruth) {
+        if surface != Surface::Spot {
+            return;
+        }
+        let unlisted = self.unlisted_balances(surface, read);
+        for coin in self.coins() {
+            let held: Amount = self.holders(coin).iter().map(|holder| holder.held).sum();
+            if held > Amount::ZERO && unlisted.contains(&self.base_of(coin)) {
+                self.set_doubt(Doubt::MissingCoins(coin), true);
+            }
+        }
+        self.update_state();
+    }
+
+    /// Whether the books of spot are as sure as they can be.
+    fn knows_coins(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_some_and(|live| live.healthy(Surface::Spot, self.now))
+            && !self.misses_fill(Surface::Spot)
+            && self.pending_statement(Surface::Spot).is_none()
+    }
+
+    /// One instrument for each base asset of spot that is compared. It stands for the coin.
     fn coins(&self) -> Vec<InstrumentId> {
-        let mut seen: Vec<AssetId> = Vec::new();
         let mut coins: Vec<InstrumentId> = self.instruments_of(Surface::Spot).into();
+        let quotes = coins
+            .iter()
+            .map(|id| self.instruments[usize::from(id.0)].quote);
+        let paid_with: BTreeSet<AssetId> = quotes.chain(self.other_fees.keys().copied()).collect();
+        let mut seen: Vec<AssetId> = Vec::new();
         coins.retain(|id| {
             let base = self.base_of(*id);
+            if paid_with.contains(&base) {
+                return false;
+            }
             let is_first = !seen.contains(&base);
             seen.push(base);
             is_first
@@ -74,59 +113,68 @@ impl Engine {
         self.of_coin(coin).flat_map(of_instrument).collect()
     }
 
-    /// How much of what strategies hold of a coin together the balance does not cover.
-    pub(super) fn missing_coins(&self, coin: InstrumentId) -> Amount {
-        let holders = self.holders(coin);
+    /// How much of what strategies hold of a coin together the balance does not cover. What is less than a step for
+    /// each of them cannot be sold anyway.
+    fn missing_coins(&self, coin: InstrumentId) -> Amount {
+        let mut holders = self.holders(coin);
+        holders.retain(|holder| holder.held != Amount::ZERO);
         let net: Amount = holders.iter().map(|holder| holder.held).sum();
+        let steps = holders.iter().map(|holder| self.step_of(holder.instrument));
         let missing = net - self.balance(Surface::Spot, self.base_of(coin)).total;
         let is_rounding = missing.0.saturating_mul(ROUNDING_PARTS) < net.0;
-        if is_rounding {
+        if is_rounding || missing < steps.sum() {
             Amount::ZERO
         } else {
-            missing.max(Amount::ZERO)
+            missing
         }
+    }
+
+    fn step_of(&self, id: InstrumentId) -> Amount {
+        let rules = &self.instruments[usize::from(id.0)];
+        let step = rules.filters.lot_size.map_or(1, |lot| lot.step_size.max(1));
+        let grains = Grains::of(rules);
+        grains.amount(grains.of_qty(step))
     }
 
     /// A person resumes: every strategy gives up its part of what is missing.
     pub(super) fn give_up_missing_coins(&mut self) {
-        for doubt in self.doubts() {
-            if let Doubt::MissingCoins(coin) = doubt {
-                let mut missing = self.missing_coins(coin);
-                let mut holders = self.holders(coin);
-                holders.retain(|holder| holder.held > Amount::ZERO);
-                let mut whole: Amount = holders.iter().map(|holder| holder.held).sum();
-                for holder in holders {
-                    let share = Amount(missing.0 * holder.held.0 / whole.0.max(1));
-                    whole -= holder.held;
-                    let share = if whole == Amount::ZERO {
-                        missing
-                    } else {
-                        share
-                    };
-                    missing -= share;
-                    self.give_up_coins(&holder, share);
-                }
-                self.book_untold_sale(coin);
-                self.set_doubt(doubt, false);
-            }
+        if !self.knows_coins() {
+            return;
         }
+        for coin in self.coins() {
+            let mut missing = self.missing_coins(coin);
+            if missing == Amount::ZERO {
+                continue;
+            }
+            let mut holders = self.holders(coin);
+            holders.retain(|holder| holder.held > Amount::ZERO);
+            let mut whole: Amount = holders.iter().map(|holder| holder.held).sum();
+            for holder in holders {
+                let share = part(missing, holder.held, whole);
+                whole -= holder.held;
+                missing -= share;
+                self.give_up_coins(&holder, share);
+            }
+            self.book_untold_sale(coin);
+        }
+        self.review_coins();
     }
 
     /// A strategy is flat except for coins that are not there: it gives them up.
     pub(super) fn give_up_coins_of(&mut self, strategy: StrategyId) {
-        for doubt in self.doubts() {
-            if let Doubt::MissingCoins(coin) = doubt {
-                for holder in self.holders(coin) {
-                    let missing = self.missing_coins(coin).min(holder.held);
-                    if holder.strategy == strategy && missing > Amount::ZERO {
-                        self.give_up_coins(&holder, missing);
-                    }
+        if !self.knows_coins() {
+            return;
+        }
+        for coin in self.coins() {
+            for holder in self.holders(coin) {
+                let missing = self.missing_coins(coin).min(holder.held);
+                if holder.strategy == strategy && missing > Amount::ZERO {
+                    self.give_up_coins(&holder, missing);
+                    self.book_untold_sale(coin);
                 }
-                self.book_untold_sale(coin);
-                let is_missing = self.missing_coins(coin) > Amount::ZERO;
-                self.set_doubt(doubt, is_missing);
             }
         }
+        self.review_coins();
     }
 
     /// Takes coins from a strategy, rounded up to whole steps, at the present price.
@@ -202,4 +250,15 @@ impl Engine {
             self.tell_adjustment(adjustment, Cause::Reconciliation);
         }
     }
+}
+
+/// The part of what is missing that falls to one of several holders. Amounts of some coins are too large for an
+/// exact ratio.
+fn part(missing: Amount, held: Amount, whole: Amount) -> Amount {
+    if held == whole {
+        return missing;
+    }
+    let unit = (whole.0 >> 40).max(1);
+    let share = missing.0.saturating_mul(held.0 / unit) / (whole.0 / unit).max(1);
+    Amount(share).min(held).min(missing)
 }

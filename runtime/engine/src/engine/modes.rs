@@ -3,10 +3,11 @@
 //! Two routes tell the modes, and they weigh much. Where little weight is left, the first readings of a run
 //! come without them. An order for the wrong mode is refused, or opens a position with other margin than
 //! configured. So a run opens nothing before it has read both modes. An earlier process of the same data
-//! folder may have read them. A venue that tells neither is waited for [`UNTOLD_MS`].
+//! folder may have read them. A venue that does not tell them is waited for [`UNTOLD_MS`], once for a data folder.
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::Time;
 use crate::order::Surface;
 use crate::truth::AccountTruth;
 
@@ -21,6 +22,8 @@ const UNTOLD_MS: i64 = 75_000;
 pub(super) struct KnownModes {
     position: bool,
     assets: bool,
+    /// When the account was read without them first.
+    untold: Option<Time>,
 }
 
 impl KnownModes {
@@ -28,14 +31,19 @@ impl KnownModes {
     pub(super) const ALL: Self = Self {
         position: true,
         assets: true,
+        untold: None,
     };
+
+    const fn are_told(self) -> bool {
+        self.position && self.assets
+    }
 }
 
 impl Engine {
     pub(super) fn begin_modes(&mut self) {
         let live = self.live.as_ref();
         let has_modes = live.is_some_and(|live| live.config.surfaces.contains(&Surface::Futures));
-        let is_open = has_modes && self.known_modes != KnownModes::ALL;
+        let is_open = has_modes && !self.known_modes.are_told();
         self.set_doubt(Doubt::Modes, is_open);
     }
 
@@ -49,6 +57,9 @@ impl Engine {
         }
         if let Some(multi) = account.multi_assets {
             self.take_asset_mode(multi);
+        }
+        if surface == Surface::Futures && !self.known_modes.are_told() {
+            self.known_modes.untold.get_or_insert(self.now);
         }
         self.update_state();
     }
@@ -68,15 +79,15 @@ impl Engine {
     }
 
     fn review_modes(&mut self) {
-        if self.known_modes == KnownModes::ALL {
+        if self.known_modes.are_told() {
             self.set_doubt(Doubt::Modes, false);
         }
     }
 
     /// A venue that does not tell the modes is not waited for any longer.
     pub(super) fn watch_modes(&mut self) {
-        let is_over = |began: crate::ids::Time| self.now > began.plus_ms(UNTOLD_MS);
-        if self.known_modes != KnownModes::ALL && self.began.is_some_and(is_over) {
+        let is_over = |read: Time| self.now > read.plus_ms(UNTOLD_MS);
+        if self.known_modes.untold.is_some_and(is_over) {
             self.known_modes = KnownModes::ALL;
             self.review_modes();
         }
@@ -91,6 +102,7 @@ impl Engine {
                 == self.live.as_ref().map(|live| live.config.multi_assets);
         if same && !differed {
             self.known_modes = from.known_modes;
+            self.known_modes.untold = None;
         }
     }
 }

@@ -128,8 +128,12 @@ impl Engine {
     }
 
     /// Balances that are held here and that a reading does not list: venues may leave out empty ones.
-    fn unlisted_balances(&self, surface: Surface, account: &AccountTruth) -> Vec<AssetId> {
-        if surface != Surface::Futures || planted!(UnlistedPositionKept) {
+    pub(super) fn unlisted_balances(
+        &self,
+        surface: Surface,
+        account: &AccountTruth,
+    ) -> Vec<AssetId> {
+        if planted!(UnlistedPositionKept) {
             return Vec::new();
         }
         let listed = |asset: AssetId| account.balances.iter().any(|told| told.asset == asset);
@@ -142,7 +146,7 @@ impl Engine {
     }
 
     /// The account event that no fill explains yet, if there is one.
-    fn pending_statement(&self, surface: Surface) -> Option<&AccountTruth> {
+    pub(super) fn pending_statement(&self, surface: Surface) -> Option<&AccountTruth> {
         let line = self.live.as_ref()?.lines.get(&surface)?;
         line.told.as_ref().map(|(statement, _)| statement)
     }
@@ -493,6 +497,7 @@ impl Engine {
         let is_close = after.saturating_abs() < before.saturating_abs()
             || (before != 0 && after.signum() == -before.signum());
         if self.live.is_none() || self.surface_of(id) != Surface::Futures {
+            self.review_coins();
             return;
         }
         let closed = if is_close {
@@ -546,13 +551,15 @@ impl Engine {
     }
 
     /// Takes out of the closed quantities that are still due, and that no event of another order explains,
-    /// as much as a forced close explains, which is settled at its own price. Answers the quantity.
+    /// as much as a forced close explains, which is settled at its own price, where that is known: `value` of a
+    /// quantity. Answers the quantity.
     pub(super) fn take_due_close(
         &mut self,
         id: InstrumentId,
         side: PositionSide,
         closing: Side,
         qty: i64,
+        value: impl Fn(i64) -> Option<Amount>,
     ) -> i64 {
         let explained = self.explained_closes.get(&(id, side));
         let explained = explained.copied().unwrap_or_default();
@@ -562,7 +569,7 @@ impl Engine {
         let mut open = *due - explained;
         let taken = take_closed(&mut open, closing, qty);
         *due = open + explained;
-        self.take_close_value((id, side), taken);
+        self.take_close_value((id, side), taken, value(taken));
         taken
     }
 

@@ -54,8 +54,9 @@ impl Engine {
         self.close_values.get(&key)?.part(closing, qty)
     }
 
-    /// So much of the due closes is explained by an order of its own.
-    pub(super) fn take_close_value(&mut self, key: Key, qty: i64) {
+    /// So much of the due closes is explained by an order of its own, or given up. `value` is what it was worth,
+    /// where that is known.
+    pub(super) fn take_close_value(&mut self, key: Key, qty: i64, value: Option<Amount>) {
         let Some(known) = self.close_values.get_mut(&key) else {
             return;
         };
@@ -64,7 +65,9 @@ impl Engine {
             self.close_values.remove(&key);
             return;
         }
-        known.quote -= known.quote.part(qty, whole);
+        let average = known.quote.part(qty, whole);
+        let value = value.filter(|value| *value < known.quote);
+        known.quote -= value.unwrap_or(average);
         known.qty -= known.qty.signum() * qty;
     }
 
@@ -97,21 +100,29 @@ impl Engine {
             let missing = (closing.sign() * external).max(0).min(due.saturating_abs());
             let rest = self.settle_outside_close(key, closing, missing, value);
             if let Some(made) = self.listed_closes.remove(&key) {
-                self.share_rest_of_close(key, closing, rest, made);
+                let quote = value.and_then(|value| value.part(closing, rest));
+                self.share_rest_of_close(key, closing, (rest, quote), made);
             }
         }
         self.watch_losses_after_fill();
     }
 
     /// Gives what nobody holds of a close to the strategies whose fills came after it: they held it then.
-    fn share_rest_of_close(&mut self, (id, side): Key, closing: Side, qty: i64, made: Time) {
+    fn share_rest_of_close(
+        &mut self,
+        (id, side): Key,
+        closing: Side,
+        (qty, quote): (i64, Option<Amount>),
+        made: Time,
+    ) {
         let external = &self.ledgers.external.at(id, side).position;
         let whole = external.qty.saturating_abs().max(qty);
+        let average = Amount(external.cost.part(qty, whole.max(1)).0.abs());
         let due = Due {
             side: closing,
             position_side: side,
             qty,
-            quote: Amount(external.cost.part(qty, whole.max(1)).0.abs()),
+            quote: quote.unwrap_or(average),
             fee: Amount::ZERO,
             made,
         };

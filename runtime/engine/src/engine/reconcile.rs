@@ -476,7 +476,6 @@ impl Engine {
         }
         if surface == Surface::Spot && is_compared {
             self.review_coins();
-            self.update_state();
         }
     }
 

@@ -11,7 +11,7 @@ use windvane_engine::{
     UserEvent, VenueOrderId,
 };
 
-use super::support::{Account, BTC, MM, USDT, fill};
+use super::support::{Account, BTC, MM, USDT, fill, limit};
 use super::watchdog::watched;
 use super::world::nothing;
 
@@ -22,6 +22,11 @@ const BOUGHT: Amount = Amount(1_000_000);
 
 /// Lets so many seconds pass in which readings show these balances of coins and money.
 fn read(account: &mut Account, seconds: u32, (coins, money): (Amount, Amount)) {
+    let listed = [(BASE, coins), (USDT, money)];
+    read_listed(account, seconds, &listed);
+}
+
+fn read_listed(account: &mut Account, seconds: u32, listed: &[(AssetId, Amount)]) {
     for _ in 0..seconds {
         account.pass(996);
         account.live(LiveInput::StreamAlive { surface: SPOT });
@@ -34,16 +39,16 @@ fn read(account: &mut Account, seconds: u32, (coins, money): (Amount, Amount)) {
             account.live(LiveInput::BeatHeard { number });
         }
         while let Some(subject) = account.take_question() {
-            let balance = |asset, total| BalanceUpdate {
-                asset,
-                total,
+            let balance = |(asset, total): &(AssetId, Amount)| BalanceUpdate {
+                asset: *asset,
+                total: *total,
                 locked: Amount::ZERO,
                 change: Amount::ZERO,
             };
             let truth = match subject {
                 Subject::Account { .. } => Truth::Account(AccountTruth {
                     can_trade: Some(true),
-                    balances: vec![balance(BASE, coins), balance(USDT, money)],
+                    balances: listed.iter().map(balance).collect(),
                     ..AccountTruth::default()
                 }),
                 _ => nothing(subject),
@@ -208,4 +213,60 @@ fn a_flatten_sells_what_is_there_and_gives_up_the_rest() {
     assert_eq!(positions(&account), [0, 0, 0]);
     assert_eq!(closed(&account), [6]);
     assert!(!is_doubted(&account));
+}
+
+/// Venues may leave out empty balances.
+#[test]
+fn a_coin_that_is_not_listed_any_more_is_gone() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    let listed = [(USDT, left)];
+    read_listed(&mut account, 40, &listed);
+    assert!(is_doubted(&account), "at once");
+    read_listed(&mut account, 90, &listed);
+    assert_eq!(account.engine.balance(SPOT, BASE).total, Amount::ZERO);
+    assert!(is_doubted(&account));
+}
+
+#[test]
+fn a_flatten_gives_up_at_once_what_an_event_showed_as_sold() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    read(&mut account, 40, (BOUGHT, left));
+    sell_by_hand(&mut account, 10);
+    assert!(is_doubted(&account), "no round is needed");
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(sold(&account), []);
+    assert_eq!(positions(&account), [0, 0, 0]);
+    assert_eq!(closed(&account), [10]);
+}
+
+#[test]
+fn a_strategy_may_sell_what_is_left_while_coins_are_missing() {
+    let mut account = holding(Amount::ZERO);
+    sell_by_hand(&mut account, 4);
+    let left = money(&account);
+    read(&mut account, 40, (Amount(600_000), left));
+    assert_eq!(account.engine.doubts(), [Doubt::MissingCoins(BTC)]);
+    let may = |account: &mut Account, side, qty| {
+        let mut terms = limit(side, 990, qty);
+        terms.reduce_only = side == Side::Sell;
+        account.call(MM, |callback, engine| {
+            callback.submit(engine, terms).is_ok()
+        })
+    };
+    assert!(!may(&mut account, Side::Buy, 5));
+    assert!(may(&mut account, Side::Sell, 6));
+}
+
+/// A step is 0.001: less of it cannot be sold.
+#[test]
+fn dust_that_is_gone_is_not_missed() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    read(&mut account, 40, (Amount(900_001), left));
+    assert!(!is_doubted(&account));
+    read(&mut account, 40, (Amount(900_000), left));
+    assert!(is_doubted(&account));
 }
