@@ -9,6 +9,7 @@ use crate::instrument::Instrument;
 use crate::order::Surface;
 
 use super::Engine;
+use super::session::Session;
 
 /// Why a live run does not trust what it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,19 +67,19 @@ impl fmt::Display for Doubt {
 
 impl Doubt {
     /// Of which instrument it is.
-    const fn instrument(&self) -> Option<InstrumentId> {
+    const fn instrument(self) -> Option<InstrumentId> {
         match self {
             Self::Countdown(id)
             | Self::Unlisted(id)
             | Self::Mark(id)
             | Self::StatedPosition(id)
-            | Self::MissingCoins(id) => Some(*id),
+            | Self::MissingCoins(id) => Some(id),
             _ => None,
         }
     }
 
     /// In words, with the name of its instrument.
-    fn write(&self, f: &mut impl fmt::Write, name: &str) -> fmt::Result {
+    fn write(self, f: &mut impl fmt::Write, name: &str) -> fmt::Result {
         match self {
             Self::Stream(surface) => write!(
                 f,
@@ -162,24 +163,24 @@ fn write_another_instance(f: &mut impl fmt::Write, order: &str) -> fmt::Result {
 impl Engine {
     /// Why the run is degraded, in a fixed order; empty when it is not live.
     pub fn doubts(&self) -> Vec<Doubt> {
-        let doubts = self.live.as_ref().map(|live| live.doubts());
+        let doubts = self.live.as_ref().map(Session::doubts);
         doubts.into_iter().flatten().collect()
     }
 
     /// Why the run is degraded, in words.
     pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
-        doubts.iter().map(|doubt| self.told_doubt(doubt)).collect()
+        doubts.iter().map(|doubt| self.told_doubt(*doubt)).collect()
     }
 
-    fn told_doubt(&self, doubt: &Doubt) -> String {
+    fn told_doubt(&self, doubt: Doubt) -> String {
         match doubt {
-            Doubt::Stream(surface) if self.is_not_compared(*surface) => {
+            Doubt::Stream(surface) if self.is_not_compared(surface) => {
                 return format!(
                     "the {surface} user stream is up, and the account was not compared with the venue since then"
                 );
             }
             Doubt::TradingBlocked(surface) => {
-                let sentence = self.blocked_sentence(*surface);
+                let sentence = self.blocked_sentence(surface);
                 // It is empty for a doubt of the past.
                 if !sentence.is_empty() {
                     return sentence;
@@ -188,19 +189,14 @@ impl Engine {
             _ => {}
         }
         let mut text = String::new();
+        let of_another = self.order_of_another();
+        let of_another = of_another.filter(|_| doubt == Doubt::AnotherInstance);
+        let instrument = doubt.instrument().and_then(|id| self.instrument(id));
+        let name = instrument.map(Instrument::name).unwrap_or_default();
         // Writing to memory cannot fail.
-        let _ = match (doubt, self.order_of_another()) {
-            (Doubt::AnotherInstance, Some(order)) => {
-                write_another_instance(&mut text, order.as_str())
-            }
-            _ => {
-                let instrument = doubt.instrument().and_then(|id| self.instrument(id));
-                let name = instrument.map(Instrument::name);
-                doubt.write(
-                    &mut text,
-                    &name.map(|name| name.to_string()).unwrap_or_default(),
-                )
-            }
+        let _ = match of_another {
+            Some(order) => write_another_instance(&mut text, order.as_str()),
+            None => doubt.write(&mut text, &name),
         };
         text
     }
