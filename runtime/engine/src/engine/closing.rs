@@ -131,7 +131,10 @@ impl Engine {
         }
         if !certain.is_empty() {
             self.send_closes(strategy, certain);
-        } else if doubted.is_empty() && !self.waits_for_opposite(strategy) {
+        } else if doubted.is_empty()
+            && !self.waits_for_opposite(strategy)
+            && !self.waits_for_coins(strategy)
+        {
             self.settle_with_external(strategy);
             self.give_up_coins_of(strategy);
             self.has_flattened(strategy);

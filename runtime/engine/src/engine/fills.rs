@@ -28,6 +28,7 @@ impl Engine {
         match event {
             UserEvent::Order(update) => {
                 self.handle_order_update(update);
+                self.review_missing_coins();
                 if usize::from(update.instrument.0) < self.instruments.len() {
                     self.explain_statement(self.surface_of(update.instrument));
                 }

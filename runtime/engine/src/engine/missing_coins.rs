@@ -5,8 +5,8 @@
 //! come back, so a person decides: more coins end it, and `resume` takes what is missing from the strategies at the
 //! present price. A strategy that is being flattened gives it up at the end.
 //!
-//! A coin that strategies pay with, as the quote asset of an instrument or for commissions, is not compared: its
-//! balance moves with their orders, and no position shows it.
+//! A coin that is the quote asset of another instrument is not compared: its balance moves with orders there, and no
+//! position shows it. Commissions that were paid in a coin of no own instrument count as paid out of it.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,7 @@ use crate::effect::{Adjustment, Cause, Notice};
 use crate::ids::{AssetId, InstrumentId, StrategyId};
 use crate::ledger::{Grains, value};
 use crate::order::{PositionSide, Side, Surface};
+use crate::orders::Order;
 use crate::truth::AccountTruth;
 
 use super::Engine;
@@ -45,6 +46,15 @@ impl Engine {
         self.update_state();
     }
 
+    /// An order event may have ended what was missing.
+    pub(super) fn review_missing_coins(&mut self) {
+        let is_missing = |doubt: &Doubt| matches!(doubt, Doubt::MissingCoins(_));
+        let live = self.live.as_ref();
+        if live.is_some_and(|live| live.doubts().any(|doubt| is_missing(&doubt))) {
+            self.review_coins();
+        }
+    }
+
     /// A reading lists other balances, and not a coin that strategies hold: the next readings show whether the list
     /// was short for a moment.
     pub(super) fn doubt_unlisted_coins(&mut self, surface: Surface, read: &AccountTruth) {
@@ -54,11 +64,29 @@ impl Engine {
         let unlisted = self.unlisted_balances(surface, read);
         for coin in self.coins() {
             let held: Amount = self.holders(coin).iter().map(|holder| holder.held).sum();
+            let sells = |order: &Order| {
+                let terms = &order.terms;
+                terms.side == Side::Sell && self.of_coin(coin).any(|id| id == terms.instrument)
+            };
+            // An own sale may be the cause, and its event is on the way.
+            if self.orders.iter().any(sells) {
+                continue;
+            }
             if held > Amount::ZERO && unlisted.contains(&self.base_of(coin)) {
                 self.set_doubt(Doubt::MissingCoins(coin), true);
             }
         }
         self.update_state();
+    }
+
+    /// Whether coins of a strategy that is being flattened are missing, and the books are not sure.
+    pub(super) fn waits_for_coins(&self, strategy: StrategyId) -> bool {
+        let is_missing = |coin: &InstrumentId| {
+            let mut holders = self.holders(*coin).into_iter();
+            self.missing_coins(*coin) > Amount::ZERO
+                && holders.any(|holder| holder.strategy == strategy && holder.held > Amount::ZERO)
+        };
+        self.live.is_some() && !self.knows_coins() && self.coins().iter().any(is_missing)
     }
 
     /// Whether the books of spot are as sure as they can be.
@@ -75,11 +103,11 @@ impl Engine {
         let quotes = coins
             .iter()
             .map(|id| self.instruments[usize::from(id.0)].quote);
-        let paid_with: BTreeSet<AssetId> = quotes.chain(self.other_fees.keys().copied()).collect();
+        let quotes: BTreeSet<AssetId> = quotes.collect();
         let mut seen: Vec<AssetId> = Vec::new();
         coins.retain(|id| {
             let base = self.base_of(*id);
-            if paid_with.contains(&base) {
+            if quotes.contains(&base) {
                 return false;
             }
             let is_first = !seen.contains(&base);
@@ -120,7 +148,9 @@ impl Engine {
         holders.retain(|holder| holder.held != Amount::ZERO);
         let net: Amount = holders.iter().map(|holder| holder.held).sum();
         let steps = holders.iter().map(|holder| self.step_of(holder.instrument));
-        let missing = net - self.balance(Surface::Spot, self.base_of(coin)).total;
+        let base = self.base_of(coin);
+        let paid = self.other_fees.get(&base).copied().unwrap_or_default();
+        let missing = net - self.balance(Surface::Spot, base).total - paid.max(Amount::ZERO);
         let is_rounding = missing.0.saturating_mul(ROUNDING_PARTS) < net.0;
         if is_rounding || missing < steps.sum() {
             Amount::ZERO

@@ -40,6 +40,12 @@ impl KnownModes {
 }
 
 impl Engine {
+    /// Whether nothing opens before the account's modes are read.
+    pub fn awaits_modes(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_some_and(|live| live.doubts_any(&[Doubt::Modes]))
+    }
+
     pub(super) fn begin_modes(&mut self) {
         let live = self.live.as_ref();
         let has_modes = live.is_some_and(|live| live.config.surfaces.contains(&Surface::Futures));

@@ -11,7 +11,7 @@
 use crate::effect::{Adjustment, Cause};
 use crate::ids::{InstrumentId, StrategyId};
 use crate::ledger::value;
-use crate::order::{OrderType, PositionSide, Side, Surface};
+use crate::order::{OrderType, PositionSide, Side};
 
 use super::Engine;
 use super::outside::closing_side;
@@ -42,9 +42,7 @@ impl Engine {
     /// are, too.
     pub(super) fn settle_opposite(&mut self, strategy: StrategyId) {
         let own = self.ledgers.strategies[usize::from(strategy.0)].iter();
-        let held = own.filter(|(id, _, holding)| {
-            holding.position.qty != 0 && self.surface_of(*id) == Surface::Futures
-        });
+        let held = own.filter(|(_, _, holding)| holding.position.qty != 0);
         let held: Vec<_> = held
             .map(|(id, side, holding)| ((id, side), closing_side(holding.position.qty)))
             .collect();

@@ -199,7 +199,8 @@ impl Engine {
         held.retain(|(key, _)| !self.is_stated_flat(surface, *key));
         let mut told = read.balances.iter();
         let unchanged = told.all(|told| told.total == self.balance(surface, told.asset).total);
-        if !held.is_empty() && flat && unchanged && !self.all_have_evidence(&held) {
+        let may_be_short = surface == Surface::Futures && !held.is_empty();
+        if may_be_short && flat && unchanged && !self.all_have_evidence(&held) {
             return true;
         }
         let mut unlisted = self.unlisted_in(surface, read);

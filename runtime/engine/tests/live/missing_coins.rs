@@ -270,3 +270,38 @@ fn dust_that_is_gone_is_not_missed() {
     read(&mut account, 40, (Amount(900_000), left));
     assert!(is_doubted(&account));
 }
+
+/// A reading contains a sale that no event told yet, and lists no empty balance.
+#[test]
+fn an_own_sale_whose_event_is_late_is_no_missing_coin() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    read(&mut account, 40, (BOUGHT, left));
+    let mut exit = limit(Side::Sell, 990, 10);
+    exit.reduce_only = true;
+    let order = account.submit(MM, exit);
+    let id = account.id(MM, order);
+    let listed = [(USDT, left + Amount(990_000_000))];
+    read_listed(&mut account, 35, &listed);
+    assert!(!is_doubted(&account));
+    account.update(fill(id, Side::Sell, 3, 10, 10, OrderStatus::Filled));
+    assert!(!is_doubted(&account));
+    assert_eq!(positions(&account)[0], 0);
+}
+
+#[test]
+fn a_flatten_waits_for_a_stream_before_it_gives_coins_up() {
+    let mut account = holding(Amount::ZERO);
+    let left = money(&account);
+    read(&mut account, 40, (BOUGHT, left));
+    sell_by_hand(&mut account, 10);
+    account.live(LiveInput::StreamDown { surface: SPOT });
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!(positions(&account)[0], 10);
+    assert!(account.engine.is_flattening(MM));
+    account.live(LiveInput::StreamUp { surface: SPOT });
+    let left = money(&account);
+    read(&mut account, 40, (Amount::ZERO, left));
+    assert_eq!(positions(&account), [0, 0, 0]);
+    assert!(!account.engine.is_flattening(MM));
+}

@@ -1,9 +1,10 @@
 //! Spot: start holdings, orders by quote quantity, balances of both assets.
 
 use windvane_engine::config::EngineConfig;
+use windvane_engine::input::Command;
 use windvane_engine::rules::Rule;
 use windvane_engine::{
-    Amount, AssetId, OrderStatus, OrderTerms, OrderType, PositionSide, Side, Surface,
+    Amount, AssetId, Input, OrderStatus, OrderTerms, OrderType, PositionSide, Side, Surface,
 };
 
 use super::support::{Account, BTC, MM, OTHER, USDT, config, fill, limit, market};
@@ -132,4 +133,22 @@ fn reduce_only_on_spot_binds_the_own_share_and_is_not_sent() {
         panic!("{:?}", account.sent);
     };
     assert!(!order.terms.reduce_only);
+}
+
+#[test]
+fn opposite_positions_are_settled_on_spot_too() {
+    let mut account = Account::new(spot_config());
+    let order = account.submit(MM, by_quote(usdt(10)));
+    let id = account.id(MM, order);
+    let mut bought = fill(id, Side::Buy, 1, 100, 100, OrderStatus::Filled);
+    bought.fill.as_mut().unwrap().quote_qty = usdt(10);
+    account.update(bought);
+    let order = account.submit(OTHER, market(Side::Sell, 100));
+    let id = account.id(OTHER, order);
+    account.update(fill(id, Side::Sell, 2, 100, 100, OrderStatus::Filled));
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    assert_eq!((own_qty(&account, MM), own_qty(&account, OTHER)), (0, 0));
+    assert!(!account.engine.is_flattening(MM) && !account.engine.is_flattening(OTHER));
+    assert!(account.sent.is_empty(), "what the account owns stays");
 }

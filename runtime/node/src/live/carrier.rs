@@ -64,6 +64,8 @@ pub struct Carrier {
     mailbox: Mailbox,
     placing: Placing,
     modes: Modes,
+    /// Nothing opens before the modes are known.
+    needs_modes: AtomicBool,
     /// The last order that was carried, for rehearsals.
     last: Mutex<Option<Request>>,
     elsewhere: Elsewhere,
@@ -196,6 +198,7 @@ impl Carrier {
             mailbox,
             placing: Placing::default(),
             modes: Modes::default(),
+            needs_modes: AtomicBool::new(false),
             last: Mutex::default(),
             elsewhere: Elsewhere::default(),
             countdown_within,
@@ -208,6 +211,11 @@ impl Carrier {
     /// whose answer was given up is never sent again.
     pub fn hurry(&self) {
         self.hurried.store(true, Ordering::Relaxed);
+    }
+
+    /// Says whether the run waits for the account's modes.
+    pub fn need_modes(&self, needed: bool) {
+        self.needs_modes.store(needed, Ordering::Relaxed);
     }
 
     /// The account's modes changed: they are asked for anew.
@@ -370,7 +378,12 @@ impl Carrier {
             return None;
         }
         let surface = call.route.surface;
-        let is_short = client.weight_left(surface, lane) < plenty(client, surface, lane);
+        let plenty = if self.needs_modes.load(Ordering::Relaxed) {
+            PLENTY
+        } else {
+            plenty(client, surface, lane)
+        };
+        let is_short = client.weight_left(surface, lane) < plenty;
         let known = self.modes.known(route, is_short || lane == Lane::Close);
         match known {
             Some(text) => Some(Became::Done(text)),

@@ -545,6 +545,9 @@ impl Pulse {
                         .sent
                         .extend(tell::of_orders(&request).map(|one| (Instant::now(), one.clone())));
                     let purpose = self.driver.engine().purpose(&request);
+                    if let (Account::Venue(carrier), Request::Read(_)) = (&self.account, &request) {
+                        carrier.need_modes(self.driver.engine().awaits_modes());
+                    }
                     self.account.carry(now, (request, purpose), state.event_at);
                     state.handed = matches!(self.account, Account::Venue(_));
                 }
