@@ -1,6 +1,6 @@
 //! Coins of strategies that somebody else sold or withdrew on spot.
 //!
-//! Spot has no list of positions: what strategies hold is there as long as the balance of the coin covers it. Where
+//! Spot has no list of positions. Strategies hold their coins as long as the balance of the coin covers them. Where
 //! the balance is smaller, the run is degraded. Nobody can say at which price the coins were sold, or whether they
 //! come back, so a person decides: more coins end it, and `resume` takes what is missing from the strategies at the
 //! present price. A strategy that is being flattened gives it up at the end.
@@ -25,7 +25,7 @@ use super::doubt::Doubt;
 const ROUNDING_PARTS: i128 = 100;
 const SIDE: PositionSide = PositionSide::Both;
 
-/// What a strategy holds of a coin in one instrument.
+/// The coins of a strategy in one instrument.
 struct Holder {
     strategy: StrategyId,
     instrument: InstrumentId,
@@ -97,7 +97,7 @@ impl Engine {
             && self.pending_statement(Surface::Spot).is_none()
     }
 
-    /// One instrument for each base asset of spot that is compared. It stands for the coin.
+    /// One instrument for each base asset of spot that is compared. It represents the coin.
     fn coins(&self) -> Vec<InstrumentId> {
         let mut coins: Vec<InstrumentId> = self.instruments_of(Surface::Spot).into();
         let quotes = coins
@@ -127,7 +127,7 @@ impl Engine {
         all.filter(move |id| self.base_of(*id) == base)
     }
 
-    /// What each strategy holds of a coin, negative where it sold coins that others hold.
+    /// The coins of each strategy, negative where it sold coins that others hold.
     fn holders(&self, coin: InstrumentId) -> Vec<Holder> {
         let of_instrument = |instrument: InstrumentId| {
             let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
@@ -141,8 +141,8 @@ impl Engine {
         self.of_coin(coin).flat_map(of_instrument).collect()
     }
 
-    /// How much of what strategies hold of a coin together the balance does not cover. What is less than a step for
-    /// each of them cannot be sold anyway.
+    /// How much of what strategies hold of a coin together the balance does not cover. Less than a step of each
+    /// of them cannot be sold anyway.
     fn missing_coins(&self, coin: InstrumentId) -> Amount {
         let mut holders = self.holders(coin);
         holders.retain(|holder| holder.held != Amount::ZERO);

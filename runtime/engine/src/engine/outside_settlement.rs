@@ -1,7 +1,7 @@
-//! What strategies give up of positions that somebody else closed (`outside`).
+//! Strategies give up positions that somebody else closed (`outside`).
 //!
 //! The closed quantity is taken from the strategies that held it, in proportion, at the price of the close. The
-//! position of nobody is no measure of that price: the others may have opened on the other side since.
+//! average of the position of nobody may be another price: the others may have opened on the other side since.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ type Key = (InstrumentId, PositionSide);
 /// By position.
 pub(super) type CloseValues = BTreeMap<Key, CloseValue>;
 
-/// What closes that are due were worth.
+/// The value of closes that are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CloseValue {
     /// Signed as the closing orders are.
@@ -49,7 +49,7 @@ impl Engine {
         known.quote += quote;
     }
 
-    /// What so much of the due closes was worth; `None` where that is not known.
+    /// The value of so much of the due closes; `None` where it is not known.
     pub(super) fn close_value(&self, key: Key, closing: Side, qty: i64) -> Option<Amount> {
         self.close_values.get(&key)?.part(closing, qty)
     }
