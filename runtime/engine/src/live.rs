@@ -122,6 +122,9 @@ pub enum LiveInput {
         /// For how long, milliseconds.
         wait_ms: i64,
     },
+    /// The account's modes are left out of the answer that follows, because they were not asked for, or had
+    /// no answer: a later reading tells them.
+    ModesPending,
 }
 
 /// What may not be sent after a refusal for a limit.

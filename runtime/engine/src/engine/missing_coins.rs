@@ -22,7 +22,7 @@ use super::Engine;
 use super::doubt::Doubt;
 
 /// Rounded commissions in the base asset leave less than this part missing.
-const ROUNDING_PARTS: i128 = 100;
+const ROUNDING_PARTS: i128 = 500;
 const SIDE: PositionSide = PositionSide::Both;
 
 /// The coins of a strategy in one instrument.

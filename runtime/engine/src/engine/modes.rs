@@ -3,27 +3,23 @@
 //! Two routes tell the modes, and they weigh much. Where little weight is left, the first readings of a run
 //! come without them. An order for the wrong mode is refused, or opens a position with other margin than
 //! configured. So a run opens nothing before it has read both modes. An earlier process of the same data
-//! folder may have read them. A venue that does not tell them is waited for [`UNTOLD_MS`], once for a data folder.
+//! folder may have read them. A venue that refuses to tell them is not waited for.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Time;
 use crate::order::Surface;
 use crate::truth::AccountTruth;
 
 use super::Engine;
 use super::doubt::Doubt;
 
-/// In this time a minute's weight began anew, so that the modes were asked for.
-const UNTOLD_MS: i64 = 75_000;
-
 /// Which modes are known, by this process or one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownModes {
     position: bool,
     assets: bool,
-    /// When the account was read without them first.
-    untold: Option<Time>,
+    /// The next reading lacks them, and a later one has them.
+    are_pending: bool,
 }
 
 impl KnownModes {
@@ -31,7 +27,7 @@ impl KnownModes {
     pub(super) const ALL: Self = Self {
         position: true,
         assets: true,
-        untold: None,
+        are_pending: false,
     };
 
     const fn are_told(self) -> bool {
@@ -64,8 +60,10 @@ impl Engine {
         if let Some(multi) = account.multi_assets {
             self.take_asset_mode(multi);
         }
-        if surface == Surface::Futures && !self.known_modes.are_told() {
-            self.known_modes.untold.get_or_insert(self.now);
+        let are_pending = std::mem::take(&mut self.known_modes.are_pending);
+        if surface == Surface::Futures && !are_pending {
+            self.known_modes = KnownModes::ALL;
+            self.review_modes();
         }
         self.update_state();
     }
@@ -90,13 +88,9 @@ impl Engine {
         }
     }
 
-    /// A venue that does not tell the modes is not waited for any longer.
-    pub(super) fn watch_modes(&mut self) {
-        let is_over = |read: Time| self.now > read.plus_ms(UNTOLD_MS);
-        if self.known_modes.untold.is_some_and(is_over) {
-            self.known_modes = KnownModes::ALL;
-            self.review_modes();
-        }
+    /// The account that is read next comes without its modes.
+    pub(super) const fn note_pending_modes(&mut self) {
+        self.known_modes.are_pending = true;
     }
 
     /// Takes over what an engine of another process knew. A mode that was not as configured may be by now.
@@ -108,7 +102,7 @@ impl Engine {
                 == self.live.as_ref().map(|live| live.config.multi_assets);
         if same && !differed {
             self.known_modes = from.known_modes;
-            self.known_modes.untold = None;
+            self.known_modes.are_pending = false;
         }
     }
 }

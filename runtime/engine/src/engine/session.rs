@@ -296,6 +296,7 @@ impl Engine {
                 kind,
                 wait_ms,
             } => self.handle_venue_wait(surface, kind, wait_ms),
+            LiveInput::ModesPending => self.note_pending_modes(),
         }
         self.update_state();
     }
@@ -482,7 +483,6 @@ impl Engine {
         self.watch_trading();
         self.ask_for_closes();
         self.watch_marks();
-        self.watch_modes();
         self.watch_feeds();
         self.ask_for_asset_prices();
         self.continue_all_flattening();

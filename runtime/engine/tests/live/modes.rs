@@ -2,18 +2,22 @@
 
 use windvane_engine::Side;
 use windvane_engine::engine::{Doubt, RunState};
+use windvane_engine::live::LiveInput;
 use windvane_engine::truth::{Subject, Truth};
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, limit};
 use super::world::{booting, live_config, nothing, ready};
 
-/// Answers every question; little weight is left, so the account comes without its modes.
-fn sync_without_modes(account: &mut Account) {
+/// Answers every question; the account comes without its modes. They are pending, or the venue refuses to tell them.
+fn sync_without_modes(account: &mut Account, are_pending: bool) {
     while let Some(subject) = account.take_question() {
         let truth = if matches!(subject, Subject::Account { .. }) {
             let mut own = account.own_account();
             (own.hedge_mode, own.multi_assets) = (None, None);
+            if are_pending {
+                account.live(LiveInput::ModesPending);
+            }
             Truth::Account(own)
         } else {
             nothing(subject)
@@ -25,7 +29,7 @@ fn sync_without_modes(account: &mut Account) {
 fn started_without_modes() -> Account {
     let mut account = booting(live_config());
     account.begin();
-    sync_without_modes(&mut account);
+    sync_without_modes(&mut account, true);
     account.top(989, 991);
     account
 }
@@ -49,15 +53,21 @@ fn nothing_opens_before_the_modes_are_read() {
 }
 
 #[test]
-fn a_venue_that_tells_no_modes_is_waited_for_over_a_minute() {
+fn modes_that_stay_pending_are_waited_for_however_long_it_takes() {
     let mut account = started_without_modes();
-    let mut waited = 0;
-    while account.engine.doubts() == [Doubt::Modes] {
+    for _ in 0..200 {
         account.wait(1);
-        sync_without_modes(&mut account);
-        waited += 1;
+        sync_without_modes(&mut account, true);
     }
-    assert!((60..90).contains(&waited), "{waited}");
+    assert_eq!(account.engine.doubts(), [Doubt::Modes]);
+    assert!(!may_open(&mut account));
+}
+
+#[test]
+fn a_venue_that_refuses_to_tell_the_modes_is_not_waited_for() {
+    let mut account = booting(live_config());
+    account.begin();
+    sync_without_modes(&mut account, false);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
@@ -69,7 +79,7 @@ fn a_restart_goes_on_with_the_modes_that_the_process_before_read() {
     ] {
         let mut account = killed(before, next_config());
         account.begin();
-        sync_without_modes(&mut account);
+        sync_without_modes(&mut account, true);
         assert_eq!(account.engine.doubts(), doubts);
     }
 }

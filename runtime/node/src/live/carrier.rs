@@ -15,6 +15,7 @@ use windvane_admin::metrics::table;
 use windvane_client::budget::{Denial, Lane};
 use windvane_client::{Client, Departure, NotDone, Wait, WaitReason};
 use windvane_engine::engine::Purpose;
+use windvane_engine::live::LiveInput;
 use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Reply, Request, Surface};
 use windvane_venue::route;
@@ -182,6 +183,16 @@ enum Became {
     Postponed,
 }
 
+impl Became {
+    /// Whether a later call may be answered.
+    const fn is_pending(&self) -> bool {
+        matches!(
+            self,
+            Self::Postponed | Self::Not(NotDone::Unknown(_) | NotDone::Wait(_))
+        )
+    }
+}
+
 impl Carrier {
     /// A carrier whose answers go to this mailbox: `own` is the way of the engine's thread. An
     /// answer to a countdown is waited for so long.
@@ -347,6 +358,13 @@ impl Carrier {
                     Became::Not(not_done)
                 }
             });
+        }
+        let is_pending = |(call, became): (&Asked, &Became)| {
+            MODES.contains(&call.route.name) && became.is_pending()
+        };
+        if matches!(request, Request::Read(_)) && asked.iter().zip(&became).any(is_pending) {
+            let pending = Happened::Live(LiveInput::ModesPending);
+            self.mailbox.tell(pending).await;
         }
         let replies = self.replies(request, &became);
         self.mailbox.tell(Happened::Replies(replies)).await;
