@@ -28,6 +28,15 @@ fn by_quote(quote: Amount) -> OrderTerms {
     terms
 }
 
+/// A strategy buys a hundred lots for 10.
+fn buy_hundred(account: &mut Account) {
+    let order = account.submit(MM, by_quote(usdt(10)));
+    let id = account.id(MM, order);
+    let mut bought = fill(id, Side::Buy, 1, 100, 100, OrderStatus::Filled);
+    bought.fill.as_mut().unwrap().quote_qty = usdt(10);
+    account.update(bought);
+}
+
 #[test]
 fn start_holdings_are_nobodys_at_the_first_mid() {
     let account = Account::new(spot_config());
@@ -90,11 +99,7 @@ fn a_market_buy_goes_by_quote_and_reserves_what_it_may_buy() {
 #[test]
 fn profit_of_a_round_trip_is_in_the_quote_balance() {
     let mut account = Account::new(spot_config());
-    let order = account.submit(MM, by_quote(usdt(10)));
-    let id = account.id(MM, order);
-    let mut bought = fill(id, Side::Buy, 1, 100, 100, OrderStatus::Filled);
-    bought.fill.as_mut().unwrap().quote_qty = usdt(10);
-    account.update(bought);
+    buy_hundred(&mut account);
     let order = account.submit(MM, market(Side::Sell, 100));
     let id = account.id(MM, order);
     let mut sold = fill(id, Side::Sell, 2, 100, 100, OrderStatus::Filled);
@@ -138,11 +143,7 @@ fn reduce_only_on_spot_binds_the_own_share_and_is_not_sent() {
 #[test]
 fn opposite_positions_are_settled_on_spot_too() {
     let mut account = Account::new(spot_config());
-    let order = account.submit(MM, by_quote(usdt(10)));
-    let id = account.id(MM, order);
-    let mut bought = fill(id, Side::Buy, 1, 100, 100, OrderStatus::Filled);
-    bought.fill.as_mut().unwrap().quote_qty = usdt(10);
-    account.update(bought);
+    buy_hundred(&mut account);
     let order = account.submit(OTHER, market(Side::Sell, 100));
     let id = account.id(OTHER, order);
     account.update(fill(id, Side::Sell, 2, 100, 100, OrderStatus::Filled));
