@@ -14,5 +14,4 @@ pub mod recording;
 pub mod report;
 pub mod results;
 pub mod strategies;
-mod transit;
 pub mod watchdog;

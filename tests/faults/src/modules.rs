@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windvane::build;
-use windvane::strategies::{Guest, Made, host};
+use windvane::strategies::{Guest, host};
 use windvane_host::{Host, Limits};
+use windvane_session::Made;
 
 /// The modules that live here, and their folders: two samples, and one of our own that orders as much
 /// as it may.

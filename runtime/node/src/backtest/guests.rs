@@ -1,10 +1,10 @@
 //! The strategies of a run as WebAssembly modules in the host.
 
-use windvane_driver::InitResult;
 use windvane_engine::event::Event;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Intent, StrategyId, Time};
 use windvane_host::FaultKind as HostFault;
+use windvane_session::InitResult;
 
 use super::session::Guests;
 use super::tally::Tally;

@@ -6,16 +6,16 @@
 
 use std::time::{Duration, Instant};
 
-use windvane_driver::InitResult;
 use windvane_engine::event::Event;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Effect, Engine, Input, Request, StrategyId, Time};
+use windvane_session::InitResult;
+use windvane_session::transit::Transit;
 use windvane_sim::{Latency, Venue, VenueMessage};
 
 use super::feed::Feed;
 use super::tally::Tally;
 use crate::recording::RecordingError;
-use crate::transit::Transit;
 
 /// Strategies, as a run drives them.
 pub trait Guests {

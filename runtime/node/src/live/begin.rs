@@ -10,17 +10,17 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use windvane_driver::Driver;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface, Time};
 use windvane_journal::{BeginError, Directory, Journal, Latches, Options, Ready};
+use windvane_session::head::head;
+use windvane_session::{Account, Clock as EngineClock, Driver, Made, Module, Parts, Session};
 use windvane_venue::Assets;
-use windvane_venue::speak::{FuturesAccount, MarketReader};
+use windvane_venue::speak::FuturesAccount;
 
-use super::account::Account;
 use super::awake::Awake;
 use super::carrier::Way;
 use super::clock::Clock;
@@ -33,7 +33,8 @@ use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
 use super::not_sent::NotSent;
 use super::outside::{Outside, Showing};
-use super::pulse::{self, Module, Pulse};
+use super::player::Player;
+use super::pulse::Pulse;
 use super::recover::{self, Before, Left};
 use super::reload::Reread;
 use super::remains::Remains;
@@ -43,8 +44,8 @@ use super::thread::EngineThread;
 use super::unsettled::Unsettled;
 use super::{LiveError, Market, Running, forced, start, tell};
 use crate::assembly;
-use crate::config::{Config, InstrumentName, Mode};
-use crate::strategies::{self, Guest, Made};
+use crate::config::{Config, InstrumentName, Leave, Mode};
+use crate::strategies::{self, Guest};
 use crate::watchdog::{self, Keeper, Plan};
 
 /// What a start is given beside its configuration.
@@ -167,11 +168,9 @@ impl Prepared<'_> {
             .iter()
             .map(|guest| (guest.name.clone(), guest.sha256))
             .collect();
-        let mut clock = match &player {
-            Some(player) => Clock::Played(player.time()),
-            None => Clock::of_the_wall(),
-        };
-        let seconds = clock.now().millis().div_euclid(1_000).max(1);
+        let clock = Clock::start();
+        let first = player.as_ref().map_or_else(|| clock.now(), Player::time);
+        let seconds = first.millis().div_euclid(1_000).max(1);
         let before = Before {
             epoch: self.directory.last_epoch(),
             take_over: self.take_over,
@@ -187,15 +186,26 @@ impl Prepared<'_> {
         let (mailbox, inbox) = mailbox::mailbox();
         let thread = EngineThread::start()?;
         let ways = self.ways(&thread)?;
-        let account = stage::account(config, paper, ways.clone(), &speaker, &mailbox)?;
+        let (account, carrier) = match (paper, ways.clone()) {
+            (Some(paper), _) => (Account::Paper(paper), None),
+            (None, Some(ways)) => {
+                let carrier = stage::carrier(config, ways, &speaker, &mailbox);
+                (Account::Venue, Some(carrier))
+            }
+            (None, None) => return Err(LiveError::NoAccount),
+        };
         let remains = left.remains(config);
         let foreign = self.foreign(&left);
         let (engine, states, first) = inherit(left, (engine, before), &account, (&modules, made))?;
-        clock.pass(engine.now());
-        let results = self.stage.results(config, clock.now())?;
+        let engine_clock = match &player {
+            Some(player) => EngineClock::played(player.time(), engine.now()),
+            None => EngineClock::counted(clock.now(), engine.now()),
+        };
+        let now = engine_clock.at(clock.now());
+        let results = self.stage.results(config, now)?;
         let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
         if config.run.unwaited {
-            driver.durable(clock.now(), u64::MAX);
+            driver.durable(now, u64::MAX);
         }
         let names = modules.iter().map(|(name, _)| name.clone());
         let mut latches = Held::read(&self.directory, mailbox.clone(), names)?;
@@ -204,7 +214,7 @@ impl Prepared<'_> {
             latches.pause(format!("{words}; {}", identity::WHAT_TO_DO));
         }
         let mut run = Begun {
-            now: clock.now(),
+            now,
             driver: &mut driver,
             account,
         };
@@ -222,18 +232,25 @@ impl Prepared<'_> {
         latches.keep(driver.engine());
         self.make_own(foreign.and(Some(latches.told())));
         left_to_nobody(config.run.mode, &remains);
-        let outside = self.outside(counter, reconnects, mailbox.clone(), modules, latches);
+        let outside = self.outside(counter, reconnects, mailbox.clone(), latches);
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
         cores::warn(config.run.busy_poll);
         let (stop, stopped) = channel();
-        let pulse = Pulse {
-            clock,
+        let parts = Parts {
             driver,
-            journal,
-            reader: MarketReader::new(speaker.names.clone()),
-            speaker,
             account,
+            speaker,
+            clock: engine_clock,
+            modules,
+            surfaces: start::surfaces(&self.names),
+            flattens: config.run.on_stop == Leave::Flatten,
+        };
+        let pulse = Pulse {
+            session: Session::new(clock.now(), parts),
+            clock,
+            journal,
+            carrier,
             player,
             results,
             outside,
@@ -329,7 +346,6 @@ impl Prepared<'_> {
         counter: Counter,
         reconnects: BTreeMap<Surface, Arc<Notify>>,
         mailbox: Mailbox,
-        modules: Vec<Module>,
         latches: Held,
     ) -> Outside {
         Outside {
@@ -343,7 +359,6 @@ impl Prepared<'_> {
             steered: counter.steered,
             beat: counter.beat,
             directory: Arc::clone(&self.directory),
-            modules,
             keep: self.config.journal.keep(),
             config: Arc::new(self.config.clone()),
             reread: Arc::clone(&self.reread),
@@ -439,13 +454,13 @@ fn inherit(
     account: &Account,
     (modules, made): (&[Module], Vec<Made>),
 ) -> Result<(Engine, States, FirstSegment), LiveError> {
-    let head = left.head.take();
+    let last = left.head.take();
     let mut engine = left.succeed(config, &before)?;
-    let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
+    let state_of = |(name, _): &Module| last.as_ref()?.state_of(name);
     let states: Vec<_> = modules.iter().map(state_of).collect();
     let snapshot = engine.snapshot();
     let first = FirstSegment {
-        head: pulse::head(snapshot, states.clone(), modules, made, account).to_bytes(),
+        head: head(snapshot, states.clone(), modules, made, account.to_bytes()).to_bytes(),
         at: engine.chain(),
     };
     Ok((engine, states, first))

@@ -18,6 +18,7 @@ use windvane_engine::engine::Purpose;
 use windvane_engine::live::LiveInput;
 use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Reply, Request, Surface};
+use windvane_session::log_note;
 use windvane_venue::route;
 use windvane_venue::sign::Stamp;
 use windvane_venue::speak::{Asked, Heard, Note, SpeakError, Speaker};
@@ -461,7 +462,7 @@ impl Carrier {
         let said = self.speaker.reply(request, &heard);
         for note in &said.notes {
             if self.elsewhere.is_news(note) {
-                log(note, "in an answer");
+                log_note(note, "in an answer");
             }
         }
         said.said
@@ -473,23 +474,6 @@ fn plenty(client: &Client, surface: windvane_venue::route::Surface, lane: Lane) 
     match lane {
         Lane::Start => client.weight_limit(surface) / START_PARTS,
         _ => PLENTY,
-    }
-}
-
-/// What is of no configured instrument is usual on an account; the rest is not.
-pub fn log(note: &Note, place: &str) {
-    match note {
-        Note::Symbol { .. } | Note::Asset { .. } | Note::Event(_) => {
-            tracing::debug!(%note, "{place}");
-        }
-        Note::Elsewhere { .. }
-        | Note::Foreign { .. }
-        | Note::Unlisted { .. }
-        | Note::Unreadable { .. }
-        | Note::Unanswered { .. }
-        | Note::Part { .. } => {
-            tracing::warn!(%note, "{place}");
-        }
     }
 }
 

@@ -14,9 +14,9 @@ use windvane_engine::{
     Time,
 };
 
-use super::head::Head;
 use crate::results::hex;
 use crate::results::utc::utc_text;
+use windvane_session::Head;
 
 /// Words for the records of a segment.
 #[derive(Debug)]
@@ -34,7 +34,8 @@ impl Words {
     pub fn new(segment: u32, head: &[u8]) -> Option<Self> {
         let head = Head::from_bytes(head)?;
         let engine = Engine::restore(&head.engine).ok()?;
-        let named = |saved: &super::head::SavedStrategy| (saved.name.clone(), hex(&saved.sha256));
+        let named =
+            |saved: &windvane_session::SavedStrategy| (saved.name.clone(), hex(&saved.sha256));
         Some(Self {
             segment,
             epoch: engine.epoch(),

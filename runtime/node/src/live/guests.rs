@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use windvane_admin::metrics::{Histogram, table};
-use windvane_driver::{Guests, InitResult};
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
 use windvane_host::{Fault, FaultKind as HostFault};
+use windvane_session::{Guests, InitResult, Made};
 
-use crate::strategies::{Guest, Made, RecentLines, engine_fault};
+use crate::strategies::{Guest, RecentLines, engine_fault};
 
 /// All strategies of a run, in the order of the configuration.
 pub struct LiveGuests(Vec<Place>);
@@ -41,11 +41,6 @@ impl LiveGuests {
             lines: RecentLines::default(),
         });
         Self(places.collect())
-    }
-
-    /// What each instance is made of beside its module.
-    pub fn made(&self) -> Vec<Made> {
-        self.0.iter().map(|place| place.guest.made()).collect()
     }
 
     /// The strategies, each with the number of events that it was handed and its last fault.
@@ -183,5 +178,9 @@ impl Guests for LiveGuests {
             let output = guest.strategy.take_output();
             place.lines.show(&guest.name, now, &output.logs);
         }
+    }
+
+    fn made(&self) -> Vec<Made> {
+        self.0.iter().map(|place| place.guest.made()).collect()
     }
 }

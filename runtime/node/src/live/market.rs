@@ -7,8 +7,8 @@ use windvane_engine::codec::{self, RecordBody, RecordedInput};
 use windvane_engine::{Engine, Input, Instrument, InstrumentId};
 use windvane_journal::Blocks;
 
-use super::head::Head;
 use crate::recording::{Chunk, Chunks, RecordingError};
+use windvane_session::Head;
 
 /// Events of a chunk: as many as a recording's have.
 const EVENTS: usize = 16 * 1024;

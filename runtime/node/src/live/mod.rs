@@ -4,7 +4,6 @@
 //!
 //! What may never enter here: decisions about orders. The engine makes them.
 
-mod account;
 mod awake;
 mod begin;
 mod beside;
@@ -17,7 +16,6 @@ mod desk;
 pub mod export;
 mod forced;
 pub mod guests;
-pub mod head;
 mod heartbeats;
 mod identity;
 mod latch;
@@ -26,7 +24,6 @@ mod mailbox;
 mod market;
 mod not_sent;
 mod outside;
-pub mod paper;
 pub mod plan;
 mod player;
 mod playing;
@@ -63,6 +60,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use windvane_admin::{Command, Notifier, Steer};
 use windvane_journal::Directory;
+use windvane_session::Ended;
 
 use crate::backtest::BacktestError;
 use crate::config::Config;
@@ -76,7 +74,7 @@ use desk::Desk;
 pub use desk::TOKEN_FILE;
 use mailbox::Mailbox;
 pub use player::Pace;
-use pulse::{Ended, Finish};
+use pulse::Finish;
 pub use reload::Reread;
 use start::StartError;
 
@@ -123,7 +121,7 @@ pub enum LiveError {
     Overbooked(#[from] plan::Overbooked),
     /// The simulated account.
     #[error(transparent)]
-    Paper(#[from] paper::PaperError),
+    Paper(#[from] windvane_session::paper::PaperError),
     /// Recordings cannot be played.
     #[error(transparent)]
     Recordings(Box<BacktestError>),

@@ -10,18 +10,17 @@ use windvane_admin::metrics::table;
 use windvane_admin::view::{self, JournalLag, Status};
 use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
-use windvane_driver::{Driver, Guests};
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::input::FaultKind;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Amount, Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
 use windvane_journal::{Directory, Keep};
+use windvane_session::{Guests, Module, Session};
 
 use super::heartbeats::Troubles;
 use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::not_sent::NotSent;
-use super::pulse::Module;
 use super::reload::Reread;
 use super::stops::Stops;
 use super::unsettled::Unsettled;
@@ -49,7 +48,6 @@ pub struct Outside {
     pub steered: mpsc::Receiver<Steer>,
     pub beat: Beat,
     pub directory: Arc<Directory>,
-    pub modules: Vec<Module>,
     /// What the journal keeps.
     pub keep: Keep,
     /// The configuration that holds.
@@ -152,9 +150,9 @@ impl Outside {
     }
 
     /// Drops old segments and what only they needed, beside the engine's thread.
-    pub fn prune(&self) {
+    pub fn prune(&self, modules: &[Module]) {
         let (directory, keep) = (Arc::clone(&self.directory), self.keep);
-        let running: Vec<_> = self.modules.iter().map(|(_, sha256)| *sha256).collect();
+        let running: Vec<_> = modules.iter().map(|(_, sha256)| *sha256).collect();
         self.handle
             .spawn_blocking(move || retention::prune(&directory, keep, &running));
     }
@@ -223,7 +221,7 @@ impl Outside {
     }
 
     /// Shows people what is now, unless they were shown a moment ago.
-    pub fn publish<G: Guests>(&mut self, driver: &Driver<G>, journal: JournalLag, at_once: bool) {
+    pub fn publish<G: Guests>(&mut self, session: &Session<G>, journal: JournalLag, at_once: bool) {
         let now = Instant::now();
         self.beat.mark_at(now);
         let lately = self
@@ -243,7 +241,7 @@ impl Outside {
         }
         self.show_budget();
         self.measure_journal(now);
-        let published = self.published(driver, journal);
+        let published = self.published(session, journal);
         self.publish.send_replace(Arc::new(published));
     }
 
@@ -285,14 +283,14 @@ impl Outside {
         }
     }
 
-    fn published<G: Guests>(&self, driver: &Driver<G>, journal: JournalLag) -> Published {
-        let engine = driver.engine();
-        let strategies = show::strategies(engine, &self.modules, &self.latches);
+    fn published<G: Guests>(&self, session: &Session<G>, journal: JournalLag) -> Published {
+        let (driver, engine) = (session.driver(), session.engine());
+        let strategies = show::strategies(engine, session.modules(), &self.latches);
         let orders = show::orders(driver);
         let uptime = self.showing.started.elapsed().as_millis();
         let status = Status {
             state: show::state(engine.run_state()),
-            reason: self.reason(driver),
+            reason: self.reason(session),
             mode: mode(self.mode),
             since_ms: self.showing.since_ms,
             as_of_ms: engine.now().millis(),
@@ -320,9 +318,9 @@ impl Outside {
     }
 
     /// Why the run is in its state.
-    pub fn reason<G: Guests>(&self, driver: &Driver<G>) -> String {
-        let engine = driver.engine();
-        let reason = self.reason_of_state(engine);
+    pub fn reason<G: Guests>(&self, session: &Session<G>) -> String {
+        let engine = session.engine();
+        let reason = self.reason_of_state(engine, session.modules());
         let waits = venue_wait::shown(engine);
         let waits = waits.iter().map(venue_wait::in_words);
         let closes = closes::shown(engine);
@@ -335,18 +333,17 @@ impl Outside {
             };
         }
         std::iter::once(reason)
-            .chain(show::refused_cancels(driver))
+            .chain(show::refused_cancels(session.driver()))
             .chain(waits)
             .chain(closes.iter().map(closes::in_words))
             .collect::<Vec<_>>()
             .join("; ")
     }
 
-    fn reason_of_state(&self, engine: &Engine) -> String {
+    fn reason_of_state(&self, engine: &Engine, modules: &[Module]) -> String {
         match engine.run_state() {
             RunState::Ready => {
-                let hindrances =
-                    show::hindrances(engine, &self.modules, (&self.latches, &self.not_sent));
+                let hindrances = show::hindrances(engine, modules, (&self.latches, &self.not_sent));
                 if hindrances.is_empty() {
                     "nothing is in doubt".to_owned()
                 } else {

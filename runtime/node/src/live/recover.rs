@@ -9,11 +9,11 @@ use windvane_engine::rules::InstrumentError;
 use windvane_engine::{ENGINE_RULES, Engine};
 use windvane_journal::Recovered;
 
-use super::head::Head;
-use super::paper::Paper;
 use super::remains::{self, Remains};
 use super::replay::{Difference, Replay};
 use crate::config::{Config, Mode};
+use windvane_session::Head;
+use windvane_session::Paper;
 
 /// Why no engine can go on.
 #[derive(Debug, thiserror::Error)]
@@ -265,8 +265,8 @@ mod tests {
     use windvane_engine::{Input, StrategyId, Time};
 
     use super::*;
-    use crate::live::head::SavedStrategy;
-    use crate::strategies::Made;
+    use windvane_session::Made;
+    use windvane_session::SavedStrategy;
 
     #[test]
     fn strategies_go_on_from_what_they_saved_last() {

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windvane_admin::{Applied, Refused, Steer};
+use windvane_engine::StrategyId;
 use windvane_engine::config::{Reconfiguration, StrategyTerms};
-use windvane_engine::{Input, StrategyId};
+use windvane_session::SavedStrategy;
 
-use super::head::SavedStrategy;
 use super::mailbox::Happened;
 use super::pulse::{Pulse, State};
 use super::steering::joined;
@@ -123,7 +123,7 @@ impl Pulse {
     }
 
     /// Takes what was read, and answers.
-    pub(super) fn take_reload(&mut self, reload: Reload, state: &mut State) {
+    pub(super) async fn take_reload(&mut self, reload: Reload, state: &mut State) {
         state.reloading = false;
         let Reload { steer, fresh } = reload;
         if !steer.is_wanted() {
@@ -131,7 +131,7 @@ impl Pulse {
             return;
         }
         let answer = match fresh {
-            Ok(fresh) => self.reload(fresh, state),
+            Ok(fresh) => self.reload(fresh, state).await,
             Err(not_taken) => Err(self.refusal(not_taken)),
         };
         match &answer {
@@ -144,7 +144,7 @@ impl Pulse {
     /// Who is told to start again instead has to know what that leaves to nobody.
     fn refusal(&self, not_taken: NotTaken) -> Refused {
         let NotTaken { refused, config } = not_taken;
-        let engine = self.driver.engine();
+        let engine = self.session.engine();
         let remains = config.map_or_else(Vec::new, |config| remains::left_out(engine, &config));
         let what = "a start with the configuration that was read would leave a position to nobody";
         let what_to_do = "put it back in the configuration, or flatten the strategy first";
@@ -162,7 +162,7 @@ impl Pulse {
         }
     }
 
-    fn reload(&mut self, fresh: Fresh, state: &mut State) -> Result<Applied, Refused> {
+    async fn reload(&mut self, fresh: Fresh, state: &mut State) -> Result<Applied, Refused> {
         let Fresh { config, guests } = fresh;
         let old = Arc::clone(&self.outside.config);
         let mut changes = Vec::new();
@@ -170,7 +170,7 @@ impl Pulse {
         for (place, guest) in guests.into_iter().enumerate() {
             let (before, after) = (&old.strategies[place], &config.strategies[place]);
             let strategy = StrategyId(place as u16);
-            let running = self.driver.guests().guest(strategy);
+            let running = self.session.driver().guests().guest(strategy);
             let new_module = guest.sha256 != running.sha256;
             changes.extend(told(before, after, new_module.then_some(&guest.sha256)));
             if new_module || needs_instance(before, after) {
@@ -178,6 +178,7 @@ impl Pulse {
                     Ok(change) => changed.push(change),
                     Err(reason) => {
                         self.put_back(changed);
+                        self.perform(state).await;
                         return Err(Refused {
                             error: format!("strategy {}: {reason}", after.id.as_str()),
                             what_to_do: "mend it and reload again; the one before runs on, and \
@@ -199,16 +200,13 @@ impl Pulse {
             self.outside.keep = config.journal.keep();
         }
         let next = reconfiguration(&config, self);
-        self.handle(Input::Reconfigure(&next), state);
+        let now = self.clock.now();
         let reaction = assembly::on_liquidation(&config.risk);
-        if reaction != self.driver.engine().on_liquidation() {
-            self.handle(Input::OnLiquidation(reaction), state);
-        }
-        let pending = self.begin_changed(changed, state);
+        self.session.reconfigure(now, &next, reaction);
+        let pending = self.begin_changed(changed);
         self.outside.config = Arc::new(config);
-        // The next segment begins with the new modules and what they know now.
-        state.roll_wanted = true;
-        let applied = self.applied(state, None);
+        self.perform(state).await;
+        let applied = self.applied(None);
         Ok(Applied {
             changes,
             pending: joined(pending.into_iter().chain([applied.pending])),
@@ -218,9 +216,9 @@ impl Pulse {
 
     /// Puts a module in its place and tries whether it begins with the state of the one before.
     fn try_module(&mut self, strategy: StrategyId, mut guest: Guest) -> Result<Change, String> {
-        let idle = self.driver.engine().fault(strategy).is_some();
-        let state = self.driver.state(self.clock.now(), strategy);
-        let guests = self.driver.guests_mut();
+        let idle = self.session.engine().fault(strategy).is_some();
+        let state = self.session.state(self.clock.now(), strategy);
+        let guests = self.session.guests_mut();
         guest
             .instruments
             .clone_from(&guests.guest(strategy).instruments);
@@ -228,7 +226,7 @@ impl Pulse {
         let tried = if idle {
             Ok(())
         } else {
-            self.driver.rehearse(strategy, state.as_deref())
+            self.session.rehearse(strategy, state.as_deref())
         };
         let change = Change {
             strategy,
@@ -247,7 +245,7 @@ impl Pulse {
 
     fn put_back(&mut self, changed: Vec<Change>) {
         for change in changed {
-            let guests = self.driver.guests_mut();
+            let guests = self.session.guests_mut();
             guests.replace(change.strategy, change.old);
             if !change.idle {
                 guests.runs_on(change.strategy);
@@ -256,22 +254,21 @@ impl Pulse {
     }
 
     /// Begins what was tried; answers what went wrong all the same.
-    fn begin_changed(&mut self, changed: Vec<Change>, state: &mut State) -> Vec<String> {
+    fn begin_changed(&mut self, changed: Vec<Change>) -> Vec<String> {
         let mut pending = Vec::new();
         for change in changed {
             let place = usize::from(change.strategy.0);
-            let sha256 = self.driver.guests().guest(change.strategy).sha256;
-            self.outside.modules[place].1 = sha256;
+            let sha256 = self.session.driver().guests().guest(change.strategy).sha256;
+            self.session.replace_module(change.strategy, sha256);
             if change.idle {
                 continue;
             }
             let now = self.clock.now();
             let (strategy, saved) = (change.strategy, change.state.as_deref());
-            if let Err(reason) = self.driver.renew(now, strategy, saved, false) {
-                let name = &self.outside.modules[place].0;
+            if let Err(reason) = self.session.renew(now, strategy, saved, false) {
+                let name = &self.session.modules()[place].0;
                 pending.push(format!("{name} is in quarantine: {reason}"));
             }
-            self.act(state);
         }
         pending
     }
@@ -310,7 +307,7 @@ pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
 
 fn reconfiguration(config: &Config, pulse: &Pulse) -> Reconfiguration {
     let strategies = config.strategies.iter();
-    let guests = pulse.driver.guests();
+    let guests = pulse.session.driver().guests();
     let instances: Vec<_> = (0..config.strategies.len())
         .map(|place| guests.guest(StrategyId(place as u16)))
         .map(|guest| SavedStrategy {

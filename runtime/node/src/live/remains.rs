@@ -4,11 +4,11 @@
 
 use std::fmt;
 
-use windvane_driver::{Driver, Guests};
 use windvane_engine::engine::TradingBlock;
 use windvane_engine::order::PositionSide;
 use windvane_engine::orders::Order;
 use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId, Surface};
+use windvane_session::{Driver, Guests};
 
 use super::show;
 use crate::assembly;

@@ -12,8 +12,8 @@ use windvane_engine::record::Block;
 use windvane_engine::{Engine, StrategyId};
 use windvane_journal::{Directory, ExportError, LockError};
 
-use super::head::Head;
-use super::paper::{Otherwise, Paper};
+use windvane_session::Head;
+use windvane_session::paper::{Otherwise, Paper};
 
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]

@@ -8,8 +8,8 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Time};
 use windvane_journal::Blocks;
 
-use super::paper::{Otherwise, Paper};
 use super::replay::{Difference, Pairs, ReplayError};
+use windvane_session::paper::{Otherwise, Paper};
 
 /// An input with its place.
 #[derive(Clone, Debug)]

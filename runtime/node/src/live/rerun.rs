@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use windvane_driver::Cost;
 use windvane_engine::codec::RecordedInput;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::event::EventKind;
@@ -21,10 +20,10 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::{Effect, Engine, Event, InstrumentId, Intent, StrategyId, Time};
 use windvane_host::Host;
 use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
+use windvane_session::Cost;
 
 use super::beside::{Beside, begin_guest};
 use super::export::Words;
-use super::head::{Head, SavedStrategy};
 use super::reload;
 use super::replay::{Difference, ReplayError};
 use super::reread::{self, Next, Reading};
@@ -33,6 +32,7 @@ use super::whatif::{Change, Changes};
 use crate::results::hex;
 use crate::results::utc::utc_text;
 use crate::strategies::{self, Guest, engine_fault};
+use windvane_session::{Head, SavedStrategy};
 
 /// A module to be put beside the one that ran.
 #[derive(Clone, Debug)]

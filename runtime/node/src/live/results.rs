@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use windvane_driver::Driver;
 use windvane_engine::{Engine, Input, Notice, Time};
+use windvane_session::Driver;
 
 use super::guests::LiveGuests;
 use crate::backtest::guests::HostedGuests;

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use windvane_journal::{Directory, ExportError, Keep};
 
-use super::head::Head;
 use crate::strategies;
+use windvane_session::Head;
 
 /// Why modules are not dropped.
 #[derive(Debug, thiserror::Error)]
@@ -89,9 +89,11 @@ mod tests {
     use windvane_engine::ENGINE_RULES;
     use windvane_journal::{Options, open};
 
-    use super::super::head::SavedStrategy;
     use super::*;
-    use crate::strategies::{Made, keep_module, kept};
+    use windvane_session::Made;
+
+    use crate::strategies::{keep_module, kept};
+    use windvane_session::head::SavedStrategy;
 
     /// Begins a segment whose head names a module that was kept an hour before.
     fn segment(directory: &Arc<Directory>, module: &[u8]) -> [u8; 32] {

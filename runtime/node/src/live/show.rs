@@ -5,7 +5,6 @@ use rust_decimal::Decimal;
 use windvane_admin::view::{
     self, Balance, Order, Position, State, Strategy, StrategyCounts, StrategyState,
 };
-use windvane_driver::{Driver, Guests};
 use windvane_engine::decimal::{AMOUNT_SCALE, decimal};
 use windvane_engine::engine::{Latch, Refusals, RunState, TradingBlock};
 use windvane_engine::holding::Ledger;
@@ -14,12 +13,13 @@ use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order as OwnOrder;
 use windvane_engine::truth::OpenOrder;
 use windvane_engine::{Amount, Engine, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
+use windvane_session::{Driver, Guests};
 
 use super::latches;
 use super::not_sent::NotSent;
-use super::pulse::Module;
 use crate::results::hex;
 use crate::results::utc::seconds_text;
+use windvane_session::Module;
 
 /// A series of refusals is shown for so long after its last order, or after the end of its pause.
 const SERIES_SHOWN_MS: i64 = 60_000;

@@ -12,11 +12,9 @@ use windvane_journal::Directory;
 use windvane_venue::Assets;
 use windvane_venue::speak::Speaker;
 
-use super::account::Account;
 use super::carrier::{Carrier, Way, venue_surface};
 use super::desk::Counter;
 use super::mailbox::Mailbox;
-use super::paper::{Links, Paper};
 use super::player::Player;
 use super::results::Results;
 use super::{LiveError, Market, Playing, plan, start, streams, venue_wait};
@@ -25,6 +23,7 @@ use crate::backtest::{Progress, load};
 use crate::bans;
 use crate::config::{Config, InstrumentName, Latency, Mode};
 use crate::recording::{Recording, RulesSource};
+use windvane_session::paper::{Links, Paper};
 
 /// What a run trades on.
 pub enum Stage {
@@ -178,25 +177,16 @@ impl Stage {
     }
 }
 
-/// The account's side of the engine, whose requests go by these ways: the engine's own, and the one
-/// beside it.
-pub fn account(
+/// Who carries requests to the venue, by these ways: the engine's own, and the one beside it.
+pub fn carrier(
     config: &Config,
-    paper: Option<Box<Paper>>,
-    ways: Option<(Way, Way)>,
+    ways: (Way, Way),
     speaker: &Speaker,
     mailbox: &Mailbox,
-) -> Result<Account, LiveError> {
-    match (paper, ways) {
-        (Some(paper), _) => Ok(Account::Paper(paper)),
-        (None, Some(ways)) => {
-            let (speaker, mailbox) = (speaker.clone(), mailbox.clone());
-            let within = config.heartbeat.answer_within();
-            let carrier = Carrier::new(ways, speaker, mailbox, within);
-            Ok(Account::Venue(Arc::new(carrier)))
-        }
-        (None, None) => Err(LiveError::NoAccount),
-    }
+) -> Arc<Carrier> {
+    let (speaker, mailbox) = (speaker.clone(), mailbox.clone());
+    let within = config.heartbeat.answer_within();
+    Arc::new(Carrier::new(ways, speaker, mailbox, within))
 }
 
 /// Gives the budget of each surface the shares that its plan needs; exchange information has told

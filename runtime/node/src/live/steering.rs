@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use windvane_admin::{Applied, Command as Word, Refused, Steer};
-use windvane_driver::Renewed;
+use windvane_engine::StrategyId;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_engine::{Input, StrategyId};
+use windvane_session::{Input, Renewed};
 
 use super::latch::Kept;
 use super::latches::OPERATOR;
@@ -34,7 +34,7 @@ pub fn joined(texts: impl IntoIterator<Item = String>) -> String {
 
 impl Pulse {
     /// Carries a command out.
-    pub(super) fn command(&mut self, steer: Steer, state: &mut State) {
+    pub(super) async fn command(&mut self, steer: Steer, state: &mut State) {
         let command = match steer.command {
             Word::Pause => Command::Pause,
             Word::Resume => Command::Resume,
@@ -55,12 +55,12 @@ impl Pulse {
         tracing::warn!(?command, strategy, "a command of the operator");
         let done = match strategy {
             None => {
-                self.command_all(command, state);
+                self.command_all(command, state).await;
                 Ok((None, String::new()))
             }
-            Some(name) => self.command_one(name, command, state),
+            Some(name) => self.command_one(name, command, state).await,
         };
-        self.outside.latches.keep(self.driver.engine());
+        self.outside.latches.keep(self.session.engine());
         match done {
             Ok((strategy, note)) => state.carried_out.push(CarriedOut {
                 steer,
@@ -82,10 +82,10 @@ impl Pulse {
             return;
         }
         for done in std::mem::take(&mut state.carried_out) {
-            let applied = self.applied(state, done.strategy);
+            let applied = self.applied(done.strategy);
             let is_flatten = done.steer.command == Word::Flatten;
             let nobodys = if is_flatten && done.strategy.is_none() {
-                remains::of_nobody(self.driver.engine())
+                remains::of_nobody(self.session.engine())
             } else {
                 String::new()
             };
@@ -95,22 +95,22 @@ impl Pulse {
         }
     }
 
-    fn command_all(&mut self, command: Command, state: &mut State) {
+    async fn command_all(&mut self, command: Command, state: &mut State) {
         self.outside.latches.set_cause(match command {
             Command::Resume => String::new(),
             _ => OPERATOR.to_owned(),
         });
-        self.handle(Input::Command(command), state);
+        self.handle(Input::Command(command, None), state).await;
     }
 
     /// Answers which strategy it was, and what there is to say of it.
-    fn command_one(
+    async fn command_one(
         &mut self,
         name: &str,
         command: Command,
         state: &mut State,
     ) -> Result<(Option<StrategyId>, String), Refused> {
-        let modules = &self.outside.modules;
+        let modules = self.session.modules();
         let Some(place) = modules.iter().position(|(known, _)| known == name) else {
             return Err(Refused {
                 error: format!("there is no strategy {name}"),
@@ -119,24 +119,21 @@ impl Pulse {
         };
         let strategy = StrategyId(place as u16);
         let mut note = String::new();
-        if command == Command::Resume && self.driver.engine().fault(strategy).is_some() {
-            note = self.free(name, strategy, state)?;
+        if command == Command::Resume && self.session.engine().fault(strategy).is_some() {
+            let freed = self.free(name, strategy);
+            self.perform(state).await;
+            note = freed?;
         }
-        self.handle(Input::Steer { strategy, command }, state);
+        let input = Input::Command(command, Some(strategy));
+        self.handle(input, state).await;
         Ok((Some(strategy), note))
     }
 
     /// Takes a strategy out of quarantine: a new instance of its module, with its last good state.
-    fn free(
-        &mut self,
-        name: &str,
-        strategy: StrategyId,
-        state: &mut State,
-    ) -> Result<String, Refused> {
-        let saved = self.driver.guests().saved(strategy);
+    fn free(&mut self, name: &str, strategy: StrategyId) -> Result<String, Refused> {
+        let saved = self.session.driver().guests().saved(strategy);
         let now = self.clock.now();
-        let renewed = self.driver.renew(now, strategy, saved.as_deref(), true);
-        self.act(state);
+        let renewed = self.session.renew(now, strategy, saved.as_deref(), true);
         match renewed {
             Ok(Renewed::WithState) => {
                 let with_state = saved.is_some();
@@ -161,10 +158,10 @@ impl Pulse {
     }
 
     /// Shows what a command led to, and says it.
-    pub(super) fn applied(&mut self, state: &State, strategy: Option<StrategyId>) -> Applied {
-        let lag = self.lag(state);
-        self.outside.publish(&self.driver, lag, true);
-        let engine = self.driver.engine();
+    pub(super) fn applied(&mut self, strategy: Option<StrategyId>) -> Applied {
+        let lag = self.lag();
+        self.outside.publish(&self.session, lag, true);
+        let engine = self.session.engine();
         let mut pending = Vec::new();
         match self.outside.latches.kept() {
             Kept::Failed(error) => pending.push(format!("{}: {error}", Applied::NOT_DURABLE)),
@@ -173,16 +170,16 @@ impl Pulse {
             }
             Kept::Durable => {}
         }
-        let open = show::cancelled_by_halt(&self.driver)
+        let open = show::cancelled_by_halt(self.session.driver())
             .filter(|order| strategy.is_none_or(|one| one == order.strategy));
         match open.count() {
             0 => {}
             1 => pending.push("1 own order is being cancelled".to_owned()),
             open => pending.push(format!("{open} own orders are being cancelled")),
         }
-        let row =
-            |at: usize| show::strategy(engine, &self.outside.modules, &self.outside.latches, at);
-        for (at, (name, _)) in self.outside.modules.iter().enumerate() {
+        let modules = self.session.modules();
+        let row = |at: usize| show::strategy(engine, modules, &self.outside.latches, at);
+        for (at, (name, _)) in modules.iter().enumerate() {
             let id = StrategyId(at as u16);
             let of_answer = strategy.is_none_or(|one| one == id);
             if of_answer && engine.is_flattening(id) {
@@ -203,7 +200,7 @@ impl Pulse {
         }
         Applied {
             state: show::state(engine.run_state()),
-            reason: self.outside.reason(&self.driver),
+            reason: self.outside.reason(&self.session),
             since_ms: self.outside.showing.since_ms(),
             pending: pending.join("; "),
             strategy: strategy.and_then(|one| row(usize::from(one.0))),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use windvane_engine::config::EngineConfig;
 
-use super::head::SavedStrategy;
 use super::market::JournalMarket;
 use super::rerun::Newcomer;
 use crate::backtest::BacktestError;
 use crate::backtest::play::{Played, play};
 use crate::config::{Config, PositionMode};
 use crate::strategies::{self, Guest};
+use windvane_session::SavedStrategy;
 
 /// One strategy alone on its account, for a simulation of the old and of the new module.
 #[derive(Debug)]

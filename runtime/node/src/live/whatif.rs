@@ -121,7 +121,7 @@ mod tests {
     use windvane_engine::{ENGINE_RULES, OrderSeq};
 
     use super::*;
-    use crate::live::head::Head;
+    use windvane_session::Head;
 
     #[test]
     fn intents_of_one_module_alone_are_told_once_each() {

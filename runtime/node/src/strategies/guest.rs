@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use windvane_engine::input::FaultKind;
 use windvane_host::{
     Capabilities, Capability, FaultKind as HostFault, Host, Limits, LoadError, Strategy,
 };
+use windvane_session::Made;
 
 /// One loaded module and what its `init` is given.
 pub struct Guest {
@@ -27,21 +27,6 @@ pub struct Guest {
     pub limits: Limits,
     /// What it is granted.
     pub granted: Capabilities,
-}
-
-/// What an instance is made of beside its module: enough to make it again, exactly.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
-    /// `params` as JSON.
-    pub params: Vec<u8>,
-    /// Its instruments and the assets as JSON.
-    pub instruments: Vec<u8>,
-    /// Fuel of an event.
-    pub fuel_per_event: u64,
-    /// Linear memory.
-    pub memory_bytes: u64,
-    /// The capabilities that it is granted, by name.
-    pub capabilities: Vec<String>,
 }
 
 impl Guest {

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windvane_host::{Host, HostError, HostOptions, LoadError};
+use windvane_session::Made;
 
 use crate::build::{self, BuildError};
 use crate::config::{self, Config};
 
-pub use guest::{Guest, Made, engine_fault};
+pub use guest::{Guest, engine_fault};
 pub use kept::{NotKept, all_kept, drop_kept, keep, keep_module, kept};
 pub use lines::{RecentLines, show_lines};
 

@@ -3,15 +3,18 @@
 //! (`node/src/live/begin`).
 
 use windvane::assembly;
+use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
 use windvane::live::{recover, start};
+use windvane::strategies::Guest;
 use windvane_client::budget::Lane;
 use windvane_client::clock::{Sample, estimate};
-use windvane_driver::Driver;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{Input, Instrument, Surface, Time};
+use windvane_engine::{Input, Instrument, Surface};
+use windvane_session::head::head;
+use windvane_session::{Account, Clock, Driver, Module, Parts, Session};
 use windvane_venue::Assets;
 use windvane_venue::error::code;
 use windvane_venue::route;
@@ -19,7 +22,7 @@ use windvane_venue::speak::FuturesAccount;
 use windvane_venue::wire::Parameters;
 
 use super::overheard::Overheard;
-use super::pulse::{self, Module, Pulse};
+use super::shown::Shown;
 use super::streams::Stream;
 use super::{CLOCK_EVERY_NS, Given, MS, Out, Process, Purpose, StreamKey, venue_surface};
 use crate::client::Became;
@@ -33,7 +36,7 @@ pub(super) const CLOCK_AGAIN_NS: i64 = 2_000 * MS;
 
 /// A clock that is being read.
 #[derive(Debug)]
-pub struct Clock {
+pub struct Reading {
     surface: Surface,
     taken: Vec<Sample>,
     sent_us: i64,
@@ -151,14 +154,14 @@ impl Process {
 
     /// Begins to read a clock.
     pub(super) fn read_clock(&mut self, surface: Surface) {
-        self.ask_clock(Clock {
+        self.ask_clock(Reading {
             surface,
             taken: Vec::new(),
             sent_us: 0,
         });
     }
 
-    fn ask_clock(&mut self, mut clock: Clock) {
+    fn ask_clock(&mut self, mut clock: Reading) {
         clock.sent_us = self.wall_us;
         if let Some(route) = route::named(&format!("{}.time", clock.surface)) {
             self.call(
@@ -172,7 +175,7 @@ impl Process {
     }
 
     /// A reading came, or did not.
-    pub(super) fn clock_read(&mut self, mut clock: Clock, became: &Became) {
+    pub(super) fn clock_read(&mut self, mut clock: Reading, became: &Became) {
         let surface = clock.surface;
         let server_ms = match became {
             Became::Done(text) => server_time(text),
@@ -198,11 +201,9 @@ impl Process {
             return self.continue_boot();
         }
         self.clocks.insert(surface, self.now_ns + CLOCK_EVERY_NS);
-        // As in `node/src/live/pulse`: the engine's clock may be ahead of the wall's.
-        let ahead_ns = self.pulse.as_ref().map_or(0, |pulse| pulse.ahead_ns);
         self.live(LiveInput::Clock {
             surface,
-            offset_ns: offset.offset_us.saturating_mul(1_000) - ahead_ns,
+            offset_ns: offset.offset_us.saturating_mul(1_000),
             error_ns: offset.error_us.saturating_mul(1_000),
         });
     }
@@ -288,45 +289,48 @@ impl Process {
         if let Some(flaw) = left.flaw.take() {
             return Err(format!("journal {}: {flaw}", given.verdict));
         }
-        let head = left.head.take();
+        let last = left.head.take();
         let before = recover::Before {
             epoch: given.epoch_before,
             take_over: false,
         };
         let engine = left.succeed(engine, &before);
         let mut engine = engine.map_err(|error| format!("the engine cannot go on: {error}"))?;
-        let state_of = |(name, _): &Module| head.as_ref()?.state_of(name);
+        let state_of = |(name, _): &Module| last.as_ref()?.state_of(name);
         let states: Vec<_> = modules.iter().map(state_of).collect();
-        let head = pulse::head(engine.snapshot(), states.clone(), &modules);
+        let made = guests.iter().map(Guest::made).collect();
+        let head = head(engine.snapshot(), states.clone(), &modules, made, None);
         self.outs
             .push_back(Out::Begin(head.to_bytes(), engine.chain()));
-        let base_ns = (self.set_us * 1_000).max(engine.now().0);
+        let clock = Clock::counted(self.shell_time(), engine.now());
+        let now = clock.at(self.shell_time());
         let mut driver = Driver::new(
             engine,
             Overheard::new(LiveGuests::new(guests, &states)),
             true,
         );
-        let started = driver.start(Time(base_ns), &states);
+        let started = driver.start(now, &states);
         started.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
         if let Some(command) = to_latch(given.latch, driver.engine().latch()) {
-            driver.handle(Time(base_ns), Input::Command(command));
+            driver.handle(now, Input::Command(command));
         }
-        driver.handle(Time(base_ns), Input::Live(&LiveInput::Begin));
+        driver.handle(now, Input::Live(&LiveInput::Begin));
         self.tell_running(given.epoch, given.verdict);
-        let times = (base_ns, self.now_ns);
-        let mut pulse = Pulse::new(
-            (self.life, given.epoch),
+        let records = driver.engine().records();
+        let shown = Shown::new(self.life, given.epoch, records, given.latch);
+        let parts = Parts {
             driver,
+            account: Account::Venue,
             speaker,
+            clock,
             modules,
-            given.latch,
-            times,
-        );
-        pulse.ahead_ns = base_ns - self.wall_us * 1_000;
-        pulse.act(&mut self.outs);
-        self.pulse = Some(pulse);
+            surfaces: setup.surfaces.clone(),
+            flattens: config.run.on_stop == Leave::Flatten,
+        };
+        let session = Session::new(self.shell_time(), parts);
+        self.run = Some((session, shown));
+        self.perform();
         self.open_streams();
-        self.grant();
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 use windvane::live::lane;
 use windvane_client::budget::Lane;
 use windvane_engine::truth::Subject;
-use windvane_engine::{ClientOrderId, Input, Request};
+use windvane_engine::{ClientOrderId, Request};
+use windvane_session::Input;
 use windvane_venue::speak::{Asked, Heard, SpeakError};
 
 use super::{MODES_AGE_NS, MS, Process, Purpose, venue_surface};
@@ -31,15 +32,18 @@ pub struct Carried {
 impl Process {
     /// Sends a request of the engine on its way.
     pub(super) fn carry(&mut self, request: Request) {
-        let Some(pulse) = &mut self.pulse else { return };
-        let lane = lane(&request, pulse.engine().purpose(&request));
+        let Some((session, _)) = &self.run else {
+            return;
+        };
+        let lane = lane(&request, session.engine().purpose(&request));
         let asked = match self.ask(&request, lane) {
             Ok(asked) => asked,
             Err(error) => {
-                let Some(pulse) = &mut self.pulse else { return };
-                let replies = pulse.speaker().refuse(&request, &error);
-                for reply in &replies {
-                    pulse.handle(self.now_ns, Input::Reply(reply), &mut self.outs);
+                let Some((session, _)) = &self.run else {
+                    return;
+                };
+                for reply in &session.speaker().refuse(&request, &error) {
+                    self.input(Input::Reply(reply));
                 }
                 return;
             }
@@ -71,7 +75,7 @@ impl Process {
     /// The calls of a request: where little weight is left, or a close waits for them, open orders are
     /// listed for the configured symbols alone.
     fn ask(&mut self, request: &Request, lane: Lane) -> Result<Vec<Asked>, SpeakError> {
-        let Some(pulse) = &self.pulse else {
+        let Some((session, _)) = &self.run else {
             return Ok(Vec::new());
         };
         if let Request::Read(Subject::OpenOrders { surface }) = request {
@@ -79,10 +83,10 @@ impl Process {
                 .client
                 .weight_left(venue_surface(*surface), lane, self.now_ns);
             if left < PLENTY || lane == Lane::Close {
-                return pulse.speaker().open_orders_by_symbol(*surface);
+                return session.speaker().open_orders_by_symbol(*surface);
             }
         }
-        pulse.speaker().ask(request)
+        session.speaker().ask(request)
     }
 
     /// Makes the next call of a request, or brings back what became of all of them.
@@ -165,10 +169,10 @@ impl Process {
             return;
         };
         let heard: Vec<Heard<'_>> = carried.became.iter().map(heard).collect();
-        if let Some(pulse) = &mut self.pulse {
-            let said = pulse.speaker().reply(&carried.request, &heard);
+        if let Some((session, _)) = &self.run {
+            let said = session.speaker().reply(&carried.request, &heard);
             for reply in &said.said {
-                pulse.handle(self.now_ns, Input::Reply(reply), &mut self.outs);
+                self.input(Input::Reply(reply));
             }
         }
         if let Request::Place(order) = &carried.request {
@@ -207,7 +211,6 @@ impl Process {
             carried.follow_ns = None;
         }
         self.go_on(number);
-        self.grant();
     }
 }
 

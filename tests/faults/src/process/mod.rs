@@ -8,7 +8,8 @@ mod carry;
 mod closes;
 mod notices;
 mod overheard;
-mod pulse;
+mod run;
+mod shown;
 mod streams;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,7 +24,8 @@ use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, StopReason};
 use windvane_engine::record::{Block, Chain};
-use windvane_engine::{ClientOrderId, Input, InstrumentId, StrategyId, Surface};
+use windvane_engine::{ClientOrderId, InstrumentId, StrategyId, Surface};
+use windvane_session::{Input, JournalEvent, Session};
 use windvane_venue::route::{self, Route};
 use windvane_venue::wire::Parameters;
 
@@ -31,10 +33,10 @@ use crate::client::{Became, Call, Client, Identity, Tried, Wire};
 use crate::modules::Modules;
 use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
 
-use boot::{Boot, Clock};
+use boot::{Boot, Reading};
 use carry::Carried;
-pub use pulse::Pulse;
-use pulse::Wish;
+use overheard::Overheard;
+use shown::Shown;
 pub use streams::StreamKey;
 use streams::{Stream, Want};
 
@@ -128,7 +130,7 @@ pub enum Out {
 #[derive(Debug)]
 pub enum Purpose {
     /// Reading a clock.
-    Clock(Clock),
+    Clock(Reading),
     /// Exchange information.
     Info(Surface),
     /// Whether the venue has the futures account route.
@@ -165,7 +167,8 @@ pub struct Process {
     client: Client<Purpose>,
     next_request: RequestId,
     boot: Option<Boot>,
-    pulse: Option<Pulse>,
+    /// The session, once it runs, and what the witness has of it.
+    run: Option<(Session<Overheard>, Shown)>,
     streams: Vec<Stream>,
     carried: BTreeMap<u64, Carried>,
     next_carried: u64,
@@ -179,8 +182,6 @@ pub struct Process {
     now_ns: i64,
     /// The client's clock: the wall's at the start, then counted.
     wall_us: i64,
-    /// The wall's clock, as somebody may have set it.
-    set_us: i64,
     /// Wall less true time at the start.
     counted_from_ns: i64,
     /// Why it cannot go on: a bug, of the runtime or of this simulator.
@@ -196,7 +197,7 @@ impl Process {
             client,
             next_request: u64::from(life) << 32,
             boot: Some(Boot::new(given, now_ns)),
-            pulse: None,
+            run: None,
             streams: Vec::new(),
             carried: BTreeMap::new(),
             next_carried: 0,
@@ -208,7 +209,6 @@ impl Process {
             outs: VecDeque::new(),
             now_ns,
             wall_us: wall_ns / 1_000,
-            set_us: wall_ns / 1_000,
             counted_from_ns: wall_ns - now_ns,
             broken: None,
             setup,
@@ -217,9 +217,9 @@ impl Process {
         process
     }
 
-    /// Something happened; `now_ns` never runs backwards, the wall's clock may.
-    pub fn handle(&mut self, now_ns: i64, wall_ns: i64, happened: In) {
-        (self.now_ns, self.set_us) = (now_ns, wall_ns / 1_000);
+    /// Something happened; `now_ns` never runs backwards.
+    pub fn handle(&mut self, now_ns: i64, happened: In) {
+        self.now_ns = now_ns;
         self.wall_us = (now_ns + self.counted_from_ns) / 1_000;
         match happened {
             In::Answer(id, answer) => self.heard(id, answer),
@@ -234,65 +234,22 @@ impl Process {
             }
             In::Pong(key, link) => self.stream(key, sans_io::Input::Pong(link)),
             In::Closed(key, link) => self.stream(key, sans_io::Input::Closed(link)),
-            In::Durable(record) => {
-                self.with_pulse(|pulse, now, outs| pulse.durable(now, record, outs));
-            }
-            In::Rolled(record) => {
-                self.with_pulse(|pulse, now, outs| pulse.rolled(now, record, outs));
-            }
-            In::Stalled => self.with_pulse(|pulse, now, outs| pulse.journal(now, false, outs)),
-            In::Healthy => self.with_pulse(|pulse, now, outs| pulse.journal(now, true, outs)),
-            In::Failed => self.with_pulse(Pulse::journal_failed),
-            In::Command(command, whom) => {
-                self.with_pulse(|pulse, now, outs| pulse.command(now, command, whom, outs));
-            }
-            In::Reload => self.with_pulse(Pulse::reload),
+            In::Durable(record) => self.input(Input::Journal(JournalEvent::Durable(record))),
+            In::Rolled(record) => self.input(Input::Journal(JournalEvent::Rolled(record))),
+            In::Stalled => self.input(Input::Journal(JournalEvent::Stalled)),
+            In::Healthy => self.input(Input::Journal(JournalEvent::Healthy)),
+            In::Failed => self.input(Input::Journal(JournalEvent::Failed)),
+            In::Command(command, whom) => self.command(command, whom),
+            In::Reload => self.reload(),
             In::Wake => {}
         }
         self.keep_time();
     }
 
-    fn with_pulse(&mut self, work: impl FnOnce(&mut Pulse, i64, &mut VecDeque<Out>)) {
-        if let Some(pulse) = &mut self.pulse {
-            work(pulse, self.now_ns, &mut self.outs);
-            if let Some(order) = pulse.engine().other_instance() {
-                let why = format!(
-                    "the process ends: another instance placed {}",
-                    order.as_str()
-                );
-                self.outs.push_back(Out::Ended(why));
-            }
-        }
-        self.grant();
-    }
-
-    /// Does what the pulse wishes, until it wishes nothing more.
-    fn grant(&mut self) {
-        while let Some(wish) = self
-            .pulse
-            .as_mut()
-            .and_then(|pulse| pulse.wishes.pop_front())
-        {
-            match wish {
-                Wish::Carry(request) => self.carry(request),
-                Wish::Reconnect(surface) => {
-                    let key = StreamKey {
-                        surface,
-                        user: true,
-                    };
-                    self.stream(key, sans_io::Input::Restart);
-                }
-                Wish::Depth(id) => self.fetch_depth(id),
-                Wish::ForgetModes => self.modes.clear(),
-            }
-        }
-    }
-
-    /// Everything whose time has come.
     /// What `node/src/live/stops` does: the engine learns when the venue accepts no requests.
     fn tell_stop(&mut self) {
         const SAME_NS: i64 = 500 * MS;
-        if self.pulse.is_none() {
+        if self.run.is_none() {
             return;
         }
         let now_ns = self.now_ns;
@@ -324,9 +281,10 @@ impl Process {
             why,
             for_ms,
         };
-        self.with_pulse(|pulse, now, outs| pulse.handle(now, Input::Live(&input), outs));
+        self.live(input);
     }
 
+    /// Everything whose time has come.
     fn keep_time(&mut self) {
         let now_ns = self.now_ns;
         while let Some(id) = self.client.late(now_ns) {
@@ -352,7 +310,7 @@ impl Process {
         }
         while let Some(at) = self.depth_again.iter().position(|(at, _)| *at <= now_ns) {
             let (_, id) = self.depth_again.remove(at);
-            self.with_pulse(|pulse, now, outs| pulse.depth(now, id, None, outs));
+            self.depth(id, None);
         }
         let due: Vec<_> = self
             .clocks
@@ -364,7 +322,7 @@ impl Process {
             self.clocks.remove(&surface);
             self.read_clock(surface);
         }
-        self.with_pulse(Pulse::keep_time);
+        self.keep_session_time();
     }
 
     /// Whether it wants anything.
@@ -385,8 +343,9 @@ impl Process {
         if let Some(boot) = &self.boot {
             wake = wake.min(boot.wake_ns());
         }
-        if let Some(pulse) = &self.pulse {
-            wake = wake.min(pulse.wake_ns());
+        let session = self.run.as_ref().map(|(session, _)| session);
+        if let Some((due, _)) = session.and_then(Session::poll_timeout) {
+            wake = wake.min(due.0.saturating_sub(self.counted_from_ns));
         }
         let others = self.clocks.values().copied();
         let others = others.chain(self.depth_again.iter().map(|(at, _)| *at));
@@ -400,14 +359,14 @@ impl Process {
 
     /// What it believes; `None` before it runs.
     pub fn view(&self) -> Option<View> {
-        self.pulse
-            .as_ref()
-            .map(|pulse| notices::view(pulse.engine()))
+        let (session, _) = self.run.as_ref()?;
+        Some(notices::view(session.engine()))
     }
 
     /// Where its chain of records stands.
     pub fn chain(&self) -> Option<Chain> {
-        self.pulse.as_ref().map(Pulse::chain)
+        let (session, _) = self.run.as_ref()?;
+        Some(session.engine().chain())
     }
 
     /// Closes by others that were witnessed and that a next process does not know of, where its journal
@@ -415,8 +374,8 @@ impl Process {
     pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
         let is_close = |out: &&Out| matches!(out, Out::Seen(Seen::ClosedOutside { .. }));
         let unseen = self.outs.iter().filter(is_close).count();
-        let pulse = self.pulse.iter();
-        pulse.flat_map(move |pulse| pulse.closes_after(record, unseen))
+        let shown = self.run.iter();
+        shown.flat_map(move |(_, shown)| shown.closes_after(record, unseen))
     }
 
     /// Whether no request is under way.
@@ -465,7 +424,6 @@ impl Process {
         if let Some((purpose, became)) = heard {
             self.became(purpose, became);
         }
-        self.grant();
     }
 
     fn became(&mut self, purpose: Purpose, became: Became) {
@@ -499,20 +457,17 @@ impl Process {
                 self.stream(key, sans_io::Input::Renewed(renewal));
             }
             Purpose::Depth(id) => match became {
-                Became::Done(text) => {
-                    self.with_pulse(|pulse, now, outs| pulse.depth(now, id, Some(&text), outs));
-                }
+                Became::Done(text) => self.depth(id, Some(&text)),
                 _ => self.depth_again.push((self.now_ns + AGAIN_NS, id)),
             },
         }
     }
 
     fn fetch_depth(&mut self, id: InstrumentId) {
-        let instrument = self
-            .pulse
-            .as_ref()
-            .and_then(|pulse| pulse.engine().instrument(id));
-        let Some(instrument) = instrument else { return };
+        let session = self.run.as_ref().map(|(session, _)| session);
+        let Some(instrument) = session.and_then(|session| session.engine().instrument(id)) else {
+            return;
+        };
         let mut parameters = Parameters::new();
         parameters.push("symbol", instrument.symbol.as_str());
         parameters.push("limit", "1000");
@@ -571,21 +526,20 @@ impl Process {
             Want::Ping(link) => self.outs.push_back(Out::Ping(key, link)),
             Want::Close(link) => self.outs.push_back(Out::Close(key, link)),
             Want::Frame(text) if key.user => {
-                self.with_pulse(|pulse, now, outs| pulse.user(now, surface, &text, outs));
+                let text = &text;
+                self.input(Input::User { surface, text });
             }
-            Want::Frame(text) => {
-                self.with_pulse(|pulse, now, outs| pulse.frame(now, surface, &text, outs));
-            }
+            Want::Frame(text) => self.input(Input::Frame {
+                surface,
+                text: &text,
+                received: self.shell_time(),
+            }),
             Want::Connected if key.user => self.live(LiveInput::StreamUp { surface }),
             Want::Gap if key.user => self.live(LiveInput::StreamDown { surface }),
             Want::Alive if key.user => self.live(LiveInput::StreamAlive { surface }),
-            Want::Gap => self.with_pulse(|pulse, now, outs| pulse.interrupted(now, surface, outs)),
+            Want::Gap => self.interrupted(surface),
             Want::Connected | Want::Alive => {}
         }
-    }
-
-    fn live(&mut self, input: LiveInput) {
-        self.with_pulse(|pulse, now, outs| pulse.handle(now, Input::Live(&input), outs));
     }
 
     fn key_call(

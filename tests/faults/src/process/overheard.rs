@@ -6,10 +6,10 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use windvane::live::guests::LiveGuests;
-use windvane_driver::{Guests, InitResult};
 use windvane_engine::input::FaultKind;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::{Engine, Event, Intent, OrderSeq, StrategyId, Time};
+use windvane_session::{Guests, InitResult};
 
 /// What was overheard of a strategy. A state is told by its hash.
 #[derive(Clone, Copy, Debug)]

@@ -355,9 +355,8 @@ impl World {
             Standing::Paused => self.backlog.push_back(happened),
             Standing::Running => {
                 self.witness_delivery(&happened);
-                let wall_ns = self.wall_ns();
                 if let Some(process) = &mut self.process {
-                    process.handle(self.now_ns, wall_ns, happened);
+                    process.handle(self.now_ns, happened);
                 }
                 self.drain();
             }

@@ -6,16 +6,15 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windvane_driver::Driver;
 use windvane_engine::engine::FolderIds;
 use windvane_engine::{Engine, Notice, Surface, Time};
 use windvane_journal::{Directory, Latch, LockError, StoredSegment};
+use windvane_session::Driver;
 
 use super::super::awake::{Awake, DEVICE};
 use super::super::cores;
 use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
-use super::super::head::Head;
 use super::super::identity::{self, Identity};
 use super::super::recover::{self, Remembered};
 use super::super::start;
@@ -25,6 +24,7 @@ use crate::assembly;
 use crate::config::{Config, Leave, Mode};
 use crate::results::hex;
 use crate::strategies::{self, Guest};
+use windvane_session::head::Head;
 
 pub(super) fn configuration(config: &Config, report: &mut Report) {
     if config.strategies.is_empty() {
@@ -332,7 +332,7 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
     }
     let mut failed = false;
     while let Some(action) = driver.poll() {
-        if let windvane_driver::Action::Notice(notice) = action
+        if let windvane_session::Action::Notice(notice) = action
             && let Notice::Quarantined { strategy, kind, .. } = *notice
         {
             failed = true;

@@ -2,9 +2,9 @@
 //! ended by time, and with what they were told of their own orders and answered.
 
 use sha2::{Digest, Sha256};
-use windvane_driver::{Cost, is_saved_at_once};
 use windvane_engine::codec::RecordedInput;
 use windvane_engine::{Event, StrategyId};
+use windvane_session::{Cost, is_saved_at_once};
 
 use super::super::replay::Difference;
 use super::super::reread::{self, Next};

@@ -3,6 +3,8 @@
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
 
+use crate::head::Made;
+
 /// The strategies of a run, in the order of the configuration.
 pub trait Guests {
     /// How many there are.
@@ -53,6 +55,11 @@ pub trait Guests {
 
     /// Shows the log lines and points of a strategy since the last time.
     fn show_output(&mut self, strategy: StrategyId, now: Time);
+
+    /// What each instance is made of beside its module, in their order.
+    fn made(&self) -> Vec<Made> {
+        vec![Made::default(); self.count()]
+    }
 }
 
 /// How `init` of a strategy went.

@@ -102,6 +102,11 @@ impl Saving {
         is_saved_at_once(event, !intents.is_empty(), saved.cost)
     }
 
+    /// Whether a strategy was called since what it knows was recorded.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.0.iter().any(|saved| saved.called) && !planted!(StateBehind)
+    }
+
     /// The strategies whose state is to be recorded now, where a block ends.
     pub(crate) fn due(&self, now: Time) -> Vec<StrategyId> {
         let places = self.0.iter().enumerate();

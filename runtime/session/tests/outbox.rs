@@ -1,9 +1,9 @@
 //! What may leave when.
 
-use windvane_driver::Outbox;
 use windvane_engine::{
     ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, Request, Side,
 };
+use windvane_session::Outbox;
 
 fn id(text: &str) -> ClientOrderId {
     match ClientOrderId::new(text) {

@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use windvane_engine::ENGINE_RULES;
 
-use crate::strategies::Made;
-
 /// The engine rules of heads that do not name them.
 const FIRST_RULES: u32 = 1;
 
@@ -37,6 +35,49 @@ pub struct SavedStrategy {
     pub state: Option<Vec<u8>>,
     /// What its instance is made of beside the module.
     pub made: Made,
+}
+
+/// What an instance is made of beside its module: enough to make it again, exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// `params` as JSON.
+    pub params: Vec<u8>,
+    /// Its instruments and the assets as JSON.
+    pub instruments: Vec<u8>,
+    /// Fuel of an event.
+    pub fuel_per_event: u64,
+    /// Linear memory.
+    pub memory_bytes: u64,
+    /// The capabilities that it is granted, by name.
+    pub capabilities: Vec<String>,
+}
+
+/// A strategy's name and the hash of its module.
+pub type Module = (String, [u8; 32]);
+
+/// The head of a segment that begins here. `states` and `made` are in the order of `modules`.
+pub fn head(
+    engine: Vec<u8>,
+    states: Vec<Option<Vec<u8>>>,
+    modules: &[Module],
+    made: Vec<Made>,
+    paper: Option<Vec<u8>>,
+) -> Head {
+    let strategies = modules.iter().zip(states).zip(made);
+    Head {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        engine,
+        strategies: strategies
+            .map(|(((name, sha256), state), made)| SavedStrategy {
+                name: name.clone(),
+                sha256: *sha256,
+                state,
+                made,
+            })
+            .collect(),
+        paper,
+        engine_rules: ENGINE_RULES,
+    }
 }
 
 impl Head {

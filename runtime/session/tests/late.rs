@@ -6,12 +6,12 @@
 mod support;
 
 use support::{BTC, MM, config, limit};
-use windvane_driver::{Action, Driver, NoGuests};
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::truth::{AccountTruth, Subject, Truth};
 use windvane_engine::{
     Amount, Callback, Engine, Input, Intent, Notice, Outcome, Reply, Request, Side, Surface, Time,
 };
+use windvane_session::{Action, Driver, NoGuests};
 
 const FUTURES: Surface = Surface::Futures;
 

@@ -6,7 +6,6 @@
 mod support;
 
 use support::{BTC, config, limit, update};
-use windvane_driver::{Action, Driver, Guests, InitResult};
 use windvane_engine::codec::{RecordBody, RecordedInput, decode};
 use windvane_engine::input::FaultKind;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
@@ -14,6 +13,7 @@ use windvane_engine::{
     Callback, Engine, Event, EventKind, Input, Intent, Level, MarketEvent, OrderStatus, Side,
     StrategyId, Time,
 };
+use windvane_session::{Action, Driver, Guests, InitResult};
 
 /// Counts what it hears of books and orders; that is its state, padded to `bytes`.
 struct Counter {

@@ -256,6 +256,11 @@ impl<G: Guests> Driver<G> {
         self.drain(now);
     }
 
+    /// Whether a strategy was called since what it knows was recorded.
+    pub fn has_unsaved(&self) -> bool {
+        self.saving.is_behind()
+    }
+
     /// Records what a strategy knows now, and answers it; what it saved before, where it is not
     /// running or cannot say it any more.
     pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {

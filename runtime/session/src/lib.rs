@@ -1,0 +1,40 @@
+//! The live run without IO: everything that it decides and that is not the engine's.
+//!
+//! The live shell (`runtime/node/src/live`) and the simulator of faults (`tests/faults`) drive the
+//! same [`Session`]; backtest and replay use its parts. It decodes what streams say, lends the engine
+//! to the strategies, lets an order leave once its record is durable, decides when segments of the
+//! journal end, and how a run stops.
+//!
+//! What may never enter this crate: IO, a clock, threads, async, and the WebAssembly host, which
+//! is behind [`Guests`]. The shell brings the time and does what [`Output`] says.
+
+#![forbid(unsafe_code)]
+
+mod account;
+mod clock;
+mod driver;
+mod guests;
+pub mod head;
+mod market;
+mod outbox;
+pub mod paper;
+mod saving;
+mod session;
+mod stop;
+pub mod transit;
+mod writer;
+
+pub use account::Account;
+pub use clock::Clock;
+pub use driver::{Action, Driver, Renewed};
+pub use guests::{Guests, InitResult, NoGuests};
+pub use head::{Head, Made, Module, SavedStrategy};
+pub use outbox::Outbox;
+pub use paper::Paper;
+pub use saving::{Cost, is_saved_at_once};
+pub use session::{Ended, Input, JournalEvent, Output, Parts, Reason, Session, log_note};
+pub use stop::{STOP_WAITS_MS, STOP_WITHIN_MS};
+pub use writer::{
+    BLOCKS_UNDER_WAY, Lag, ROLL_AGAIN_MS, SEAL_EVERY_MS, SEGMENT_AGE_MS, SEGMENT_BLOCKS,
+    SEGMENT_BYTES,
+};

@@ -1,0 +1,105 @@
+//! Public frames and depth snapshots become market events, and missing snapshots are asked for once.
+
+use std::collections::BTreeSet;
+
+use windvane_engine::{Instrument, InstrumentId, MarketEvent, Surface};
+use windvane_venue::market_stream;
+use windvane_venue::speak::{MarketError, MarketReader, Missing, Names};
+use windvane_venue::{BookLevels, Frame};
+
+/// Takes events in the order in which the engine is told of them.
+pub(crate) type Emit<'a> = dyn FnMut(InstrumentId, MarketEvent<'_>) + 'a;
+
+/// Reads public data.
+#[derive(Debug)]
+pub(crate) struct Market {
+    names: Names,
+    reader: MarketReader,
+    levels: BookLevels,
+    /// Snapshots that were asked for.
+    fetching: BTreeSet<InstrumentId>,
+}
+
+impl Market {
+    pub(crate) fn new(names: Names) -> Self {
+        Self {
+            reader: MarketReader::new(names.clone()),
+            names,
+            levels: BookLevels::default(),
+            fetching: BTreeSet::new(),
+        }
+    }
+
+    /// A public frame. Answers the instrument whose snapshot has to be fetched.
+    pub(crate) fn frame(
+        &mut self,
+        surface: Surface,
+        text: &str,
+        emit: &mut Emit<'_>,
+    ) -> Option<InstrumentId> {
+        let decoded = match market_stream::decode(text, &mut self.levels) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                tracing::warn!(%surface, %error, text, "a public frame cannot be read");
+                return None;
+            }
+        };
+        let missing = self
+            .reader
+            .frame(surface, &decoded.event, &self.levels, emit);
+        self.to_fetch(missing)
+    }
+
+    /// The answer of GET depth, or that there is none. Answers the instrument whose snapshot has to
+    /// be fetched again.
+    pub(crate) fn snapshot(
+        &mut self,
+        id: InstrumentId,
+        instrument: &Instrument,
+        text: Option<&str>,
+        emit: &mut Emit<'_>,
+    ) -> Option<InstrumentId> {
+        self.fetching.remove(&id);
+        let text = text?;
+        let symbol = instrument.symbol.as_str();
+        let decoded = windvane_venue::decode(text.as_bytes(), &mut self.levels);
+        let snapshot = match decoded.map(|decoded| decoded.frame) {
+            Ok(Frame::Snapshot(snapshot)) => snapshot,
+            Ok(_) => {
+                tracing::warn!(symbol, text, "a depth answer is no snapshot");
+                return None;
+            }
+            Err(error) => {
+                tracing::warn!(symbol, %error, "a depth answer cannot be read");
+                return None;
+            }
+        };
+        let missing = self.reader.snapshot(id, &snapshot, &self.levels, emit);
+        self.to_fetch(missing)
+    }
+
+    /// Events of these symbols may have been missed.
+    pub(crate) fn interrupted(
+        &mut self,
+        surface: Surface,
+        symbols: &[String],
+        emit: &mut Emit<'_>,
+    ) {
+        for symbol in symbols {
+            if let Some(id) = self.names.instrument(surface, symbol) {
+                self.reader.interrupted(id, emit);
+            }
+        }
+    }
+
+    fn to_fetch(&mut self, missing: Result<Missing, MarketError>) -> Option<InstrumentId> {
+        match missing {
+            Ok(Missing::Nothing) => None,
+            Ok(Missing::Snapshot(id)) => self.fetching.insert(id).then_some(id),
+            Err(error) => {
+                tracing::warn!(%error, "a public frame is not used");
+                None
+            }
+        }
+    }
+}

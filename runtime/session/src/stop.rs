@@ -1,0 +1,75 @@
+//! The orderly end of a run: how long `on_stop` may take, and what counts as flat.
+
+use std::collections::BTreeSet;
+
+use windvane_engine::{Engine, InstrumentId, StrategyId, Surface, Time};
+
+/// How long `on_stop` may take, beside what the venue has it wait.
+pub const STOP_WITHIN_MS: i64 = 10_000;
+/// The longest wait that the stop sits out. A ban may be longer: then what is left open is named, and
+/// the run ends.
+pub const STOP_WAITS_MS: i64 = 150_000;
+
+const MS: i64 = 1_000_000;
+
+/// A stop that was asked for.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    since: Time,
+    by: Time,
+    /// Positions that no order can close count as flat.
+    dust: BTreeSet<(StrategyId, InstrumentId)>,
+}
+
+impl Stop {
+    /// A stop that begins `now`.
+    pub(crate) const fn new(now: Time) -> Self {
+        Self {
+            since: now,
+            by: now.plus_ms(STOP_WITHIN_MS),
+            dust: BTreeSet::new(),
+        }
+    }
+
+    /// When the run ends although `on_stop` is not done.
+    pub(crate) const fn by(&self) -> Time {
+        self.by
+    }
+
+    /// No order can close this position of spot. On futures such a rest is a position all the same.
+    pub(crate) fn note_dust(
+        &mut self,
+        engine: &Engine,
+        strategy: StrategyId,
+        instrument: InstrumentId,
+    ) {
+        let rules = engine.instrument(instrument);
+        if rules.is_some_and(|rules| rules.surface == Surface::Spot) {
+            self.dust.insert((strategy, instrument));
+        }
+    }
+
+    /// Whether a position counts as flat because no order can close it.
+    pub(crate) fn is_dust(&self, strategy: StrategyId, instrument: InstrumentId) -> bool {
+        self.dust.contains(&(strategy, instrument))
+    }
+
+    /// Lets the stop last as long as the venue has it wait, where that is not too long.
+    pub(crate) fn sit_out(
+        &mut self,
+        now: Time,
+        engine: &Engine,
+        (surfaces, flattens): (&[Surface], bool),
+    ) {
+        let waits = surfaces.iter().filter_map(|surface| {
+            let orders = engine.order_wait(*surface).filter(|_| flattens);
+            engine.venue_wait(*surface).max(orders)
+        });
+        let Some(until) = waits.max() else { return };
+        let left_ns = until.0.saturating_sub(engine.now().0).max(0);
+        let end = Time(now.0.saturating_add(left_ns));
+        if end.0 <= self.since.0.saturating_add(STOP_WAITS_MS * MS) {
+            self.by = self.by.max(end.plus_ms(STOP_WITHIN_MS));
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What the journal is given, in which order, and when its segments end. Blocks wait here while the
+//! journal has no room, so that nothing waits for a disk.
+
+use std::collections::VecDeque;
+
+use windvane_engine::Time;
+use windvane_engine::record::Block;
+
+/// What was recorded becomes durable within this, orders or not.
+pub const SEAL_EVERY_MS: i64 = 100;
+/// A segment ends at this many bytes of records. sled keeps in memory what it writes. So this,
+/// compressed to a third or less, is what the journal needs; and a start reads little.
+pub const SEGMENT_BYTES: u64 = 8 << 20;
+/// Or at this many blocks: each costs sled some hundred bytes beside its own.
+pub const SEGMENT_BLOCKS: u64 = 16_384;
+/// Or after so long: what strategies saved is in its head.
+pub const SEGMENT_AGE_MS: i64 = 300_000;
+/// So many times more of a recording that is played: a segment's end is a place of the wall's time,
+/// which the fingerprint tells.
+const PLAYED: u64 = 8;
+/// After a disk failed, a new segment is tried this often.
+pub const ROLL_AGAIN_MS: i64 = 1_000;
+/// So many blocks may be on their way to the disk. More wait here.
+pub const BLOCKS_UNDER_WAY: usize = 4_000;
+
+/// A block that is not durable yet.
+#[derive(Debug)]
+struct Recorded {
+    last_record: u64,
+    at: Time,
+    /// When the public frame came that it follows from.
+    since: Option<Time>,
+}
+
+/// How far the disk is behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lag {
+    /// The last record that is durable.
+    pub durable: u64,
+    /// Age of the oldest record that is not, nanoseconds.
+    pub behind_ns: i64,
+}
+
+/// The order in which the journal is written.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    /// Blocks that the journal was not given yet.
+    backlog: VecDeque<Block>,
+    /// Last records of the blocks that the journal was given and has not made durable.
+    under_way: VecDeque<u64>,
+    /// All blocks that are not durable yet.
+    recorded: VecDeque<Recorded>,
+    durable: u64,
+    /// Records of the segment: bytes and blocks.
+    bytes: u64,
+    blocks: u64,
+    sealed: Time,
+    rolled: Time,
+    is_rolling: bool,
+    /// The next segment is to begin as soon as it can.
+    is_wanted: bool,
+    /// No segment is asked for before.
+    again: Time,
+    has_failed: bool,
+    times: u64,
+}
+
+impl Writer {
+    /// A segment was begun `now`.
+    pub(crate) fn new(now: Time, is_played: bool) -> Self {
+        Self {
+            backlog: VecDeque::new(),
+            under_way: VecDeque::new(),
+            recorded: VecDeque::new(),
+            durable: 0,
+            bytes: 0,
+            blocks: 0,
+            sealed: now,
+            rolled: now,
+            is_rolling: false,
+            is_wanted: false,
+            again: now,
+            has_failed: false,
+            times: if is_played { PLAYED } else { 1 },
+        }
+    }
+
+    /// A block that follows from the public frame that came at `since`.
+    pub(crate) fn push(&mut self, now: Time, block: Block, since: Option<Time>) {
+        self.recorded.push_back(Recorded {
+            last_record: block.last_record,
+            at: now,
+            since,
+        });
+        self.backlog.push_back(block);
+    }
+
+    /// The next block, if the journal has room for it. A journal that failed is given blocks too, and
+    /// refuses them: the next segment's head holds what they say.
+    pub(crate) fn next_block(&mut self) -> Option<Block> {
+        if self.has_failed && !self.is_rolling {
+            return self.backlog.pop_front();
+        }
+        if self.under_way.len() >= BLOCKS_UNDER_WAY {
+            return None;
+        }
+        let block = self.backlog.pop_front()?;
+        self.under_way.push_back(block.last_record);
+        self.bytes += block.bytes.len() as u64;
+        self.blocks += 1;
+        Some(block)
+    }
+
+    /// Whether the journal has no room for what was recorded.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.backlog.is_empty() && self.under_way.len() >= BLOCKS_UNDER_WAY
+    }
+
+    /// Everything up to a record is durable. Answers when the first frame came that waited for it.
+    pub(crate) fn settle(&mut self, record: u64) -> Option<Time> {
+        let mut first = None;
+        self.durable = self.durable.max(record);
+        while let Some(block) = self.recorded.pop_front_if(|one| one.last_record <= record) {
+            first = first.or(block.since);
+        }
+        while self
+            .under_way
+            .pop_front_if(|last| *last <= record)
+            .is_some()
+        {}
+        first
+    }
+
+    /// When a block was recorded last that is not durable yet.
+    pub(crate) fn newest(&self) -> Option<Time> {
+        self.recorded.back().map(|block| block.at)
+    }
+
+    pub(crate) fn lag(&self, now: Time) -> Lag {
+        let oldest = self.recorded.front();
+        Lag {
+            durable: self.durable,
+            behind_ns: oldest.map_or(0, |block| now.0.saturating_sub(block.at.0).max(0)),
+        }
+    }
+
+    /// When the running block is to be ended.
+    pub(crate) const fn seal_at(&self) -> Time {
+        self.sealed.plus_ms(SEAL_EVERY_MS)
+    }
+
+    pub(crate) const fn seal(&mut self, now: Time) {
+        self.sealed = now;
+    }
+
+    /// The journal refused to write.
+    pub(crate) fn fail(&mut self, now: Time) {
+        if !self.has_failed && !self.is_rolling {
+            // No more than one segment a second.
+            self.again = self.rolled.plus_ms(ROLL_AGAIN_MS).max(now);
+        }
+        (self.has_failed, self.is_rolling) = (true, false);
+        // None of them becomes durable.
+        self.under_way.clear();
+    }
+
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// The next segment is to begin as soon as it can.
+    pub(crate) const fn want_roll(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// When the segment is to end; `None` while one is begun, or while the journal is full.
+    pub(crate) fn roll_at(&self) -> Option<Time> {
+        if self.is_rolling {
+            return None;
+        }
+        if self.has_failed {
+            return Some(self.again);
+        }
+        let is_long = self.bytes >= SEGMENT_BYTES * self.times
+            || self.blocks >= SEGMENT_BLOCKS * self.times
+            || self.is_wanted;
+        let at = if is_long {
+            self.again
+        } else {
+            self.rolled.plus_ms(SEGMENT_AGE_MS).max(self.again)
+        };
+        (!self.is_behind()).then_some(at)
+    }
+
+    /// Whether a segment is to end now.
+    pub(crate) fn is_roll_due(&self, now: Time) -> bool {
+        self.roll_at().is_some_and(|at| at <= now)
+    }
+
+    /// Whether a head may follow what was recorded: the journal takes all of it, or the head stands
+    /// for all of it.
+    pub(crate) fn may_roll(&self) -> bool {
+        self.has_failed || self.under_way.len() + self.backlog.len() < BLOCKS_UNDER_WAY
+    }
+
+    /// A new segment is asked for.
+    pub(crate) const fn roll(&mut self, now: Time) {
+        (self.is_rolling, self.is_wanted, self.rolled) = (true, false, now);
+        self.again = now.plus_ms(ROLL_AGAIN_MS);
+        (self.bytes, self.blocks) = (0, 0);
+    }
+
+    /// No segment was begun: one is asked for again.
+    pub(crate) const fn not_rolled(&mut self, now: Time) {
+        (self.is_rolling, self.is_wanted) = (false, true);
+        self.again = now.plus_ms(ROLL_AGAIN_MS);
+    }
+
+    /// A new segment was begun. Answers whether the journal had failed before.
+    pub(crate) const fn rolled(&mut self, now: Time) -> bool {
+        (self.is_rolling, self.rolled, self.again) = (false, now, now);
+        std::mem::replace(&mut self.has_failed, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(number: u64) -> Block {
+        Block {
+            number,
+            first_record: number,
+            last_record: number,
+            previous: [0; 32],
+            hash: [0; 32],
+            bytes: vec![0; 100],
+        }
+    }
+
+    fn writer(blocks: usize) -> Writer {
+        let mut writer = Writer::new(Time(0), false);
+        for number in 1..=blocks as u64 {
+            writer.push(Time(0), block(number), None);
+        }
+        writer
+    }
+
+    #[test]
+    fn blocks_wait_while_the_journal_has_no_room() {
+        let mut writer = writer(BLOCKS_UNDER_WAY + 2);
+        let given = std::iter::from_fn(|| writer.next_block()).count();
+        assert_eq!(given, BLOCKS_UNDER_WAY);
+        assert!(writer.is_behind());
+        assert!(!writer.may_roll(), "a head would come before its blocks");
+        writer.settle(1);
+        assert_eq!(writer.next_block().map(|block| block.number), Some(4_001));
+        writer.settle(3);
+        assert_eq!(writer.next_block().map(|block| block.number), Some(4_002));
+        assert!(writer.next_block().is_none());
+        assert!(!writer.is_behind());
+    }
+
+    #[test]
+    fn a_segment_ends_by_bytes_blocks_age_or_wish() {
+        let now = Time::from_millis(1);
+        let mut long = writer(0);
+        for number in 1.. {
+            assert!(!long.is_roll_due(now), "after {number} blocks");
+            long.push(now, block(number), None);
+            assert!(long.next_block().is_some());
+            long.settle(number);
+            if number == SEGMENT_BLOCKS {
+                break;
+            }
+        }
+        assert!(long.is_roll_due(now));
+        long.roll(now);
+        assert!(!long.is_roll_due(now));
+        long.rolled(now);
+        assert!(!long.is_roll_due(now));
+        assert!(long.is_roll_due(now.plus_ms(SEGMENT_AGE_MS)));
+        long.want_roll();
+        assert!(long.is_roll_due(now));
+    }
+
+    #[test]
+    fn blocks_do_not_wait_for_a_journal_that_failed() {
+        let mut writer = writer(BLOCKS_UNDER_WAY + 2);
+        while writer.next_block().is_some() {}
+        writer.fail(Time(0));
+        assert_eq!(writer.next_block().map(|block| block.number), Some(4_001));
+        assert_eq!(writer.next_block().map(|block| block.number), Some(4_002));
+        assert!(writer.is_roll_due(Time::from_millis(ROLL_AGAIN_MS)));
+        writer.roll(Time(0));
+        writer.push(Time(0), block(5_000), None);
+        assert_eq!(writer.next_block().map(|block| block.number), Some(5_000));
+        assert!(writer.rolled(Time(0)), "the journal writes again");
+        assert!(!writer.rolled(Time(0)));
+    }
+
+    #[test]
+    fn the_age_of_the_oldest_record_is_the_lag() {
+        let mut writer = writer(0);
+        writer.push(Time(10), block(1), Some(Time(7)));
+        writer.push(Time(20), block(2), Some(Time(9)));
+        assert_eq!(writer.lag(Time(50)).behind_ns, 40);
+        assert_eq!(writer.settle(2), Some(Time(7)));
+        let lag = writer.lag(Time(50));
+        assert_eq!((lag.durable, lag.behind_ns), (2, 0));
+    }
+}
