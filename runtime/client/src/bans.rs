@@ -8,10 +8,6 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The longest ban that the venue imposes (spec 1, Limits): a length that is read from a file, by a
-/// clock that may have been set back, is never taken for more.
-pub const BAN_MAX: Duration = Duration::from_hours(3 * 24);
-
 /// What hosts said so far.
 #[derive(Debug, Default)]
 pub(crate) struct Bans {

@@ -14,7 +14,7 @@ use windvane_venue::route::{self, Listing, Route, Surface, Version};
 use windvane_venue::sign::{Stamp, prepare};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
 
-use crate::asked::Asked;
+use crate::Asked;
 use crate::bans::Bans;
 use crate::budget::{Budget, Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Used};
 use crate::clock::{Clock, Offset, Sample, estimate};

@@ -9,30 +9,50 @@
 //! - [`keys`] reads keys from files and keystores.
 //! - [`call`] makes a request of any route from text, as the command line does.
 //!
+//! The decisions that need no IO are in `windvane-client-core`; its modules appear here under the
+//! same names.
+//!
+//! An order, with each of its outcomes:
+//!
+//! ```no_run
+//! use windvane_client::{Client, Outcome};
+//! use windvane_venue::wire::spot::{NewOrder, QueryOrder};
+//!
+//! # async fn place(client: &Client, order: &NewOrder) {
+//! match client.spot().new_order(order).await {
+//!     Outcome::Done(order) => println!("accepted as {:?}", order.order_id),
+//!     Outcome::Refused(refusal) => println!("not accepted: {refusal}"),
+//!     Outcome::Unknown(_) => {
+//!         // It may be in the book: ask for it by the id that was chosen before sending.
+//!         let question = QueryOrder::new("BTCUSDT").client_order_id("mm:1");
+//!         println!("{:?}", client.spot().query_order(&question).await);
+//!     }
+//!     Outcome::Wait(wait) => println!("not sent, or not taken: {wait}"),
+//! }
+//! # }
+//! ```
+//!
 //! What may never enter this crate: orders, positions, and decisions to send something again.
 
 #![forbid(unsafe_code)]
 
-pub mod budget;
 pub mod call;
 pub mod clock;
 pub mod keys;
 pub mod methods;
-pub mod nonce;
-pub mod outcome;
 pub mod settings;
 pub mod streams;
 pub mod tls;
 
-mod asked;
 mod bans;
 mod client;
 mod gate;
 mod transport;
 
-pub use asked::Asked;
-pub use bans::BAN_MAX;
 pub use client::{Client, Departure};
-pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
 pub use settings::{AddressError, Addresses, Api, MarketData, Settings, Timeouts};
 pub use transport::{RawAnswer, Ready, TransportError};
+pub use windvane_client_core::{
+    Asked, BAN_MAX, Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason,
+};
+pub use windvane_client_core::{budget, nonce, outcome};

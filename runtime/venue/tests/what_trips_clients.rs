@@ -24,11 +24,11 @@ const POINTS: [Point; 15] = [
                 "a_venue_that_does_not_answer_pings_is_left",
             ),
             (
-                "client/src/streams/machine_tests.rs",
+                "client-core/src/streams/machine_tests.rs",
                 "a_key_that_died_is_made_anew",
             ),
             (
-                "client/src/streams/machine_tests.rs",
+                "client-core/src/streams/machine_tests.rs",
                 "a_renewal_that_fails_is_tried_again_until_the_key_is_dead",
             ),
             (

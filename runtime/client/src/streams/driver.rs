@@ -11,15 +11,17 @@ use windvane_venue::error::{Limit, code};
 use windvane_venue::route::{self, Surface};
 use windvane_venue::wire::Parameters;
 
+use windvane_client_core::streams::machine::{
+    Action, Emit, Input, LinkId, Machine, Renewal, Rules,
+};
+use windvane_client_core::streams::{Look, millis};
+
 use crate::budget::{Cost, Lane};
 use crate::client::Client;
 use crate::outcome::{NotDone, Outcome, Refusal};
 
-use super::link::LinkId;
-use super::machine::{Action, Emit, Input, Machine, Renewal, Rules};
 use super::received::Received;
 use super::socket::{self, Dial, Refused, SocketCommand, SocketEvent};
-use super::start;
 use super::{GapReason, Obstacle, StreamItem};
 
 /// After a 403 without `Retry-After`, as long as the budget stops for one.
@@ -38,17 +40,6 @@ pub(super) struct Driver {
     pub(super) look: fn(&str) -> Look,
     pub(super) items: mpsc::Sender<StreamItem<Received>>,
     pub(super) restarts: mpsc::Receiver<()>,
-}
-
-/// What a frame is, as far as the stream itself has to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    /// The consumer's.
-    Event,
-    /// The answer to a command.
-    Answer,
-    /// The consumer's too, and the listen key is dead; with the event's time, milliseconds.
-    KeyExpired(i64),
 }
 
 /// What a request for a listen key came to.
@@ -151,7 +142,7 @@ impl Run {
             KeyAnswer::Created(Ok(key)) => Input::Key(Ok(key)),
             KeyAnswer::Created(Err(not_done)) => {
                 let pause_ms = match &not_done {
-                    NotDone::Wait(wait) => Some(start::millis(wait.after)),
+                    NotDone::Wait(wait) => Some(millis(wait.after)),
                     NotDone::Refused(_) | NotDone::Unknown(_) => None,
                 };
                 self.obstacle(Obstacle::NoKey(not_done));
@@ -220,24 +211,24 @@ impl Run {
     /// 1, Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused:
     /// requests may still pass, and cancels and renewals must not wait for a stream.
     fn heed(&self, refused: Refused) -> Option<u64> {
-        let pause_ms = refused.pause.map(start::millis);
+        let pause_ms = refused.pause.map(millis);
         let limit = match refused.status? {
             429 => Limit::Weight,
             418 => Limit::Ban,
-            403 => return Some(pause_ms.unwrap_or(start::millis(FORBIDDEN_PAUSE))),
+            403 => return Some(pause_ms.unwrap_or(millis(FORBIDDEN_PAUSE))),
             _ => return None,
         };
         let surface = self.driver.surface;
         let client = &self.driver.client;
         client.heed_refusal(surface, (limit, pause_ms), &Cost::default());
-        client.stopped_for(surface).map(start::millis)
+        client.stopped_for(surface).map(millis)
     }
 
     fn open(&mut self, link: LinkId, key: Option<String>) {
         // A ban is of the address: a handshake would prolong it as a request does.
         if let Some(stop) = self.driver.client.stopped_for(self.driver.surface) {
             let now_ms = self.now_ms();
-            let pause_ms = Some(start::millis(stop));
+            let pause_ms = Some(millis(stop));
             self.machine
                 .handle(now_ms, Input::NotOpened(link, pause_ms));
             return;

@@ -5,30 +5,20 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 use windvane_venue::frame::{BookLevels, FrameError};
-use windvane_venue::market_stream::{
-    self, Command, Feed, MarketStreamEvent, MarketStreamFrame, Topic,
-};
+use windvane_venue::market_stream::{self, MarketStreamFrame, Topic};
 use windvane_venue::route::Surface;
+
+use windvane_client_core::streams::{
+    BATCH, is_documented, look_at_market, millis, rules, streams_max, subscriptions,
+};
 
 use crate::client::Client;
 use crate::settings::MarketData;
 
-use super::StreamItem;
-use super::driver::{Driver, Look};
+use super::driver::Driver;
 use super::received::Received;
-use super::settings::MarketPath;
 use super::start::{self, StreamStartError};
-
-/// Topics of one SUBSCRIBE: a few kilobytes.
-pub(super) const BATCH: usize = 100;
-
-/// Streams that one connection may subscribe to (spec 1, Limits, rule 8; spec 4, section 5).
-pub const fn streams_max(surface: Surface) -> usize {
-    match surface {
-        Surface::Spot => 1_024,
-        _ => 200,
-    }
-}
+use super::{MarketPath, StreamItem};
 
 /// Public events; see [`Client::market_stream`].
 #[derive(Debug)]
@@ -53,6 +43,14 @@ impl MarketFrame {
     /// When it was read from its socket, or asked for and answered.
     pub const fn received(&self) -> Instant {
         self.0.at
+    }
+
+    /// Another text that was read from its socket at the same time.
+    pub(super) fn with_text(&self, text: String) -> Self {
+        Self(Received {
+            text: text.into(),
+            at: self.0.at,
+        })
     }
 
     /// What it says; levels of a book go into `levels`.
@@ -138,13 +136,13 @@ impl Client {
                 url: format!("{}/{path}", address.as_str().trim_end_matches('/')),
                 tls: self.tls(),
                 connect_within: settings.streams.connect_within,
-                look,
+                look: look_at_market,
                 items: items.clone(),
                 restarts: restart_requests,
             };
             let salt = 16 + surface as u64 + 4 * connection as u64;
-            let mut rules = start::rules(&settings.streams, salt);
-            rules.link.silence_max_ms = settings.streams.silence_max.map(start::millis);
+            let mut rules = rules(&settings.streams, salt);
+            rules.link.silence_max_ms = settings.streams.silence_max.map(millis);
             rules.commands = subscriptions(topics, batch, subscribed.len());
             subscribed.extend(topics.chunks(batch).map(<[Topic]>::to_vec));
             tokio::spawn(driver.run(rules));
@@ -192,67 +190,5 @@ impl MarketStream {
             // One request that waits is enough.
             let _ = restart.try_send(());
         }
-    }
-}
-
-/// Documents 1 to 3 show no other public stream.
-pub(super) fn is_documented(topic: &Topic) -> bool {
-    matches!(
-        topic,
-        Topic::Of {
-            feed: Feed::TradePro,
-            ..
-        }
-    )
-}
-
-/// The commands of a connection; `before`: so many ids are other connections'.
-fn subscriptions(topics: &[Topic], batch: usize, before: usize) -> Vec<String> {
-    let ids = 1 + before as u64..;
-    let batches = topics.chunks(batch).zip(ids);
-    let messages = batches.map(|(batch, id)| Command::Subscribe(batch.to_vec()).message(id));
-    messages.collect()
-}
-
-/// Answers to commands are short and have an `id`; events have none.
-fn look(text: &str) -> Look {
-    if text.len() > 4_096 || !text.contains("\"id\"") {
-        return Look::Event;
-    }
-    let decoded = market_stream::decode(text, &mut BookLevels::default());
-    match decoded.map(|frame| frame.event) {
-        Ok(MarketStreamEvent::Answer(_)) => Look::Answer,
-        _ => Look::Event,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn topics_are_subscribed_in_batches_with_ids() {
-        let topics: Vec<Topic> = (0..250)
-            .map(|at| Topic::of(&format!("A{at}USDT"), Feed::TradePro))
-            .collect();
-        let messages = subscriptions(&topics, BATCH, 0);
-        assert_eq!(messages.len(), 3);
-        assert!(messages[0].starts_with(
-            r#"{"method":"SUBSCRIBE","params":["a0usdt@tradepro","a1usdt@tradepro","#
-        ));
-        assert!(messages[2].ends_with(r#""a249usdt@tradepro"],"id":3}"#));
-    }
-
-    #[test]
-    fn answers_are_told_from_events() {
-        assert_eq!(look(r#"{"result":null,"id":1}"#), Look::Answer);
-        assert_eq!(
-            look(r#"{"id":1,"error":{"code":-1,"msg":"no"}}"#),
-            Look::Answer
-        );
-        let trade = r#"{"stream":"a@tradepro","data":{"e":"tradepro","E":1,"T":1,"s":"A","t":1,
-            "p":"1","q":"1","h":"0x","m":["hidden","hidden"]}}"#;
-        assert_eq!(look(trade), Look::Event);
-        assert_eq!(look("{\"id\""), Look::Event);
     }
 }

@@ -11,8 +11,8 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{
     Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
 };
+use windvane_client_core::streams::machine::LinkId;
 
-use super::link::LinkId;
 use super::received::Received;
 
 /// What happened on a socket.

@@ -5,10 +5,12 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_venue::route::Surface;
 use windvane_venue::user_stream::{self, UserStreamEvent};
 
+use windvane_client_core::streams::{key_rules, look_at_user, rules};
+
 use crate::client::Client;
 
 use super::StreamItem;
-use super::driver::{Driver, Look};
+use super::driver::Driver;
 use super::received::Received;
 use super::start::{self, StreamStartError};
 
@@ -56,12 +58,12 @@ impl Client {
             url: format!("{}/ws/", address.as_str().trim_end_matches('/')),
             tls: self.tls(),
             connect_within: settings.streams.connect_within,
-            look,
+            look: look_at_user,
             items,
             restarts: restart_requests,
         };
-        let mut rules = start::rules(&settings.streams, surface as u64);
-        rules.key = Some(start::key_rules(&settings.streams));
+        let mut rules = rules(&settings.streams, surface as u64);
+        rules.key = Some(key_rules(&settings.streams));
         tokio::spawn(driver.run(rules));
         Ok(UserStream {
             surface,
@@ -101,21 +103,5 @@ fn engine_surface(surface: Surface) -> user_stream::Surface {
     match surface {
         Surface::Spot => user_stream::Surface::Spot,
         _ => user_stream::Surface::Futures,
-    }
-}
-
-fn look(text: &str) -> Look {
-    key_expiry_ms(text).map_or(Look::Event, Look::KeyExpired)
-}
-
-/// When the listen key of a frame's connection expired, in milliseconds of the venue's clock, if
-/// the frame says so.
-pub fn key_expiry_ms(text: &str) -> Option<i64> {
-    if !text.contains("listenKeyExpired") {
-        return None;
-    }
-    match user_stream::decode(user_stream::Surface::Futures, text) {
-        Ok(UserStreamEvent::ListenKeyExpired(event)) => Some(event.event_ms.0),
-        _ => None,
     }
 }

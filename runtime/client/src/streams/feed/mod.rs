@@ -1,40 +1,41 @@
 //! One source of market data that works by topic: streams where the venue has them, polling where
 //! it has not, the same frames from both ([`MarketFeed`]).
 //!
-//! [`sources`] and [`attempt`] decide, [`polling`] asks, [`frames`] reads; here is what passes
-//! between them.
+//! [`Sources`] and [`Attempt`] decide, [`polling`] asks, [`feed::hear`] and [`feed::polled`] read;
+//! here is what passes between them.
 //! Each kind of topic has a connection of its own, so that a venue that refuses one, or closes
 //! the connection at it, takes no other with it.
 
-mod attempt;
-mod frames;
-mod item;
 mod polling;
-mod sources;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Poll as Ready;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use windvane_client_core::streams::feed::{
+    self, Allowed, Attempt, Decision, Heard, Memory, Next, Rules, Sources, feed_of,
+};
+use windvane_client_core::streams::{BATCH, is_documented, millis, streams_max};
 use windvane_venue::frame::BookLevels;
 use windvane_venue::market_stream::{CommandAnswer, Feed, Topic};
 use windvane_venue::route::Surface;
 
 use crate::budget::Lane;
-use crate::budget::polling::{can_be_polled, plan};
+use crate::budget::polling::plan;
 use crate::client::Client;
 use crate::settings::MarketData;
 
-use super::market::{BATCH, MarketFrame, MarketStream, is_documented, streams_max};
-use super::settings::MarketPath;
-use super::start::{self, StreamStartError};
+use super::market::{MarketFrame, MarketStream};
+use super::received::Received;
+use super::start::StreamStartError;
 use super::{GapReason, Obstacle, StreamItem};
-use attempt::{Attempt, Next};
-use frames::{Heard, Memory};
-pub use item::{FeedItem, Source, Why};
 use polling::{Answered, Polling};
-use sources::{Allowed, Decision, Rules, Sources};
+
+pub use windvane_client_core::streams::feed::{Source, Why};
+
+/// What comes out of a [`MarketFeed`].
+pub type FeedItem = feed::FeedItem<MarketFrame>;
 
 /// Public market data by topic; see [`Client::market_feed`].
 #[derive(Debug)]
@@ -113,31 +114,15 @@ impl Client {
         topics.sort();
         topics.dedup();
         let settings = &self.settings().streams;
-        let silence = |topic: &Topic| {
-            if is_quote(topic) {
-                settings.quote_within.min(settings.frame_within)
-            } else {
-                settings.frame_within
-            }
-        };
         let allowed: Vec<Allowed> = topics
             .iter()
-            .map(|topic| Allowed {
-                stream: mode != MarketData::Documented || is_documented(topic),
-                polling: mode != MarketData::Streams && can_be_polled(surface, topic),
-                silence_ms: start::millis(silence(topic)),
-            })
+            .map(|topic| Allowed::new(mode, surface, topic, settings))
             .collect();
         if mode == MarketData::Documented {
             let polled = topics.iter().filter(|topic| !is_documented(topic));
             let polled: Vec<Topic> = polled.cloned().collect();
             plan(surface, &polled, self.polling_weight(surface))?;
         }
-        let rules = Rules {
-            first_frame_ms: start::millis(settings.first_frame_within),
-            proof_ms: start::millis(settings.first_frame_within),
-            again_ms: start::millis(AGAIN),
-        };
         let places = topics.iter().map(Topic::to_string).zip(0..).collect();
         let mut feed = MarketFeed {
             client: self.clone(),
@@ -145,7 +130,7 @@ impl Client {
             places,
             memory: topics.iter().map(|_| Memory::default()).collect(),
             groups: Vec::new(),
-            sources: Sources::new(rules, 0, &allowed),
+            sources: Sources::new(Rules::new(settings), 0, &allowed),
             polling: Polling::new(self.in_lane(Lane::Query)),
             polled: Vec::new(),
             items: VecDeque::new(),
@@ -195,7 +180,7 @@ impl MarketFeed {
     }
 
     fn now_ms(&self) -> u64 {
-        start::millis(self.started.elapsed())
+        millis(self.started.elapsed())
     }
 
     /// A group for each kind of topic that is streamed, or several if there are too many of it.
@@ -222,10 +207,7 @@ impl MarketFeed {
 
     fn first_attempt(&self) -> Attempt {
         let settings = self.client.settings();
-        match settings.market_data {
-            MarketData::Documented => Attempt::new(MarketPath::Raw, true),
-            MarketData::Auto | MarketData::Streams => Attempt::new(settings.streams.path, false),
-        }
+        Attempt::first(settings.market_data, &settings.streams)
     }
 
     fn open(&self, topics: &[usize], attempt: Attempt) -> Result<MarketStream, StreamStartError> {
@@ -320,16 +302,20 @@ impl MarketFeed {
     fn frame(&mut self, group: usize, frame: MarketFrame) {
         let topics = &self.groups[group].topics;
         let levels = &mut self.levels;
-        match frames::hear(frame, topics, &self.topics, &self.places, levels) {
+        match feed::hear(frame.text(), topics, &self.topics, &self.places, levels) {
             Heard::Answer(answer) => self.command_answered(group, answer),
-            Heard::Other(frame) => self.items.push_back(FeedItem::Frame(frame)),
+            Heard::Other => self.items.push_back(FeedItem::Frame(frame)),
             Heard::Topic {
                 at,
-                frame,
+                wrapped,
                 trade_id,
             } if self.sources.is_streamed(at) => {
                 self.sources.spoke(self.now_ms(), at);
                 if self.memory[at].is_fresh(&self.topics[at], trade_id) {
+                    let frame = match wrapped {
+                        None => frame,
+                        Some(text) => frame.with_text(text),
+                    };
                     self.items.push_back(FeedItem::Frame(frame));
                 }
             }
@@ -408,10 +394,14 @@ impl MarketFeed {
         let now_ms = self.client.clock().venue_us(self.surface).div_euclid(1_000);
         for at in places {
             let topic = &self.topics[at];
-            match frames::polled(topic, self.surface, now_ms, &text, &mut self.memory[at]) {
+            match feed::polled(topic, self.surface, now_ms, &text, &mut self.memory[at]) {
                 Ok(polled) => {
                     self.sources.answered(self.now_ms(), at, polled.is_news);
-                    let frames = polled.frames.into_iter().map(FeedItem::Frame);
+                    let at = std::time::Instant::now();
+                    let frames = polled.frames.into_iter().map(|text| {
+                        let text = text.into();
+                        FeedItem::Frame(MarketFrame(Received { text, at }))
+                    });
                     self.items.extend(frames);
                 }
                 Err(error) => self.items.push_back(FeedItem::NotPolled {
@@ -479,19 +469,10 @@ impl MarketFeed {
     }
 }
 
-/// A question that was finally refused is asked again after this time.
-const AGAIN: Duration = Duration::from_mins(10);
 /// Pieces of one kind of topics that have not stood.
 const FAILING_MAX: usize = 4;
 /// No timer waits longer than an hour; it looks again then.
 const LATEST_MS: u64 = 3_600_000;
-
-fn feed_of(topic: &Topic) -> Option<Feed> {
-    match topic {
-        Topic::Of { feed, .. } => Some(*feed),
-        Topic::AllMarkPrices { .. } => None,
-    }
-}
 
 /// The next item of any stream.
 async fn next_of(groups: &mut [Group], turn: &mut usize) -> (usize, StreamItem<MarketFrame>) {
@@ -510,18 +491,4 @@ async fn next_of(groups: &mut [Group], turn: &mut usize) -> (usize, StreamItem<M
         Ready::Pending
     })
     .await
-}
-
-/// Books and marks: strategies quote on them, and the loss limits count in them.
-const fn is_quote(topic: &Topic) -> bool {
-    matches!(
-        topic,
-        Topic::Of {
-            feed: Feed::BookTicker
-                | Feed::Depth { .. }
-                | Feed::PartialDepth { .. }
-                | Feed::MarkPrice { .. },
-            ..
-        }
-    )
 }

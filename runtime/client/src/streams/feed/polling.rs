@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use windvane_venue::error::code;
+use windvane_client_core::streams::feed::is_final;
 use windvane_venue::wire::Parameters;
 
 use crate::budget::polling::Poll;
 use crate::client::Client;
-use crate::outcome::{NotDone, Refusal};
+use crate::outcome::NotDone;
 
 /// An answer, or why there is none.
 #[derive(Debug)]
@@ -78,13 +78,6 @@ impl Polling {
             None => std::future::pending().await,
         }
     }
-}
-
-/// Nothing that passes by itself: the venue does not know the symbol, or the question cannot be
-/// made. Anything else the venue may say once and take back; a refusal without a code may be the
-/// word of a gateway in between.
-fn is_final(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::NotMade(_)) || refusal.code() == Some(code::BAD_SYMBOL.code)
 }
 
 /// Asks until it is finally refused. Rounds that were missed, because answers took long or the

@@ -2,7 +2,6 @@
 
 use windvane_venue::market_stream::Topic;
 
-use super::super::market::MarketFrame;
 use super::super::{GapReason, Obstacle};
 
 /// From where the frames of a topic come.
@@ -50,11 +49,11 @@ pub enum Why {
     Again,
 }
 
-/// What comes out of a feed.
+/// What comes out of a feed; `F` is a frame as the program holds it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FeedItem {
+pub enum FeedItem<F> {
     /// A frame, always `{stream, data}` with the topic as `stream`, whatever its source.
-    Frame(MarketFrame),
+    Frame(F),
     /// The topic is served from there from now on. Until this is said of a topic, it is streamed.
     Source {
         /// The topic.

@@ -57,7 +57,7 @@ const LONGEST_MS: u64 = 60_000;
 /// repeat each other; all are stretched alike when those would cost too much.
 ///
 /// ```
-/// use windvane_client::budget::polling::plan;
+/// use windvane_client_core::budget::polling::plan;
 /// use windvane_venue::route::Surface;
 ///
 /// let topics = ["btcusdt@bookTicker".parse()?, "btcusdt@depth20".parse()?];

@@ -3,11 +3,6 @@
 //! The evidence of life is a PONG to our own PING; the documents' own pings say that the venue
 //! can reach us, not that we can reach it.
 
-#![allow(
-    missing_docs,
-    reason = "only simulators of time reach it, through a hidden module"
-)]
-
 use std::collections::VecDeque;
 
 use windvane_venue::planted;
@@ -22,8 +17,11 @@ pub type LinkId = u64;
 /// Times and limits of a connection, in milliseconds.
 #[derive(Clone, Debug)]
 pub struct LinkRules {
+    /// A PING goes out so often.
     pub ping_every_ms: u64,
+    /// A connection whose PONG takes longer is lost.
     pub pong_within_ms: u64,
+    /// A connection without a frame for so long is lost although it answers PINGs.
     pub silence_max_ms: Option<u64>,
     /// Commands must be answered within this time.
     pub answer_within_ms: u64,

@@ -1,25 +1,28 @@
 //! How a kind of topics is subscribed, and what follows when that fails. Pure.
 
-use super::super::{MarketPath, Obstacle};
+use crate::settings::MarketData;
+
+use super::super::{MarketPath, Obstacle, StreamSettings};
 use super::item::Why;
 
 /// How the topics of one connection are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attempt {
-    pub(super) path: MarketPath,
+pub struct Attempt {
+    /// The path that it takes.
+    pub path: MarketPath,
     /// No other path is tried: the documents know only this one, or it has served before.
-    pub(super) is_only_path: bool,
+    pub is_only_path: bool,
     /// Each topic has a SUBSCRIBE of its own, because one was refused among others.
-    pub(super) is_apart: bool,
+    pub is_apart: bool,
     /// It has served.
-    pub(super) has_stood: bool,
+    pub has_stood: bool,
     /// Connections in a row that ended at the subscription, or that a firewall refused.
     strikes: u32,
 }
 
 /// What to do about an [`Obstacle`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub enum Next {
     /// The stream tries again by itself.
     Wait,
     /// Try another path.
@@ -35,7 +38,7 @@ const STRIKES_AFTER_SERVICE: u32 = 10;
 
 impl Attempt {
     /// A first one.
-    pub(super) const fn new(path: MarketPath, is_only_path: bool) -> Self {
+    pub const fn new(path: MarketPath, is_only_path: bool) -> Self {
         Self {
             path,
             is_only_path,
@@ -45,14 +48,23 @@ impl Attempt {
         }
     }
 
+    /// A first one by the settings: documented streams are on the path `/ws` alone.
+    pub const fn first(mode: MarketData, settings: &StreamSettings) -> Self {
+        match mode {
+            MarketData::Documented => Self::new(MarketPath::Raw, true),
+            MarketData::Auto | MarketData::Streams => Self::new(settings.path, false),
+        }
+    }
+
     /// Everything is subscribed.
-    pub(super) const fn stands(&mut self) {
+    pub const fn stands(&mut self) {
         self.is_only_path = true;
         self.has_stood = true;
         self.strikes = 0;
     }
 
-    pub(super) fn next(&mut self, obstacle: &Obstacle) -> Next {
+    /// What follows from what keeps its connection from standing.
+    pub fn next(&mut self, obstacle: &Obstacle) -> Next {
         match obstacle {
             Obstacle::NotOpened {
                 status: Some(status),

@@ -8,32 +8,45 @@
 //! What may never enter here: sockets, requests, waiting, frames.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use windvane_venue::market_stream::{Feed, Topic};
+use windvane_venue::route::Surface;
+
+use crate::budget::polling::can_be_polled;
+use crate::settings::MarketData;
+
+use super::super::{StreamSettings, is_documented, millis};
 use super::item::{Source, Why};
+
+/// A question that was finally refused is asked again after this time.
+const AGAIN: Duration = Duration::from_mins(10);
 
 /// When silence is noticed, and when it is proved.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_field_names, reason = "times say their unit")]
-pub(super) struct Rules {
+pub struct Rules {
     /// A stream that has not spoken yet, or not since its connection was lost, is silent then.
-    pub(super) first_frame_ms: u64,
+    pub first_frame_ms: u64,
     /// What polling shows, a living stream has brought within this time.
-    pub(super) proof_ms: u64,
+    pub proof_ms: u64,
     /// After a final refusal it is asked for again in this time: a symbol may be listed later.
-    pub(super) again_ms: u64,
+    pub again_ms: u64,
 }
 
 /// What a topic may be served from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Allowed {
-    pub(super) stream: bool,
-    pub(super) polling: bool,
+pub struct Allowed {
+    /// Its public stream.
+    pub stream: bool,
+    /// REST, asked again and again.
+    pub polling: bool,
     /// A stream that has spoken is silent after this time.
-    pub(super) silence_ms: u64,
+    pub silence_ms: u64,
 }
 
+/// What a feed is to do. Topics are named by their place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
+pub enum Decision {
     /// The topic comes from there from now on.
     Serve(usize, Source, Why),
     /// The stream of the topic has spoken before and is dead now: a new connection.
@@ -56,15 +69,61 @@ struct Tracked {
 
 /// The topics of a feed, by their place in it.
 #[derive(Clone, Debug)]
-pub(super) struct Sources {
+pub struct Sources {
     rules: Rules,
     topics: Vec<Tracked>,
     decisions: VecDeque<Decision>,
 }
 
+impl Rules {
+    /// By the settings of streams.
+    pub fn new(settings: &StreamSettings) -> Self {
+        Self {
+            first_frame_ms: millis(settings.first_frame_within),
+            proof_ms: millis(settings.first_frame_within),
+            again_ms: millis(AGAIN),
+        }
+    }
+}
+
+impl Allowed {
+    /// What the mode allows, and what the surface has.
+    pub fn new(
+        mode: MarketData,
+        surface: Surface,
+        topic: &Topic,
+        settings: &StreamSettings,
+    ) -> Self {
+        let silence = if is_quote(topic) {
+            settings.quote_within.min(settings.frame_within)
+        } else {
+            settings.frame_within
+        };
+        Self {
+            stream: mode != MarketData::Documented || is_documented(topic),
+            polling: mode != MarketData::Streams && can_be_polled(surface, topic),
+            silence_ms: millis(silence),
+        }
+    }
+}
+
+/// Books and marks: strategies quote on them, and the loss limits count in them.
+const fn is_quote(topic: &Topic) -> bool {
+    matches!(
+        topic,
+        Topic::Of {
+            feed: Feed::BookTicker
+                | Feed::Depth { .. }
+                | Feed::PartialDepth { .. }
+                | Feed::MarkPrice { .. },
+            ..
+        }
+    )
+}
+
 impl Sources {
     /// Every topic is streamed if it may be; the others are polled.
-    pub(super) fn new(rules: Rules, now_ms: u64, allowed: &[Allowed]) -> Self {
+    pub fn new(rules: Rules, now_ms: u64, allowed: &[Allowed]) -> Self {
         let tracked = |allowed: &Allowed| Tracked {
             source: if allowed.stream {
                 Source::Stream
@@ -91,33 +150,35 @@ impl Sources {
         }
     }
 
-    pub(super) fn source(&self, at: usize) -> Source {
+    /// From where a topic comes now.
+    pub fn source(&self, at: usize) -> Source {
         self.topics[at].source
     }
 
     /// It has a stream that may bring frames.
-    pub(super) fn is_streamed(&self, at: usize) -> bool {
+    pub fn is_streamed(&self, at: usize) -> bool {
         matches!(self.source(at), Source::Stream | Source::Both)
     }
 
-    pub(super) fn is_polled(&self, at: usize) -> bool {
+    /// It is polled.
+    pub fn is_polled(&self, at: usize) -> bool {
         matches!(self.source(at), Source::Polling | Source::Both)
     }
 
     /// Nothing is lost when its stream is given up: it never spoke, and polling stands in, or says
     /// that there is no such symbol.
-    pub(super) fn can_do_without(&self, at: usize) -> bool {
+    pub fn can_do_without(&self, at: usize) -> bool {
         let topic = &self.topics[at];
         !topic.has_spoken && (topic.can_be_polled || topic.again_ms.is_some())
     }
 
     /// The venue took the subscription.
-    pub(super) fn subscribed(&mut self, at: usize) {
+    pub fn subscribed(&mut self, at: usize) {
         self.topics[at].is_subscribed = true;
     }
 
     /// The connection was lost; a new one is on its way.
-    pub(super) fn lost(&mut self, now_ms: u64, at: usize) {
+    pub fn lost(&mut self, now_ms: u64, at: usize) {
         let topic = &mut self.topics[at];
         topic.is_subscribed = false;
         topic.ahead_ms = None;
@@ -125,7 +186,7 @@ impl Sources {
     }
 
     /// The stream brought a frame. One that was given up, or never asked for, stays so.
-    pub(super) fn spoke(&mut self, now_ms: u64, at: usize) {
+    pub fn spoke(&mut self, now_ms: u64, at: usize) {
         if !self.is_streamed(at) {
             return;
         }
@@ -139,7 +200,7 @@ impl Sources {
     }
 
     /// There will be no stream of it.
-    pub(super) fn no_stream(&mut self, at: usize, why: Why) {
+    pub fn no_stream(&mut self, at: usize, why: Why) {
         let source = if self.topics[at].can_be_polled {
             Source::Polling
         } else {
@@ -149,7 +210,7 @@ impl Sources {
     }
 
     /// Polling was answered; `is_new`: otherwise than the time before.
-    pub(super) fn answered(&mut self, now_ms: u64, at: usize, is_new: bool) {
+    pub fn answered(&mut self, now_ms: u64, at: usize, is_new: bool) {
         let topic = &mut self.topics[at];
         if topic.source == Source::Both && topic.is_subscribed && is_new {
             topic.ahead_ms.get_or_insert(now_ms);
@@ -157,7 +218,7 @@ impl Sources {
     }
 
     /// The venue refuses the question for it, and no time that is worth waiting for heals that.
-    pub(super) fn no_polling(&mut self, now_ms: u64, at: usize, why: Why) {
+    pub fn no_polling(&mut self, now_ms: u64, at: usize, why: Why) {
         let topic = &mut self.topics[at];
         topic.can_be_polled = false;
         topic.again_ms = Some(now_ms + self.rules.again_ms);
@@ -169,7 +230,7 @@ impl Sources {
     }
 
     /// Time passed.
-    pub(super) fn tick(&mut self, now_ms: u64) {
+    pub fn tick(&mut self, now_ms: u64) {
         for at in 0..self.topics.len() {
             self.ask_again(now_ms, at);
             let topic = &mut self.topics[at];
@@ -204,13 +265,14 @@ impl Sources {
     }
 
     /// When [`Self::tick`] is due, if nothing happens before.
-    pub(super) fn timeout_ms(&self) -> u64 {
+    pub fn timeout_ms(&self) -> u64 {
         let due = |topic: &Tracked| [topic.due_ms(self.rules), topic.again_ms];
         let due = self.topics.iter().flat_map(due).flatten();
         due.min().unwrap_or(u64::MAX)
     }
 
-    pub(super) fn poll_decision(&mut self) -> Option<Decision> {
+    /// What is to be done next.
+    pub fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop_front()
     }
 

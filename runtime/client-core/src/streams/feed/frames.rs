@@ -2,7 +2,6 @@
 //! no trade twice where two sources overlap. Pure.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use windvane_venue::frame::{BookLevels, FrameError};
 use windvane_venue::market_stream::polling::{Payload, payloads};
@@ -10,37 +9,37 @@ use windvane_venue::market_stream::{self, CommandAnswer, Feed, MarketStreamEvent
 use windvane_venue::route::Surface;
 use windvane_venue::user_stream;
 
-use super::super::market::MarketFrame;
-use super::super::received::Received;
-
 /// What a frame of a stream is.
 #[derive(Debug)]
-pub(super) enum Heard {
-    /// A frame of the topic at this place, in the shape of a combined stream.
+pub enum Heard {
+    /// A frame of a topic.
     Topic {
+        /// The place of the topic.
         at: usize,
-        frame: MarketFrame,
+        /// The frame in the shape of a combined stream, if it came in another one.
+        wrapped: Option<String>,
         /// Its id, if it is a trade.
         trade_id: Option<i64>,
     },
     /// A frame that says nothing of any topic, or that cannot be read.
-    Other(MarketFrame),
+    Other,
     /// It names a topic that this connection does not carry: nobody asked for it here.
     Stray,
+    /// The answer to a command.
     Answer(CommandAnswer),
 }
 
 /// Looks at a frame of a connection that carries the topics at `carried`, which are of one kind
 /// and in order. Only what can be read is a topic's: anything else would count as its life.
-pub(super) fn hear(
-    frame: MarketFrame,
+pub fn hear(
+    frame: &str,
     carried: &[usize],
     topics: &[Topic],
     places: &BTreeMap<String, usize>,
     levels: &mut BookLevels,
 ) -> Heard {
-    let Ok(decoded) = market_stream::decode(frame.text(), levels) else {
-        return Heard::Other(frame);
+    let Ok(decoded) = market_stream::decode(frame, levels) else {
+        return Heard::Other;
     };
     let trade_id = match &decoded.event {
         MarketStreamEvent::Trade(trade) => Some(trade.id),
@@ -58,14 +57,10 @@ pub(super) fn hear(
         (None, event) => place_of(&event, carried, topics),
     };
     match at {
-        None => Heard::Other(frame),
+        None => Heard::Other,
         Some(at) => Heard::Topic {
             at,
-            frame: if is_bare {
-                wrapped(&topics[at], frame.text(), frame.received())
-            } else {
-                frame
-            },
+            wrapped: is_bare.then(|| wrapped(&topics[at], frame)),
             trade_id,
         },
     }
@@ -82,9 +77,8 @@ fn place_of(event: &MarketStreamEvent<'_>, carried: &[usize], topics: &[Topic]) 
     carried.iter().find(is_it).copied()
 }
 
-fn wrapped(topic: &Topic, payload: &str, at: Instant) -> MarketFrame {
-    let text = format!("{{\"stream\":\"{topic}\",\"data\":{payload}}}").into();
-    MarketFrame(Received { text, at })
+fn wrapped(topic: &Topic, payload: &str) -> String {
+    format!("{{\"stream\":\"{topic}\",\"data\":{payload}}}")
 }
 
 /// The symbol of a bare payload; `None` where it names none, or many.
@@ -110,7 +104,7 @@ fn symbol_of(event: &MarketStreamEvent<'_>) -> Option<String> {
 
 /// What was last said of a topic.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub struct Memory {
     /// The highest id of a trade, whatever brought it.
     trade_id: Option<i64>,
     /// The highest id of a trade that polling brought.
@@ -121,16 +115,17 @@ pub(super) struct Memory {
 
 /// What an answer says that was not said before.
 #[derive(Debug)]
-pub(super) struct Polled {
-    pub(super) frames: Vec<MarketFrame>,
+pub struct Polled {
+    /// In the shape of a combined stream.
+    pub frames: Vec<String>,
     /// The market has moved since the last answer. A first answer says nothing of that.
-    pub(super) is_news: bool,
+    pub is_news: bool,
 }
 
 impl Memory {
     /// A frame of the stream that polling has not brought before: after a time with both, the
     /// stream may repeat trades.
-    pub(super) fn is_fresh(&mut self, topic: &Topic, trade_id: Option<i64>) -> bool {
+    pub fn is_fresh(&mut self, topic: &Topic, trade_id: Option<i64>) -> bool {
         let Topic::Of {
             feed: Feed::Trade | Feed::TradePro | Feed::AggTrade,
             ..
@@ -156,7 +151,7 @@ impl Memory {
 }
 
 /// Reads an answer as frames of `topic`.
-pub(super) fn polled(
+pub fn polled(
     topic: &Topic,
     surface: Surface,
     now_ms: i64,
@@ -192,12 +187,11 @@ pub(super) fn polled(
             if has_changed { payloads } else { Vec::new() },
         )
     };
-    let at = Instant::now();
     Ok(Polled {
         is_news: !is_first && !payloads.is_empty(),
         frames: payloads
             .iter()
-            .map(|payload| wrapped(topic, &payload.text, at))
+            .map(|payload| wrapped(topic, &payload.text))
             .collect(),
     })
 }
@@ -249,9 +243,9 @@ mod tests {
             .collect();
         let answer = format!("[{}]", trades.join(","));
         let polled = polled(topic, Surface::Spot, 0, &answer, memory).unwrap();
-        let id = |frame: &MarketFrame| {
+        let id = |frame: &String| {
             let mut levels = BookLevels::default();
-            match frame.decode(&mut levels).unwrap().event {
+            match market_stream::decode(frame, &mut levels).unwrap().event {
                 MarketStreamEvent::Trade(trade) => trade.id,
                 other => panic!("{other:?}"),
             }
@@ -287,8 +281,7 @@ mod tests {
     fn heard(text: &str, carried: &[usize], topics: &[&str]) -> Heard {
         let topics: Vec<Topic> = topics.iter().map(|topic| topic.parse().unwrap()).collect();
         let places = topics.iter().map(Topic::to_string).zip(0..).collect();
-        let frame = MarketFrame(Received::now(text));
-        hear(frame, carried, &topics, &places, &mut BookLevels::default())
+        hear(text, carried, &topics, &places, &mut BookLevels::default())
     }
 
     #[test]
@@ -296,19 +289,20 @@ mod tests {
         let topics = ["ausdt@depth5", "busdt@depth5"];
         let futures =
             r#"{"e":"depthUpdate","E":1,"T":1,"s":"BUSDT","U":1,"u":1,"pu":1,"b":[],"a":[]}"#;
-        let Heard::Topic { at: 1, frame, .. } = heard(futures, &[0, 1], &topics) else {
+        let found = heard(futures, &[0, 1], &topics);
+        let Heard::Topic { at: 1, wrapped, .. } = found else {
             panic!("not found")
         };
         let wanted = format!(r#"{{"stream":"busdt@depth5","data":{futures}}}"#);
-        assert_eq!(frame.text(), wanted);
+        assert_eq!(wrapped, Some(wanted));
         // A spot book names no symbol: its connection tells it, if that carries one topic.
         let spot = r#"{"lastUpdateId":1,"bids":[],"asks":[]}"#;
         let found = heard(spot, &[0], &topics);
         assert!(matches!(found, Heard::Topic { at: 0, .. }), "{found:?}");
         let found = heard(spot, &[0, 1], &topics);
-        assert!(matches!(found, Heard::Other(_)), "{found:?}");
+        assert!(matches!(found, Heard::Other), "{found:?}");
         let found = heard(r#"{"e":"serverShutdown"}"#, &[0], &topics);
-        assert!(matches!(found, Heard::Other(_)), "{found:?}");
+        assert!(matches!(found, Heard::Other), "{found:?}");
     }
 
     #[test]
@@ -322,8 +316,8 @@ mod tests {
                 found,
                 Heard::Topic {
                     at: 0,
+                    wrapped: None,
                     trade_id: Some(1),
-                    ..
                 }
             );
             assert!(is_it, "{found:?}");
@@ -343,7 +337,7 @@ mod tests {
         ] {
             let text = format!(r#"{{"stream":"{EVERY}","data":{data}}}"#);
             let found = heard(&text, &[0], &[EVERY]);
-            assert!(matches!(found, Heard::Other(_)), "{found:?}");
+            assert!(matches!(found, Heard::Other), "{found:?}");
         }
     }
 

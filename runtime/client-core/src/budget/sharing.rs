@@ -20,7 +20,7 @@ const CLOSE_MS: u64 = 10_000;
 /// The budgets of one address.
 ///
 /// ```
-/// use windvane_client::budget::{Budgets, Cost, Lane, Shares};
+/// use windvane_client_core::budget::{Budgets, Cost, Lane, Shares};
 /// use windvane_venue::route::Surface;
 ///
 /// let mut budgets = Budgets::new(Shares::default());
@@ -28,7 +28,7 @@ const CLOSE_MS: u64 = 10_000;
 /// // The info endpoint may use the counter of the futures host.
 /// let used = budgets.of(Surface::Rpc).weights(0).next();
 /// assert_eq!(used, Some((60_000, 100, 2_400)));
-/// # Ok::<(), windvane_client::budget::Denied>(())
+/// # Ok::<(), windvane_client_core::budget::Denied>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Budgets {

@@ -24,22 +24,19 @@ use crate::budget::{Denial, Denied};
 /// A request that only reads is never `Unknown`: whatever was lost with its answer, nothing was
 /// changed, so it may be asked again.
 ///
-/// ```no_run
-/// use windvane_client::{Client, Outcome};
-/// use windvane_venue::wire::spot::{NewOrder, QueryOrder};
+/// ```
+/// use windvane_client_core::outcome::Outcome;
+/// use windvane_venue::wire::spot::QueryOrder;
 ///
-/// # async fn place(client: &Client, order: &NewOrder) {
-/// match client.spot().new_order(order).await {
-///     Outcome::Done(order) => println!("accepted as {:?}", order.order_id),
-///     Outcome::Refused(refusal) => println!("not accepted: {refusal}"),
-///     Outcome::Unknown(_) => {
+/// /// The question that must follow an order before anything else is sent, if one must.
+/// fn question<T>(outcome: &Outcome<T>) -> Option<QueryOrder> {
+///     match outcome {
+///         Outcome::Done(_) | Outcome::Refused(_) | Outcome::Wait(_) => None,
 ///         // It may be in the book: ask for it by the id that was chosen before sending.
-///         let question = QueryOrder::new("BTCUSDT").client_order_id("mm:1");
-///         println!("{:?}", client.spot().query_order(&question).await);
+///         Outcome::Unknown(_) => Some(QueryOrder::new("BTCUSDT").client_order_id("mm:1")),
 ///     }
-///     Outcome::Wait(wait) => println!("not sent, or not taken: {wait}"),
 /// }
-/// # }
+/// assert!(question(&Outcome::Done("accepted")).is_none());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]

@@ -13,6 +13,8 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use windvane_venue::error::Limit;
 use windvane_venue::planted;
 use windvane_venue::route::{Counted, Route};
@@ -25,8 +27,10 @@ pub use window::Window;
 
 /// Stop after a 418 without `Retry-After`: the shortest ban (spec 1, Limits, rule 6).
 const BAN_MIN_MS: u64 = 2 * 60_000;
-/// The longest ban.
-const BAN_MAX_MS: u64 = 3 * 24 * 3_600_000;
+/// The longest ban that the venue imposes (spec 1, Limits): a length that is read from a file, by a
+/// clock that may have been set back, is never taken for more.
+pub const BAN_MAX: Duration = Duration::from_hours(3 * 24);
+const BAN_MAX_MS: u64 = BAN_MAX.as_secs() * 1_000;
 /// Stop where the venue does not say how long: the interval of the documents' limits.
 const STOP_MS: u64 = 60_000;
 /// The venue's clock is known with an error: an interval ends so much later.
@@ -75,7 +79,7 @@ pub struct Denied {
 /// The limits of one surface and what was used of them.
 ///
 /// ```
-/// use windvane_client::budget::{Budget, Cost, Lane, Shares, documented};
+/// use windvane_client_core::budget::{Budget, Cost, Lane, Shares, documented};
 /// use windvane_venue::error::Limit;
 /// use windvane_venue::route::Surface;
 ///

@@ -138,7 +138,7 @@ impl Window {
 
     /// The venue says that `used` is the sum. The part beyond own use belongs to others.
     ///
-    /// A lower sum than before is believed once [`LATE_MS`] have passed: the venue's interval began
+    /// A lower sum than before is believed once `LATE_MS` have passed: the venue's interval began
     /// anew. A sum below own use is not: the venue's interval may be shorter than ours. A sum above a
     /// lower limit that a refusal led to shows that the refusal had another cause.
     pub fn correct(&mut self, now_ms: u64, used: u32) {

@@ -5,28 +5,29 @@
 //!
 //! What may never enter here: sockets, requests, waiting, decoding of events.
 
-#![allow(
-    missing_docs,
-    reason = "only simulators of time reach it, through a hidden module"
-)]
-
 use std::collections::VecDeque;
 
 use windvane_venue::planted;
 
 use super::GapReason;
 use super::backoff::{Backoff, Random};
-use super::link::{Link, LinkId, LinkRules, Wish};
+use super::link::{Link, Wish};
 use super::overlap::Overlap;
+
+pub use super::link::{LinkId, LinkRules};
 
 /// What a stream is made of.
 #[derive(Clone, Debug)]
 pub struct Rules {
+    /// Of each of its connections.
     pub link: LinkRules,
     /// First and longest pause.
     pub backoff_ms: (u64, u64),
+    /// A connection is replaced when it is so old.
     pub age_max_ms: u64,
+    /// Old and new connection run side by side so long.
     pub overlap_ms: u64,
+    /// A listen key must be given, and a connection be opened, within this time.
     pub connect_within_ms: u64,
     /// A connection that lived so long was a good one.
     pub good_after_ms: u64,
@@ -34,12 +35,14 @@ pub struct Rules {
     pub key: Option<KeyRules>,
     /// Sent on each new connection; each is answered.
     pub commands: Vec<String>,
+    /// Seed of the random part of pauses.
     pub seed: u64,
 }
 
 /// How a listen key is kept.
 #[derive(Clone, Debug)]
 pub struct KeyRules {
+    /// It is renewed after this time, and up to a quarter of it later.
     pub renew_every_ms: u64,
     /// Life of a key that is not renewed.
     pub life_ms: u64,
@@ -54,13 +57,17 @@ pub enum Input<F> {
     Key(Result<String, Option<u64>>),
     /// Answer to [`Action::RenewKey`].
     Renewed(Renewal),
+    /// The connection is open.
     Opened(LinkId),
     /// No connection came about; with the pause that the venue wants, if it said one.
     NotOpened(LinkId, Option<u64>),
+    /// A text frame.
     Frame(LinkId, F),
     /// The answer to a command.
     Answer(LinkId),
+    /// The answer to [`Action::Ping`].
     Pong(LinkId),
+    /// The connection was closed or broke.
     Closed(LinkId),
     /// The venue says on the stream that the key has expired; with the event's time.
     KeyExpired(LinkId, i64),
@@ -71,6 +78,7 @@ pub enum Input<F> {
 /// What became of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
+    /// The key lives on.
     Done,
     /// No answer, or none that says anything of the key.
     Failed,
@@ -81,21 +89,30 @@ pub enum Renewal {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<F> {
+    /// Ask for a listen key; [`Input::Key`] is the answer.
     CreateKey,
+    /// Renew this listen key; [`Input::Renewed`] is the answer.
     RenewKey(String),
     /// Open a connection, with the key if the stream has one.
     Open(LinkId, Option<String>),
+    /// Send a command.
     Send(LinkId, String),
+    /// Send a PING.
     Ping(LinkId),
+    /// Close a connection, or give up opening it. No [`Input::Closed`] has to follow.
     Close(LinkId),
+    /// Tell the consumer.
     Emit(Emit<F>),
 }
 
 /// What the consumer is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Emit<F> {
+    /// A frame, once and in order.
     Frame(F),
+    /// A connection stands and everything is subscribed.
     Connected,
+    /// Frames may be missed until the next [`Self::Connected`].
     Gap(GapReason),
     /// A connection was lost before everything was subscribed.
     NotSubscribed(GapReason),
@@ -120,6 +137,7 @@ struct Key {
     is_asked: bool,
 }
 
+/// A stream: at most two connections, the later of which replaces the earlier one.
 #[derive(Clone, Debug)]
 pub struct Machine<F> {
     rules: Rules,

@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 
 use super::GapReason;
-use super::link::LinkRules;
-use super::machine::{Action, Emit, Input, KeyRules, Machine, Renewal, Rules};
+use super::machine::{Action, Emit, Input, KeyRules, LinkRules, Machine, Renewal, Rules};
 
 type Frame = String;
 

@@ -1,0 +1,24 @@
+//! The half of the client that does no IO: the budget of requests, nonces, outcomes with their
+//! advice, the estimate of the venue's clock, and the state machines of streams and feeds.
+//!
+//! Two programs drive it: the client (`windvane-client`) with sockets and tasks, and the session crate,
+//! which the live run and the fault simulator share, so that both make the same decisions.
+//!
+//! What may never enter this crate: sockets, files, threads, async code, and clocks. Time is an
+//! argument. `tests/dependencies.rs` checks this.
+
+#![forbid(unsafe_code)]
+
+pub mod budget;
+pub mod clock;
+pub mod nonce;
+pub mod outcome;
+pub mod settings;
+pub mod streams;
+
+mod asked;
+
+pub use asked::Asked;
+pub use budget::BAN_MAX;
+pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
+pub use settings::{Api, MarketData};

@@ -1,0 +1,64 @@
+//! What a stream itself has to know of a frame.
+
+use windvane_venue::frame::BookLevels;
+use windvane_venue::market_stream::{self, MarketStreamEvent};
+use windvane_venue::user_stream::{self, UserStreamEvent};
+
+/// What a frame is, as far as the stream itself has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The consumer's.
+    Event,
+    /// The answer to a command.
+    Answer,
+    /// The consumer's too, and the listen key is dead; with the event's time, milliseconds.
+    KeyExpired(i64),
+}
+
+/// Looks at a frame of a market stream. Answers to commands are short and have an `id`; events have
+/// none.
+pub fn look_at_market(text: &str) -> Look {
+    if text.len() > 4_096 || !text.contains("\"id\"") {
+        return Look::Event;
+    }
+    let decoded = market_stream::decode(text, &mut BookLevels::default());
+    match decoded.map(|frame| frame.event) {
+        Ok(MarketStreamEvent::Answer(_)) => Look::Answer,
+        _ => Look::Event,
+    }
+}
+
+/// Looks at a frame of a user stream.
+pub fn look_at_user(text: &str) -> Look {
+    key_expiry_ms(text).map_or(Look::Event, Look::KeyExpired)
+}
+
+/// When the listen key of a frame's connection expired, in milliseconds of the venue's clock, if
+/// the frame says so.
+pub fn key_expiry_ms(text: &str) -> Option<i64> {
+    if !text.contains("listenKeyExpired") {
+        return None;
+    }
+    match user_stream::decode(user_stream::Surface::Futures, text) {
+        Ok(UserStreamEvent::ListenKeyExpired(event)) => Some(event.event_ms.0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_from_events() {
+        assert_eq!(look_at_market(r#"{"result":null,"id":1}"#), Look::Answer);
+        assert_eq!(
+            look_at_market(r#"{"id":1,"error":{"code":-1,"msg":"no"}}"#),
+            Look::Answer
+        );
+        let trade = r#"{"stream":"a@tradepro","data":{"e":"tradepro","E":1,"T":1,"s":"A","t":1,
+            "p":"1","q":"1","h":"0x","m":["hidden","hidden"]}}"#;
+        assert_eq!(look_at_market(trade), Look::Event);
+        assert_eq!(look_at_market("{\"id\""), Look::Event);
+    }
+}

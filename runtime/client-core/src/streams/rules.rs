@@ -1,0 +1,47 @@
+//! The settings of streams as the rules of a machine.
+
+use std::time::Duration;
+
+use super::machine::{KeyRules, LinkRules, Rules};
+use super::settings::StreamSettings;
+
+/// The life of a listen key that is not renewed (spec 1, Listen key).
+const KEY_LIFE: Duration = Duration::from_hours(1);
+/// A connection that stood so long does not count as another failure.
+const GOOD_AFTER: Duration = Duration::from_mins(1);
+/// How long a SUBSCRIBE may stay unanswered.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// Rules of one connection, without a listen key; `salt` keeps the pauses of several apart.
+pub fn rules(settings: &StreamSettings, salt: u64) -> Rules {
+    Rules {
+        link: LinkRules {
+            ping_every_ms: millis(settings.ping_every),
+            pong_within_ms: millis(settings.pong_within),
+            silence_max_ms: None,
+            answer_within_ms: millis(ANSWER_WITHIN),
+            messages_per_s: settings.messages_per_s,
+        },
+        backoff_ms: (millis(settings.backoff.0), millis(settings.backoff.1)),
+        age_max_ms: millis(settings.age_max),
+        overlap_ms: millis(settings.overlap),
+        connect_within_ms: millis(settings.connect_within),
+        good_after_ms: millis(GOOD_AFTER),
+        key: None,
+        commands: Vec::new(),
+        seed: settings.seed.wrapping_add(salt),
+    }
+}
+
+/// How listen keys are kept.
+pub fn key_rules(settings: &StreamSettings) -> KeyRules {
+    KeyRules {
+        renew_every_ms: millis(settings.renew_every),
+        life_ms: millis(KEY_LIFE),
+    }
+}
+
+/// A duration in whole milliseconds.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,53 @@
+//! What is subscribed on which connection, and by which commands.
+
+use windvane_venue::market_stream::{Command, Feed, Topic};
+use windvane_venue::route::Surface;
+
+/// Topics of one SUBSCRIBE: a few kilobytes.
+pub const BATCH: usize = 100;
+
+/// Streams that one connection may subscribe to (spec 1, Limits, rule 8; spec 4, section 5).
+pub const fn streams_max(surface: Surface) -> usize {
+    match surface {
+        Surface::Spot => 1_024,
+        _ => 200,
+    }
+}
+
+/// Whether documents 1 to 3 show the stream of a topic: `tradepro` is the only public one.
+pub const fn is_documented(topic: &Topic) -> bool {
+    matches!(
+        topic,
+        Topic::Of {
+            feed: Feed::TradePro,
+            ..
+        }
+    )
+}
+
+/// The commands of a connection, each for `batch` topics. Their ids begin after the first `before`,
+/// which other connections have.
+pub fn subscriptions(topics: &[Topic], batch: usize, before: usize) -> Vec<String> {
+    let ids = 1 + before as u64..;
+    let batches = topics.chunks(batch).zip(ids);
+    let messages = batches.map(|(batch, id)| Command::Subscribe(batch.to_vec()).message(id));
+    messages.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_are_subscribed_in_batches_with_ids() {
+        let topics: Vec<Topic> = (0..250)
+            .map(|at| Topic::of(&format!("A{at}USDT"), Feed::TradePro))
+            .collect();
+        let messages = subscriptions(&topics, BATCH, 0);
+        assert_eq!(messages.len(), 3);
+        assert!(messages[0].starts_with(
+            r#"{"method":"SUBSCRIBE","params":["a0usdt@tradepro","a1usdt@tradepro","#
+        ));
+        assert!(messages[2].ends_with(r#""a249usdt@tradepro"],"id":3}"#));
+    }
+}
