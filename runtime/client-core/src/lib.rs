@@ -11,6 +11,7 @@
 
 pub mod budget;
 pub mod clock;
+pub mod gateway;
 pub mod nonce;
 pub mod outcome;
 pub mod settings;
@@ -20,5 +21,6 @@ mod asked;
 
 pub use asked::Asked;
 pub use budget::BAN_MAX;
+pub use gateway::Gateway;
 pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
 pub use settings::{Api, MarketData};

@@ -3,10 +3,11 @@
 //! What may never enter here: a clock. The caller says what the venue's time is.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use windvane_venue::planted;
 
-static PROCESS: Nonces = Nonces::new();
+static PROCESS: LazyLock<Arc<Nonces>> = LazyLock::new(Arc::default);
 
 /// A source of nonces. One source must serve everything that signs for the same user: the venue
 /// refuses a nonce that it has seen (spec 4, section 1: -4225).
@@ -33,8 +34,8 @@ impl Nonces {
     }
 
     /// The source that all clients of this process share unless told otherwise.
-    pub fn of_process() -> &'static Self {
-        &PROCESS
+    pub fn of_process() -> Arc<Self> {
+        Arc::clone(&PROCESS)
     }
 
     /// The next nonce: `server_us`, the estimate of the venue's time in microseconds, or one more

@@ -222,6 +222,16 @@ pub enum NotDone {
     Wait(Wait),
 }
 
+impl<T> From<NotDone> for Outcome<T> {
+    fn from(not_done: NotDone) -> Self {
+        match not_done {
+            NotDone::Refused(refusal) => Self::Refused(refusal),
+            NotDone::Unknown(doubt) => Self::Unknown(doubt),
+            NotDone::Wait(wait) => Self::Wait(wait),
+        }
+    }
+}
+
 impl fmt::Display for NotDone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

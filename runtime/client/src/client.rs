@@ -7,23 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use tokio::sync::watch;
-use windvane_venue::error::code::INVALID_TIMESTAMP;
-use windvane_venue::error::{Judgement, Limit, Pause, judge};
-use windvane_venue::route::{self, Listing, Route, Surface, Version};
-use windvane_venue::sign::{Stamp, prepare};
+use tokio::sync::{Notify, watch};
+use windvane_client_core::gateway::{self, Answer, Change, Failure, Gateway, Now};
+use windvane_venue::error::Limit;
+use windvane_venue::route::{self, Route, Surface, Version};
+use windvane_venue::sign::{Prepared, Stamp};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
 
 use crate::Asked;
-use crate::bans::Bans;
-use crate::budget::{Budget, Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Used};
+use crate::budget::{Budget, Budgets, Cost, Denial, Departed, Lane};
 use crate::clock::{Clock, Offset, Sample, estimate};
 use crate::gate::Gate;
 use crate::nonce::Nonces;
 use crate::outcome::{Doubt, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
 use crate::settings::Settings;
 use crate::tls;
-use crate::transport::{Failure, KnownUrls, RawAnswer, Ready, Transport, TransportError};
+use crate::transport::{KnownUrls, RawAnswer, Ready, Transport, TransportError};
 
 /// After a question without an answer, and after a connection that failed.
 const BREATH: Duration = Duration::from_secs(1);
@@ -97,11 +96,11 @@ impl fmt::Debug for Departure {
 struct Shared {
     settings: Settings,
     tls: Arc<rustls::ClientConfig>,
+    gateway: Gateway,
     gate: Gate,
     clock: Clock,
-    nonces: &'static Nonces,
     known_urls: KnownUrls,
-    bans: Bans,
+    banned: Arc<Notify>,
 }
 
 impl Client {
@@ -109,13 +108,34 @@ impl Client {
     pub fn new(settings: Settings) -> Result<Self, TransportError> {
         let tls = tls::config(&settings.tls_roots)?;
         let transport = Transport::new(&settings.timeouts, tls.clone())?;
+        let (refusals, banned, clock_refused) = (
+            watch::Sender::new(0),
+            Arc::new(Notify::new()),
+            Arc::new([const { Notify::const_new() }; 4]),
+        );
+        let listener = {
+            let (refusals, banned) = (refusals.clone(), Arc::clone(&banned));
+            let clock_refused = Arc::clone(&clock_refused);
+            move |change| match change {
+                Change::Limited => refusals.send_modify(|count| *count += 1),
+                Change::Banned => banned.notify_one(),
+                Change::ClockRefused(surface) => clock_refused[surface as usize].notify_one(),
+            }
+        };
+        let gateway = Gateway::telling(
+            settings.identity(),
+            settings.shares,
+            Nonces::of_process(),
+            listener,
+        );
+        let clock = Clock::new(settings.local_time.clone(), gateway.clone(), clock_refused);
         let shared = Shared {
             tls: Arc::new(tls),
-            gate: Gate::new(Budgets::new(settings.shares)),
-            clock: Clock::new(settings.local_time.clone()),
-            nonces: Nonces::of_process(),
+            gate: Gate::new(gateway.clone(), refusals),
+            clock,
+            gateway,
             known_urls: KnownUrls::default(),
-            bans: Bans::default(),
+            banned,
             settings,
         };
         Ok(Self {
@@ -238,29 +258,59 @@ impl Client {
     /// Hosts that take nothing from this address now, and for how long: after a 418, or a 429 or
     /// 403 that named its end. Whoever starts later must know of them too.
     pub fn bans(&self) -> Vec<(String, Duration)> {
-        self.shared.bans.now()
+        let bans = self.shared.gateway.bans(self.shared.gate.now_ms());
+        let bans = bans.into_iter();
+        bans.map(|(host, left_ms)| (host, Duration::from_millis(left_ms)))
+            .collect()
     }
 
     /// Waits until a host tells of such a stop.
     pub async fn ban_told(&self) {
-        self.shared.bans.told().await;
+        self.shared.banned.notified().await;
     }
 
     /// Sends nothing to a host, `name:port` where the port is not the usual one, for so long: it
     /// told an earlier process.
     pub fn heed_ban(&self, host: &str, length: Duration) {
         let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-        for surface in Surface::ALL {
-            if self.host(surface) == Some(host) {
-                self.with_budget(surface, |budget, now_ms| budget.banned(now_ms, length_ms));
-            }
-        }
-        self.shared.bans.tell(host, length);
+        let now_ms = self.shared.gate.now_ms();
+        self.shared.gateway.heed_ban(now_ms, host, length_ms);
     }
 
-    fn host(&self, surface: Surface) -> Option<&str> {
-        let addresses = &self.shared.settings.addresses;
-        addresses.rest_of(surface).map(url::Url::authority)
+    /// The way out that this client shares with whoever sends through [`Self::exchange`].
+    pub fn gateway(&self) -> &Gateway {
+        &self.shared.gateway
+    }
+
+    /// When the clock of the gateway's budgets began.
+    pub fn began(&self) -> std::time::Instant {
+        self.shared.gate.started().into_std()
+    }
+
+    /// Writes a request once that the gateway let out and prepared, and reads the whole answer. It is
+    /// not judged.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn exchange(
+        &self,
+        surface: Surface,
+        prepared: Prepared,
+    ) -> Result<RawAnswer, Failure> {
+        let ready = self.ready(surface, prepared).map_err(Failure::NotMade)?;
+        self.transport
+            .exchange(ready, self.departure.as_ref())
+            .await
+    }
+
+    /// A prepared request with its address, ready to be written.
+    ///
+    /// # Errors
+    /// No address, or an address that would change the signed bytes.
+    pub fn ready(&self, surface: Surface, prepared: Prepared) -> Result<Ready, RequestError> {
+        let base = self.shared.settings.addresses.rest_of(surface);
+        let base = base.ok_or(RequestError::NoAddress(surface))?;
+        Ready::new(base, prepared, &self.shared.known_urls)
     }
 
     /// Sends a typed request once, in the version that the settings choose for its route.
@@ -316,7 +366,7 @@ impl Client {
         let passed = gate.pass((route.surface, lane), &cost, self.patience).await;
         let departed = match passed {
             Ok(departed) => departed,
-            Err(denied) => return Outcome::Wait(wait_for(gate, denied)),
+            Err(denied) => return Outcome::Wait(gateway::denied(gate.now_ms(), denied)),
         };
         // Signed after waiting: a timestamp must be fresh.
         let ready = match self.prepare(route, version, parameters, stamp) {
@@ -325,7 +375,7 @@ impl Client {
         };
         let departure = self.departure.as_ref();
         let answer = self.transport.exchange(ready, departure).await;
-        let version = version.or_else(|| self.shared.settings.version(route));
+        let version = version.or_else(|| self.shared.gateway.identity().version(route));
         self.outcome(Asked { route, version }, (&cost, departed), answer)
     }
 
@@ -338,48 +388,18 @@ impl Client {
         parameters: &Parameters,
         stamp: Option<Stamp>,
     ) -> Result<Ready, RequestError> {
-        let settings = &self.shared.settings;
-        let base = settings.addresses.rest_of(route.surface);
-        let base = base.ok_or(RequestError::NoAddress(route.surface))?;
-        let version = version.or_else(|| settings.version(route));
-        let listing = route.listing(version);
-        let numbered = listing.is_some_and(Listing::takes_nonce);
-        let stamp = stamp.unwrap_or_else(|| self.stamp_with(route.surface, numbered));
-        let prepared = prepare(
-            route,
-            version,
-            parameters,
-            &settings.dialect,
-            &settings.credentials,
-            stamp,
-        )?;
-        Ready::new(base, prepared, &self.shared.known_urls)
+        let base = self.shared.settings.addresses.rest_of(route.surface);
+        base.ok_or(RequestError::NoAddress(route.surface))?;
+        let local_us = self.shared.clock.local_us();
+        let gateway = &self.shared.gateway;
+        let prepared = gateway.prepare(local_us, (route, version), parameters, stamp)?;
+        self.ready(route.surface, prepared)
     }
 
     /// The venue's time, and two nonces that were never used.
     pub fn stamp(&self, surface: Surface) -> Stamp {
-        self.stamp_with(surface, true)
-    }
-
-    /// The venue's time; nonces only where they are sent: the request that reads the clock leaves
-    /// before the venue's time is known, and nonces never come back.
-    fn stamp_with(&self, surface: Surface, numbered: bool) -> Stamp {
-        let venue_us = self.shared.clock.venue_us(surface);
-        let nonce = || {
-            let now_us = u64::try_from(venue_us).unwrap_or(0);
-            if numbered {
-                self.shared.nonces.next(now_us)
-            } else {
-                now_us
-            }
-        };
-        // The inner signature is made first.
-        let inner_nonce_us = nonce();
-        Stamp {
-            timestamp_ms: venue_us.div_euclid(1_000),
-            nonce_us: nonce(),
-            inner_nonce_us,
-        }
+        let local_us = self.shared.clock.local_us();
+        self.shared.gateway.stamp(local_us, surface, true)
     }
 
     /// Asks the time route of a surface `samples` times and keeps the offset of the shortest
@@ -419,7 +439,7 @@ impl Client {
             why: WaitReason::NoConnection("the local clock was set back meanwhile".to_owned()),
             after: BREATH,
         }))?;
-        self.shared.clock.set(route.surface, offset);
+        self.shared.gateway.set_offset(route.surface, offset);
         Ok(offset)
     }
 
@@ -435,129 +455,41 @@ impl Client {
     fn outcome(
         &self,
         asked: Asked,
-        (cost, departed): (&Cost, Departed),
+        sent: (&Cost, Departed),
         answer: Result<RawAnswer, Failure>,
     ) -> Outcome<RawAnswer> {
-        let route = asked.route;
-        let raw = match answer {
-            Ok(raw) => raw,
-            Err(failure) => return failed(route, failure),
+        let now = Now {
+            ms: self.shared.gate.now_ms(),
+            local_us: self.shared.clock.local_us(),
         };
-        self.count(route.surface, (cost, departed), &raw);
-        let judgement = judge(raw.status, raw.header("retry-after"), &raw.text);
-        match judgement {
-            Judgement::Success => {
-                if route.name.ends_with(".exchange_info") {
-                    self.learn_limits(route.surface, &raw.text);
+        let gateway = &self.shared.gateway;
+        match answer {
+            Ok(raw) => {
+                let headers = raw.texts();
+                let answer = Answer {
+                    status: raw.status,
+                    headers: &headers,
+                    text: &raw.text,
+                };
+                match gateway.judge(now, asked, sent, Ok(answer)) {
+                    Ok(()) => Outcome::Done(raw),
+                    Err(not_done) => not_done.into(),
                 }
-                Outcome::Done(raw)
             }
-            // Words that are not the venue's say nothing of what it did (spec 1, Errors).
-            Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
-                Outcome::Unknown(Doubt::Venue(complaint))
-            }
-            Judgement::Refused {
-                complaint,
-                is_fatal,
-            } => {
-                let code = complaint.error.as_ref().map(|error| error.code);
-                if code == Some(INVALID_TIMESTAMP.code) {
-                    self.shared.clock.refuse(route.surface);
-                }
-                Outcome::Refused(Refusal::Venue {
-                    asked,
-                    complaint,
-                    is_fatal,
-                })
-            }
-            Judgement::Unknown(complaint) if route.changes => {
-                Outcome::Unknown(Doubt::Venue(complaint))
-            }
-            Judgement::Unknown(complaint) => Outcome::Wait(Wait {
-                why: WaitReason::Busy(complaint),
-                after: BREATH,
-            }),
-            Judgement::Wait(pause) => Outcome::Wait(self.stop(route.surface, cost, pause)),
+            Err(failure) => match gateway.judge(now, asked, sent, Err(failure)) {
+                Ok(()) => unreachable!("without an answer nothing is known to be done"),
+                Err(not_done) => not_done.into(),
+            },
         }
     }
 
-    /// Corrects the budget by the headers of any answer.
-    fn count(&self, surface: Surface, (cost, departed): (&Cost, Departed), raw: &RawAnswer) {
-        let used = raw.headers.iter().filter_map(|(name, value)| {
-            let value = value.to_str().ok()?;
-            Used::from_header(name.as_str(), value)
-        });
-        let used: Vec<Used> = used.collect();
-        self.shared.gate.with(|budgets, now_ms| {
-            budgets.answered(now_ms, surface, cost, departed, &used);
-        });
-    }
-
-    /// A surface refused something for a limit. The stop is of the address that sent (spec 1,
-    /// Limits): it holds for all of the host. The orders of an account are of its surface.
+    /// A surface refused something for a limit, with the milliseconds that it named.
     pub(crate) fn heed_refusal(&self, surface: Surface, limit: (Limit, Option<u64>), cost: &Cost) {
-        let shares_host = |other: Surface| self.host(other) == self.host(surface);
-        self.shared.gate.with(|budgets, now_ms| {
-            budgets.refused(now_ms, surface, limit, cost, shares_host);
-        });
-        self.shared.gate.note_refusal();
+        let now_ms = self.shared.gate.now_ms();
+        self.shared
+            .gateway
+            .heed_refusal(now_ms, surface, limit, cost);
     }
-
-    fn stop(&self, surface: Surface, cost: &Cost, mut pause: Pause) -> Wait {
-        // Told by an absent header alone: no order was placed, so everything must stop, as it does.
-        if pause.limit == Limit::Orders && cost.orders == 0 {
-            pause.limit = Limit::Weight;
-        }
-        let venue_ms = self.shared.clock.venue_us(surface).div_euclid(1_000);
-        let is_compared = self.shared.clock.offset(surface).is_some();
-        let length_ms = pause.length_ms(venue_ms, is_compared);
-        let venue_ms = u64::try_from(venue_ms).ok().filter(|_| is_compared);
-        self.with_budget(surface, |budget, now_ms| {
-            budget.set_venue_time(now_ms, venue_ms);
-        });
-        self.heed_refusal(surface, (pause.limit, length_ms), cost);
-        let has_end = length_ms.is_some() || pause.limit == Limit::Ban;
-        if has_end && pause.limit != Limit::Orders {
-            let stopped = self.host(surface).zip(self.stopped_for(surface));
-            stopped.inspect(|(host, length)| self.shared.bans.tell(host, *length));
-        }
-        let lane = Lane::Cancel;
-        // Asked of a copy: what it would count is not sent.
-        let ask = |budget: &mut Budget, now_ms| budget.clone().acquire(now_ms, lane, cost).err();
-        let denied = self.with_budget(surface, ask);
-        let until_ms = denied.and_then(|denied| denied.until_ms);
-        Wait {
-            after: until_ms.map_or(BREATH, |until_ms| self.shared.gate.time_to(until_ms)),
-            why: WaitReason::Venue(pause),
-        }
-    }
-
-    /// Exchange information states the limits in force: whoever asks for it, the budget learns.
-    fn learn_limits(&self, surface: Surface, text: &str) {
-        let limits = stated_limits(text);
-        if !limits.is_empty() {
-            let gate = &self.shared.gate;
-            gate.with(|budgets, _| budgets.set_limits(surface, &limits));
-        }
-    }
-}
-
-fn wait_for(gate: &Gate, denied: Denied) -> Wait {
-    let after = denied.until_ms.map(|until_ms| gate.time_to(until_ms));
-    Wait {
-        why: WaitReason::Budget(denied),
-        after: after.unwrap_or(Duration::MAX),
-    }
-}
-
-fn failed<T>(route: &Route, failure: Failure) -> Outcome<T> {
-    let why = match failure {
-        Failure::NotMade(error) => return error.into(),
-        Failure::NoConnection(error) => WaitReason::NoConnection(error),
-        Failure::Lost(lost) if route.changes => return Outcome::Unknown(Doubt::NoAnswer(lost)),
-        Failure::Lost(lost) => WaitReason::NoAnswer(lost),
-    };
-    Outcome::Wait(Wait { why, after: BREATH })
 }
 
 fn unreadable<T>(route: &Route, error: &serde_json::Error, text: &str) -> Outcome<T> {
@@ -571,28 +503,4 @@ fn unreadable<T>(route: &Route, error: &serde_json::Error, text: &str) -> Outcom
 
 fn excerpt(text: &str) -> String {
     text.chars().take(200).collect()
-}
-
-/// The entries of `rateLimits` that a budget can keep.
-fn stated_limits(exchange_info: &str) -> Vec<RateLimit> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Info {
-        rate_limits: Vec<Entry>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Entry {
-        rate_limit_type: String,
-        interval: String,
-        interval_num: Whole,
-        limit: Whole,
-    }
-    let info: Option<Info> = serde_json::from_str(exchange_info).ok();
-    let entries = info.map(|info| info.rate_limits).unwrap_or_default();
-    let limits = entries.iter().filter_map(|entry| {
-        let (kind, interval) = (&entry.rate_limit_type, &entry.interval);
-        RateLimit::from_words(kind, interval, entry.interval_num.0, entry.limit.0)
-    });
-    limits.collect()
 }

@@ -4,10 +4,11 @@
 //! comes from the [`LocalTime`] of the settings, so that tests need no real clock.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
+use windvane_client_core::Gateway;
 use windvane_venue::route::Surface;
 
 pub use windvane_client_core::clock::{AHEAD_MAX_MS, Fit, Offset, Sample, estimate};
@@ -46,27 +47,21 @@ impl fmt::Debug for LocalTime {
     }
 }
 
-/// The venue's time on every surface: local time and the last offset.
+/// The venue's time on every surface: local time and the gateway's last offset.
 #[derive(Debug)]
 pub struct Clock {
     local: LocalTime,
-    offsets: Mutex<[Option<Offset>; 4]>,
-    refused: [Notify; 4],
+    gateway: Gateway,
+    refused: Arc<[Notify; 4]>,
 }
 
 impl Clock {
-    /// A clock that knows no offset yet and takes local time for the venue's.
-    pub const fn new(local: LocalTime) -> Self {
+    pub(crate) const fn new(local: LocalTime, gateway: Gateway, refused: Arc<[Notify; 4]>) -> Self {
         Self {
             local,
-            offsets: Mutex::new([None; 4]),
-            refused: [const { Notify::const_new() }; 4],
+            gateway,
+            refused,
         }
-    }
-
-    /// A request was refused for its time: the offset is not what it was.
-    pub fn refuse(&self, surface: Surface) {
-        self.refused[surface as usize].notify_one();
     }
 
     /// Waits until a request is refused for its time; one that was since the last wait counts.
@@ -77,18 +72,12 @@ impl Clock {
     /// The last offset of a surface. Chain API and JSON-RPC have no time route: futures' stands
     /// for them, else spot's.
     pub fn offset(&self, surface: Surface) -> Option<Offset> {
-        let offsets = self.lock();
-        let [spot, futures, ..] = *offsets;
-        match surface {
-            Surface::Spot => spot,
-            Surface::Futures => futures,
-            Surface::Chain | Surface::Rpc => futures.or(spot),
-        }
+        self.gateway.offset(surface)
     }
 
     /// Takes an offset over.
     pub fn set(&self, surface: Surface, offset: Offset) {
-        self.lock()[surface as usize] = Some(offset);
+        self.gateway.set_offset(surface, offset);
     }
 
     /// The local clock, Unix microseconds.
@@ -98,41 +87,42 @@ impl Clock {
 
     /// The venue's time, Unix microseconds, as far as it is known.
     pub fn venue_us(&self, surface: Surface) -> i64 {
-        let offset = self.offset(surface).map_or(0, |offset| offset.offset_us);
-        self.local.now_us().saturating_add(offset)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, [Option<Offset>; 4]> {
-        // An offset is replaced as a whole: a panic elsewhere cannot leave half of one.
-        self.offsets.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gateway.venue_us(self.local.now_us(), surface)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use windvane_client_core::gateway::Identity;
+    use windvane_client_core::nonce::Nonces;
+    use windvane_venue::Brand;
+    use windvane_venue::sign::{Credentials, Dialect, Network};
+
     use super::*;
+    use crate::budget::Shares;
+    use crate::settings::Api;
 
     #[tokio::test(start_paused = true)]
     async fn a_refusal_is_heard_once() {
-        let clock = Clock::new(LocalTime::from_fn(|| 1_000));
-        clock.refuse(Surface::Futures);
-        clock.refuse(Surface::Futures);
+        let identity = Identity {
+            dialect: Dialect {
+                brand: Brand::new("svc").unwrap(),
+                network: Network::Mainnet,
+                recv_window_ms: None,
+            },
+            credentials: Credentials::default(),
+            spot_api: Api::V1,
+            futures_api: Api::V1,
+            hosts: [const { None }; 4],
+        };
+        let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
+        let refused = Arc::new([const { Notify::const_new() }; 4]);
+        let clock = Clock::new(LocalTime::from_fn(|| 1_000), gateway, Arc::clone(&refused));
+        refused[Surface::Futures as usize].notify_one();
+        refused[Surface::Futures as usize].notify_one();
         clock.refused(Surface::Futures).await;
         let again = clock.refused(Surface::Futures);
         let second = std::time::Duration::from_secs(1);
         assert!(tokio::time::timeout(second, again).await.is_err());
-    }
-
-    #[test]
-    fn surfaces_without_a_time_route_use_the_other_ones_offset() {
-        let clock = Clock::new(LocalTime::from_fn(|| 1_000));
-        let offset = Offset {
-            offset_us: 50,
-            error_us: 1,
-            round_trip_us: 2,
-        };
-        clock.set(Surface::Spot, offset);
-        assert_eq!(clock.venue_us(Surface::Chain), 1_050);
-        assert_eq!(clock.venue_us(Surface::Futures), 1_000);
     }
 }

@@ -1,10 +1,11 @@
-//! The budgets of an address, which several tasks share, and waiting for them.
+//! Waiting for the budgets of an address, which several tasks share.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use windvane_client_core::Gateway;
 use windvane_venue::route::Surface;
 
 use crate::budget::{Budgets, Cost, Denied, Departed, Lane};
@@ -13,7 +14,7 @@ use crate::budget::{Budgets, Cost, Denied, Departed, Lane};
 #[derive(Debug)]
 pub(crate) struct Gate {
     started: Instant,
-    budgets: Mutex<Budgets>,
+    gateway: Gateway,
     waits: Mutex<Vec<(Surface, Lane, Duration)>>,
     /// Counts the refusals for a limit.
     refusals: watch::Sender<u64>,
@@ -23,18 +24,18 @@ pub(crate) struct Gate {
 const WAITS_MAX: usize = 1_024;
 
 impl Gate {
-    pub(crate) fn new(budgets: Budgets) -> Self {
+    pub(crate) fn new(gateway: Gateway, refusals: watch::Sender<u64>) -> Self {
         Self {
             started: Instant::now(),
-            budgets: Mutex::new(budgets),
+            gateway,
             waits: Mutex::default(),
-            refusals: watch::Sender::new(0),
+            refusals,
         }
     }
 
-    /// Notes that the venue refused a request for a limit.
-    pub(crate) fn note_refusal(&self) {
-        self.refusals.send_modify(|count| *count += 1);
+    /// When the clock of the budgets began.
+    pub(crate) const fn started(&self) -> Instant {
+        self.started
     }
 
     /// Changes with each refusal for a limit.
@@ -96,17 +97,12 @@ impl Gate {
     }
 
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Budgets, u64) -> T) -> T {
-        let mut budgets = self.lock();
-        work(&mut budgets, self.now_ms())
+        self.gateway
+            .with_budgets(|budgets| work(budgets, self.now_ms()))
     }
 
-    fn now_ms(&self) -> u64 {
+    pub(crate) fn now_ms(&self) -> u64 {
         millis(self.started.elapsed())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Budgets> {
-        // A count that a panic left half done is at most one request too high.
-        self.budgets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -44,7 +44,6 @@ pub mod settings;
 pub mod streams;
 pub mod tls;
 
-mod bans;
 mod client;
 mod gate;
 mod transport;

@@ -12,6 +12,7 @@ use crate::clock::LocalTime;
 use crate::streams::StreamSettings;
 use crate::tls::Root;
 
+use windvane_client_core::gateway::Identity;
 pub(crate) use windvane_client_core::settings::is_market_data;
 pub use windvane_client_core::settings::{Api, MarketData, default_version};
 
@@ -68,6 +69,18 @@ impl Settings {
             Surface::Futures | Surface::Chain | Surface::Rpc => self.futures_api,
         };
         default_version(route, api)
+    }
+
+    /// Who asks, and how.
+    pub fn identity(&self) -> Identity {
+        let host = |surface| self.addresses.rest_of(surface).map(Url::authority);
+        Identity {
+            dialect: self.dialect.clone(),
+            credentials: self.credentials.clone(),
+            spot_api: self.spot_api,
+            futures_api: self.futures_api,
+            hosts: Surface::ALL.map(|surface| host(surface).map(str::to_owned)),
+        }
     }
 }
 

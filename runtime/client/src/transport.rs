@@ -12,6 +12,8 @@ use url::Url;
 use windvane_venue::route::Method;
 use windvane_venue::sign::Prepared;
 
+use windvane_client_core::gateway::Failure;
+
 use crate::client::Departure;
 use crate::outcome::{Lost, RequestError};
 use crate::settings::Timeouts;
@@ -41,6 +43,14 @@ impl RawAnswer {
     /// A header's value, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Names and values of the headers that are text.
+    pub fn texts(&self) -> Vec<(&str, &str)> {
+        let headers = self.headers.iter();
+        headers
+            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+            .collect()
     }
 }
 
@@ -176,17 +186,6 @@ fn difference(signed: &str, url: &str) -> String {
         .skip(same.saturating_sub(8))
         .take(24)
         .collect()
-}
-
-/// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// It cannot be written.
-    NotMade(RequestError),
-    /// There was no connection to write it to.
-    NoConnection(String),
-    /// It was written, or may have been.
-    Lost(Lost),
 }
 
 /// The connections of a client: HTTP/1.1, kept alive.

@@ -11,8 +11,8 @@ use windvane_client::{BAN_MAX, Client};
 use windvane_engine::{Surface, Time};
 use windvane_journal::{Ban, Directory};
 
-use crate::live::venue_surface;
 use crate::results::utc::seconds_text;
+use windvane_session::venue_surface;
 
 /// Has a client send nothing to hosts that told an earlier process not to.
 pub fn heed(client: &Client, data_dir: &Path) {

@@ -1,7 +1,7 @@
 //! Whose account it is: that of a venue, which the shell reaches over the wire, or a simulated one
 //! in this process.
 
-use windvane_engine::{InstrumentId, MarketEvent, Request, Surface, Time};
+use windvane_engine::{InstrumentId, MarketEvent, Surface, Time};
 
 use crate::paper::{Paper, Word};
 
@@ -24,17 +24,6 @@ impl Account {
     pub(crate) fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
         if let Self::Paper(paper) = self {
             paper.market(now, instrument, event);
-        }
-    }
-
-    /// A request leaves at `now` for the simulated account; otherwise it is given back.
-    pub(crate) fn take(&mut self, now: Time, request: &Request) -> bool {
-        match self {
-            Self::Venue => false,
-            Self::Paper(paper) => {
-                paper.request(now, request.clone());
-                true
-            }
         }
     }
 

@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 
 use windvane_engine::Input as EngineInput;
 use windvane_engine::config::Reconfiguration;
-use windvane_engine::engine::Purpose;
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, OnStop};
@@ -17,6 +16,7 @@ use windvane_engine::{
     ClientOrderId, Engine, InstrumentId, MarketEvent, Notice, Reply, Request, StrategyId, Surface,
     Time, UserEvent,
 };
+use windvane_venue::sign::Prepared;
 use windvane_venue::speak::{Note, Speaker};
 use windvane_venue::user_stream;
 
@@ -26,6 +26,7 @@ use crate::driver::{Action, Driver, Renewed};
 use crate::guests::Guests;
 use crate::head::{Module, head};
 use crate::market::Market;
+use crate::requests::{Call, CallAnswer, CallEnded, CallId, Done, Requests};
 use crate::stop::Stop;
 use crate::writer::{Lag, Writer};
 
@@ -38,6 +39,8 @@ pub struct Parts<G> {
     pub account: Account,
     /// The venue's language.
     pub speaker: Speaker,
+    /// Requests to a venue, of its account or of its public data; none beside recordings.
+    pub requests: Option<Requests>,
     /// The engine's clock.
     pub clock: Clock,
     /// The strategies' modules, in their order.
@@ -69,13 +72,6 @@ pub enum Input<'a> {
         /// Symbols, upper case.
         symbols: &'a [String],
     },
-    /// The answer of GET depth.
-    Depth {
-        /// The instrument.
-        instrument: InstrumentId,
-        /// The answer; `None` if there was none.
-        text: Option<&'a str>,
-    },
     /// A public event that was decoded before, as those of a recording are.
     Market {
         /// The instrument.
@@ -90,8 +86,8 @@ pub enum Input<'a> {
         /// The frame.
         text: &'a str,
     },
-    /// The answer to a request.
-    Reply(&'a Reply),
+    /// What came back of a call.
+    Answer(CallId, CallAnswer<'a>),
     /// What is to be trusted.
     Live(LiveInput),
     /// The journal says something.
@@ -126,28 +122,23 @@ pub enum Output {
     Append(Block),
     /// Begin a new segment with this head.
     Roll(Vec<u8>, Chain),
-    /// Carry a request to the venue; its answer comes back as [`Input::Reply`].
-    Request {
-        /// The request.
-        request: Request,
-        /// What it is for.
-        purpose: Purpose,
-        /// When the public frame came that it follows from.
-        since: Option<Time>,
-    },
-    /// A request was handed to the simulated account.
-    Simulated {
+    /// Write a call to the venue once; what comes back is [`Input::Answer`].
+    Send(Call),
+    /// Nobody waits for the answer to this call any more.
+    Abandon(CallId),
+    /// A request of the engine was handed over: to its calls, or to the simulated account.
+    Handed {
         /// The request.
         request: Request,
         /// When the public frame came that it follows from.
         since: Option<Time>,
     },
-    /// Fetch the depth of an instrument; it comes back as [`Input::Depth`].
-    FetchDepth(InstrumentId),
+    /// The engine was told this reply to a request.
+    Replied(Reply),
+    /// A call ended, for the metrics.
+    CallEnded(CallEnded),
     /// Connect a user stream anew.
     Reconnect(Surface),
-    /// The account's modes changed: they are asked for anew.
-    ForgetModes,
     /// Give the watchdog process of spot orders a sign of health.
     Beat(u64),
     /// Tell people.
@@ -180,6 +171,8 @@ pub enum Reason {
     Roll,
     /// The stop has lasted its time.
     Stop,
+    /// A request is given up, asked again, or has its turn.
+    Requests,
 }
 
 /// A live run. See the module's page.
@@ -188,6 +181,7 @@ pub struct Session<G> {
     driver: Driver<G>,
     account: Account,
     speaker: Speaker,
+    requests: Option<Requests>,
     clock: Clock,
     modules: Vec<Module>,
     surfaces: Vec<Surface>,
@@ -195,6 +189,8 @@ pub struct Session<G> {
     market: Market,
     writer: Writer,
     stop: Option<Stop>,
+    /// What leaves, before anything else is done.
+    leaving: VecDeque<Output>,
     outputs: VecDeque<Output>,
     /// A segment that begins once the journal has every block before it.
     head: Option<(Vec<u8>, Chain)>,
@@ -211,6 +207,7 @@ impl<G: Guests> Session<G> {
             driver,
             account,
             speaker,
+            requests,
             clock,
             modules,
             surfaces,
@@ -222,18 +219,26 @@ impl<G: Guests> Session<G> {
             driver,
             account,
             speaker,
+            requests,
             clock,
             modules,
             surfaces,
             flattens,
             stop: None,
+            leaving: VecDeque::new(),
             outputs: VecDeque::new(),
             head: None,
             ended: None,
             is_over: false,
             since: None,
         };
+        if let Some(requests) = session.requests.as_mut()
+            && session.account.is_of_venue()
+        {
+            requests.watch_clocks(now);
+        }
         session.act(now);
+        session.hear_requests(now);
         session
     }
 
@@ -255,15 +260,23 @@ impl<G: Guests> Session<G> {
                 self.since = None;
             }
             Input::Interrupted { surface, symbols } => self.interrupted(now, surface, symbols),
-            Input::Depth { instrument, text } => self.depth(now, instrument, text),
             Input::Market { instrument, event } => {
                 let time = self.clock.at(now);
                 self.account.market(time, instrument, &event);
                 self.engine_input(now, EngineInput::Market { instrument, event });
             }
             Input::User { surface, text } => self.user(now, surface, text),
-            Input::Reply(reply) => self.engine_input(now, EngineInput::Reply(reply)),
-            Input::Live(input) => self.live(now, input),
+            Input::Answer(id, answer) => {
+                if let Some(requests) = &mut self.requests {
+                    requests.answered(now, (id, answer), &self.speaker);
+                }
+            }
+            Input::Live(input) => {
+                self.live(now, input);
+                if let Some(requests) = &mut self.requests {
+                    requests.tell_stops(now);
+                }
+            }
             Input::Journal(event) => self.journal(now, event),
             Input::Command(command, None) => {
                 self.engine_input(now, EngineInput::Command(command));
@@ -274,9 +287,13 @@ impl<G: Guests> Session<G> {
             Input::Stop if self.stop.is_some() => self.end(now, Ended::Hurried),
             Input::Stop => {
                 self.stop = Some(Stop::new(now));
+                if let Some(requests) = &mut self.requests {
+                    requests.hurry();
+                }
                 self.live(now, LiveInput::Stop);
             }
         }
+        self.hear_requests(now);
         self.look_for_end(now);
     }
 
@@ -288,7 +305,8 @@ impl<G: Guests> Session<G> {
         {
             return Some(Output::Append(block));
         }
-        if let Some(output) = self.outputs.pop_front() {
+        let output = self.leaving.pop_front();
+        if let Some(output) = output.or_else(|| self.outputs.pop_front()) {
             return Some(output);
         }
         if let Some(block) = self.writer.next_block() {
@@ -316,12 +334,14 @@ impl<G: Guests> Session<G> {
         let seal = (self.has_unsealed() && !self.clock.is_played()).then(|| self.writer.seal_at());
         let roll = self.writer.roll_at();
         let stop = self.stop.as_ref().map(Stop::by);
+        let requests = self.requests.as_ref().and_then(Requests::next);
         let all = [
             (engine, Reason::Engine),
             (account, Reason::Account),
             (seal, Reason::Seal),
             (roll, Reason::Roll),
             (stop, Reason::Stop),
+            (requests, Reason::Requests),
         ];
         let due = all
             .into_iter()
@@ -349,6 +369,11 @@ impl<G: Guests> Session<G> {
         &self.speaker
     }
 
+    /// Requests to the venue.
+    pub const fn requests(&self) -> Option<&Requests> {
+        self.requests.as_ref()
+    }
+
     /// The account.
     pub const fn account(&self) -> &Account {
         &self.account
@@ -362,6 +387,11 @@ impl<G: Guests> Session<G> {
     /// The engine's clock while the shell's shows `now`.
     pub const fn time(&self, now: Time) -> Time {
         self.clock.at(now)
+    }
+
+    /// The bytes of the last order, stamped with no time: see [`Output::Send`] for those that leave.
+    pub fn rehearse_order(&self) -> Option<(windvane_venue::route::Surface, Prepared)> {
+        self.requests.as_ref()?.rehearse(&self.speaker)
     }
 
     /// How far the journal is behind.
@@ -412,6 +442,7 @@ impl<G: Guests> Session<G> {
     pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
         let state = self.driver.state(self.clock.at(now), strategy);
         self.act(now);
+        self.hear_requests(now);
         state
     }
 
@@ -437,6 +468,7 @@ impl<G: Guests> Session<G> {
         let time = self.clock.at(now);
         let renewed = self.driver.renew(time, strategy, state, may_be_fresh);
         self.act(now);
+        self.hear_requests(now);
         renewed
     }
 
@@ -454,6 +486,7 @@ impl<G: Guests> Session<G> {
         if self.engine().on_liquidation() != reaction {
             self.engine_input(now, EngineInput::OnLiquidation(reaction));
         }
+        self.hear_requests(now);
         self.flattens = next.on_stop == OnStop::Flatten;
         self.writer.want_roll();
     }
@@ -478,7 +511,20 @@ impl<G: Guests> Session<G> {
         };
         let fetch = work(&mut self.market, &mut emit);
         self.act(now);
-        self.outputs.extend(fetch.map(Output::FetchDepth));
+        if let Some(id) = fetch {
+            self.fetch_depth(now, id);
+        }
+    }
+
+    /// Fetches the depth that the differences of an instrument wait for.
+    fn fetch_depth(&mut self, now: Time, id: InstrumentId) {
+        let Some(instrument) = self.driver.engine().instrument(id) else {
+            return;
+        };
+        let of = (id, instrument.surface, instrument.symbol.as_str());
+        if let Some(requests) = &mut self.requests {
+            requests.fetch_depth(now, of, &self.speaker);
+        }
     }
 
     fn frame(&mut self, now: Time, surface: Surface, text: &str) {
@@ -518,8 +564,8 @@ impl<G: Guests> Session<G> {
                         event,
                         UserEvent::PositionMode { .. } | UserEvent::AssetMode { .. }
                     );
-                    if is_mode {
-                        self.outputs.push_back(Output::ForgetModes);
+                    if let Some(requests) = self.requests.as_mut().filter(|_| is_mode) {
+                        requests.forget_modes();
                     }
                     self.engine_input(now, EngineInput::User(event));
                 }
@@ -570,6 +616,9 @@ impl<G: Guests> Session<G> {
 
     /// What the simulated account has to say, the engine's timers, and what the journal is due.
     fn timeout(&mut self, now: Time) {
+        if let Some(requests) = &mut self.requests {
+            requests.timeout(now, &self.speaker);
+        }
         if !self.clock.is_played() {
             while self.hear_account(now) {}
             self.engine_timeout(now);
@@ -635,7 +684,7 @@ impl<G: Guests> Session<G> {
         while let Some(action) = self.driver.poll() {
             match action {
                 Action::Append(block) => self.writer.push(now, block, self.since),
-                Action::Request(request) => self.request(request),
+                Action::Request(request) => self.request(now, request),
                 Action::Reconnect(surface) => {
                     if !self.account.reconnect(surface) {
                         self.outputs.push_back(Output::Reconnect(surface));
@@ -660,21 +709,54 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    fn request(&mut self, request: Request) {
+    /// Hands a request over: to its calls, or to the simulated account.
+    fn request(&mut self, now: Time, request: Request) {
         let engine = self.driver.engine();
-        let since = self.since;
-        self.outputs
-            .push_back(if self.account.take(engine.now(), &request) {
-                Output::Simulated { request, since }
-            } else {
-                let purpose = engine.purpose(&request);
-                Output::Request {
-                    request,
-                    purpose,
-                    since,
-                }
-            });
+        let (since, purpose) = (self.since, engine.purpose(&request));
+        let awaits_modes = engine.awaits_modes();
+        if tells_of_orders(&request) {
+            let request = request.clone();
+            self.leaving.push_back(Output::Handed { request, since });
+        }
+        if let Account::Paper(paper) = &mut self.account {
+            return paper.request(engine.now(), request);
+        }
+        if let Some(requests) = &mut self.requests {
+            let with = (&self.speaker, awaits_modes);
+            requests.carry(now, (request, purpose), since, with);
+        }
     }
+
+    /// Does what the requests want done, until they want nothing more.
+    fn hear_requests(&mut self, now: Time) {
+        while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
+            match done {
+                Done::Send(call) => self.leaving.push_back(Output::Send(call)),
+                Done::Abandon(id) => self.outputs.push_back(Output::Abandon(id)),
+                Done::Ended(ended) => self.outputs.push_back(Output::CallEnded(ended)),
+                Done::Live(input) => self.live(now, input),
+                Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
+                Done::Replies(replies) => {
+                    for reply in replies {
+                        self.outputs.push_back(Output::Replied(reply.clone()));
+                        self.engine_input(now, EngineInput::Reply(&reply));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a request is about orders of ours, so that people are told of it.
+const fn tells_of_orders(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Place(_)
+            | Request::PlaceBatch(_)
+            | Request::Cancel { .. }
+            | Request::CancelBatch { .. }
+            | Request::CancelAll { .. }
+    )
 }
 
 /// The end.
@@ -726,7 +808,10 @@ impl<G: Guests> Session<G> {
     /// of the simulated account, or a timer of the engine. Answers whether there was one.
     pub fn play(&mut self, now: Time, time: Time) -> bool {
         self.clock.pass(time);
-        self.hear_account(now) || self.engine_timeout(now)
+        let has_happened = self.hear_account(now) || self.engine_timeout(now);
+        self.hear_requests(now);
+        self.look_for_end(now);
+        has_happened
     }
 
     /// A second of the recording is over: what was recorded of it becomes durable, by the recording's

@@ -7,12 +7,12 @@ use secrecy::SecretString;
 use windvane::assembly;
 use windvane::config::{Config, Overrides};
 use windvane::live::start;
-use windvane_client::Api;
+use windvane_client_core::Api;
+use windvane_client_core::gateway::Identity;
 use windvane_server::AccountKeys;
 use windvane_venue::Brand;
 use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 
-use crate::client::Identity;
 use crate::log::Broken;
 use crate::mix::{Choice, Mix};
 use crate::modules::Modules;
@@ -104,6 +104,7 @@ fn identity(keys: &AccountKeys, terms: &Terms) -> std::result::Result<Identity, 
     let brand = Brand::new("svc").map_err(|error| error.to_string())?;
     let user: Address = keys.user.parse().map_err(|_| "the user is no address")?;
     let signer = Wallet::from_hex(&secret(&keys.signer_key)).map_err(|error| error.to_string())?;
+    let api = if terms.v3 { Api::V3 } else { Api::V1 };
     Ok(Identity {
         dialect: Dialect {
             brand,
@@ -116,6 +117,9 @@ fn identity(keys: &AccountKeys, terms: &Terms) -> std::result::Result<Identity, 
             signer: Some(signer),
             ..Credentials::default()
         },
-        api: if terms.v3 { Api::V3 } else { Api::V1 },
+        spot_api: api,
+        futures_api: api,
+        // All surfaces of the venue have one host.
+        hosts: [const { None }; 4],
     })
 }

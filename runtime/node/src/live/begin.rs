@@ -17,17 +17,19 @@ use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface, Time};
 use windvane_journal::{BeginError, Directory, Journal, Latches, Options, Ready};
 use windvane_session::head::head;
-use windvane_session::{Account, Clock as EngineClock, Driver, Made, Module, Parts, Session};
+use windvane_session::{
+    Account, Clock as EngineClock, Driver, Made, Module, Parts, RequestTerms, Requests, Session,
+};
 use windvane_venue::Assets;
 use windvane_venue::speak::FuturesAccount;
 
 use super::awake::Awake;
-use super::carrier::Way;
 use super::clock::Clock;
 use super::cores;
 use super::desk::Counter;
 use super::guests::LiveGuests;
 use super::heartbeats::Troubles;
+use super::http::{Http, Way};
 use super::identity::{self, Identity};
 use super::latches::Held;
 use super::mailbox::{self, Happened, Mailbox};
@@ -38,8 +40,7 @@ use super::pulse::Pulse;
 use super::recover::{self, Before, Left};
 use super::reload::Reread;
 use super::remains::Remains;
-use super::stage::{self, Stage};
-use super::stops::Stops;
+use super::stage::Stage;
 use super::thread::EngineThread;
 use super::unsettled::Unsettled;
 use super::{LiveError, Market, Running, forced, start, tell};
@@ -168,7 +169,10 @@ impl Prepared<'_> {
             .iter()
             .map(|guest| (guest.name.clone(), guest.sha256))
             .collect();
-        let clock = Clock::start();
+        let clock = match self.stage.client() {
+            Some(client) => Clock::of(client.clock().local_us()),
+            None => Clock::start(),
+        };
         let first = player.as_ref().map_or_else(|| clock.now(), Player::time);
         let seconds = first.millis().div_euclid(1_000).max(1);
         let before = Before {
@@ -186,14 +190,15 @@ impl Prepared<'_> {
         let (mailbox, inbox) = mailbox::mailbox();
         let thread = EngineThread::start()?;
         let ways = self.ways(&thread)?;
-        let (account, carrier) = match (paper, ways.clone()) {
-            (Some(paper), _) => (Account::Paper(paper), None),
-            (None, Some(ways)) => {
-                let carrier = stage::carrier(config, ways, &speaker, &mailbox);
-                (Account::Venue, Some(carrier))
-            }
-            (None, None) => return Err(LiveError::NoAccount),
+        let account = match paper {
+            Some(paper) => Account::Paper(paper),
+            None if ways.is_some() => Account::Venue,
+            None => return Err(LiveError::NoAccount),
         };
+        let requests = self.requests(&clock);
+        let http = ways
+            .clone()
+            .map(|ways| Http::new(ways, mailbox.clone(), clock));
         let remains = left.remains(config);
         let foreign = self.foreign(&left);
         let (engine, states, first) = inherit(left, (engine, before), &account, (&modules, made))?;
@@ -241,6 +246,7 @@ impl Prepared<'_> {
             driver,
             account,
             speaker,
+            requests,
             clock: engine_clock,
             modules,
             surfaces: start::surfaces(&self.names),
@@ -250,7 +256,7 @@ impl Prepared<'_> {
             session: Session::new(clock.now(), parts),
             clock,
             journal,
-            carrier,
+            http,
             player,
             results,
             outside,
@@ -295,6 +301,19 @@ impl Prepared<'_> {
                  the one before"
             );
         }
+    }
+
+    /// The session's requests, which leave through the gateway of the client.
+    fn requests(&self, clock: &Clock) -> Option<Requests> {
+        let client = self.stage.client()?;
+        let terms = RequestTerms {
+            request: client.settings().timeouts.request,
+            countdown: self.config.heartbeat.answer_within(),
+        };
+        let origin = clock.at(client.began());
+        let surfaces = start::surfaces(&self.names);
+        let gateway = client.gateway().clone();
+        Some(Requests::new(gateway, terms, origin, surfaces, 0))
     }
 
     /// The ways to the venue: on the engine's thread, and beside it.
@@ -367,7 +386,6 @@ impl Prepared<'_> {
             counted: forced::Counted::default(),
             troubles: Troubles::default(),
             unsettled: Unsettled::default(),
-            stops: Stops::default(),
             showing: Showing::new(counter.started, counter.since_ms),
             keeper: None,
         }

@@ -23,6 +23,14 @@ impl Clock {
         }
     }
 
+    /// A clock that shows `local_us` now, Unix microseconds: the client's.
+    pub fn of(local_us: i64) -> Self {
+        Self {
+            base: Time(local_us.saturating_mul(1_000)),
+            since: Instant::now(),
+        }
+    }
+
     /// The time now.
     #[inline]
     pub fn now(&self) -> Time {

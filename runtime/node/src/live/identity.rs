@@ -17,8 +17,8 @@ use windvane_engine::Surface;
 use windvane_journal::private;
 use windvane_venue::sign::Wallet;
 
-use super::carrier::venue_surface;
 use crate::results::hex;
+use windvane_session::venue_surface;
 
 /// The file in the data folder.
 const FILE: &str = "account";

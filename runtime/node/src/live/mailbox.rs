@@ -7,10 +7,13 @@ use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
 use tokio_tungstenite::tungstenite::Utf8Bytes;
+use windvane_client::RawAnswer;
 use windvane_client::streams::MarketFrame;
+use windvane_client_core::gateway::Failure;
+use windvane_engine::Surface;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{InstrumentId, Reply, Surface};
 use windvane_journal::Event as JournalEvent;
+use windvane_session::CallId;
 
 use super::reload::Reload;
 
@@ -38,13 +41,6 @@ pub enum Happened {
         /// Symbols, upper case.
         symbols: Vec<String>,
     },
-    /// The answer of GET depth.
-    Depth {
-        /// The instrument.
-        instrument: InstrumentId,
-        /// The answer; `None` if there was none.
-        text: Option<String>,
-    },
     /// A frame of a user stream.
     User {
         /// Surface.
@@ -52,14 +48,25 @@ pub enum Happened {
         /// The frame.
         text: Utf8Bytes,
     },
-    /// Answers to requests.
-    Replies(Vec<Reply>),
+    /// What came back of a call.
+    Came(CallId, Came),
     /// What is to be trusted.
     Live(LiveInput),
     /// A configuration was read anew.
     Reload(Box<Reload>),
     /// Something is to be looked at beside the mailbox: a command, a latch, the end.
     Nudge,
+}
+
+/// What came back of a call.
+#[derive(Debug)]
+pub enum Came {
+    /// An answer.
+    Answer(RawAnswer),
+    /// No answer.
+    Failed(Failure),
+    /// It did not leave, for it was late by so much.
+    Late(Duration),
 }
 
 /// Where things that happened are told.
@@ -201,7 +208,7 @@ mod tests {
         }
         let teller = tokio::spawn({
             let mailbox = mailbox.clone();
-            async move { mailbox.tell(Happened::Replies(Vec::new())).await }
+            async move { mailbox.tell(Happened::Live(LiveInput::Begin)).await }
         });
         tokio::task::yield_now().await;
         assert!(!teller.is_finished());
@@ -215,7 +222,7 @@ mod tests {
         assert!(teller.await.is_ok());
         let last = inbox.ready();
         assert!(
-            matches!(last, Some(Waited::Happened(Happened::Replies(_)))),
+            matches!(last, Some(Waited::Happened(Happened::Live(_)))),
             "{last:?}"
         );
     }

@@ -12,19 +12,17 @@ use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::input::FaultKind;
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Amount, Engine, Instrument, InstrumentId, Notice, StrategyId, Surface};
+use windvane_engine::{Amount, Engine, Notice, StrategyId, Surface};
 use windvane_journal::{Directory, Keep};
-use windvane_session::{Guests, Module, Session};
+use windvane_session::{Guests, Module, Session, venue_surface};
 
 use super::heartbeats::Troubles;
 use super::latches::{Held, OPERATOR};
 use super::mailbox::Mailbox;
 use super::not_sent::NotSent;
 use super::reload::Reread;
-use super::stops::Stops;
 use super::unsettled::Unsettled;
-use super::{closes, forced, retention, show, streams, tell, terms, venue_wait};
+use super::{closes, forced, retention, show, tell, terms, venue_wait};
 use crate::config::{Config, Leave, Mode};
 use crate::results::utc::utc_text;
 use crate::watchdog::Keeper;
@@ -59,8 +57,6 @@ pub struct Outside {
     pub not_sent: NotSent,
     /// What keeps the run from being ready.
     pub unsettled: Unsettled,
-    /// When the venue accepts no requests, as the client was told.
-    pub stops: Stops,
     /// Forced closes that the metrics have.
     pub counted: forced::Counted,
     /// Troubles that go on, for the log.
@@ -132,13 +128,6 @@ impl Outside {
         }
     }
 
-    /// Fetches the depth that the differences of an instrument wait for.
-    pub fn fetch_depth(&self, id: InstrumentId, instrument: &Instrument) {
-        if let Some(client) = &self.client {
-            streams::fetch_depth(&self.handle, client, id, instrument, &self.mailbox);
-        }
-    }
-
     /// Counts a public frame.
     pub const fn count_frame(&mut self, surface: Surface) {
         self.showing.frames[surface as usize] += 1;
@@ -155,11 +144,6 @@ impl Outside {
         let running: Vec<_> = modules.iter().map(|(_, sha256)| *sha256).collect();
         self.handle
             .spawn_blocking(move || retention::prune(&directory, keep, &running));
-    }
-
-    /// A stop of the venue that began, changed or ended since the last look.
-    pub fn next_stop(&mut self) -> Option<LiveInput> {
-        self.stops.next(self.client.as_ref()?, &self.surfaces)
     }
 
     /// Tells people.
@@ -266,11 +250,15 @@ impl Outside {
         for surface in &self.surfaces {
             let weights =
                 |budget: &mut windvane_client::budget::Budget, now| budget.weights(now).next();
-            let venue = super::carrier::venue_surface(*surface);
+            let venue = venue_surface(*surface);
             if let Some((_, used, limit)) = client.with_budget(venue, weights) {
                 let name = [surface.as_str()];
                 table::WEIGHT_USED.of(name).set(f64::from(used));
                 table::WEIGHT_LIMIT.of(name).set(f64::from(limit));
+            }
+            if let Some(offset) = client.clock().offset(venue) {
+                let seconds = offset.offset_us as f64 / 1e6;
+                table::CLOCK_OFFSET.of([surface.as_str()]).set(seconds);
             }
             for (lane, waited) in client.take_waits(venue) {
                 let waited = waited.as_secs_f64();

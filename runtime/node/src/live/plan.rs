@@ -11,12 +11,13 @@ use windvane_engine::Surface;
 use windvane_venue::market_stream::{Feed, Topic};
 use windvane_venue::route;
 
-use super::carrier::{MODES, MODES_AGE, venue_surface};
 use super::start;
-use super::streams::{CLOCK_EVERY, CLOCK_SAMPLES, DEPTH_LIMIT};
 use crate::assembly;
 use crate::config::{Config, MarketData, Mode};
 use crate::watchdog;
+use windvane_session::{
+    CLOCK_EVERY_MS, CLOCK_SAMPLES, DEPTH_LEVELS, MODES, MODES_AGE_MS, venue_surface,
+};
 
 /// A listen key is kept alive this often at the most (spec 1 and 2: it lives 60 minutes).
 const KEY_EVERY_MS: u64 = 20 * 60_000;
@@ -144,8 +145,8 @@ impl Wants {
     fn plan(&self, limit: RateLimit) -> Plan {
         let interval_ms = limit.interval_ms;
         let mut uses = Vec::new();
-        let clock = ms(CLOCK_EVERY);
-        let readings = times(interval_ms, clock) * u64::from(CLOCK_SAMPLES);
+        let clock = CLOCK_EVERY_MS.unsigned_abs();
+        let readings = times(interval_ms, clock) * CLOCK_SAMPLES as u64;
         uses.push(self.row("clock", "time", Lane::Heartbeat, readings));
         let mut per_symbol = 0;
         if self.mode == Mode::Live {
@@ -156,7 +157,7 @@ impl Wants {
         let books = self.topics.iter().filter(|topic| is_book(topic)).count() as u64;
         if books > 0 && self.market_data != MarketData::Documented {
             let mut depth = self.row("depth snapshots", "depth", Lane::Query, books);
-            let limit = DEPTH_LIMIT.parse().ok();
+            let limit = DEPTH_LEVELS.parse().ok();
             depth.weight = weight(self.surface, "depth", |weight| weight.of(true, limit));
             uses.push(depth);
         }
@@ -230,7 +231,7 @@ impl Wants {
             });
         }
         if self.surface == Surface::Futures {
-            let modes = times(interval_ms, ms(MODES_AGE));
+            let modes = times(interval_ms, MODES_AGE_MS.unsigned_abs());
             let weight = MODES.iter().map(|name| named_weight(name)).sum();
             uses.push(Use {
                 what: "position and asset mode",

@@ -5,21 +5,23 @@
 //! What may never enter here: decisions. They are the session's and the engine's.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use windvane_admin::metrics::table;
 use windvane_admin::view::JournalLag;
+use windvane_client_core::gateway::{Answer, Failure};
 use windvane_engine::{Notice, Reply, Request, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
-use windvane_session::{Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session};
+use windvane_session::{
+    CallAnswer, CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session,
+};
 
 use super::awake::Awake;
-use super::carrier::Carrier;
 use super::clock::Clock;
 use super::guests::LiveGuests;
-use super::mailbox::{Happened, Inbox, Waited};
+use super::http::Http;
+use super::mailbox::{Came, Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
 use super::remains::{self, Remains};
@@ -43,8 +45,8 @@ pub struct Pulse {
     pub clock: Clock,
     pub session: Session<LiveGuests>,
     pub journal: Journal,
-    /// Carries requests to the venue; none where the account is simulated.
-    pub carrier: Option<Arc<Carrier>>,
+    /// Writes calls to the venue; none beside recordings.
+    pub http: Option<Http>,
     /// The recordings, where they are the market.
     pub player: Option<Player>,
     /// What a run on recordings comes to.
@@ -76,7 +78,7 @@ pub struct Finish {
 /// What the thread remembers between turns.
 #[derive(Default)]
 pub(super) struct State {
-    /// Requests were handed to the tasks of this thread, which are to have their turn.
+    /// Calls were handed to the tasks of this thread, which are to have their turn.
     handed: bool,
     /// Requests of orders that were handed over, and when. The log says that one was sent once its
     /// answer is there, or after [`SENT_AFTER`]: one that the client does not send is answered sooner.
@@ -111,7 +113,7 @@ impl Pulse {
     async fn finish(self, ended: Ended, mut state: State) -> Finish {
         let remains = self.remains();
         tell::unclosed(&remains);
-        if self.carrier.is_some() {
+        if self.session.account().is_of_venue() {
             tell::stays_open(self.session.engine(), !remains.is_empty());
         }
         let unknown = remains::unknown(self.session.engine());
@@ -149,12 +151,14 @@ impl Pulse {
         self.perform(state).await;
     }
 
-    /// Does what the session says. What may leave, leaves before the journal is woken, whose thread
-    /// would take this processor; an order that waits for the journal goes to it at once.
+    /// Does what the session says. What may leave, leaves before people are told and before the
+    /// journal is woken, whose thread would take this processor; an order that waits for the journal
+    /// goes to it at once.
     pub(super) async fn perform(&mut self, state: &mut State) {
         while let Some(output) = self.session.poll_output() {
-            let is_block = matches!(output, Output::Append(_));
-            if is_block && state.handed && self.session.driver().waiting() == 0 {
+            let leaves = matches!(output, Output::Send(_) | Output::Handed { .. });
+            let awaits = matches!(output, Output::Append(_)) && self.session.driver().waiting() > 0;
+            if state.handed && !leaves && !awaits {
                 state.handed = false;
                 tokio::task::yield_now().await;
             }
@@ -187,38 +191,40 @@ impl Pulse {
                     self.session.handle(now, not_rolled);
                 }
             }
-            Output::Request {
-                request,
-                purpose,
-                since,
-            } => {
-                self.note_sent(&request, state);
-                let Some(carrier) = &self.carrier else { return };
-                if matches!(request, Request::Read(_)) {
-                    carrier.need_modes(self.session.engine().awaits_modes());
+            Output::Send(call) => {
+                if let Some(http) = &mut self.http {
+                    state.handed |= call.changes;
+                    http.send(call);
                 }
-                let since = since.map(|since| self.clock.moment(since));
-                carrier.carry(request, purpose, since);
-                state.handed = true;
             }
-            Output::Simulated { request, since } => {
-                self.note_sent(&request, state);
-                if let (Request::Place(_), Some(since)) = (&request, since) {
+            Output::Abandon(id) => {
+                if let Some(http) = &mut self.http {
+                    http.abandon(id);
+                }
+            }
+            Output::Handed { request, since } => {
+                let is_simulated = !self.session.account().is_of_venue();
+                if let (Request::Place(_), Some(since), true) = (&request, since, is_simulated) {
                     let latency = self.clock.moment(since).elapsed().as_secs_f64();
                     table::ORDER_LATENCY.of([]).record(latency);
                 }
+                state.sent.push_back((Instant::now(), request));
             }
-            Output::FetchDepth(id) => {
-                if let Some(instrument) = self.session.engine().instrument(id) {
-                    self.outside.fetch_depth(id, instrument);
-                }
+            Output::Replied(reply) => {
+                self.tell_whether_sent(&reply, state);
+                self.outside.unsettled.hear(self.session.engine(), &reply);
+            }
+            Output::CallEnded(ended) => {
+                let surface = ended.surface.to_string();
+                table::REQUESTS
+                    .of([surface.as_str(), ended.outcome])
+                    .increment(1);
+                let seconds = Duration::from_nanos(ended.took_ns.unsigned_abs()).as_secs_f64();
+                table::REQUEST_SECONDS
+                    .of([surface.as_str()])
+                    .record(seconds);
             }
             Output::Reconnect(surface) => self.outside.reconnect(surface),
-            Output::ForgetModes => {
-                if let Some(carrier) = &self.carrier {
-                    carrier.forget_modes();
-                }
-            }
             Output::Beat(number) => self.outside.beat(number),
             Output::Notice(notice) => self.notice(&notice),
             Output::Ended(ended) => state.ended = Some(ended),
@@ -236,12 +242,6 @@ impl Pulse {
             self.outside.quarantined(strategy, kind, trouble);
         }
         self.outside.notice(engine, notice);
-    }
-
-    fn note_sent(&self, request: &Request, state: &mut State) {
-        let of_order = tell::of_orders(request);
-        let sent = of_order.map(|one| (Instant::now(), one.clone()));
-        state.sent.extend(sent);
     }
 
     /// The answer to an order says whether it was sent.
@@ -274,8 +274,10 @@ impl Pulse {
             if let Some(waited) = self.inbox.look_out(look_out).await {
                 return waited;
             }
-            if let Some(carrier) = &self.carrier {
-                carrier.rehearse();
+            if let (Some(http), Some((surface, prepared))) =
+                (&self.http, self.session.rehearse_order())
+            {
+                http.rehearse(surface, prepared);
             }
         }
         self.inbox.wait(pause.saturating_sub(begin.elapsed())).await
@@ -325,24 +327,44 @@ impl Pulse {
                 let input = Input::Interrupted { surface, symbols };
                 self.handle(input, state).await;
             }
-            Happened::Depth { instrument, text } => {
-                let text = text.as_deref();
-                self.handle(Input::Depth { instrument, text }, state).await;
-            }
             Happened::User { surface, text } => {
                 let text = &text;
                 self.handle(Input::User { surface, text }, state).await;
             }
-            Happened::Replies(replies) => {
-                for reply in &replies {
-                    self.tell_whether_sent(reply, state);
-                    self.handle(Input::Reply(reply), state).await;
-                    self.outside.unsettled.hear(self.session.engine(), reply);
-                }
-            }
+            Happened::Came(id, came) => self.take_came(id, came, state).await,
             Happened::Live(input) => self.handle(Input::Live(input), state).await,
             Happened::Reload(reload) => self.take_reload(*reload, state).await,
             Happened::Nudge => {}
+        }
+    }
+
+    async fn take_came(&mut self, id: CallId, came: Came, state: &mut State) {
+        if let Some(http) = &mut self.http {
+            http.came(id);
+        }
+        match came {
+            Came::Answer(raw) => {
+                let headers = raw.texts();
+                let answer = Answer {
+                    status: raw.status,
+                    headers: &headers,
+                    text: &raw.text,
+                };
+                self.handle(Input::Answer(id, CallAnswer::Came(answer)), state)
+                    .await;
+            }
+            Came::Failed(failure) => {
+                let answer = match failure {
+                    Failure::NotMade(error) => CallAnswer::NotMade(error),
+                    Failure::NoConnection(why) => CallAnswer::NoConnection(why),
+                    Failure::Lost(lost) => CallAnswer::Lost(lost),
+                };
+                self.handle(Input::Answer(id, answer), state).await;
+            }
+            Came::Late(waited) => {
+                let late = CallAnswer::Late(waited);
+                self.handle(Input::Answer(id, late), state).await;
+            }
         }
     }
 
@@ -379,9 +401,6 @@ impl Pulse {
         if due.is_some_and(|(due, _)| due <= self.clock.now()) {
             self.handle(Input::Timeout, state).await;
         }
-        while let Some(input) = self.outside.next_stop() {
-            self.handle(Input::Live(input), state).await;
-        }
         while let Some(steer) = self.outside.next_command() {
             self.command(steer, state).await;
         }
@@ -413,9 +432,6 @@ impl Pulse {
     /// Has `on_stop` applied; the second time the run ends at once.
     pub(super) async fn begin_stop(&mut self, state: &mut State) {
         let is_first = !self.session.is_stopping();
-        if let Some(carrier) = self.carrier.as_ref().filter(|_| is_first) {
-            carrier.hurry();
-        }
         self.handle(Input::Stop, state).await;
         if is_first {
             let longest = Duration::from_millis(STOP_WAITS_MS.unsigned_abs());

@@ -10,10 +10,11 @@ use windvane_client::budget::Lane;
 use windvane_engine::{Instrument, Surface, Time};
 use windvane_journal::Directory;
 use windvane_venue::Assets;
-use windvane_venue::speak::Speaker;
 
-use super::carrier::{Carrier, Way, venue_surface};
+use windvane_session::venue_surface;
+
 use super::desk::Counter;
+use super::http::Way;
 use super::mailbox::Mailbox;
 use super::player::Player;
 use super::results::Results;
@@ -140,7 +141,7 @@ impl Stage {
         Ok(Some(Box::new(paper)))
     }
 
-    /// Begins the streams and the clocks, each on a task of its own; answers how the user streams
+    /// Begins the streams, each on a task of its own; answers how the user streams
     /// are asked to connect anew. The streams are heard on the engine's thread.
     pub fn open_streams(
         &self,
@@ -171,22 +172,9 @@ impl Stage {
             let user = own.client.user_stream(venue)?;
             tokio::spawn(streams::user(surface, user, reconnect, mailbox.clone()));
             drop(entered);
-            tokio::spawn(streams::clock(surface, client.clone(), mailbox.clone()));
         }
         Ok(reconnects)
     }
-}
-
-/// Who carries requests to the venue, by these ways: the engine's own, and the one beside it.
-pub fn carrier(
-    config: &Config,
-    ways: (Way, Way),
-    speaker: &Speaker,
-    mailbox: &Mailbox,
-) -> Arc<Carrier> {
-    let (speaker, mailbox) = (speaker.clone(), mailbox.clone());
-    let within = config.heartbeat.answer_within();
-    Arc::new(Carrier::new(ways, speaker, mailbox, within))
 }
 
 /// Gives the budget of each surface the shares that its plan needs; exchange information has told

@@ -15,10 +15,10 @@ use windvane_venue::symbol_rules::RulesError;
 use windvane_venue::wire::Parameters;
 use windvane_venue::{Assets, exchange_info};
 
-use super::carrier::venue_surface;
 use super::quiet::Quiet;
 use crate::assembly;
 use crate::config::{self, Config, InstrumentName, Leave, MarketData, Stream};
+use windvane_session::venue_surface;
 
 /// An order may reach the venue so much later than its time allows, by clocks and by networks.
 const ABSENCE_MARGIN_MS: i64 = 5_000;

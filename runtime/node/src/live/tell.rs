@@ -21,19 +21,6 @@ use super::remains::{self, Remains};
 use super::terms;
 use crate::results::utc::{seconds_text, utc_text};
 
-/// The request, if it is about orders of ours.
-pub fn of_orders(request: &Request) -> Option<&Request> {
-    let is_it = matches!(
-        request,
-        Request::Place(_)
-            | Request::PlaceBatch(_)
-            | Request::Cancel { .. }
-            | Request::CancelBatch { .. }
-            | Request::CancelAll { .. }
-    );
-    is_it.then_some(request)
-}
-
 /// The order that a request places.
 pub const fn placed_by(request: &Request) -> Option<&ClientOrderId> {
     match request {

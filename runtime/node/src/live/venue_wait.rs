@@ -7,9 +7,9 @@ use windvane_client::Client;
 use windvane_engine::live::{LiveInput, WaitKind};
 use windvane_engine::{Engine, Instrument, Surface, Time};
 
-use super::carrier::venue_surface;
 use super::mailbox::{Happened, Mailbox};
 use crate::results::utc::seconds_text;
+use windvane_session::venue_surface;
 
 /// The engine's timer must not be earlier than the client's.
 const MARGIN: Duration = Duration::from_millis(5);

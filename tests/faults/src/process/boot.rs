@@ -2,19 +2,24 @@
 //! until it answers; the journal; an engine; strategies with what they saved; then the streams
 //! (`node/src/live/begin`).
 
+use std::time::Duration;
+
 use windvane::assembly;
 use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
 use windvane::live::{recover, start};
 use windvane::strategies::Guest;
-use windvane_client::budget::Lane;
-use windvane_client::clock::{Sample, estimate};
+use windvane_client_core::budget::Lane;
+use windvane_client_core::clock::{Sample, estimate};
+use windvane_client_core::outcome::NotDone;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{Input, Instrument, Surface};
+use windvane_engine::{Input, Instrument, Surface, Time};
 use windvane_session::head::head;
-use windvane_session::{Account, Clock, Driver, Module, Parts, Session};
+use windvane_session::{
+    Account, Clock, Driver, Module, Parts, RequestTerms, Requests, Session, venue_surface,
+};
 use windvane_venue::Assets;
 use windvane_venue::error::code;
 use windvane_venue::route;
@@ -24,15 +29,13 @@ use windvane_venue::wire::Parameters;
 use super::overheard::Overheard;
 use super::shown::Shown;
 use super::streams::Stream;
-use super::{CLOCK_EVERY_NS, Given, MS, Out, Process, Purpose, StreamKey, venue_surface};
-use crate::client::Became;
+use super::{Given, MS, Out, Process, Purpose, StreamKey};
+use crate::client::{Became, REQUEST_NS};
 
 /// Pauses between questions while the venue is away.
 const RETRY_NS: (i64, i64) = (1_000 * MS, 15_000 * MS);
 /// Readings of a clock of which the best counts.
 const CLOCK_SAMPLES: usize = 3;
-/// After a clock that was not read.
-pub(super) const CLOCK_AGAIN_NS: i64 = 2_000 * MS;
 
 /// A clock that is being read.
 #[derive(Debug)]
@@ -115,20 +118,15 @@ impl Process {
         if step < count {
             self.read_clock(surface);
         } else if let Some(route) = route::named(&format!("{surface}.exchange_info")) {
-            self.call(
-                route,
-                Parameters::new(),
-                Lane::Start,
-                0,
-                Purpose::Info(surface),
-            );
+            let purpose = Purpose::Info(surface);
+            self.call(route, &Parameters::new(), Lane::Start, purpose);
         }
     }
 
     /// Asks whether the venue has the account route (`node/src/live/start`).
     fn ask_for_account(&mut self) {
         if let Some(route) = route::named("futures.account") {
-            self.call(route, Parameters::new(), Lane::Start, 0, Purpose::Account);
+            self.call(route, &Parameters::new(), Lane::Start, Purpose::Account);
         }
     }
 
@@ -137,14 +135,14 @@ impl Process {
         let user = self.setup.identity.credentials.user;
         let Some(boot) = &mut self.boot else { return };
         let unsupported = code::UNSUPPORTED_OPERATION.code;
-        let is_unserved = matches!(became, Became::Refused(code)
-            if code.is_none_or(|code| code == unsupported));
+        let is_unserved = matches!(became, Err(NotDone::Refused(refusal))
+            if refusal.code().is_none_or(|code| code == unsupported));
         let account = match (became, user) {
-            (Became::Refused(_), Some(user)) if is_unserved => FuturesAccount::Info {
+            (Err(NotDone::Refused(_)), Some(user)) if is_unserved => FuturesAccount::Info {
                 address: user.to_string(),
             },
-            (Became::Refused(_), _) => FuturesAccount::Routes,
-            (Became::Done(text), _) if start::is_record(text) => FuturesAccount::Routes,
+            (Err(NotDone::Refused(_)), _) => FuturesAccount::Routes,
+            (Ok(text), _) if start::is_record(text) => FuturesAccount::Routes,
             _ => return boot.failed(self.now_ns),
         };
         boot.account = Some(account);
@@ -164,13 +162,8 @@ impl Process {
     fn ask_clock(&mut self, mut clock: Reading) {
         clock.sent_us = self.wall_us;
         if let Some(route) = route::named(&format!("{}.time", clock.surface)) {
-            self.call(
-                route,
-                Parameters::new(),
-                Lane::Heartbeat,
-                0,
-                Purpose::Clock(clock),
-            );
+            let purpose = Purpose::Clock(clock);
+            self.call(route, &Parameters::new(), Lane::Heartbeat, purpose);
         }
     }
 
@@ -178,11 +171,11 @@ impl Process {
     pub(super) fn clock_read(&mut self, mut clock: Reading, became: &Became) {
         let surface = clock.surface;
         let server_ms = match became {
-            Became::Done(text) => server_time(text),
-            _ => None,
+            Ok(text) => server_time(text),
+            Err(_) => None,
         };
         let Some(server_ms) = server_ms else {
-            return self.clock_failed(surface);
+            return self.clock_failed();
         };
         clock.taken.push(Sample {
             sent_us: clock.sent_us,
@@ -193,27 +186,19 @@ impl Process {
             return self.ask_clock(clock);
         }
         let Some(offset) = estimate(&clock.taken) else {
-            return self.clock_failed(surface);
+            return self.clock_failed();
         };
-        self.client.set_offset(venue_surface(surface), offset);
+        let gateway = self.client.gateway();
+        gateway.set_offset(venue_surface(surface), offset);
         if let Some(boot) = &mut self.boot {
             boot.done(self.now_ns);
             return self.continue_boot();
         }
-        self.clocks.insert(surface, self.now_ns + CLOCK_EVERY_NS);
-        self.live(LiveInput::Clock {
-            surface,
-            offset_ns: offset.offset_us.saturating_mul(1_000),
-            error_ns: offset.error_us.saturating_mul(1_000),
-        });
     }
 
-    fn clock_failed(&mut self, surface: Surface) {
-        match &mut self.boot {
-            Some(boot) => boot.failed(self.now_ns),
-            None => {
-                self.clocks.insert(surface, self.now_ns + CLOCK_AGAIN_NS);
-            }
+    fn clock_failed(&mut self) {
+        if let Some(boot) = &mut self.boot {
+            boot.failed(self.now_ns);
         }
     }
 
@@ -221,12 +206,12 @@ impl Process {
     pub(super) fn info_came(&mut self, surface: Surface, became: Became) {
         let Some(boot) = &mut self.boot else { return };
         match became {
-            Became::Done(text) => {
+            Ok(text) => {
                 boot.texts.push((surface, text));
                 boot.done(self.now_ns);
             }
             // The live run ends here, and whoever supervises it starts it again.
-            _ => boot.failed(self.now_ns),
+            Err(_) => boot.failed(self.now_ns),
         }
         self.continue_boot();
     }
@@ -322,6 +307,7 @@ impl Process {
             driver,
             account: Account::Venue,
             speaker,
+            requests: Some(self.requests()),
             clock,
             modules,
             surfaces: setup.surfaces.clone(),
@@ -350,8 +336,20 @@ impl Process {
                     .push(Stream::new(key, &topics, setup.seed, self.now_ns));
                 self.stream(key, windvane_client::streams::sans_io::Input::Tick);
             }
-            self.read_clock(*surface);
         }
+    }
+
+    /// The session's requests, which leave through the gateway of the start.
+    fn requests(&self) -> Requests {
+        let terms = RequestTerms {
+            request: Duration::from_nanos(REQUEST_NS.unsigned_abs()),
+            countdown: self.setup.config.heartbeat.answer_within(),
+        };
+        let origin = Time(self.started_ns + self.counted_from_ns);
+        let surfaces = self.setup.surfaces.clone();
+        let first = (u64::from(self.life) << 32) + (1 << 31);
+        let gateway = self.client.gateway().clone();
+        Requests::new(gateway, terms, origin, surfaces, first)
     }
 }
 

@@ -4,7 +4,6 @@
 //! What may never enter here: the world's secrets. It sees what a real process sees.
 
 mod boot;
-mod carry;
 mod closes;
 mod notices;
 mod overheard;
@@ -12,41 +11,37 @@ mod run;
 mod shown;
 mod streams;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use windvane::config::{Config, InstrumentName};
 use windvane::live::recover::Remembered;
-use windvane::live::stops;
-use windvane_client::budget::Lane;
 use windvane_client::streams::sans_io;
+use windvane_client_core::budget::{Cost, Lane, Shares};
+use windvane_client_core::gateway::{self, Gateway, Identity, Now};
+use windvane_client_core::nonce::Nonces;
+use windvane_client_core::outcome::{Lost, NotDone};
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_engine::live::{LiveInput, StopReason};
+use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
-use windvane_engine::{ClientOrderId, InstrumentId, StrategyId, Surface};
-use windvane_session::{Input, JournalEvent, Session};
+use windvane_engine::{StrategyId, Surface};
+use windvane_session::{CallAnswer, Input, JournalEvent, Requests, Session, venue_surface};
+use windvane_venue::error::Limit;
 use windvane_venue::route::{self, Route};
 use windvane_venue::wire::Parameters;
 
-use crate::client::{Became, Call, Client, Identity, Tried, Wire};
+use crate::client::{Became, Client, Wire};
 use crate::modules::Modules;
 use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
 
 use boot::{Boot, Reading};
-use carry::Carried;
 use overheard::Overheard;
 use shown::Shown;
 pub use streams::StreamKey;
 use streams::{Stream, Want};
 
 const MS: i64 = 1_000_000;
-/// The modes of the account are asked for so often (`node/src/live/carrier`).
-const MODES_AGE_NS: i64 = 60_000 * MS;
-/// After a depth that did not come, and after a clock that was not read.
-const AGAIN_NS: i64 = 2_000 * MS;
-/// How often the venue's clock is read.
-const CLOCK_EVERY_NS: i64 = 60_000 * MS;
 
 /// What all processes of a life are made of.
 pub struct Setup {
@@ -135,14 +130,10 @@ pub enum Purpose {
     Info(Surface),
     /// Whether the venue has the futures account route.
     Account,
-    /// A part of an engine's request.
-    Carried(u64),
     /// A listen key.
     CreateKey(StreamKey),
     /// Its renewal.
     RenewKey(StreamKey),
-    /// Depth.
-    Depth(InstrumentId),
 }
 
 /// What the disk gave a process that starts.
@@ -170,16 +161,9 @@ pub struct Process {
     /// The session, once it runs, and what the witness has of it.
     run: Option<(Session<Overheard>, Shown)>,
     streams: Vec<Stream>,
-    carried: BTreeMap<u64, Carried>,
-    next_carried: u64,
-    placing: BTreeSet<ClientOrderId>,
-    modes: BTreeMap<&'static str, (i64, String)>,
-    clocks: BTreeMap<Surface, i64>,
-    /// The stop of the venue that the engine knows, and its end.
-    told_stop: Option<(StopReason, i64)>,
-    depth_again: Vec<(i64, InstrumentId)>,
     outs: VecDeque<Out>,
     now_ns: i64,
+    started_ns: i64,
     /// The client's clock: the wall's at the start, then counted.
     wall_us: i64,
     /// Wall less true time at the start.
@@ -191,7 +175,12 @@ pub struct Process {
 impl Process {
     /// A process that starts now.
     pub fn start(setup: Arc<Setup>, life: u32, given: Given, now_ns: i64, wall_ns: i64) -> Self {
-        let client = Client::new(setup.identity.clone(), now_ns);
+        let gateway = Gateway::new(
+            setup.identity.clone(),
+            Shares::default(),
+            Arc::new(Nonces::new()),
+        );
+        let client = Client::new(gateway);
         let mut process = Self {
             life,
             client,
@@ -199,15 +188,9 @@ impl Process {
             boot: Some(Boot::new(given, now_ns)),
             run: None,
             streams: Vec::new(),
-            carried: BTreeMap::new(),
-            next_carried: 0,
-            placing: BTreeSet::new(),
-            modes: BTreeMap::new(),
-            clocks: BTreeMap::new(),
-            told_stop: None,
-            depth_again: Vec::new(),
             outs: VecDeque::new(),
             now_ns,
+            started_ns: now_ns,
             wall_us: wall_ns / 1_000,
             counted_from_ns: wall_ns - now_ns,
             broken: None,
@@ -222,7 +205,7 @@ impl Process {
         self.now_ns = now_ns;
         self.wall_us = (now_ns + self.counted_from_ns) / 1_000;
         match happened {
-            In::Answer(id, answer) => self.heard(id, answer),
+            In::Answer(id, answer) => self.heard(id, answer.as_ref()),
             In::Opened(key, link) => self.stream(key, sans_io::Input::Opened(link)),
             In::NotOpened(key, link, answer) => self.not_opened(key, link, answer.as_ref()),
             In::Text(key, link, text) => {
@@ -246,44 +229,6 @@ impl Process {
         self.keep_time();
     }
 
-    /// What `node/src/live/stops` does: the engine learns when the venue accepts no requests.
-    fn tell_stop(&mut self) {
-        const SAME_NS: i64 = 500 * MS;
-        if self.run.is_none() {
-            return;
-        }
-        let now_ns = self.now_ns;
-        let stop = self.client.stop_of(route::Surface::Futures, now_ns);
-        let stop = stop.map(|(why, left_ms)| {
-            let left_ms = i64::try_from(left_ms).unwrap_or(i64::MAX / MS);
-            (stops::reason(why), left_ms)
-        });
-        let (why, for_ms) = match (stop, self.told_stop) {
-            (None, None) => return,
-            (None, Some((why, _))) => {
-                self.told_stop = None;
-                (why, 0)
-            }
-            (Some((why, left_ms)), told) => {
-                let end_ns = now_ns.saturating_add(left_ms.saturating_mul(MS));
-                let same = |(known, end): (StopReason, i64)| {
-                    known == why && end_ns.abs_diff(end) < SAME_NS.unsigned_abs()
-                };
-                if told.is_some_and(same) {
-                    return;
-                }
-                self.told_stop = Some((why, end_ns));
-                (why, left_ms)
-            }
-        };
-        let input = LiveInput::Stopped {
-            surface: Surface::Futures,
-            why,
-            for_ms,
-        };
-        self.live(input);
-    }
-
     /// Everything whose time has come.
     fn keep_time(&mut self) {
         let now_ns = self.now_ns;
@@ -294,33 +239,12 @@ impl Process {
             }));
             self.heard(id, None);
         }
-        while let Some(again) = self.client.due(now_ns) {
-            let id = self.request_id();
-            let tried = self.client.again(again, id, now_ns, self.wall_us);
-            self.tried(tried);
-        }
         self.continue_boot();
-        self.follow_placed();
-        self.tell_stop();
         for place in 0..self.streams.len() {
             let key = self.streams[place].key;
             if self.streams[place].wake_ns(now_ns) <= now_ns {
                 self.stream(key, sans_io::Input::Tick);
             }
-        }
-        while let Some(at) = self.depth_again.iter().position(|(at, _)| *at <= now_ns) {
-            let (_, id) = self.depth_again.remove(at);
-            self.depth(id, None);
-        }
-        let due: Vec<_> = self
-            .clocks
-            .iter()
-            .filter(|(_, at)| **at <= now_ns)
-            .map(|(s, _)| *s)
-            .collect();
-        for surface in due {
-            self.clocks.remove(&surface);
-            self.read_clock(surface);
         }
         self.keep_session_time();
     }
@@ -347,14 +271,7 @@ impl Process {
         if let Some((due, _)) = session.and_then(Session::poll_timeout) {
             wake = wake.min(due.0.saturating_sub(self.counted_from_ns));
         }
-        let others = self.clocks.values().copied();
-        let others = others.chain(self.depth_again.iter().map(|(at, _)| *at));
-        let others = others.chain(
-            self.carried
-                .values()
-                .filter_map(|carried| carried.follow_ns),
-        );
-        wake.min(others.min().unwrap_or(i64::MAX))
+        wake
     }
 
     /// What it believes; `None` before it runs.
@@ -380,7 +297,11 @@ impl Process {
 
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
-        self.client.is_idle() && self.carried.is_empty()
+        let session = self
+            .run
+            .as_ref()
+            .and_then(|(session, _)| session.requests());
+        self.client.is_idle() && session.is_none_or(Requests::is_idle)
     }
 
     fn request_id(&mut self) -> RequestId {
@@ -391,88 +312,76 @@ impl Process {
     fn call(
         &mut self,
         route: &'static Route,
-        parameters: Parameters,
+        parameters: &Parameters,
         lane: Lane,
-        patience_ns: i64,
         purpose: Purpose,
     ) {
-        let heartbeat = &self.setup.config.heartbeat;
-        let renews = route.name == "futures.countdown_cancel_all";
-        let call = Call {
-            route,
-            parameters,
-            lane,
-            patience_ns,
-            within: renews.then(|| heartbeat.answer_within()),
-            purpose,
-        };
         let id = self.request_id();
-        let tried = self.client.call(call, id, self.now_ns, self.wall_us);
-        self.tried(tried);
-    }
-
-    fn tried(&mut self, tried: Tried<Purpose>) {
-        match tried {
-            Tried::Leaves(wire) => self.outs.push_back(Out::Send(wire)),
-            Tried::Waits => {}
-            Tried::Ended(purpose, became) => self.became(purpose, became),
+        let times = (self.now_ns, self.gateway_now());
+        let called = self
+            .client
+            .call((route, parameters), lane, (id, purpose), times);
+        match called {
+            Ok(wire) => self.outs.push_back(Out::Send(wire)),
+            Err((purpose, became)) => self.became(purpose, became),
         }
     }
 
-    fn heard(&mut self, id: RequestId, answer: Option<Answer>) {
-        let heard = self.client.heard(id, answer, self.now_ns, self.wall_us);
-        if let Some((purpose, became)) = heard {
-            self.became(purpose, became);
+    /// The clocks of the gateway.
+    pub(super) fn gateway_now(&self) -> Now {
+        let since_start = (self.now_ns - self.started_ns) / MS;
+        Now {
+            ms: u64::try_from(since_start).unwrap_or(0),
+            local_us: self.wall_us,
         }
+    }
+
+    /// An answer came, or none will.
+    fn heard(&mut self, id: RequestId, answer: Option<&Answer>) {
+        let now = self.gateway_now();
+        if let Some((purpose, became)) = self.client.heard(id, answer, now) {
+            return self.became(purpose, became);
+        }
+        let Some(answer) = answer else {
+            let lost = CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()));
+            return self.input(Input::Answer(id, lost));
+        };
+        let headers = answer.headers.iter();
+        let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let came = CallAnswer::Came(gateway::Answer {
+            status: answer.status,
+            headers: &headers,
+            text: &answer.body,
+        });
+        self.input(Input::Answer(id, came));
     }
 
     fn became(&mut self, purpose: Purpose, became: Became) {
-        let late = windvane_venue::error::code::INVALID_TIMESTAMP.code;
-        if matches!(became, Became::Refused(Some(code)) if code == late) {
-            let soon = self.now_ns + boot::CLOCK_AGAIN_NS;
-            self.clocks
-                .values_mut()
-                .for_each(|due| *due = soon.min(*due));
-        }
         match purpose {
             Purpose::Clock(clock) => self.clock_read(clock, &became),
             Purpose::Info(surface) => self.info_came(surface, became),
             Purpose::Account => self.account_came(&became),
-            Purpose::Carried(number) => self.part_became(number, became),
             Purpose::CreateKey(key) => {
                 let answer = match became {
-                    Became::Done(text) => listen_key(&text).ok_or(None),
-                    Became::Wait(ms) | Became::NotSent(ms) => Err(Some(ms)),
-                    Became::Refused(_) | Became::Unknown => Err(None),
+                    Ok(text) => listen_key(&text).ok_or(None),
+                    Err(NotDone::Wait(wait)) => Err(Some(
+                        u64::try_from(wait.after.as_millis()).unwrap_or(u64::MAX),
+                    )),
+                    Err(_) => Err(None),
                 };
                 self.stream(key, sans_io::Input::Key(answer));
             }
             Purpose::RenewKey(key) => {
                 let dead = windvane_venue::error::code::INVALID_LISTEN_KEY.code;
                 let renewal = match became {
-                    Became::Done(_) => sans_io::Renewal::Done,
-                    Became::Refused(Some(code)) if code == dead => sans_io::Renewal::Dead,
-                    _ => sans_io::Renewal::Failed,
+                    Ok(_) => sans_io::Renewal::Done,
+                    Err(NotDone::Refused(refusal)) if refusal.code() == Some(dead) => {
+                        sans_io::Renewal::Dead
+                    }
+                    Err(_) => sans_io::Renewal::Failed,
                 };
                 self.stream(key, sans_io::Input::Renewed(renewal));
             }
-            Purpose::Depth(id) => match became {
-                Became::Done(text) => self.depth(id, Some(&text)),
-                _ => self.depth_again.push((self.now_ns + AGAIN_NS, id)),
-            },
-        }
-    }
-
-    fn fetch_depth(&mut self, id: InstrumentId) {
-        let session = self.run.as_ref().map(|(session, _)| session);
-        let Some(instrument) = session.and_then(|session| session.engine().instrument(id)) else {
-            return;
-        };
-        let mut parameters = Parameters::new();
-        parameters.push("symbol", instrument.symbol.as_str());
-        parameters.push("limit", "1000");
-        if let Some(route) = route::named(&format!("{}.depth", instrument.surface)) {
-            self.call(route, parameters, Lane::Query, 0, Purpose::Depth(id));
         }
     }
 
@@ -482,11 +391,23 @@ impl Process {
                 .header("retry-after")
                 .and_then(|text| text.parse::<u64>().ok());
             let after_ms = after.map(|seconds| seconds * 1_000);
-            let surface = venue_surface(key.surface);
-            self.client
-                .heed(surface, answer.status, after_ms, self.now_ns)
+            self.heed(venue_surface(key.surface), answer.status, after_ms)
         });
         self.stream(key, sans_io::Input::NotOpened(link, pause_ms));
+    }
+
+    /// A handshake was refused: what that stops, as the streams' driver has it; the pause that the
+    /// stream is told, milliseconds.
+    fn heed(&self, surface: route::Surface, status: u16, pause_ms: Option<u64>) -> Option<u64> {
+        let limit = match status {
+            429 => Limit::Weight,
+            418 => Limit::Ban,
+            403 => return Some(pause_ms.unwrap_or(60_000)),
+            _ => return None,
+        };
+        let (gateway, ms) = (self.client.gateway(), self.gateway_now().ms);
+        gateway.heed_refusal(ms, surface, (limit, pause_ms), &Cost::default());
+        gateway.stopped_ms(ms, surface)
     }
 
     /// Something happened to a stream; what it then wants is done.
@@ -515,7 +436,9 @@ impl Process {
                 );
             }
             Want::Open(link, target) => {
-                let stopped = self.client.stopped_ms(venue_surface(surface), self.now_ns);
+                let ms = self.gateway_now().ms;
+                let gateway = self.client.gateway();
+                let stopped = gateway.stopped_ms(ms, venue_surface(surface));
                 match stopped {
                     // A ban is of the address: a handshake would prolong it as a request does.
                     Some(ms) => self.stream(key, sans_io::Input::NotOpened(link, Some(ms))),
@@ -557,7 +480,7 @@ impl Process {
         if let Some(text) = listen_key.filter(|_| takes_key) {
             parameters.push("listenKey", text);
         }
-        self.call(route, parameters, Lane::Heartbeat, 0, purpose);
+        self.call(route, &parameters, Lane::Heartbeat, purpose);
     }
 
     /// It runs: for the witness.
@@ -575,12 +498,4 @@ fn listen_key(text: &str) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_str(text).ok()?;
     let key = answer.get("listenKey")?.as_str()?;
     (!key.is_empty()).then(|| key.to_owned())
-}
-
-/// The venue's word for a surface of the engine.
-pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
-    match surface {
-        Surface::Spot => windvane_venue::route::Surface::Spot,
-        Surface::Futures => windvane_venue::route::Surface::Futures,
-    }
 }

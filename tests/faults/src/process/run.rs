@@ -3,10 +3,11 @@
 use windvane_client::streams::sans_io;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{InstrumentId, StrategyId, Surface, Time};
+use windvane_engine::{StrategyId, Surface, Time};
 use windvane_session::{Ended, Guests as _, Input, JournalEvent, Output};
 
 use super::{Out, Process, StreamKey, shown};
+use crate::client::Wire;
 use crate::witness::Seen;
 
 impl Process {
@@ -57,12 +58,19 @@ impl Process {
         match output {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
             Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
-            Output::Request { request, .. } => {
+            Output::Send(call) => self.outs.push_back(Out::Send(Wire {
+                id: call.id,
+                route: call.route,
+                prepared: call.prepared,
+            })),
+            Output::Abandon(id) => self.outs.push_back(Out::Seen(Seen::Heard {
+                request: id,
+                answer: None,
+            })),
+            Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
                 self.outs.extend(top.map(Out::Seen));
-                self.carry(request);
             }
-            Output::FetchDepth(id) => self.fetch_depth(id),
             Output::Reconnect(surface) => {
                 let key = StreamKey {
                     surface,
@@ -70,7 +78,6 @@ impl Process {
                 };
                 self.stream(key, sans_io::Input::Restart);
             }
-            Output::ForgetModes => self.modes.clear(),
             Output::Notice(notice) => shown.notice(session, &notice, &mut self.outs),
             Output::Ended(Ended::AnotherInstance(order)) => {
                 let why = format!(
@@ -79,8 +86,8 @@ impl Process {
                 );
                 self.outs.push_back(Out::Ended(why));
             }
-            // No life here trades spot or on paper, and none is stopped in order.
-            Output::Beat(_) | Output::Simulated { .. } | Output::Ended(_) => {}
+            // No life here trades spot, and none is stopped in order.
+            Output::Beat(_) | Output::Ended(_) | Output::Replied(_) | Output::CallEnded(_) => {}
         }
     }
 
@@ -129,10 +136,6 @@ impl Process {
         let symbols: Vec<_> = of_surface.map(|rules| rules.symbol.to_string()).collect();
         let symbols = &symbols;
         self.input(Input::Interrupted { surface, symbols });
-    }
-
-    pub(super) fn depth(&mut self, instrument: InstrumentId, text: Option<&str>) {
-        self.input(Input::Depth { instrument, text });
     }
 
     /// The session's timers, and the latch.

@@ -11,7 +11,9 @@ use windvane_venue::sign::Prepared;
 use super::{Event, MS, S, World};
 use crate::client::Wire;
 use crate::mix::Kind;
-use crate::process::{In, StreamKey, venue_surface};
+use windvane_session::venue_surface;
+
+use crate::process::{In, StreamKey};
 use crate::venue::{LinkName, Said};
 use crate::witness::{Answer, Request, Seen, View};
 

@@ -9,11 +9,11 @@ use windvane_client::streams::{FeedItem, Source, StreamItem, Why};
 use windvane_engine::Surface;
 use windvane_venue::market_stream::Topic;
 
-use super::super::carrier::venue_surface;
 use super::super::start;
 use super::Report;
 use super::venue::PATIENCE;
 use crate::config::Config;
+use windvane_session::venue_surface;
 
 /// A topic that has not spoken by then is said to be silent: a stream is polled beside after five
 /// seconds.

@@ -9,12 +9,12 @@ use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::{Instrument, Surface};
 use windvane_venue::Assets;
 
-use super::super::carrier::venue_surface;
 use super::super::plan::{self, Polling, Wants};
 use super::super::start::{self, StartError};
 use super::Report;
 use crate::assembly;
 use crate::config::{Config, InstrumentName, MarketData};
+use windvane_session::venue_surface;
 
 /// No single answer takes longer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);

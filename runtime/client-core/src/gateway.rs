@@ -1,0 +1,585 @@
+//! One way out for every request of a process: its share of the budget, the venue's time, nonces,
+//! signature, and what its answer means. Whoever sends (tasks with sockets, a session, a simulator)
+//! asks here first and reports the answer here.
+//!
+//! What may never enter here: sending, waiting, and a clock. Time is an argument.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use windvane_venue::error::code::INVALID_TIMESTAMP;
+use windvane_venue::error::{Judgement, Limit, Pause, judge};
+use windvane_venue::route::{Listing, Route, Surface, Version};
+use windvane_venue::sign::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
+use windvane_venue::wire::{Parameters, Whole};
+
+use crate::asked::Asked;
+use crate::budget::{Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Shares, Used};
+use crate::clock::Offset;
+use crate::nonce::Nonces;
+use crate::outcome::{Doubt, Lost, NotDone, Refusal, RequestError, Wait, WaitReason};
+use crate::settings::{Api, default_version};
+
+/// After a question without an answer, and after a connection that failed.
+const BREATH: Duration = Duration::from_secs(1);
+
+/// Who asks, and how.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Brand, network, `recvWindow`.
+    pub dialect: Dialect,
+    /// Keys.
+    pub credentials: Credentials,
+    /// How requests to spot are signed.
+    pub spot_api: Api,
+    /// How all others are signed.
+    pub futures_api: Api,
+    /// The host of each surface, in the order of [`Surface::ALL`]: a limit of the address holds for
+    /// all surfaces of a host.
+    pub hosts: [Option<String>; Surface::ALL.len()],
+}
+
+impl Identity {
+    /// The version in which a route is called: see [`default_version`].
+    pub fn version(&self, route: &Route) -> Option<Version> {
+        let api = match route.surface {
+            Surface::Spot => self.spot_api,
+            Surface::Futures | Surface::Chain | Surface::Rpc => self.futures_api,
+        };
+        default_version(route, api)
+    }
+}
+
+/// The time of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds on the clock of the budgets, which does not go back.
+    pub ms: u64,
+    /// The local clock, Unix microseconds.
+    pub local_us: i64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It could not be written.
+    NotMade(RequestError),
+    /// There was no connection to write it to.
+    NoConnection(String),
+    /// It was written, or may have been.
+    Lost(Lost),
+}
+
+/// An answer, as far as it is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// HTTP status.
+    pub status: u16,
+    /// Names and values of the headers that are text.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// Body.
+    pub text: &'a str,
+}
+
+impl<'a> Answer<'a> {
+    fn header(&self, name: &str) -> Option<&'a str> {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| *value)
+    }
+}
+
+/// Something that others may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The venue refused a request for a limit.
+    Limited,
+    /// A host takes nothing from this address for a time that it named.
+    Banned,
+    /// A request of this surface was refused for its time (-1021).
+    ClockRefused(Surface),
+}
+
+/// See the module's page. Clones share everything.
+#[derive(Clone)]
+pub struct Gateway {
+    identity: Arc<Identity>,
+    nonces: Arc<Nonces>,
+    state: Arc<Mutex<State>>,
+    listener: Arc<dyn Fn(Change) + Send + Sync>,
+}
+
+#[derive(Debug)]
+struct State {
+    budgets: Budgets,
+    offsets: [Option<Offset>; Surface::ALL.len()],
+    /// Until when hosts take nothing, milliseconds on the clock of the budgets.
+    bans: BTreeMap<String, u64>,
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// A gateway that let nothing out yet. One source of nonces must serve everything that signs for
+    /// the same user.
+    pub fn new(identity: Identity, shares: Shares, nonces: Arc<Nonces>) -> Self {
+        Self::telling(identity, shares, nonces, |_| {})
+    }
+
+    /// [`Self::new`], whose changes are told to `listener`, which must not block.
+    pub fn telling(
+        identity: Identity,
+        shares: Shares,
+        nonces: Arc<Nonces>,
+        listener: impl Fn(Change) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            identity: Arc::new(identity),
+            nonces,
+            state: Arc::new(Mutex::new(State {
+                budgets: Budgets::new(shares),
+                offsets: [None; Surface::ALL.len()],
+                bans: BTreeMap::new(),
+            })),
+            listener: Arc::new(listener),
+        }
+    }
+
+    /// Who asks, and how.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A count that a panic left half done is at most one request too high.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at, or changes, the budgets.
+    pub fn with_budgets<T>(&self, work: impl FnOnce(&mut Budgets) -> T) -> T {
+        work(&mut self.lock().budgets)
+    }
+
+    /// The weight that a lane of a surface may still use.
+    pub fn weight_left(&self, now_ms: u64, surface: Surface, lane: Lane) -> u32 {
+        self.with_budgets(|budgets| budgets.of(surface).weight_left(now_ms, lane))
+    }
+
+    /// The weight that a surface allows in the interval that allows least.
+    pub fn weight_limit(&self, now_ms: u64, surface: Surface) -> u32 {
+        self.with_budgets(|budgets| {
+            let limits = budgets.of(surface).weights(now_ms).map(|(.., limit)| limit);
+            limits.min().unwrap_or(u32::MAX)
+        })
+    }
+
+    /// How long nothing at all may be sent to a surface, milliseconds, after a 429, 418 or 403.
+    pub fn stopped_ms(&self, now_ms: u64, surface: Surface) -> Option<u64> {
+        let until_ms = self.with_budgets(|budgets| budgets.get(surface).stopped_until(now_ms));
+        until_ms.map(|until_ms| until_ms.saturating_sub(now_ms))
+    }
+
+    /// How long no order may be sent to a surface, milliseconds, closes included, after a 429 of the
+    /// order limit.
+    pub fn orders_stopped_ms(&self, now_ms: u64, surface: Surface) -> Option<u64> {
+        let until = |budgets: &mut Budgets| budgets.get(surface).orders_stopped_until(now_ms);
+        self.with_budgets(until)
+            .map(|until_ms| until_ms.saturating_sub(now_ms))
+    }
+
+    /// Why a surface accepts no request now, and for how many milliseconds.
+    pub fn stop_of(&self, now_ms: u64, surface: Surface) -> Option<(Denial, u64)> {
+        let stop = self.with_budgets(|budgets| budgets.get(surface).stop(now_ms));
+        stop.map(|(why, until_ms)| (why, until_ms.saturating_sub(now_ms)))
+    }
+
+    /// The last offset of a surface's clock. Chain API and JSON-RPC have no time route: that of
+    /// futures counts for them, else that of spot.
+    pub fn offset(&self, surface: Surface) -> Option<Offset> {
+        let [spot, futures, ..] = self.lock().offsets;
+        match surface {
+            Surface::Spot => spot,
+            Surface::Futures => futures,
+            Surface::Chain | Surface::Rpc => futures.or(spot),
+        }
+    }
+
+    /// Takes over what a clock route said.
+    pub fn set_offset(&self, surface: Surface, offset: Offset) {
+        self.lock().offsets[surface as usize] = Some(offset);
+    }
+
+    /// The venue's time, Unix microseconds, as far as it is known.
+    pub fn venue_us(&self, local_us: i64, surface: Surface) -> i64 {
+        let offset = self.offset(surface).map_or(0, |offset| offset.offset_us);
+        local_us.saturating_add(offset)
+    }
+
+    /// The venue's time, and nonces where they are sent. The request that reads the clock leaves
+    /// before the venue's time is known, and nonces never come back.
+    pub fn stamp(&self, local_us: i64, surface: Surface, is_numbered: bool) -> Stamp {
+        let venue_us = self.venue_us(local_us, surface);
+        let nonce = || match u64::try_from(venue_us).unwrap_or(0) {
+            now_us if is_numbered => self.nonces.next(now_us),
+            now_us => now_us,
+        };
+        // The inner signature is made first.
+        let inner_nonce_us = nonce();
+        Stamp {
+            timestamp_ms: venue_us.div_euclid(1_000),
+            nonce_us: nonce(),
+            inner_nonce_us,
+        }
+    }
+
+    /// Counts a request that is about to be sent, or says until when it has to wait.
+    ///
+    /// # Errors
+    /// Why it has to wait.
+    pub fn acquire(
+        &self,
+        now_ms: u64,
+        (surface, lane): (Surface, Lane),
+        cost: &Cost,
+    ) -> Result<Departed, Denied> {
+        self.with_budgets(|budgets| budgets.acquire(now_ms, surface, lane, cost))
+    }
+
+    /// The bytes of a request, stamped and signed. `version` and `stamp` where they are not to be
+    /// this gateway's.
+    ///
+    /// # Errors
+    /// It cannot be made of what was given.
+    pub fn prepare(
+        &self,
+        local_us: i64,
+        (route, version): (&'static Route, Option<Version>),
+        parameters: &Parameters,
+        stamp: Option<Stamp>,
+    ) -> Result<Prepared, PrepareError> {
+        let version = version.or_else(|| self.identity.version(route));
+        let is_numbered = route.listing(version).is_some_and(Listing::takes_nonce);
+        let stamp = stamp.unwrap_or_else(|| self.stamp(local_us, route.surface, is_numbered));
+        let Identity {
+            dialect,
+            credentials,
+            ..
+        } = &*self.identity;
+        prepare(route, version, parameters, dialect, credentials, stamp)
+    }
+
+    /// What became of a request that was let out, by its answer. The budget is corrected by the
+    /// answer's headers; limits that it states or names hold from now on.
+    ///
+    /// # Errors
+    /// It was not carried out, or perhaps not.
+    pub fn judge(
+        &self,
+        now: Now,
+        asked: Asked,
+        (cost, departed): (&Cost, Departed),
+        answer: Result<Answer<'_>, Failure>,
+    ) -> Result<(), NotDone> {
+        let route = asked.route;
+        let answer = answer.map_err(|failure| failed(route, failure))?;
+        self.count(now, route.surface, (cost, departed), &answer);
+        match judge(answer.status, answer.header("retry-after"), answer.text) {
+            Judgement::Success => {
+                if route.name.ends_with(".exchange_info") {
+                    self.learn_limits(route.surface, answer.text);
+                }
+                Ok(())
+            }
+            // Words that are not the venue's say nothing of what it did (spec 1, Errors).
+            Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
+                Err(NotDone::Unknown(Doubt::Venue(complaint)))
+            }
+            Judgement::Refused {
+                complaint,
+                is_fatal,
+            } => {
+                let code = complaint.error.as_ref().map(|error| error.code);
+                if code == Some(INVALID_TIMESTAMP.code) {
+                    (self.listener)(Change::ClockRefused(route.surface));
+                }
+                Err(NotDone::Refused(Refusal::Venue {
+                    asked,
+                    complaint,
+                    is_fatal,
+                }))
+            }
+            Judgement::Unknown(complaint) if route.changes => {
+                Err(NotDone::Unknown(Doubt::Venue(complaint)))
+            }
+            Judgement::Unknown(complaint) => Err(NotDone::Wait(Wait {
+                why: WaitReason::Busy(complaint),
+                after: BREATH,
+            })),
+            Judgement::Wait(pause) => Err(NotDone::Wait(self.stop(now, route, cost, pause))),
+        }
+    }
+
+    /// A surface refused something for a limit, with the milliseconds that it named. The stop is of
+    /// the address that sent (spec 1, Limits): it holds for all of the host. The orders of an account
+    /// are of its surface.
+    pub fn heed_refusal(
+        &self,
+        now_ms: u64,
+        surface: Surface,
+        limit: (Limit, Option<u64>),
+        cost: &Cost,
+    ) {
+        let host = |surface: Surface| self.identity.hosts[surface as usize].as_deref();
+        self.with_budgets(|budgets| {
+            budgets.refused(now_ms, surface, limit, cost, |other| {
+                host(other) == host(surface)
+            });
+        });
+        (self.listener)(Change::Limited);
+    }
+
+    /// Hosts that take nothing from this address now, and for how many milliseconds: after a 418, or
+    /// a 429 or 403 that named its end. Whoever starts later must know of them too.
+    pub fn bans(&self, now_ms: u64) -> Vec<(String, u64)> {
+        let state = self.lock();
+        let left = state
+            .bans
+            .iter()
+            .map(|(host, until)| (host.clone(), until.saturating_sub(now_ms)));
+        left.filter(|(_, left)| *left > 0).collect()
+    }
+
+    /// Sends nothing to a host, `name:port` where the port is not the usual one, for so long: it told
+    /// an earlier process.
+    pub fn heed_ban(&self, now_ms: u64, host: &str, length_ms: u64) {
+        for surface in Surface::ALL {
+            if self.identity.hosts[surface as usize].as_deref() == Some(host) {
+                self.with_budgets(|budgets| budgets.of(surface).banned(now_ms, length_ms));
+            }
+        }
+        self.note_ban(now_ms, host, length_ms);
+    }
+
+    /// A ban is never shortened.
+    fn note_ban(&self, now_ms: u64, host: &str, length_ms: u64) {
+        let until = now_ms.saturating_add(length_ms);
+        let mut state = self.lock();
+        if state.bans.get(host).is_some_and(|before| *before >= until) {
+            return;
+        }
+        state.bans.insert(host.to_owned(), until);
+        drop(state);
+        (self.listener)(Change::Banned);
+    }
+
+    /// Corrects the budget by the headers of any answer.
+    fn count(
+        &self,
+        now: Now,
+        surface: Surface,
+        (cost, departed): (&Cost, Departed),
+        answer: &Answer<'_>,
+    ) {
+        let headers = answer.headers.iter();
+        let used = headers.filter_map(|(name, value)| Used::from_header(name, value));
+        let used: Vec<Used> = used.collect();
+        self.with_budgets(|budgets| budgets.answered(now.ms, surface, cost, departed, &used));
+    }
+
+    /// A limit was broken.
+    fn stop(&self, now: Now, route: &Route, cost: &Cost, mut pause: Pause) -> Wait {
+        let surface = route.surface;
+        // Told by an absent header alone: no order was placed, so everything must stop, as it does.
+        if pause.limit == Limit::Orders && cost.orders == 0 {
+            pause.limit = Limit::Weight;
+        }
+        let venue_ms = self.venue_us(now.local_us, surface).div_euclid(1_000);
+        let is_compared = self.offset(surface).is_some();
+        let length_ms = pause.length_ms(venue_ms, is_compared);
+        let venue_ms = u64::try_from(venue_ms).ok().filter(|_| is_compared);
+        self.with_budgets(|budgets| budgets.of(surface).set_venue_time(now.ms, venue_ms));
+        self.heed_refusal(now.ms, surface, (pause.limit, length_ms), cost);
+        let has_end = length_ms.is_some() || pause.limit == Limit::Ban;
+        if has_end && pause.limit != Limit::Orders {
+            let host = self.identity.hosts[surface as usize].as_deref();
+            if let Some((host, length_ms)) = host.zip(self.stopped_ms(now.ms, surface)) {
+                self.note_ban(now.ms, host, length_ms);
+            }
+        }
+        // Asked of a copy: what it would count is not sent.
+        let denied = self.with_budgets(|budgets| {
+            let mut copy = budgets.of(surface).clone();
+            copy.acquire(now.ms, Lane::Cancel, cost).err()
+        });
+        let until_ms = denied.and_then(|denied| denied.until_ms);
+        Wait {
+            after: until_ms.map_or(BREATH, |until_ms| {
+                Duration::from_millis(until_ms.saturating_sub(now.ms))
+            }),
+            why: WaitReason::Venue(pause),
+        }
+    }
+
+    /// Exchange information states the limits in force: whoever asks for it, the budget learns.
+    fn learn_limits(&self, surface: Surface, text: &str) {
+        let limits = stated_limits(text);
+        if !limits.is_empty() {
+            self.with_budgets(|budgets| budgets.set_limits(surface, &limits));
+        }
+    }
+}
+
+/// What a request that has to wait is told.
+pub fn denied(now_ms: u64, denied: Denied) -> Wait {
+    let after = denied
+        .until_ms
+        .map(|until_ms| Duration::from_millis(until_ms.saturating_sub(now_ms)));
+    Wait {
+        why: WaitReason::Budget(denied),
+        after: after.unwrap_or(Duration::MAX),
+    }
+}
+
+fn failed(route: &Route, failure: Failure) -> NotDone {
+    let why = match failure {
+        Failure::NotMade(error) => return NotDone::Refused(error.into()),
+        Failure::NoConnection(error) => WaitReason::NoConnection(error),
+        Failure::Lost(lost) if route.changes => return NotDone::Unknown(Doubt::NoAnswer(lost)),
+        Failure::Lost(lost) => WaitReason::NoAnswer(lost),
+    };
+    NotDone::Wait(Wait { why, after: BREATH })
+}
+
+/// The entries of `rateLimits` that a budget can keep.
+fn stated_limits(exchange_info: &str) -> Vec<RateLimit> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Info {
+        rate_limits: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        rate_limit_type: String,
+        interval: String,
+        interval_num: Whole,
+        limit: Whole,
+    }
+    let info: Option<Info> = serde_json::from_str(exchange_info).ok();
+    let entries = info.map(|info| info.rate_limits).unwrap_or_default();
+    let limits = entries.iter().filter_map(|entry| {
+        let (kind, interval) = (&entry.rate_limit_type, &entry.interval);
+        RateLimit::from_words(kind, interval, entry.interval_num.0, entry.limit.0)
+    });
+    limits.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_venue::Brand;
+    use windvane_venue::route;
+    use windvane_venue::sign::Network;
+
+    use super::*;
+
+    fn gateway() -> Gateway {
+        let identity = Identity {
+            dialect: Dialect {
+                brand: Brand::new("svc").unwrap(),
+                network: Network::Mainnet,
+                recv_window_ms: None,
+            },
+            credentials: Credentials::default(),
+            spot_api: Api::V1,
+            futures_api: Api::V1,
+            hosts: [Some("one"), Some("one"), Some("two"), None]
+                .map(|host| host.map(str::to_owned)),
+        };
+        Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()))
+    }
+
+    const NOW: Now = Now {
+        ms: 1_000,
+        local_us: 5_000_000,
+    };
+
+    fn judged(
+        gateway: &Gateway,
+        name: &str,
+        status: u16,
+        headers: &[(&str, &str)],
+        text: &str,
+    ) -> Result<(), NotDone> {
+        let asked = Asked {
+            route: route::named(name).unwrap(),
+            version: None,
+        };
+        let answer = Answer {
+            status,
+            headers,
+            text,
+        };
+        let sent = (&Cost::weight(1), Departed::default());
+        gateway.judge(NOW, asked, sent, Ok(answer))
+    }
+
+    #[test]
+    fn surfaces_without_a_time_route_use_the_offset_of_another_one() {
+        let gateway = gateway();
+        let offset = Offset {
+            offset_us: 50,
+            error_us: 1,
+            round_trip_us: 2,
+        };
+        gateway.set_offset(Surface::Spot, offset);
+        assert_eq!(gateway.venue_us(1_000, Surface::Chain), 1_050);
+        assert_eq!(gateway.venue_us(1_000, Surface::Futures), 1_000);
+    }
+
+    #[test]
+    fn a_ban_holds_for_every_surface_of_its_host_and_is_remembered() {
+        let gateway = gateway();
+        let headers = [("Retry-After", "30")];
+        let banned = judged(&gateway, "spot.depth", 418, &headers, "");
+        assert!(matches!(banned, Err(NotDone::Wait(_))), "{banned:?}");
+        assert_eq!(gateway.stopped_ms(NOW.ms, Surface::Futures), Some(30_000));
+        assert_eq!(gateway.stopped_ms(NOW.ms, Surface::Chain), None);
+        assert_eq!(gateway.bans(NOW.ms), [("one".to_owned(), 30_000)]);
+        assert_eq!(gateway.bans(NOW.ms + 30_000), []);
+    }
+
+    #[test]
+    fn an_answer_that_is_not_of_the_venue_leaves_a_change_unknown() {
+        let gateway = gateway();
+        let page = judged(&gateway, "futures.new_order", 400, &[], "<html>");
+        assert!(matches!(page, Err(NotDone::Unknown(_))), "{page:?}");
+        let page = judged(&gateway, "futures.depth", 400, &[], "<html>");
+        assert!(matches!(page, Err(NotDone::Refused(_))), "{page:?}");
+    }
+
+    #[test]
+    fn a_lost_answer_leaves_only_a_change_unknown() {
+        let gateway = gateway();
+        let lost = |name| {
+            let asked = Asked {
+                route: route::named(name).unwrap(),
+                version: None,
+            };
+            let failure = Failure::Lost(Lost::Cut("cut".to_owned()));
+            let sent = (&Cost::weight(1), Departed::default());
+            gateway.judge(NOW, asked, sent, Err(failure))
+        };
+        assert!(matches!(
+            lost("futures.new_order"),
+            Err(NotDone::Unknown(_))
+        ));
+        assert!(matches!(lost("futures.depth"), Err(NotDone::Wait(_))));
+    }
+}

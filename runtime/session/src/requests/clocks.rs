@@ -1,0 +1,165 @@
+//! The venue's clocks, read again and again, and soon after a request was refused for its time.
+
+use std::collections::BTreeMap;
+
+use windvane_client_core::budget::Lane;
+use windvane_client_core::clock::{Sample, estimate};
+use windvane_client_core::outcome::{NotDone, Refusal};
+use windvane_engine::live::LiveInput;
+use windvane_engine::{Surface, Time};
+use windvane_venue::error::code;
+use windvane_venue::route;
+use windvane_venue::speak::Speaker;
+use windvane_venue::wire::Parameters;
+
+use super::{Done, Purpose, Requests, venue_surface};
+
+/// How often the venue's clock is read.
+pub const CLOCK_EVERY_MS: i64 = 60_000;
+/// After a reading that failed, or that came before a request was refused for its time.
+const AGAIN_MS: i64 = 2_000;
+/// Readings of which the best counts.
+pub const CLOCK_SAMPLES: usize = 3;
+/// A trouble that goes on is logged once in so many readings.
+const LOGGED_EVERY: u64 = 30;
+
+/// A clock that is being read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    surface: Surface,
+    taken: Vec<Sample>,
+    sent: Time,
+}
+
+/// When each clock is read next.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    due: BTreeMap<Surface, Time>,
+    /// When each was read last.
+    read: BTreeMap<Surface, Time>,
+    /// Readings in a row that failed.
+    failed: BTreeMap<Surface, u64>,
+}
+
+impl Clocks {
+    /// A clock that is due. It is not asked for again before its reading ends.
+    pub(super) fn due(&mut self, now: Time) -> Option<Surface> {
+        let mut due = self.due.iter();
+        let (surface, _) = due.find(|(_, at)| **at <= now)?;
+        let surface = *surface;
+        self.due.remove(&surface);
+        Some(surface)
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        self.due.values().min().copied()
+    }
+
+    /// A request was refused for its time: the offset is not what it was.
+    pub(super) fn hear(&mut self, now: Time, became: &Result<String, NotDone>, purpose: &Purpose) {
+        let Err(NotDone::Refused(Refusal::Venue { asked, .. })) = became else {
+            return;
+        };
+        let is_late = became
+            .as_ref()
+            .is_err_and(|not_done| matches!(not_done, NotDone::Refused(refusal) if refusal.code() == Some(code::INVALID_TIMESTAMP.code)));
+        if !is_late || matches!(purpose, Purpose::Clock(_)) {
+            return;
+        }
+        let surface = super::engine_surface(asked.route.surface);
+        let read = self.read.get(&surface);
+        let soon = read.map_or(now, |read| read.plus_ms(AGAIN_MS).max(now));
+        if let Some(due) = self.due.get_mut(&surface) {
+            *due = soon.min(*due);
+        }
+    }
+}
+
+impl Requests {
+    /// Begins to read the clocks of these surfaces, again and again.
+    pub(crate) fn watch_clocks(&mut self, now: Time) {
+        for surface in &self.surfaces {
+            self.clocks.due.insert(*surface, now);
+        }
+    }
+
+    pub(super) fn read_clock(&mut self, now: Time, surface: Surface, speaker: &Speaker) {
+        let reading = Reading {
+            surface,
+            taken: Vec::new(),
+            sent: now,
+        };
+        self.ask_clock(now, reading, speaker);
+    }
+
+    fn ask_clock(&mut self, now: Time, mut reading: Reading, speaker: &Speaker) {
+        reading.sent = now;
+        let Some(route) = route::named(&format!("{}.time", reading.surface)) else {
+            return;
+        };
+        // Without it no heartbeat is renewed.
+        let purpose = Purpose::Clock(reading);
+        let call = self.plain_call(route, Parameters::new(), Lane::Heartbeat, purpose);
+        self.call(now, call, speaker);
+    }
+
+    /// A reading came, or did not.
+    pub(super) fn clock_read(
+        &mut self,
+        now: Time,
+        mut reading: Reading,
+        became: Result<String, NotDone>,
+        speaker: &Speaker,
+    ) {
+        let surface = reading.surface;
+        let server_ms = match became {
+            Ok(text) => server_time(&text).ok_or_else(|| format!("it answers {text:?}")),
+            Err(not_done) => Err(not_done.to_string()),
+        };
+        let server_ms = match server_ms {
+            Ok(server_ms) => server_ms,
+            Err(why) => return self.clock_failed(now, surface, &why),
+        };
+        reading.taken.push(Sample {
+            sent_us: reading.sent.0.div_euclid(1_000),
+            received_us: now.0.div_euclid(1_000),
+            server_ms,
+        });
+        if reading.taken.len() < CLOCK_SAMPLES {
+            return self.ask_clock(now, reading, speaker);
+        }
+        let Some(offset) = estimate(&reading.taken) else {
+            return self.clock_failed(now, surface, "the local clock was set back meanwhile");
+        };
+        self.gateway.set_offset(venue_surface(surface), offset);
+        if let Some(count) = self.clocks.failed.remove(&surface) {
+            tracing::info!(%surface, count, "the venue's clock is read again");
+        }
+        self.clocks.read.insert(surface, now);
+        self.clocks.due.insert(surface, now.plus_ms(CLOCK_EVERY_MS));
+        self.done.push_back(Done::Live(LiveInput::Clock {
+            surface,
+            offset_ns: offset.offset_us.saturating_mul(1_000),
+            error_ns: offset.error_us.saturating_mul(1_000),
+        }));
+    }
+
+    fn clock_failed(&mut self, now: Time, surface: Surface, why: &str) {
+        let failed = self.clocks.failed.entry(surface).or_default();
+        if failed.is_multiple_of(LOGGED_EVERY) {
+            tracing::warn!(%surface, why, repeated = *failed, "the venue's clock was not read");
+        }
+        *failed += 1;
+        self.clocks.due.insert(surface, now.plus_ms(AGAIN_MS));
+    }
+}
+
+fn server_time(text: &str) -> Option<i64> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        server_time: windvane_venue::wire::Whole,
+    }
+    let answer: Answer = windvane_venue::wire::read(text).ok()?;
+    Some(answer.server_time.0)
+}

@@ -1,0 +1,330 @@
+//! The engine's requests on their way to the venue and back. Each is made of one or more calls, which
+//! travel in the lane of the budget that belongs to it. Nothing is sent twice.
+//!
+//! What may never enter here: sockets, tasks, and decisions about orders. The engine makes them.
+
+mod calls;
+mod clocks;
+mod modes;
+mod parts;
+mod waits;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use windvane_client_core::Gateway;
+use windvane_client_core::budget::Lane;
+use windvane_client_core::outcome::NotDone;
+use windvane_engine::live::LiveInput;
+use windvane_engine::{ClientOrderId, InstrumentId, Reply, Request, Surface, Time};
+use windvane_venue::route::Route;
+use windvane_venue::sign::{Prepared, Stamp};
+use windvane_venue::speak::Speaker;
+
+pub use calls::{CallAnswer, CallId};
+pub use clocks::{CLOCK_EVERY_MS, CLOCK_SAMPLES};
+pub use modes::{MODES, MODES_AGE_MS};
+pub use parts::lane;
+pub use waits::stop_reason;
+
+use calls::{Flying, Waiting};
+use clocks::{Clocks, Reading};
+use modes::Modes;
+use parts::{Carried, Elsewhere};
+use waits::{Probes, Stops};
+
+/// Levels of a depth snapshot (spec 4, section 5: the local book).
+pub const DEPTH_LEVELS: &str = "1000";
+
+/// What requests need to know of the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestTerms {
+    /// A request without an answer is given up after this.
+    pub request: Duration,
+    /// A countdown without an answer is given up after this.
+    pub countdown: Duration,
+}
+
+/// A call that leaves now.
+#[derive(Debug)]
+pub struct Call {
+    /// Its number, for the answer.
+    pub id: CallId,
+    /// The route.
+    pub route: &'static Route,
+    /// The bytes, signed.
+    pub prepared: Prepared,
+    /// It changes something at the venue.
+    pub changes: bool,
+    /// It must not leave after this: the process was stopped, and the dead man's switch that covered
+    /// it may have acted. It is answered with [`CallAnswer::Late`] then.
+    pub leave_by: Option<Time>,
+    /// When the public frame came that it follows from, for the latency of orders.
+    pub since: Option<Time>,
+}
+
+/// What a call was for.
+#[derive(Debug)]
+enum Purpose {
+    /// A part of a request of the engine.
+    Part(u64),
+    /// A snapshot of depth.
+    Depth(InstrumentId),
+    /// A reading of the venue's clock.
+    Clock(Reading),
+    /// The header of the answer, which shows the weight that is used.
+    Probe,
+}
+
+/// What the session has to do.
+#[derive(Debug)]
+pub(crate) enum Done {
+    /// A call leaves.
+    Send(Call),
+    /// Nobody waits for the answer to this call any more.
+    Abandon(CallId),
+    /// The engine is told.
+    Live(LiveInput),
+    /// The replies to a request.
+    Replies(Vec<Reply>),
+    /// The answer of GET depth.
+    Depth(InstrumentId, Option<String>),
+    /// A call ended, for the metrics.
+    Ended(CallEnded),
+}
+
+/// How a call ended, for the metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEnded {
+    /// Its surface.
+    pub surface: windvane_venue::route::Surface,
+    /// "done", "refused", "unknown" or "wait".
+    pub outcome: &'static str,
+    /// How long it took, nanoseconds.
+    pub took_ns: i64,
+}
+
+/// Requests of one process.
+#[derive(Debug)]
+pub struct Requests {
+    gateway: Gateway,
+    terms: RequestTerms,
+    /// When the clock of the gateway's budgets began, by the shell's clock.
+    origin: Time,
+    surfaces: Vec<Surface>,
+    waiting: Vec<Waiting>,
+    flying: BTreeMap<CallId, Flying>,
+    next_call: u64,
+    carried: BTreeMap<u64, Carried>,
+    next_carried: u64,
+    /// Orders on their way, so that no cancel overtakes one on another connection.
+    placing: BTreeSet<ClientOrderId>,
+    modes: Modes,
+    elsewhere: Elsewhere,
+    probes: Probes,
+    clocks: Clocks,
+    stops: Stops,
+    /// Snapshots of depth that are asked for again then.
+    depths: Vec<(Time, InstrumentId)>,
+    /// The last order that was carried, for rehearsals.
+    last: Option<Request>,
+    /// The run is ending.
+    is_hurried: bool,
+    done: VecDeque<Done>,
+}
+
+impl Requests {
+    /// Nothing was sent yet. `origin` is when the clock of the gateway's budgets began, by the shell's
+    /// clock.
+    pub fn new(
+        gateway: Gateway,
+        terms: RequestTerms,
+        origin: Time,
+        surfaces: Vec<Surface>,
+        first_call: u64,
+    ) -> Self {
+        Self {
+            gateway,
+            terms,
+            origin,
+            waiting: Vec::new(),
+            flying: BTreeMap::new(),
+            next_call: first_call,
+            carried: BTreeMap::new(),
+            next_carried: 0,
+            placing: BTreeSet::new(),
+            modes: Modes::default(),
+            elsewhere: Elsewhere::default(),
+            probes: Probes::default(),
+            clocks: Clocks::default(),
+            stops: Stops::default(),
+            depths: Vec::new(),
+            last: None,
+            is_hurried: false,
+            done: VecDeque::new(),
+            surfaces,
+        }
+    }
+
+    /// The way out.
+    pub const fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// Whether no request is under way.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.flying.is_empty() && self.carried.is_empty()
+    }
+
+    /// The account's modes changed: they are asked for anew.
+    pub(crate) fn forget_modes(&mut self) {
+        self.modes.forget();
+    }
+
+    /// The run is ending: what is asked from here on has little time. Orders keep theirs, for one
+    /// whose answer was given up is never sent again.
+    pub(crate) const fn hurry(&mut self) {
+        self.is_hurried = true;
+    }
+
+    /// Says and signs the last order once more: an order is rare, and what it needs on its way would
+    /// have left the processor's caches until the next one. Neither budget nor nonces are touched.
+    pub(crate) fn rehearse(
+        &self,
+        speaker: &Speaker,
+    ) -> Option<(windvane_venue::route::Surface, Prepared)> {
+        let calls = speaker.ask(self.last.as_ref()?).ok()?;
+        let call = calls.first()?;
+        let stamp = Stamp {
+            timestamp_ms: 0,
+            nonce_us: 0,
+            inner_nonce_us: 0,
+        };
+        let route = (call.route, None);
+        let prepared = self
+            .gateway
+            .prepare(0, route, &call.parameters, Some(stamp))
+            .ok()?;
+        Some((call.route.surface, prepared))
+    }
+
+    /// The next thing to do.
+    pub(crate) fn poll(&mut self) -> Option<Done> {
+        self.done.pop_front()
+    }
+
+    /// An answer came, or none will.
+    pub(crate) fn answered(
+        &mut self,
+        now: Time,
+        (id, answer): (CallId, CallAnswer<'_>),
+        speaker: &Speaker,
+    ) {
+        if let CallAnswer::Late(waited) = answer {
+            if let Some(number) = self.take_late(id) {
+                self.not_sent_in_time(now, (number, waited), speaker);
+            }
+        } else if let Some((purpose, became)) = self.hear(now, id, answer) {
+            self.became(now, purpose, became, speaker);
+        }
+    }
+
+    /// What became of a call.
+    fn became(
+        &mut self,
+        now: Time,
+        purpose: Purpose,
+        became: Result<String, NotDone>,
+        speaker: &Speaker,
+    ) {
+        self.clocks.hear(now, &became, &purpose);
+        match purpose {
+            Purpose::Part(number) => self.part_became(now, number, became, speaker),
+            Purpose::Clock(reading) => self.clock_read(now, reading, became, speaker),
+            Purpose::Depth(id) => self.depth_came(now, id, became),
+            Purpose::Probe => {}
+        }
+        self.tell_stops(now);
+    }
+
+    /// Everything whose time has come.
+    pub(crate) fn timeout(&mut self, now: Time, speaker: &Speaker) {
+        while let Some(id) = self.overdue(now) {
+            self.done.push_back(Done::Abandon(id));
+            let within = self.given(id);
+            let answer = CallAnswer::Lost(windvane_client_core::Lost::Timeout(within));
+            self.answered(now, (id, answer), speaker);
+        }
+        while let Some(waiting) = self.turn(now) {
+            self.attempt(now, waiting, speaker);
+        }
+        self.follow_overdue(now, speaker);
+        while let Some(at) = self.depths.iter().position(|(at, _)| *at <= now) {
+            let (_, id) = self.depths.remove(at);
+            self.done.push_back(Done::Depth(id, None));
+        }
+        while let Some(surface) = self.clocks.due(now) {
+            self.read_clock(now, surface, speaker);
+        }
+        self.tell_stops(now);
+    }
+
+    /// When [`Self::timeout`] is due.
+    pub(crate) fn next(&self) -> Option<Time> {
+        let flying = self.flying.values().map(|flying| flying.by);
+        let waiting = self.waiting.iter().map(|waiting| waiting.at);
+        let follows = self.carried.values().filter_map(|one| one.follow_by);
+        let depths = self.depths.iter().map(|(at, _)| *at);
+        let others = [self.clocks.next(), self.stops.next()];
+        flying
+            .chain(waiting)
+            .chain(follows)
+            .chain(depths)
+            .chain(others.into_iter().flatten())
+            .min()
+    }
+
+    /// Fetches the depth that the differences of an instrument wait for.
+    pub(crate) fn fetch_depth(
+        &mut self,
+        now: Time,
+        (id, surface, symbol): (InstrumentId, Surface, &str),
+        speaker: &Speaker,
+    ) {
+        let name = format!("{surface}.depth");
+        let Some(route) = windvane_venue::route::named(&name) else {
+            return;
+        };
+        let mut parameters = windvane_venue::wire::Parameters::new();
+        parameters.push("symbol", symbol);
+        parameters.push("limit", DEPTH_LEVELS);
+        let call = self.plain_call(route, parameters, Lane::Query, Purpose::Depth(id));
+        self.call(now, call, speaker);
+    }
+
+    fn depth_came(&mut self, now: Time, id: InstrumentId, became: Result<String, NotDone>) {
+        match became {
+            Ok(text) => self.done.push_back(Done::Depth(id, Some(text))),
+            Err(not_done) => {
+                tracing::warn!(%not_done, "no depth");
+                self.depths.push((now.plus_ns(calls::AGAIN_NS), id));
+            }
+        }
+    }
+}
+
+/// The venue's word for a surface of the engine.
+pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
+    match surface {
+        Surface::Spot => windvane_venue::route::Surface::Spot,
+        Surface::Futures => windvane_venue::route::Surface::Futures,
+    }
+}
+
+/// The engine's word for a surface of the venue.
+const fn engine_surface(surface: windvane_venue::route::Surface) -> Surface {
+    match surface {
+        windvane_venue::route::Surface::Spot => Surface::Spot,
+        _ => Surface::Futures,
+    }
+}

@@ -1,0 +1,365 @@
+//! A request of the engine as calls, and their outcomes as its replies.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use windvane_client_core::budget::Lane;
+use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
+use windvane_engine::engine::Purpose as EnginePurpose;
+use windvane_engine::live::LiveInput;
+use windvane_engine::truth::Subject;
+use windvane_engine::{ClientOrderId, Request, Time};
+use windvane_venue::speak::{Asked, Heard, Note, SpeakError, Speaker};
+
+use super::calls::{FRESH_NS, Wanted};
+use super::{Done, MODES, Purpose, Requests, venue_surface};
+use crate::session::log_note;
+
+/// What takes risk away, or finds out about it, waits so long for its share of the budget before
+/// the engine is told to try again.
+const PATIENCE_NS: i64 = 1_000_000_000;
+/// A cancel follows its order after its answer, or after so long without one.
+const FOLLOW_MS: i64 = 1_000;
+/// From so many symbols on, one list of all open orders is as cheap as one for each symbol.
+const SYMBOLS_MAX: usize = 40;
+
+/// A request of the engine and what became of its calls so far.
+#[derive(Debug)]
+pub(super) struct Carried {
+    request: Request,
+    lane: Lane,
+    asked: Vec<Asked>,
+    became: Vec<Became>,
+    handed: Time,
+    since: Option<Time>,
+    /// It waits for the order that it is about, at most until then.
+    pub(super) follow_by: Option<Time>,
+}
+
+/// What became of one call.
+#[derive(Debug)]
+pub(super) enum Became {
+    Done(String),
+    Not(NotDone),
+    /// It was not asked: too little weight is left for what can wait.
+    Postponed,
+}
+
+impl Became {
+    /// Whether a later call may be answered.
+    const fn is_pending(&self) -> bool {
+        matches!(
+            self,
+            Self::Postponed | Self::Not(NotDone::Unknown(_) | NotDone::Wait(_))
+        )
+    }
+}
+
+/// Orders on symbols that are not configured, which every list of open orders tells again.
+#[derive(Debug, Default)]
+pub(super) struct Elsewhere(BTreeSet<ClientOrderId>);
+
+impl Elsewhere {
+    /// Whether a note was not said before; of more than a thousand such orders nothing is.
+    fn is_news(&mut self, note: &Note) -> bool {
+        const ORDERS_MAX: usize = 1_000;
+        let Note::Elsewhere { order, .. } = note else {
+            return true;
+        };
+        self.0.len() < ORDERS_MAX && self.0.insert(*order)
+    }
+}
+
+impl Requests {
+    /// Sends a request of the engine on its way; `since` is when the public frame came that it
+    /// follows from. `awaits_modes` says whether nothing opens before the account's modes are known.
+    pub(crate) fn carry(
+        &mut self,
+        now: Time,
+        (request, purpose): (Request, EnginePurpose),
+        since: Option<Time>,
+        (speaker, awaits_modes): (&Speaker, bool),
+    ) {
+        let lane = lane(&request, purpose);
+        if matches!(request, Request::Read(_)) {
+            self.modes.are_needed = awaits_modes;
+        }
+        let asked = match self.ask(now, (&request, lane), speaker) {
+            Ok(asked) => asked,
+            Err(error) => return self.refuse(&request, &error, speaker),
+        };
+        let follows = match &request {
+            Request::Cancel {
+                client_order_id, ..
+            } => self.placing.contains(client_order_id),
+            _ => false,
+        };
+        if let Request::Place(order) = &request {
+            self.placing.insert(order.client_order_id);
+            self.last = Some(request.clone());
+        }
+        self.next_carried += 1;
+        let number = self.next_carried;
+        let carried = Carried {
+            request,
+            lane,
+            asked,
+            became: Vec::new(),
+            handed: now,
+            since,
+            follow_by: follows.then(|| now.plus_ms(FOLLOW_MS)),
+        };
+        self.carried.insert(number, carried);
+        if !follows {
+            self.go_on(now, number, speaker);
+        }
+    }
+
+    fn refuse(&mut self, request: &Request, error: &SpeakError, speaker: &Speaker) {
+        if let SpeakError::Undocumented(route) = error {
+            tracing::info!(route, "not asked: it is not in documents 1 to 3");
+        } else {
+            tracing::error!(%error, ?request, "a request was not sent: it cannot be made");
+        }
+        let replies = speaker.refuse(request, error);
+        self.done.push_back(Done::Replies(replies));
+    }
+
+    /// The calls of a request. Where little weight is left, or a close waits for them, open orders are
+    /// listed for the configured symbols alone.
+    fn ask(
+        &self,
+        now: Time,
+        (request, lane): (&Request, Lane),
+        speaker: &Speaker,
+    ) -> Result<Vec<Asked>, SpeakError> {
+        if let Request::Read(Subject::OpenOrders { surface }) = request {
+            let of = venue_surface(*surface);
+            let left = self.gateway.weight_left(self.ms(now), of, lane);
+            let is_short = left < self.plenty(now, of, lane);
+            let few = speaker.names.symbols(*surface).count() < SYMBOLS_MAX;
+            if few && (is_short || lane == Lane::Close) {
+                return speaker.open_orders_by_symbol(*surface);
+            }
+        }
+        speaker.ask(request)
+    }
+
+    /// Makes the next call of a request, or brings back what became of all of them.
+    fn go_on(&mut self, now: Time, number: u64, speaker: &Speaker) {
+        loop {
+            let Some(carried) = self.carried.get(&number) else {
+                return;
+            };
+            let Some(call) = carried.asked.get(carried.became.len()) else {
+                return self.bring_back(now, number, speaker);
+            };
+            let is_reading = matches!(carried.request, Request::Read(_));
+            // What is changed is sent, what is read may be known.
+            let known = self.known_mode(now, call, carried.lane);
+            if let Some(known) = known.filter(|_| is_reading) {
+                if let Some(carried) = self.carried.get_mut(&number) {
+                    carried.became.push(known);
+                }
+                continue;
+            }
+            let wanted = self.wanted(number, carried, call);
+            return self.call(now, wanted, speaker);
+        }
+    }
+
+    fn wanted(&self, number: u64, carried: &Carried, call: &Asked) -> Wanted {
+        let request = &carried.request;
+        let places = matches!(request, Request::Place(_) | Request::PlaceBatch(_))
+            || carried.lane == Lane::Place;
+        let is_order = matches!(request, Request::Place(_));
+        let is_countdown = matches!(request, Request::Countdown { .. });
+        Wanted {
+            route: call.route,
+            parameters: call.parameters.clone(),
+            lane: carried.lane,
+            patience_ns: if places { 0 } else { PATIENCE_NS },
+            within: self.within(is_countdown, places),
+            leave_by: is_order.then(|| carried.handed.plus_ns(FRESH_NS)),
+            since: carried.since.filter(|_| is_order),
+            purpose: Purpose::Part(number),
+        }
+    }
+
+    /// What became of a call of a request.
+    pub(super) fn part_became(
+        &mut self,
+        now: Time,
+        number: u64,
+        became: Result<String, NotDone>,
+        speaker: &Speaker,
+    ) {
+        let Some(carried) = self.carried.get_mut(&number) else {
+            return;
+        };
+        let Some(call) = carried.asked.get(carried.became.len()) else {
+            return;
+        };
+        let route = call.route;
+        match became {
+            Ok(text) => {
+                if matches!(carried.request, Request::Read(_)) {
+                    self.modes.keep(now, route.name, &text);
+                }
+                carried.became.push(Became::Done(text));
+            }
+            Err(not_done) => {
+                let request = &carried.request;
+                // Orders have a line of their own, with a count where they repeat.
+                if matches!(request, Request::Place(_)) {
+                    tracing::debug!(route = route.name, %not_done, ?request, "not done");
+                } else {
+                    tracing::info!(route = route.name, %not_done, ?request, "not done");
+                }
+                let wait = match &not_done {
+                    NotDone::Wait(Wait { why, .. }) => Some(why.clone()),
+                    _ => None,
+                };
+                carried.became.push(Became::Not(not_done));
+                if let Some(why) = wait {
+                    self.tell_wait(now, route.surface, &why, speaker);
+                }
+            }
+        }
+        self.go_on(now, number, speaker);
+    }
+
+    /// The shell did not let an order leave, for it waited so long.
+    pub(super) fn not_sent_in_time(
+        &mut self,
+        now: Time,
+        (number, waited): (u64, Duration),
+        speaker: &Speaker,
+    ) {
+        if let Some(carried) = self.carried.remove(&number) {
+            self.refuse(&carried.request, &SpeakError::Late(waited), speaker);
+            self.placed(now, &carried.request, speaker);
+        }
+    }
+
+    fn bring_back(&mut self, now: Time, number: u64, speaker: &Speaker) {
+        let Some(carried) = self.carried.remove(&number) else {
+            return;
+        };
+        let Carried {
+            request,
+            asked,
+            became,
+            ..
+        } = carried;
+        let is_pending = |(call, became): (&Asked, &Became)| {
+            MODES.contains(&call.route.name) && became.is_pending()
+        };
+        if matches!(request, Request::Read(_)) && asked.iter().zip(&became).any(is_pending) {
+            self.done.push_back(Done::Live(LiveInput::ModesPending));
+        }
+        let words: Vec<String> = became.iter().map(words).collect();
+        let heard: Vec<Heard<'_>> = became
+            .iter()
+            .zip(&words)
+            .map(|(became, words)| heard(became, words))
+            .collect();
+        let said = speaker.reply(&request, &heard);
+        for note in &said.notes {
+            if self.elsewhere.is_news(note) {
+                log_note(note, "in an answer");
+            }
+        }
+        self.done.push_back(Done::Replies(said.said));
+        self.placed(now, &request, speaker);
+    }
+
+    /// The answer to an order came: cancels that waited for it go.
+    fn placed(&mut self, now: Time, request: &Request, speaker: &Speaker) {
+        let Request::Place(order) = request else {
+            return;
+        };
+        let id = order.client_order_id;
+        self.placing.remove(&id);
+        let waits = |carried: &Carried| {
+            let is_of_order = matches!(&carried.request,
+                Request::Cancel { client_order_id, .. } if *client_order_id == id);
+            is_of_order && carried.follow_by.is_some()
+        };
+        self.let_go(now, waits, speaker);
+    }
+
+    /// Cancels that waited long enough go.
+    pub(super) fn follow_overdue(&mut self, now: Time, speaker: &Speaker) {
+        let due = |carried: &Carried| carried.follow_by.is_some_and(|by| by <= now);
+        self.let_go(now, due, speaker);
+    }
+
+    fn let_go(&mut self, now: Time, which: impl Fn(&Carried) -> bool, speaker: &Speaker) {
+        let all = self.carried.iter();
+        let numbers: Vec<_> = all.filter(|(_, one)| which(one)).map(|(n, _)| *n).collect();
+        for number in numbers {
+            if let Some(carried) = self.carried.get_mut(&number) {
+                carried.follow_by = None;
+            }
+            self.go_on(now, number, speaker);
+        }
+    }
+}
+
+fn words(became: &Became) -> String {
+    match became {
+        Became::Done(_) | Became::Postponed => String::new(),
+        Became::Not(not_done) => not_done.to_string(),
+    }
+}
+
+fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
+    match became {
+        Became::Done(text) => Heard::Done(text),
+        Became::Not(NotDone::Refused(refusal)) => Heard::Refused {
+            code: refusal.code(),
+            // The engine looks in the text for the balance, which our advice names, too.
+            msg: refusal.msg().unwrap_or(words),
+        },
+        Became::Postponed | Became::Not(NotDone::Unknown(_)) => Heard::Unknown,
+        Became::Not(NotDone::Wait(wait)) => match &wait.why {
+            WaitReason::Budget(_) | WaitReason::NoConnection(_) => Heard::NotSent { msg: words },
+            WaitReason::Venue(pause) => Heard::Wait {
+                code: pause.complaint.error.as_ref().map(|error| error.code),
+                msg: words,
+            },
+            WaitReason::NoAnswer(_) | WaitReason::Busy(_) => Heard::Wait {
+                code: None,
+                msg: words,
+            },
+        },
+    }
+}
+
+/// The lane of a request: what takes risk away leaves whatever our own count says.
+pub const fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
+    match (request, purpose) {
+        (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
+            Lane::Cancel
+        }
+        // It only stops a countdown that nothing needs any more: that is no emergency.
+        (
+            Request::Countdown {
+                countdown_ms: 0, ..
+            },
+            EnginePurpose::Ordinary,
+        ) => Lane::Place,
+        (Request::Countdown { .. }, _) => Lane::Heartbeat,
+        (_, EnginePurpose::Close) => Lane::Close,
+        (Request::Query { .. } | Request::Read(_), EnginePurpose::Start) => Lane::Start,
+        (Request::Query { .. } | Request::Read(_), EnginePurpose::Ordinary) => Lane::Reconcile,
+        (
+            Request::Place(_)
+            | Request::PlaceBatch(_)
+            | Request::SetPositionMode { .. }
+            | Request::SetLeverage { .. },
+            _,
+        ) => Lane::Place,
+    }
+}

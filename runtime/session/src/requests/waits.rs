@@ -1,0 +1,192 @@
+//! What the venue's limits mean for the engine: how long nothing may be sent, and why. The engine is
+//! told before it learns what became of its request.
+
+use std::collections::BTreeMap;
+
+use windvane_client_core::budget::{Denial, Lane};
+use windvane_client_core::outcome::WaitReason;
+use windvane_engine::live::{LiveInput, StopReason, WaitKind};
+use windvane_engine::{Surface, Time};
+use windvane_venue::error::Limit;
+use windvane_venue::route;
+use windvane_venue::speak::Speaker;
+use windvane_venue::wire::Parameters;
+
+use super::{Done, Purpose, Requests, engine_surface, venue_surface};
+
+/// The engine's timer must not be earlier than the budget's.
+const MARGIN_MS: u64 = 5;
+/// From one probe of the used weight to the next.
+const PROBE_EVERY_MS: i64 = 5_000;
+/// An end of a stop that moves by less is the same.
+const SAME_NS: u64 = 500_000_000;
+
+/// When each surface was probed last.
+#[derive(Debug, Default)]
+pub(super) struct Probes(BTreeMap<route::Surface, Time>);
+
+impl Probes {
+    /// Whether the next probe of a surface is due now. It counts as made.
+    fn is_due(&mut self, surface: route::Surface, now: Time) -> bool {
+        let last = self.0.get(&surface);
+        let is_due = last.is_none_or(|last| now >= last.plus_ms(PROBE_EVERY_MS));
+        if is_due {
+            self.0.insert(surface, now);
+        }
+        is_due
+    }
+}
+
+/// Times in which the venue accepts no requests, as the engine knows them: it sends no opening orders
+/// then. A 418, 403, 429 or -1016 tells of them.
+#[derive(Debug, Default)]
+pub(super) struct Stops(BTreeMap<Surface, (StopReason, Time)>);
+
+impl Stops {
+    /// When the next of them ends.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.0.values().map(|(_, end)| *end).min()
+    }
+
+    /// What the engine is told of a stop that began, changed or ended.
+    fn change(
+        &mut self,
+        surface: Surface,
+        stop: Option<(StopReason, u64)>,
+        now: Time,
+    ) -> Option<LiveInput> {
+        let told = self.0.get(&surface).copied();
+        let (why, left_ms) = match (stop, told) {
+            (None, None) => return None,
+            (None, Some((why, _))) => {
+                self.0.remove(&surface);
+                (why, 0)
+            }
+            (Some((why, left_ms)), told) => {
+                let left = i64::try_from(left_ms).unwrap_or(i64::MAX);
+                let end = Time(now.0.saturating_add(left.saturating_mul(1_000_000)));
+                let is_same = |(known, before): (StopReason, Time)| {
+                    known == why && end.0.abs_diff(before.0) < SAME_NS
+                };
+                if told.is_some_and(is_same) {
+                    return None;
+                }
+                self.0.insert(surface, (why, end));
+                (why, left_ms)
+            }
+        };
+        Some(LiveInput::Stopped {
+            surface,
+            why,
+            for_ms: i64::try_from(left_ms).unwrap_or(i64::MAX),
+        })
+    }
+}
+
+impl Requests {
+    /// Tells the engine of stops that began, changed or ended.
+    pub(crate) fn tell_stops(&mut self, now: Time) {
+        let ms = self.ms(now);
+        for place in 0..self.surfaces.len() {
+            let surface = self.surfaces[place];
+            let stop = self.gateway.stop_of(ms, venue_surface(surface));
+            let stop = stop.map(|(why, left_ms)| (stop_reason(why), left_ms));
+            let input = self.stops.change(surface, stop, now);
+            self.done.extend(input.map(Done::Live));
+        }
+    }
+
+    /// The venue refused a call for a limit: the engine learns how long nothing may be sent.
+    pub(super) fn tell_wait(
+        &mut self,
+        now: Time,
+        surface: route::Surface,
+        why: &WaitReason,
+        speaker: &Speaker,
+    ) {
+        if let WaitReason::Budget(denied) = why
+            && denied.why == Denial::Weight
+        {
+            return self.probe(now, surface, speaker);
+        }
+        // The order limit is told only after the venue itself refused an order: the engine counts
+        // these refusals.
+        let is_by_venue = matches!(why, WaitReason::Venue(_));
+        let ms = self.ms(now);
+        let all = self.gateway.stopped_ms(ms, surface);
+        let orders = self.gateway.orders_stopped_ms(ms, surface);
+        let all = all.map(|left| (WaitKind::All, left));
+        let orders = orders.filter(|_| is_by_venue);
+        let orders = orders.map(|left| (WaitKind::Orders, left));
+        let input = |(kind, left_ms): (WaitKind, u64)| {
+            Done::Live(LiveInput::VenueWait {
+                surface: engine_surface(surface),
+                kind,
+                wait_ms: i64::try_from(left_ms + MARGIN_MS).unwrap_or(i64::MAX),
+            })
+        };
+        let inputs = all.into_iter().chain(orders).map(input);
+        self.done.extend(inputs);
+    }
+
+    /// Our count keeps a request back. The venue's interval may have begun anew meanwhile: the header
+    /// of the cheapest answer shows it. Many requests may be kept back in a second, and each probe
+    /// weighs something too.
+    fn probe(&mut self, now: Time, surface: route::Surface, speaker: &Speaker) {
+        if !self.probes.is_due(surface, now) {
+            return;
+        }
+        let name = match surface {
+            route::Surface::Spot => "spot.time",
+            _ => "futures.time",
+        };
+        if let Some(route) = route::named(name) {
+            let call = self.plain_call(route, Parameters::new(), Lane::Start, Purpose::Probe);
+            self.call(now, call, speaker);
+        }
+    }
+}
+
+/// Why the venue accepts no request, in the engine's words.
+pub const fn stop_reason(why: Denial) -> StopReason {
+    match why {
+        Denial::Banned => StopReason::Ban,
+        Denial::Stopped(Limit::Firewall) => StopReason::Firewall,
+        Denial::Stopped(Limit::Closed) => StopReason::Closing,
+        _ => StopReason::Limit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_that_our_count_keeps_back_do_not_use_the_weight_up_by_probes() {
+        let mut probes = Probes::default();
+        let futures = route::Surface::Futures;
+        // 30 orders a second, for a minute.
+        let asked = (0..1_800).map(|nth| Time::from_millis(nth * 1_000 / 30));
+        let made = asked.filter(|at| probes.is_due(futures, *at)).count();
+        assert_eq!(made, 12);
+        assert!(probes.is_due(route::Surface::Spot, Time(0)));
+    }
+
+    #[test]
+    fn a_stop_is_told_once_and_again_when_it_changes_or_ends() {
+        let (mut stops, now) = (Stops::default(), Time(0));
+        let surface = Surface::Futures;
+        let ban = |s: u64| Some((StopReason::Ban, s * 1_000));
+        let for_ms = |input: Option<LiveInput>| match input {
+            Some(LiveInput::Stopped { for_ms, .. }) => Some(for_ms),
+            _ => None,
+        };
+        assert_eq!(for_ms(stops.change(surface, None, now)), None);
+        assert_eq!(for_ms(stops.change(surface, ban(60), now)), Some(60_000));
+        assert_eq!(for_ms(stops.change(surface, ban(60), now)), None);
+        assert_eq!(for_ms(stops.change(surface, ban(90), now)), Some(90_000));
+        assert_eq!(stops.next(), Some(Time::from_millis(90_000)));
+        assert_eq!(for_ms(stops.change(surface, None, now)), Some(0));
+        assert_eq!(for_ms(stops.change(surface, None, now)), None);
+    }
+}
