@@ -23,6 +23,7 @@ mod saving;
 mod session;
 mod stop;
 pub mod transit;
+mod user_streams;
 mod writer;
 
 pub use account::Account;
@@ -39,6 +40,7 @@ pub use requests::{
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{Ended, Input, JournalEvent, Output, Parts, Reason, Session, log_note};
 pub use stop::{STOP_WAITS_MS, STOP_WITHIN_MS};
+pub use user_streams::{SocketAction, SocketEvent};
 pub use writer::{
     BLOCKS_UNDER_WAY, Lag, ROLL_AGAIN_MS, SEAL_EVERY_MS, SEGMENT_AGE_MS, SEGMENT_BLOCKS,
     SEGMENT_BYTES,

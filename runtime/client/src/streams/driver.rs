@@ -245,7 +245,11 @@ impl Run {
             within: self.driver.connect_within,
         };
         let events = self.socket_events.clone();
-        tokio::spawn(socket::run(link, dial, commands, events));
+        let tell = move |event| {
+            let events = events.clone();
+            async move { events.send((link, event)).await.is_ok() }
+        };
+        tokio::spawn(socket::run(link, dial, commands, tell));
     }
 
     fn requests(&self) -> (Client, Surface) {

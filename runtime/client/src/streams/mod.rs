@@ -16,6 +16,8 @@ mod user;
 
 pub use feed::{FeedItem, MarketFeed, Source, Why};
 pub use market::{MarketFrame, MarketStream};
+pub use received::Received;
+pub use socket::{Refused, SocketCommand, SocketEvent};
 pub use start::StreamStartError;
 pub use user::UserStream;
 pub use windvane_client_core::streams::{

@@ -6,10 +6,11 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// A text frame of a WebSocket. Two are equal if they say the same, whenever they came.
 #[derive(Clone, Debug)]
-pub(super) struct Received {
-    pub(super) text: Utf8Bytes,
+pub struct Received {
+    /// The frame.
+    pub text: Utf8Bytes,
     /// When it was read from its socket.
-    pub(super) at: Instant,
+    pub at: Instant,
 }
 
 impl Received {

@@ -1,5 +1,5 @@
-//! One WebSocket as a task: what comes in goes to the driver's channel, what is to be sent comes
-//! from the driver. PINGs of the venue are answered by the WebSocket library.
+//! One WebSocket as a task: what comes in is told, what is to be sent comes by a channel. PINGs of the
+//! venue are answered by the WebSocket library.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,34 +13,69 @@ use tokio_tungstenite::{
 };
 use windvane_client_core::streams::machine::LinkId;
 
+use windvane_venue::route::Surface;
+
+use crate::client::Client;
+
 use super::received::Received;
+use super::start::{self, StreamStartError};
+
+impl Client {
+    /// Opens a WebSocket of a surface at `path`, on a task of the tokio runtime inside of which it is
+    /// called. `tell` is told what happens, in order, and answers whether anybody still listens.
+    ///
+    /// # Errors
+    /// The settings hold no WebSocket address of the surface.
+    pub fn socket<F: Future<Output = bool> + Send + 'static>(
+        &self,
+        surface: Surface,
+        (link, path): (LinkId, &str),
+        tell: impl Fn(SocketEvent) -> F + Send + 'static,
+    ) -> Result<mpsc::UnboundedSender<SocketCommand>, StreamStartError> {
+        let address = start::address(self.settings(), surface)?;
+        let dial = Dial {
+            url: format!("{}{path}", address.as_str().trim_end_matches('/')),
+            tls: self.tls(),
+            within: self.settings().streams.connect_within,
+        };
+        let (sender, commands) = mpsc::unbounded_channel();
+        tokio::spawn(run(link, dial, commands, tell));
+        Ok(sender)
+    }
+}
 
 /// What happened on a socket.
 #[derive(Debug)]
-pub(super) enum SocketEvent {
+pub enum SocketEvent {
+    /// It stands.
     Opened,
     /// Why, and what the venue said if it refused.
     NotOpened(String, Refused),
+    /// A frame.
     Text(Received),
     /// A frame that is no text.
     Binary(usize),
+    /// A PING was answered.
     Pong,
+    /// It ended.
     Closed,
 }
 
 /// How the venue refused a handshake; nothing if it did not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Refused {
+pub struct Refused {
     /// HTTP status.
-    pub(super) status: Option<u16>,
+    pub status: Option<u16>,
     /// `Retry-After`.
-    pub(super) pause: Option<Duration>,
+    pub pause: Option<Duration>,
 }
 
-/// What the driver wants of a socket. It is closed when the driver drops its sender.
+/// What is wanted of a socket. It is closed when the sender of commands is dropped.
 #[derive(Debug)]
-pub(super) enum SocketCommand {
+pub enum SocketCommand {
+    /// Send a message.
     Send(String),
+    /// Send a PING.
     Ping,
 }
 
@@ -52,12 +87,12 @@ pub(super) struct Dial {
     pub(super) within: Duration,
 }
 
-/// Runs until the socket is closed by either side.
-pub(super) async fn run(
+/// Runs until the socket is closed by either side, or until `tell` says that nobody listens.
+pub(super) async fn run<F: Future<Output = bool> + Send>(
     link: LinkId,
     dial: Dial,
     mut commands: mpsc::UnboundedReceiver<SocketCommand>,
-    events: mpsc::Sender<(LinkId, SocketEvent)>,
+    tell: impl Fn(SocketEvent) -> F + Send,
 ) {
     let connector = Some(Connector::Rustls(dial.tls));
     let connecting = connect_async_tls_with_config(&dial.url, None, true, connector);
@@ -65,22 +100,22 @@ pub(super) async fn run(
         Ok(Ok((socket, _))) => socket,
         Ok(Err(error)) => {
             let not_opened = SocketEvent::NotOpened(error.to_string(), refused(&error));
-            let _ = events.send((link, not_opened)).await;
+            tell(not_opened).await;
             return;
         }
         Err(_) => {
             let why = format!("no handshake within {} ms", dial.within.as_millis());
             let not_opened = SocketEvent::NotOpened(why, Refused::default());
-            let _ = events.send((link, not_opened)).await;
+            tell(not_opened).await;
             return;
         }
     };
-    if events.send((link, SocketEvent::Opened)).await.is_err() {
+    if !tell(SocketEvent::Opened).await {
         return;
     }
     while let Some(event) = step(link, &mut socket, &mut commands).await {
         let is_closed = matches!(event, SocketEvent::Closed);
-        if events.send((link, event)).await.is_err() || is_closed {
+        if !tell(event).await || is_closed {
             return;
         }
         // A frame goes its whole way before the next one is read: of many that came together, the

@@ -4,12 +4,11 @@
 //! Nothing leaves before the segment stands, and nothing of the configuration refuses after it: a
 //! start that is refused leaves the journal as it was.
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use windvane_client::streams::StreamSettings;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::live::LiveInput;
@@ -40,6 +39,7 @@ use super::pulse::Pulse;
 use super::recover::{self, Before, Left};
 use super::reload::Reread;
 use super::remains::Remains;
+use super::sockets::Sockets;
 use super::stage::Stage;
 use super::thread::EngineThread;
 use super::unsettled::Unsettled;
@@ -199,6 +199,9 @@ impl Prepared<'_> {
         let http = ways
             .clone()
             .map(|ways| Http::new(ways, mailbox.clone(), clock));
+        let sockets = ways
+            .as_ref()
+            .map(|(own, _)| Sockets::new(own.clone(), mailbox.clone()));
         let remains = left.remains(config);
         let foreign = self.foreign(&left);
         let (engine, states, first) = inherit(left, (engine, before), &account, (&modules, made))?;
@@ -230,14 +233,13 @@ impl Prepared<'_> {
         run.react(assembly::on_liquidation(&config.risk));
         let account = run.account;
         let own = ways.as_ref().map(|(own, _)| own);
-        let reconnects = self
-            .stage
+        self.stage
             .open_streams(config, &self.names, own, &mailbox)?;
         let journal = first.begin(ready, &mailbox)?;
         latches.keep(driver.engine());
         self.make_own(foreign.and(Some(latches.told())));
         left_to_nobody(config.run.mode, &remains);
-        let outside = self.outside(counter, reconnects, mailbox.clone(), latches);
+        let outside = self.outside(counter, mailbox.clone(), latches);
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
         cores::warn(config.run.busy_poll);
@@ -250,6 +252,12 @@ impl Prepared<'_> {
             clock: engine_clock,
             modules,
             surfaces: start::surfaces(&self.names),
+            streams: self
+                .stage
+                .client()
+                .map_or_else(StreamSettings::default, |client| {
+                    client.settings().streams.clone()
+                }),
             flattens: config.run.on_stop == Leave::Flatten,
         };
         let pulse = Pulse {
@@ -257,6 +265,7 @@ impl Prepared<'_> {
             clock,
             journal,
             http,
+            sockets,
             player,
             results,
             outside,
@@ -360,20 +369,13 @@ impl Prepared<'_> {
         Ok(Some(Keeper::start(begin, plan, client, tell)?))
     }
 
-    fn outside(
-        &self,
-        counter: Counter,
-        reconnects: BTreeMap<Surface, Arc<Notify>>,
-        mailbox: Mailbox,
-        latches: Held,
-    ) -> Outside {
+    fn outside(&self, counter: Counter, mailbox: Mailbox, latches: Held) -> Outside {
         Outside {
             handle: Handle::current(),
             client: self.stage.client(),
             mode: self.config.run.mode,
             surfaces: start::surfaces(&self.names),
             mailbox,
-            reconnects,
             publish: counter.publish,
             steered: counter.steered,
             beat: counter.beat,

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_client::RawAnswer;
-use windvane_client::streams::MarketFrame;
+use windvane_client::streams::{MarketFrame, SocketEvent};
 use windvane_client_core::gateway::Failure;
 use windvane_engine::Surface;
 use windvane_engine::live::LiveInput;
@@ -41,13 +40,8 @@ pub enum Happened {
         /// Symbols, upper case.
         symbols: Vec<String>,
     },
-    /// A frame of a user stream.
-    User {
-        /// Surface.
-        surface: Surface,
-        /// The frame.
-        text: Utf8Bytes,
-    },
+    /// Something happened to a connection of a user stream.
+    Socket(Surface, u64, SocketEvent),
     /// What came back of a call.
     Came(CallId, Came),
     /// What is to be trusted.

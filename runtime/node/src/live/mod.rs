@@ -38,6 +38,7 @@ pub mod rerun;
 mod results;
 mod retention;
 mod show;
+mod sockets;
 mod stage;
 pub mod start;
 mod steering;

@@ -1,11 +1,10 @@
 //! The hands of the engine's thread: requests, streams, people. Nothing here waits for anything.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use windvane_admin::metrics::table;
 use windvane_admin::view::{self, JournalLag, Status};
 use windvane_admin::{Beat, Published, Steer};
@@ -40,8 +39,6 @@ pub struct Outside {
     pub mode: Mode,
     pub surfaces: Vec<Surface>,
     pub mailbox: Mailbox,
-    /// Asks the task of each user stream for a new connection.
-    pub reconnects: BTreeMap<Surface, Arc<Notify>>,
     pub publish: watch::Sender<Arc<Published>>,
     pub steered: mpsc::Receiver<Steer>,
     pub beat: Beat,
@@ -118,13 +115,6 @@ impl Outside {
     pub fn let_watchdog_go(&self) {
         if let Some(keeper) = &self.keeper {
             keeper.end();
-        }
-    }
-
-    /// Connects a user stream anew.
-    pub fn reconnect(&self, surface: Surface) {
-        if let Some(reconnect) = self.reconnects.get(&surface) {
-            reconnect.notify_one();
         }
     }
 

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use windvane_admin::metrics::table;
 use windvane_admin::view::JournalLag;
+use windvane_client::streams;
 use windvane_client_core::gateway::{Answer, Failure};
-use windvane_engine::{Notice, Reply, Request, Time};
+use windvane_client_core::streams::millis;
+use windvane_engine::{Notice, Reply, Request, Surface, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
 use windvane_session::{
-    CallAnswer, CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session,
+    CallAnswer, CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent,
 };
 
 use super::awake::Awake;
@@ -26,6 +28,7 @@ use super::outside::Outside;
 use super::player::Player;
 use super::remains::{self, Remains};
 use super::results::Results;
+use super::sockets::Sockets;
 use super::steering::CarriedOut;
 use super::{tell, venue_wait};
 use crate::config::Leave;
@@ -47,6 +50,8 @@ pub struct Pulse {
     pub journal: Journal,
     /// Writes calls to the venue; none beside recordings.
     pub http: Option<Http>,
+    /// The connections of user streams.
+    pub sockets: Option<Sockets>,
     /// The recordings, where they are the market.
     pub player: Option<Player>,
     /// What a run on recordings comes to.
@@ -224,7 +229,18 @@ impl Pulse {
                     .of([surface.as_str()])
                     .record(seconds);
             }
-            Output::Reconnect(surface) => self.outside.reconnect(surface),
+            Output::Socket(surface, link, action) => {
+                if let Some(sockets) = &mut self.sockets {
+                    sockets.act(surface, link, action);
+                }
+            }
+            Output::UserStream(surface, is_up) => {
+                let name = [surface.as_str(), "user"];
+                table::STREAM_UP.of(name).set(f64::from(u8::from(is_up)));
+                if !is_up {
+                    table::STREAM_GAPS.of(name).increment(1);
+                }
+            }
             Output::Beat(number) => self.outside.beat(number),
             Output::Notice(notice) => self.notice(&notice),
             Output::Ended(ended) => state.ended = Some(ended),
@@ -327,15 +343,44 @@ impl Pulse {
                 let input = Input::Interrupted { surface, symbols };
                 self.handle(input, state).await;
             }
-            Happened::User { surface, text } => {
-                let text = &text;
-                self.handle(Input::User { surface, text }, state).await;
+            Happened::Socket(surface, link, event) => {
+                self.take_socket((surface, link), event, state).await;
             }
             Happened::Came(id, came) => self.take_came(id, came, state).await,
             Happened::Live(input) => self.handle(Input::Live(input), state).await,
             Happened::Reload(reload) => self.take_reload(*reload, state).await,
             Happened::Nudge => {}
         }
+    }
+
+    async fn take_socket(
+        &mut self,
+        (surface, link): (Surface, u64),
+        event: streams::SocketEvent,
+        state: &mut State,
+    ) {
+        use streams::SocketEvent as Told;
+        if let (Some(sockets), Told::NotOpened(..) | Told::Closed) = (&mut self.sockets, &event) {
+            sockets.ended(surface, link);
+        }
+        let binary;
+        let event = match &event {
+            Told::Opened => SocketEvent::Opened,
+            Told::NotOpened(why, refused) => SocketEvent::NotOpened {
+                why,
+                status: refused.status,
+                pause_ms: refused.pause.map(millis),
+            },
+            Told::Text(received) => SocketEvent::Text(&received.text),
+            Told::Binary(length) => {
+                binary = format!("a binary frame of {length} bytes");
+                SocketEvent::Text(&binary)
+            }
+            Told::Pong => SocketEvent::Pong,
+            Told::Closed => SocketEvent::Closed,
+        };
+        self.handle(Input::Socket(surface, link, event), state)
+            .await;
     }
 
     async fn take_came(&mut self, id: CallId, came: Came, state: &mut State) {

@@ -1,13 +1,11 @@
 //! What a run trades on: a venue with its account, a venue's public data with a simulated account,
 //! or recordings with one. Brings instruments and their rules, and opens what speaks of the market.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::Notify;
 use windvane_client::Client;
 use windvane_client::budget::Lane;
-use windvane_engine::{Instrument, Surface, Time};
+use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
 use windvane_venue::Assets;
 
@@ -141,39 +139,28 @@ impl Stage {
         Ok(Some(Box::new(paper)))
     }
 
-    /// Begins the streams, each on a task of its own; answers how the user streams
-    /// are asked to connect anew. The streams are heard on the engine's thread.
+    /// Begins the public streams, each on a task of the engine's thread.
     pub fn open_streams(
         &self,
         config: &Config,
         names: &[InstrumentName],
         own: Option<&Way>,
         mailbox: &Mailbox,
-    ) -> Result<BTreeMap<Surface, Arc<Notify>>, LiveError> {
-        let mut reconnects = BTreeMap::new();
+    ) -> Result<(), LiveError> {
         let (Self::Venue(client), Some(own)) = (self, own) else {
-            return Ok(reconnects);
+            return Ok(());
         };
         if config.run.mode == Mode::Live {
             let surfaces = start::surfaces(names);
             tokio::spawn(venue_wait::watch(client.clone(), surfaces, mailbox.clone()));
         }
+        let _entered = own.handle.enter();
         for surface in start::surfaces(names) {
-            let venue = venue_surface(surface);
             let topics = start::topics(config, surface);
-            let entered = own.handle.enter();
-            let feed = own.client.market_feed(venue, &topics)?;
+            let feed = own.client.market_feed(venue_surface(surface), &topics)?;
             tokio::spawn(streams::market(surface, feed, mailbox.clone()));
-            if config.run.mode == Mode::Paper {
-                continue;
-            }
-            let reconnect = Arc::new(Notify::new());
-            reconnects.insert(surface, Arc::clone(&reconnect));
-            let user = own.client.user_stream(venue)?;
-            tokio::spawn(streams::user(surface, user, reconnect, mailbox.clone()));
-            drop(entered);
         }
-        Ok(reconnects)
+        Ok(())
     }
 }
 

@@ -74,6 +74,10 @@ enum Purpose {
     Clock(Reading),
     /// The header of the answer, which shows the weight that is used.
     Probe,
+    /// A listen key.
+    CreateKey(Surface),
+    /// Its renewal.
+    RenewKey(Surface),
 }
 
 /// What the session has to do.
@@ -89,6 +93,10 @@ pub(crate) enum Done {
     Replies(Vec<Reply>),
     /// The answer of GET depth.
     Depth(InstrumentId, Option<String>),
+    /// What became of the question for a listen key.
+    Key(Surface, Result<String, NotDone>),
+    /// What became of the renewal of a listen key.
+    Renewed(Surface, Result<String, NotDone>),
     /// A call ended, for the metrics.
     Ended(CallEnded),
 }
@@ -171,6 +179,11 @@ impl Requests {
         &self.gateway
     }
 
+    /// The gateway, and the time on the clock of its budgets.
+    pub(crate) fn budget(&self, now: Time) -> (&Gateway, u64) {
+        (&self.gateway, self.ms(now))
+    }
+
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.flying.is_empty() && self.carried.is_empty()
@@ -243,6 +256,8 @@ impl Requests {
             Purpose::Clock(reading) => self.clock_read(now, reading, became, speaker),
             Purpose::Depth(id) => self.depth_came(now, id, became),
             Purpose::Probe => {}
+            Purpose::CreateKey(surface) => self.done.push_back(Done::Key(surface, became)),
+            Purpose::RenewKey(surface) => self.done.push_back(Done::Renewed(surface, became)),
         }
         self.tell_stops(now);
     }
@@ -299,6 +314,43 @@ impl Requests {
         parameters.push("symbol", symbol);
         parameters.push("limit", DEPTH_LEVELS);
         let call = self.plain_call(route, parameters, Lane::Query, Purpose::Depth(id));
+        self.call(now, call, speaker);
+    }
+
+    /// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.
+    pub(crate) fn create_key(&mut self, now: Time, surface: Surface, speaker: &Speaker) {
+        let name = format!("{surface}.create_listen_key");
+        self.key_call(now, &name, (None, Purpose::CreateKey(surface)), speaker);
+    }
+
+    /// Renews a listen key.
+    pub(crate) fn renew_key(
+        &mut self,
+        now: Time,
+        (surface, key): (Surface, &str),
+        speaker: &Speaker,
+    ) {
+        let name = format!("{surface}.keepalive_listen_key");
+        let purpose = Purpose::RenewKey(surface);
+        self.key_call(now, &name, (Some(key), purpose), speaker);
+    }
+
+    fn key_call(
+        &mut self,
+        now: Time,
+        name: &str,
+        (key, purpose): (Option<&str>, Purpose),
+        speaker: &Speaker,
+    ) {
+        let Some(route) = windvane_venue::route::named(name) else {
+            return;
+        };
+        let mut parameters = windvane_venue::wire::Parameters::new();
+        let takes_key = route.params.iter().any(|param| param.name == "listenKey");
+        if let Some(key) = key.filter(|_| takes_key) {
+            parameters.push("listenKey", key);
+        }
+        let call = self.plain_call(route, parameters, Lane::Heartbeat, purpose);
         self.call(now, call, speaker);
     }
 

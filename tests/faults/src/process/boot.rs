@@ -12,6 +12,7 @@ use windvane::strategies::Guest;
 use windvane_client_core::budget::Lane;
 use windvane_client_core::clock::{Sample, estimate};
 use windvane_client_core::outcome::NotDone;
+use windvane_client_core::streams::StreamSettings;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
@@ -311,6 +312,10 @@ impl Process {
             clock,
             modules,
             surfaces: setup.surfaces.clone(),
+            streams: StreamSettings {
+                seed: setup.seed,
+                ..StreamSettings::default()
+            },
             flattens: config.run.on_stop == Leave::Flatten,
         };
         let session = Session::new(self.shell_time(), parts);
@@ -327,15 +332,13 @@ impl Process {
             let mut topics: Vec<_> = topics.iter().map(ToString::to_string).collect();
             topics.sort();
             topics.dedup();
-            for user in [true, false] {
-                let key = StreamKey {
-                    surface: *surface,
-                    user,
-                };
-                self.streams
-                    .push(Stream::new(key, &topics, setup.seed, self.now_ns));
-                self.stream(key, windvane_client::streams::sans_io::Input::Tick);
-            }
+            let key = StreamKey {
+                surface: *surface,
+                user: false,
+            };
+            self.streams
+                .push(Stream::new(key, &topics, setup.seed, self.now_ns));
+            self.stream(key, windvane_client::streams::sans_io::Input::Tick);
         }
     }
 

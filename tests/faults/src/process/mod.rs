@@ -20,13 +20,14 @@ use windvane_client::streams::sans_io;
 use windvane_client_core::budget::{Cost, Lane, Shares};
 use windvane_client_core::gateway::{self, Gateway, Identity, Now};
 use windvane_client_core::nonce::Nonces;
-use windvane_client_core::outcome::{Lost, NotDone};
+use windvane_client_core::outcome::Lost;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{StrategyId, Surface};
-use windvane_session::{CallAnswer, Input, JournalEvent, Requests, Session, venue_surface};
+use windvane_session::{
+    CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, venue_surface,
+};
 use windvane_venue::error::Limit;
 use windvane_venue::route::{self, Route};
 use windvane_venue::wire::Parameters;
@@ -130,10 +131,6 @@ pub enum Purpose {
     Info(Surface),
     /// Whether the venue has the futures account route.
     Account,
-    /// A listen key.
-    CreateKey(StreamKey),
-    /// Its renewal.
-    RenewKey(StreamKey),
 }
 
 /// What the disk gave a process that starts.
@@ -206,15 +203,24 @@ impl Process {
         self.wall_us = (now_ns + self.counted_from_ns) / 1_000;
         match happened {
             In::Answer(id, answer) => self.heard(id, answer.as_ref()),
+            In::Opened(key, link) if key.user => self.socket(key, link, SocketEvent::Opened),
+            In::NotOpened(key, link, answer) if key.user => {
+                let pause_ms = answer.as_ref().and_then(retry_after_ms);
+                let not_opened = SocketEvent::NotOpened {
+                    why: "the venue refuses it, or does not answer",
+                    status: answer.map(|answer| answer.status),
+                    pause_ms,
+                };
+                self.socket(key, link, not_opened);
+            }
+            In::Text(key, link, text) if key.user => {
+                self.socket(key, link, SocketEvent::Text(&text));
+            }
+            In::Pong(key, link) if key.user => self.socket(key, link, SocketEvent::Pong),
+            In::Closed(key, link) if key.user => self.socket(key, link, SocketEvent::Closed),
             In::Opened(key, link) => self.stream(key, sans_io::Input::Opened(link)),
             In::NotOpened(key, link, answer) => self.not_opened(key, link, answer.as_ref()),
-            In::Text(key, link, text) => {
-                let expired = key.user.then(|| sans_io::key_expiry_ms(&text)).flatten();
-                self.stream(key, sans_io::Input::Frame(link, text));
-                if let Some(event_ms) = expired {
-                    self.stream(key, sans_io::Input::KeyExpired(link, event_ms));
-                }
-            }
+            In::Text(key, link, text) => self.stream(key, sans_io::Input::Frame(link, text)),
             In::Pong(key, link) => self.stream(key, sans_io::Input::Pong(link)),
             In::Closed(key, link) => self.stream(key, sans_io::Input::Closed(link)),
             In::Durable(record) => self.input(Input::Journal(JournalEvent::Durable(record))),
@@ -361,36 +367,16 @@ impl Process {
             Purpose::Clock(clock) => self.clock_read(clock, &became),
             Purpose::Info(surface) => self.info_came(surface, became),
             Purpose::Account => self.account_came(&became),
-            Purpose::CreateKey(key) => {
-                let answer = match became {
-                    Ok(text) => listen_key(&text).ok_or(None),
-                    Err(NotDone::Wait(wait)) => Err(Some(
-                        u64::try_from(wait.after.as_millis()).unwrap_or(u64::MAX),
-                    )),
-                    Err(_) => Err(None),
-                };
-                self.stream(key, sans_io::Input::Key(answer));
-            }
-            Purpose::RenewKey(key) => {
-                let dead = windvane_venue::error::code::INVALID_LISTEN_KEY.code;
-                let renewal = match became {
-                    Ok(_) => sans_io::Renewal::Done,
-                    Err(NotDone::Refused(refusal)) if refusal.code() == Some(dead) => {
-                        sans_io::Renewal::Dead
-                    }
-                    Err(_) => sans_io::Renewal::Failed,
-                };
-                self.stream(key, sans_io::Input::Renewed(renewal));
-            }
         }
+    }
+
+    fn socket(&mut self, key: StreamKey, link: u64, event: SocketEvent<'_>) {
+        self.input(Input::Socket(key.surface, link, event));
     }
 
     fn not_opened(&mut self, key: StreamKey, link: u64, answer: Option<&Answer>) {
         let pause_ms = answer.and_then(|answer| {
-            let after = answer
-                .header("retry-after")
-                .and_then(|text| text.parse::<u64>().ok());
-            let after_ms = after.map(|seconds| seconds * 1_000);
+            let after_ms = retry_after_ms(answer);
             self.heed(venue_surface(key.surface), answer.status, after_ms)
         });
         self.stream(key, sans_io::Input::NotOpened(link, pause_ms));
@@ -424,17 +410,6 @@ impl Process {
     fn want(&mut self, key: StreamKey, want: Want) {
         let surface = key.surface;
         match want {
-            Want::CreateKey => {
-                self.key_call(key, "create_listen_key", None, Purpose::CreateKey(key));
-            }
-            Want::RenewKey(text) => {
-                self.key_call(
-                    key,
-                    "keepalive_listen_key",
-                    Some(text),
-                    Purpose::RenewKey(key),
-                );
-            }
             Want::Open(link, target) => {
                 let ms = self.gateway_now().ms;
                 let gateway = self.client.gateway();
@@ -448,39 +423,14 @@ impl Process {
             Want::Say(link, text) => self.outs.push_back(Out::Say(key, link, text)),
             Want::Ping(link) => self.outs.push_back(Out::Ping(key, link)),
             Want::Close(link) => self.outs.push_back(Out::Close(key, link)),
-            Want::Frame(text) if key.user => {
-                let text = &text;
-                self.input(Input::User { surface, text });
-            }
             Want::Frame(text) => self.input(Input::Frame {
                 surface,
                 text: &text,
                 received: self.shell_time(),
             }),
-            Want::Connected if key.user => self.live(LiveInput::StreamUp { surface }),
-            Want::Gap if key.user => self.live(LiveInput::StreamDown { surface }),
-            Want::Alive if key.user => self.live(LiveInput::StreamAlive { surface }),
             Want::Gap => self.interrupted(surface),
             Want::Connected | Want::Alive => {}
         }
-    }
-
-    fn key_call(
-        &mut self,
-        key: StreamKey,
-        name: &str,
-        listen_key: Option<String>,
-        purpose: Purpose,
-    ) {
-        let Some(route) = route::named(&format!("{}.{name}", key.surface)) else {
-            return;
-        };
-        let mut parameters = Parameters::new();
-        let takes_key = route.params.iter().any(|param| param.name == "listenKey");
-        if let Some(text) = listen_key.filter(|_| takes_key) {
-            parameters.push("listenKey", text);
-        }
-        self.call(route, &parameters, Lane::Heartbeat, purpose);
     }
 
     /// It runs: for the witness.
@@ -494,8 +444,7 @@ impl Process {
     }
 }
 
-fn listen_key(text: &str) -> Option<String> {
-    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
-    let key = answer.get("listenKey")?.as_str()?;
-    (!key.is_empty()).then(|| key.to_owned())
+fn retry_after_ms(answer: &Answer) -> Option<u64> {
+    let seconds = answer.header("retry-after")?.parse::<u64>().ok()?;
+    Some(seconds * 1_000)
 }

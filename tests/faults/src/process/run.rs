@@ -1,10 +1,8 @@
 //! The session of a process: what happens goes in, and what it says is done.
 
-use windvane_client::streams::sans_io;
 use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
 use windvane_engine::{StrategyId, Surface, Time};
-use windvane_session::{Ended, Guests as _, Input, JournalEvent, Output};
+use windvane_session::{Ended, Guests as _, Input, JournalEvent, Output, SocketAction};
 
 use super::{Out, Process, StreamKey, shown};
 use crate::client::Wire;
@@ -28,10 +26,6 @@ impl Process {
         }
         session.handle(now, input);
         self.perform();
-    }
-
-    pub(super) fn live(&mut self, input: LiveInput) {
-        self.input(Input::Live(input));
     }
 
     /// Does what the session says, until it says nothing more.
@@ -71,12 +65,17 @@ impl Process {
                 let top = shown::top(session, &request);
                 self.outs.extend(top.map(Out::Seen));
             }
-            Output::Reconnect(surface) => {
+            Output::Socket(surface, link, action) => {
                 let key = StreamKey {
                     surface,
                     user: true,
                 };
-                self.stream(key, sans_io::Input::Restart);
+                self.outs.push_back(match action {
+                    SocketAction::Open(path) => Out::Open(key, link, path),
+                    SocketAction::Say(text) => Out::Say(key, link, text),
+                    SocketAction::Ping => Out::Ping(key, link),
+                    SocketAction::Close => Out::Close(key, link),
+                });
             }
             Output::Notice(notice) => shown.notice(session, &notice, &mut self.outs),
             Output::Ended(Ended::AnotherInstance(order)) => {
@@ -87,7 +86,11 @@ impl Process {
                 self.outs.push_back(Out::Ended(why));
             }
             // No life here trades spot, and none is stopped in order.
-            Output::Beat(_) | Output::Ended(_) | Output::Replied(_) | Output::CallEnded(_) => {}
+            Output::Beat(_)
+            | Output::Ended(_)
+            | Output::Replied(_)
+            | Output::CallEnded(_)
+            | Output::UserStream(..) => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! The streams of a process: the client's own machine, with the world for its sockets.
+//! The public streams of a process: the client's own machine, with the world for its sockets.
 
 use windvane_client::streams::StreamSettings;
 use windvane_client::streams::sans_io::{self, Action, Emit, Input, Machine};
@@ -26,10 +26,6 @@ pub struct Stream {
 /// What a stream wants of the process.
 #[derive(Debug)]
 pub enum Want {
-    /// A listen key.
-    CreateKey,
-    /// The key's renewal.
-    RenewKey(String),
     /// A connection.
     Open(u64, String),
     /// A message.
@@ -49,17 +45,13 @@ pub enum Want {
 }
 
 impl Stream {
-    /// A user stream, or, with `topics`, a public one.
+    /// A public stream of these topics.
     pub fn new(key: StreamKey, topics: &[String], seed: u64, now_ns: i64) -> Self {
         let settings = StreamSettings {
             seed,
             ..StreamSettings::default()
         };
-        let salt = key.surface as u64 + if key.user { 0 } else { 10 };
-        let mut rules = sans_io::rules(&settings, salt);
-        if key.user {
-            rules.key = Some(sans_io::key_rules(&settings));
-        }
+        let rules = sans_io::rules(&settings, key.surface as u64 + 10);
         Self {
             key,
             machine: Machine::new(rules, 0),
@@ -82,12 +74,9 @@ impl Stream {
     pub fn poll(&mut self) -> Option<Want> {
         loop {
             return Some(match self.machine.poll_action()? {
-                Action::CreateKey => Want::CreateKey,
-                Action::RenewKey(key) => Want::RenewKey(key),
-                Action::Open(link, key) => {
-                    let target = key.map(|key| format!("/ws/{key}"));
-                    Want::Open(link, target.unwrap_or_else(|| self.target.clone()))
-                }
+                // Public streams have no listen key.
+                Action::CreateKey | Action::RenewKey(_) => continue,
+                Action::Open(link, _) => Want::Open(link, self.target.clone()),
                 Action::Send(link, text) => Want::Say(link, text),
                 Action::Ping(link) => Want::Ping(link),
                 Action::Close(link) => Want::Close(link),

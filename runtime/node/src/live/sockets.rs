@@ -1,0 +1,75 @@
+//! The connections of user streams: opens and closes them as the session says, and tells what happens
+//! on them. They are heard on the engine's thread.
+//!
+//! What may never enter here: when to connect, and what events say.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc::UnboundedSender;
+use windvane_client::streams::SocketCommand;
+use windvane_engine::Surface;
+use windvane_session::{SocketAction, venue_surface};
+
+use super::http::Way;
+use super::mailbox::{Happened, Mailbox};
+
+/// The connections by surface and number.
+#[derive(Debug)]
+pub struct Sockets {
+    own: Way,
+    mailbox: Mailbox,
+    open: BTreeMap<(Surface, u64), UnboundedSender<SocketCommand>>,
+}
+
+impl Sockets {
+    /// Connections on the engine's thread.
+    pub const fn new(own: Way, mailbox: Mailbox) -> Self {
+        Self {
+            own,
+            mailbox,
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Does something with a connection.
+    pub fn act(&mut self, surface: Surface, link: u64, action: SocketAction) {
+        let command = match action {
+            SocketAction::Open(path) => return self.open(surface, link, &path),
+            SocketAction::Close => {
+                self.open.remove(&(surface, link));
+                return;
+            }
+            SocketAction::Say(text) => SocketCommand::Send(text),
+            SocketAction::Ping => SocketCommand::Ping,
+        };
+        if let Some(socket) = self.open.get(&(surface, link)) {
+            // A socket that is gone says so by its own event.
+            let _ = socket.send(command);
+        }
+    }
+
+    fn open(&mut self, surface: Surface, link: u64, path: &str) {
+        let mailbox = self.mailbox.clone();
+        let tell = move |event| {
+            let mailbox = mailbox.clone();
+            async move {
+                mailbox.tell(Happened::Socket(surface, link, event)).await;
+                true
+            }
+        };
+        let _entered = self.own.handle.enter();
+        let venue = venue_surface(surface);
+        match self.own.client.socket(venue, (link, path), tell) {
+            Ok(commands) => {
+                self.open.insert((surface, link), commands);
+            }
+            // The configuration was checked for it.
+            Err(error) => tracing::error!(%surface, %error, "no user stream"),
+        }
+    }
+
+    /// A connection ended.
+    pub fn ended(&mut self, surface: Surface, link: u64) {
+        self.open.remove(&(surface, link));
+    }
+}

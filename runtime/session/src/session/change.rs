@@ -1,0 +1,134 @@
+//! Changes of a running configuration, recordings that are played, and the end of a run.
+
+use windvane_engine::Input as EngineInput;
+use windvane_engine::config::Reconfiguration;
+use windvane_engine::forced::OnLiquidation;
+use windvane_engine::live::OnStop;
+use windvane_engine::{StrategyId, Time};
+
+use super::{Ended, Session};
+use crate::driver::Renewed;
+use crate::guests::Guests;
+
+/// Changes of a running configuration. After each, [`Session::poll_output`] has to be drained.
+impl<G: Guests> Session<G> {
+    /// The strategies, to be changed between inputs.
+    pub const fn guests_mut(&mut self) -> &mut G {
+        self.driver.guests_mut()
+    }
+
+    /// What a strategy knows now; what it saved before, where it cannot say it any more.
+    pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
+        let state = self.driver.state(self.clock.at(now), strategy);
+        self.act(now);
+        self.hear_outside(now);
+        state
+    }
+
+    /// Tries whether a strategy's module begins, with this state, without effect.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn rehearse(&mut self, strategy: StrategyId, state: Option<&[u8]>) -> Result<(), String> {
+        self.driver.rehearse(strategy, state)
+    }
+
+    /// Begins a new instance of a strategy's module, see [`Driver::renew`].
+    ///
+    /// # Errors
+    /// Why it does not begin; it is in quarantine then.
+    pub fn renew(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+        may_be_fresh: bool,
+    ) -> Result<Renewed, String> {
+        let time = self.clock.at(now);
+        let renewed = self.driver.renew(time, strategy, state, may_be_fresh);
+        self.act(now);
+        self.hear_outside(now);
+        renewed
+    }
+
+    /// A strategy runs on another module from now on; the next segment says so.
+    pub fn replace_module(&mut self, strategy: StrategyId, sha256: [u8; 32]) {
+        if let Some(module) = self.modules.get_mut(usize::from(strategy.0)) {
+            module.1 = sha256;
+        }
+    }
+
+    /// Takes new limits and reactions. The next segment begins as soon as it can, with the modules
+    /// of then and what they know.
+    pub fn reconfigure(&mut self, now: Time, next: &Reconfiguration, reaction: OnLiquidation) {
+        self.engine_input(now, EngineInput::Reconfigure(next));
+        if self.engine().on_liquidation() != reaction {
+            self.engine_input(now, EngineInput::OnLiquidation(reaction));
+        }
+        self.hear_outside(now);
+        self.flattens = next.on_stop == OnStop::Flatten;
+        self.writer.want_roll();
+    }
+}
+
+/// The end.
+impl<G: Guests> Session<G> {
+    pub(super) fn look_for_end(&mut self, now: Time) {
+        if self.ended.is_some() {
+            return;
+        }
+        if let Some(order) = self.driver.engine().other_instance() {
+            return self.end(now, Ended::AnotherInstance(order));
+        }
+        let Some(stop) = &mut self.stop else { return };
+        let engine = self.driver.engine();
+        if engine.has_stopped() {
+            return self.end(now, Ended::Stopped);
+        }
+        stop.sit_out(now, engine, (&self.surfaces, self.flattens));
+        if stop.by() <= now {
+            self.end(now, Ended::Hurried);
+        }
+    }
+
+    /// Ends the last block. An orderly end begins a segment that holds nothing but what strategies
+    /// save: the next start gives it back to them.
+    pub(super) fn end(&mut self, now: Time, ended: Ended) {
+        self.ended = Some(ended);
+        self.driver.seal();
+        self.act(now);
+        if ended == Ended::Hurried {
+            return;
+        }
+        if self.writer.has_failed() || self.writer.is_behind() {
+            tracing::warn!("the journal has no room: strategies go on from what they saved before");
+            return;
+        }
+        self.roll(now);
+    }
+}
+
+/// A recording that is played: whatever is due first in its time happens first.
+impl<G: Guests> Session<G> {
+    /// When the simulated account or the engine has something to do, by the engine's clock.
+    pub fn next_played(&self) -> Time {
+        let timer = self.driver.next_timeout().unwrap_or(Time::NEVER);
+        timer.min(self.account.next())
+    }
+
+    /// The recording's time goes on to `time`, and the one thing happens that comes first then: a word
+    /// of the simulated account, or a timer of the engine. Answers whether there was one.
+    pub fn play(&mut self, now: Time, time: Time) -> bool {
+        self.clock.pass(time);
+        let has_happened = self.hear_account(now) || self.engine_timeout(now);
+        self.hear_outside(now);
+        self.look_for_end(now);
+        has_happened
+    }
+
+    /// A second of the recording is over: what was recorded of it becomes durable, by the recording's
+    /// time, so that the same run makes the same blocks.
+    pub fn end_second(&mut self, now: Time) {
+        self.save(now);
+    }
+}

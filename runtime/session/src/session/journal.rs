@@ -1,0 +1,114 @@
+//! The journal and the time: what is sealed when, when a segment ends, and what timers are due.
+
+use windvane_engine::Input as EngineInput;
+use windvane_engine::Time;
+use windvane_engine::live::LiveInput;
+
+use super::{JournalEvent, Session};
+use crate::guests::Guests;
+use crate::head::head;
+
+impl<G: Guests> Session<G> {
+    pub(super) fn journal(&mut self, now: Time, event: JournalEvent) {
+        let healthy = |healthy| LiveInput::Journal { healthy };
+        match event {
+            JournalEvent::Durable(record) => {
+                self.since = self.writer.settle(record);
+                self.release(now, record);
+                self.since = None;
+            }
+            JournalEvent::Rolled(record) => {
+                let had_failed = self.writer.rolled(now);
+                self.writer.settle(record);
+                self.release(now, record);
+                if had_failed {
+                    self.live(now, healthy(true));
+                }
+            }
+            JournalEvent::NotRolled => self.writer.not_rolled(now),
+            JournalEvent::Stalled => self.live(now, healthy(false)),
+            JournalEvent::Healthy => self.live(now, healthy(!self.writer.has_failed())),
+            JournalEvent::Failed => {
+                self.head = None;
+                self.writer.fail(now);
+                self.live(now, healthy(false));
+            }
+        }
+    }
+
+    pub(super) fn release(&mut self, now: Time, record: u64) {
+        self.driver.durable(self.clock.at(now), record);
+        self.act(now);
+    }
+
+    /// What the simulated account has to say, the engine's timers, and what the journal is due.
+    pub(super) fn timeout(&mut self, now: Time) {
+        if let Some(requests) = &mut self.requests {
+            requests.timeout(now, &self.speaker);
+        }
+        if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests)
+            && streams.next().is_some_and(|due| due <= now)
+        {
+            let (gateway, now_ms) = requests.budget(now);
+            streams.timeout(now, gateway, now_ms);
+        }
+        if !self.clock.is_played() {
+            while self.hear_account(now) {}
+            self.engine_timeout(now);
+        }
+        if self.writer.seal_at() <= now {
+            self.writer.seal(now);
+            // A recording's blocks end by its own time.
+            if !self.clock.is_played() {
+                self.save(now);
+            }
+        }
+        if self.writer.is_roll_due(now) {
+            self.roll(now);
+        }
+    }
+
+    /// The next word of the simulated account, if it is due.
+    pub(super) fn hear_account(&mut self, now: Time) -> bool {
+        let Some(word) = self.account.poll(self.clock.at(now)) else {
+            return false;
+        };
+        self.engine_input(now, word.as_input());
+        true
+    }
+
+    pub(super) fn engine_timeout(&mut self, now: Time) -> bool {
+        let time = self.clock.at(now);
+        let is_due = self.driver.next_timeout().is_some_and(|at| at <= time);
+        if is_due {
+            self.engine_input(now, EngineInput::Timeout);
+        }
+        is_due
+    }
+
+    /// Records what strategies know, and ends the running block.
+    pub(super) fn save(&mut self, now: Time) {
+        self.driver.save(self.clock.at(now));
+        self.driver.seal();
+        self.act(now);
+    }
+
+    pub(super) fn has_unsealed(&self) -> bool {
+        let engine = self.driver.engine();
+        engine.records() > engine.chain().last_record || self.driver.has_unsaved()
+    }
+
+    /// Begins a new segment with everything that the run goes on from.
+    pub(super) fn roll(&mut self, now: Time) {
+        let (engine, states) = self.driver.snapshot();
+        self.act(now);
+        if !self.writer.may_roll() {
+            return self.writer.not_rolled(now);
+        }
+        self.writer.roll(now);
+        let made = self.driver.guests().made();
+        let paper = self.account.to_bytes();
+        let head = head(engine, states, &self.modules, made, paper);
+        self.head = Some((head.to_bytes(), self.driver.engine().chain()));
+    }
+}

@@ -1,0 +1,258 @@
+//! What comes from outside and what goes there: requests, user streams and public data.
+
+use windvane_engine::Input as EngineInput;
+use windvane_engine::live::LiveInput;
+use windvane_engine::{InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent};
+use windvane_venue::speak::Note;
+use windvane_venue::user_stream;
+
+use super::{Output, Session};
+use crate::account::Account;
+use crate::driver::Action;
+use crate::guests::Guests;
+use crate::market::Market;
+use crate::requests::{Done, Requests};
+use crate::user_streams::{UserStreams, Want};
+
+impl<G: Guests> Session<G> {
+    /// Does what follows from the last input.
+    pub(super) fn act(&mut self, now: Time) {
+        while let Some(action) = self.driver.poll() {
+            match action {
+                Action::Append(block) => self.writer.push(now, block, self.since),
+                Action::Request(request) => self.request(now, request),
+                Action::Reconnect(surface) => {
+                    if !self.account.reconnect(surface) {
+                        self.reconnect(now, surface);
+                    }
+                }
+                Action::Beat(number) => self.outputs.push_back(Output::Beat(number)),
+                Action::Notice(notice) => {
+                    if let (
+                        Some(stop),
+                        Notice::Dust {
+                            strategy,
+                            instrument,
+                            ..
+                        },
+                    ) = (&mut self.stop, &*notice)
+                    {
+                        stop.note_dust(self.driver.engine(), *strategy, *instrument);
+                    }
+                    self.outputs.push_back(Output::Notice(notice));
+                }
+            }
+        }
+    }
+
+    /// Hands a request over: to its calls, or to the simulated account.
+    pub(super) fn request(&mut self, now: Time, request: Request) {
+        let engine = self.driver.engine();
+        let (since, purpose) = (self.since, engine.purpose(&request));
+        let awaits_modes = engine.awaits_modes();
+        if tells_of_orders(&request) {
+            let request = request.clone();
+            self.leaving.push_back(Output::Handed { request, since });
+        }
+        if let Account::Paper(paper) = &mut self.account {
+            return paper.request(engine.now(), request);
+        }
+        if let Some(requests) = &mut self.requests {
+            let with = (&self.speaker, awaits_modes);
+            requests.carry(now, (request, purpose), since, with);
+        }
+    }
+
+    /// Does what requests and streams want done, until they want nothing more.
+    pub(super) fn hear_outside(&mut self, now: Time) {
+        loop {
+            self.hear_requests(now);
+            let Some(want) = self.streams.as_mut().and_then(UserStreams::poll) else {
+                return;
+            };
+            self.want(now, want);
+        }
+    }
+
+    pub(super) fn want(&mut self, now: Time, want: Want) {
+        match want {
+            Want::CreateKey(surface) => {
+                if let Some(requests) = &mut self.requests {
+                    requests.create_key(now, surface, &self.speaker);
+                }
+            }
+            Want::RenewKey(surface, key) => {
+                if let Some(requests) = &mut self.requests {
+                    requests.renew_key(now, (surface, &key), &self.speaker);
+                }
+            }
+            Want::Socket(surface, link, action) => {
+                let output = Output::Socket(surface, link, action);
+                self.outputs.push_back(output);
+            }
+            Want::Frame(surface, text) => self.user(now, surface, &text),
+            Want::Up(surface) => {
+                self.outputs.push_back(Output::UserStream(surface, true));
+                self.live(now, LiveInput::StreamUp { surface });
+            }
+            Want::Down(surface) => {
+                self.outputs.push_back(Output::UserStream(surface, false));
+                self.live(now, LiveInput::StreamDown { surface });
+            }
+            Want::Alive(surface) => self.live(now, LiveInput::StreamAlive { surface }),
+        }
+    }
+
+    /// Connects a user stream anew.
+    pub(super) fn reconnect(&mut self, now: Time, surface: Surface) {
+        if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
+            streams.restart(now, surface, requests.budget(now));
+        }
+    }
+
+    pub(super) fn hear_requests(&mut self, now: Time) {
+        while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
+            match done {
+                Done::Send(call) => self.leaving.push_back(Output::Send(call)),
+                Done::Abandon(id) => self.outputs.push_back(Output::Abandon(id)),
+                Done::Ended(ended) => self.outputs.push_back(Output::CallEnded(ended)),
+                Done::Live(input) => self.live(now, input),
+                Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
+                Done::Key(surface, key) => {
+                    if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
+                        streams.key(now, surface, key, requests.budget(now));
+                    }
+                }
+                Done::Renewed(surface, renewed) => {
+                    if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
+                        streams.renewed(now, surface, renewed, requests.budget(now));
+                    }
+                }
+                Done::Replies(replies) => {
+                    for reply in replies {
+                        self.outputs.push_back(Output::Replied(reply.clone()));
+                        self.engine_input(now, EngineInput::Reply(&reply));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a request is about orders of ours, so that people are told of it.
+const fn tells_of_orders(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Place(_)
+            | Request::PlaceBatch(_)
+            | Request::Cancel { .. }
+            | Request::CancelBatch { .. }
+            | Request::CancelAll { .. }
+    )
+}
+
+/// Public data and user events.
+impl<G: Guests> Session<G> {
+    /// Has the market reader work, whose events go to the account and the engine in order.
+    pub(super) fn read_market(
+        &mut self,
+        now: Time,
+        work: impl FnOnce(
+            &mut Market,
+            &mut dyn FnMut(InstrumentId, MarketEvent<'_>),
+        ) -> Option<InstrumentId>,
+    ) {
+        let time = self.clock.at(now);
+        let (driver, account) = (&mut self.driver, &mut self.account);
+        let mut emit = |instrument: InstrumentId, event: MarketEvent<'_>| {
+            account.market(time, instrument, &event);
+            driver.handle(time, EngineInput::Market { instrument, event });
+        };
+        let fetch = work(&mut self.market, &mut emit);
+        self.act(now);
+        if let Some(id) = fetch {
+            self.fetch_depth(now, id);
+        }
+    }
+
+    /// Fetches the depth that the differences of an instrument wait for.
+    pub(super) fn fetch_depth(&mut self, now: Time, id: InstrumentId) {
+        let Some(instrument) = self.driver.engine().instrument(id) else {
+            return;
+        };
+        let of = (id, instrument.surface, instrument.symbol.as_str());
+        if let Some(requests) = &mut self.requests {
+            requests.fetch_depth(now, of, &self.speaker);
+        }
+    }
+
+    pub(super) fn frame(&mut self, now: Time, surface: Surface, text: &str) {
+        self.read_market(now, |market, emit| market.frame(surface, text, emit));
+    }
+
+    pub(super) fn depth(&mut self, now: Time, id: InstrumentId, text: Option<&str>) {
+        let Some(instrument) = self.driver.engine().instrument(id).cloned() else {
+            return;
+        };
+        self.read_market(now, |market, emit| {
+            market.snapshot(id, &instrument, text, emit)
+        });
+    }
+
+    pub(super) fn interrupted(&mut self, now: Time, surface: Surface, symbols: &[String]) {
+        self.read_market(now, |market, emit| {
+            market.interrupted(surface, symbols, emit);
+            None
+        });
+    }
+
+    pub(super) fn user(&mut self, now: Time, surface: Surface, text: &str) {
+        let said = user_stream::decode(surface, text)
+            .map_err(|error| error.to_string())
+            .and_then(|event| {
+                let said = self.speaker.user_event(&event);
+                said.map_err(|error| error.to_string())
+            });
+        match said {
+            Ok(said) => {
+                for note in &said.notes {
+                    log_note(note, "in a user event");
+                }
+                for event in &said.said {
+                    let is_mode = matches!(
+                        event,
+                        UserEvent::PositionMode { .. } | UserEvent::AssetMode { .. }
+                    );
+                    if let Some(requests) = self.requests.as_mut().filter(|_| is_mode) {
+                        requests.forget_modes();
+                    }
+                    self.engine_input(now, EngineInput::User(event));
+                }
+            }
+            Err(error) => {
+                // What it told is missed: the account is read again over REST.
+                tracing::error!(%surface, error, text, "a user event cannot be used");
+                self.live(now, LiveInput::StreamDown { surface });
+                self.reconnect(now, surface);
+            }
+        }
+    }
+}
+
+/// Logs what a message had that is not used. What is of no configured instrument is usual on an
+/// account; the rest is not.
+pub fn log_note(note: &Note, place: &str) {
+    match note {
+        Note::Symbol { .. } | Note::Asset { .. } | Note::Event(_) => {
+            tracing::debug!(%note, "{place}");
+        }
+        Note::Elsewhere { .. }
+        | Note::Foreign { .. }
+        | Note::Unlisted { .. }
+        | Note::Unreadable { .. }
+        | Note::Unanswered { .. }
+        | Note::Part { .. } => {
+            tracing::warn!(%note, "{place}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The user streams of a run: connections that heal themselves, and their listen keys.
+//!
+//! What may never enter here: sockets, and what events say.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+
+use windvane_client_core::Gateway;
+use windvane_client_core::budget::Cost;
+use windvane_client_core::outcome::NotDone;
+use windvane_client_core::streams::machine::{Action, Emit, Input, LinkId, Machine, Renewal};
+use windvane_client_core::streams::{
+    GapReason, StreamSettings, key_expiry_ms, key_rules, millis, rules,
+};
+use windvane_engine::{Surface, Time};
+use windvane_venue::error::{Limit, code};
+
+use crate::requests::venue_surface;
+
+/// A firewall's refusal of a handshake without `Retry-After` holds the next one back so long, as long
+/// as the budget stops for one, milliseconds.
+const FORBIDDEN_PAUSE_MS: u64 = 60_000;
+/// A trouble that goes on is logged once in so many failures.
+const LOGGED_EVERY: u64 = 16;
+
+/// What happened to a connection of a user stream.
+#[derive(Clone, Copy, Debug)]
+pub enum SocketEvent<'a> {
+    /// It stands.
+    Opened,
+    /// It did not come about: why, and what the venue said if it refused.
+    NotOpened {
+        /// Why.
+        why: &'a str,
+        /// HTTP status of the refusal.
+        status: Option<u16>,
+        /// `Retry-After`, milliseconds.
+        pause_ms: Option<u64>,
+    },
+    /// A frame.
+    Text(&'a str),
+    /// A PING was answered.
+    Pong,
+    /// It ended.
+    Closed,
+}
+
+/// What is to be done with a connection of a user stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SocketAction {
+    /// Connect to this path of the surface.
+    Open(String),
+    /// Send a message.
+    Say(String),
+    /// Send a PING.
+    Ping,
+    /// Close it.
+    Close,
+}
+
+/// What the streams want done.
+#[derive(Debug)]
+pub(crate) enum Want {
+    /// A listen key.
+    CreateKey(Surface),
+    /// The renewal of a listen key.
+    RenewKey(Surface, String),
+    /// Something with a connection.
+    Socket(Surface, LinkId, SocketAction),
+    /// A frame for the engine.
+    Frame(Surface, String),
+    /// The stream misses nothing from here on.
+    Up(Surface),
+    /// It may miss events.
+    Down(Surface),
+    /// The venue answered a PING.
+    Alive(Surface),
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct UserStreams {
+    began: Time,
+    streams: BTreeMap<Surface, Stream>,
+    wants: VecDeque<Want>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    machine: Machine<String>,
+    /// Connections in a row that did not come about.
+    failed: u64,
+    /// When it wants to be told the time, milliseconds since the streams began.
+    due_ms: u64,
+}
+
+impl UserStreams {
+    /// Streams of these surfaces, which want their first connections at once.
+    pub(crate) fn new(now: Time, surfaces: &[Surface], settings: &StreamSettings) -> Self {
+        let stream = |surface: &Surface| {
+            let mut rules = rules(settings, *surface as u64);
+            rules.key = Some(key_rules(settings));
+            let stream = Stream {
+                machine: Machine::new(rules, 0),
+                failed: 0,
+                due_ms: 0,
+            };
+            (*surface, stream)
+        };
+        Self {
+            began: now,
+            streams: surfaces.iter().map(stream).collect(),
+            wants: VecDeque::new(),
+        }
+    }
+
+    fn ms(&self, now: Time) -> u64 {
+        u64::try_from(now.0.saturating_sub(self.began.0) / 1_000_000).unwrap_or(0)
+    }
+
+    /// The next thing that the streams want.
+    pub(crate) fn poll(&mut self) -> Option<Want> {
+        self.wants.pop_front()
+    }
+
+    /// When [`Self::timeout`] is due.
+    pub(crate) fn next(&self) -> Option<Time> {
+        let due_ms = self.streams.values().map(|stream| stream.due_ms).min()?;
+        let due_ms = i64::try_from(due_ms).unwrap_or(i64::MAX / 1_000_000);
+        let due_ns = due_ms.saturating_mul(1_000_000);
+        Some(Time(self.began.0.saturating_add(due_ns)))
+    }
+
+    /// Everything whose time has come.
+    pub(crate) fn timeout(&mut self, now: Time, gateway: &Gateway, now_ms: u64) {
+        let surfaces: Vec<_> = self.streams.keys().copied().collect();
+        for surface in surfaces {
+            self.tell(now, surface, Input::Tick, (gateway, now_ms));
+        }
+    }
+
+    /// Connects the stream of a surface anew.
+    pub(crate) fn restart(&mut self, now: Time, surface: Surface, budget: (&Gateway, u64)) {
+        self.tell(now, surface, Input::Restart, budget);
+    }
+
+    /// Something happened to a connection.
+    pub(crate) fn socket(
+        &mut self,
+        now: Time,
+        (surface, link): (Surface, LinkId),
+        event: SocketEvent<'_>,
+        budget: (&Gateway, u64),
+    ) {
+        let input = match event {
+            SocketEvent::Opened => Input::Opened(link),
+            SocketEvent::NotOpened {
+                why,
+                status,
+                pause_ms,
+            } => {
+                self.trouble(surface, why);
+                let pause_ms = heed(surface, (status, pause_ms), budget);
+                Input::NotOpened(link, pause_ms)
+            }
+            SocketEvent::Text(text) => {
+                let expired = key_expiry_ms(text);
+                let frame = Input::Frame(link, text.to_owned());
+                self.tell(now, surface, frame, budget);
+                match expired {
+                    Some(event_ms) => Input::KeyExpired(link, event_ms),
+                    None => return,
+                }
+            }
+            SocketEvent::Pong => Input::Pong(link),
+            SocketEvent::Closed => Input::Closed(link),
+        };
+        self.tell(now, surface, input, budget);
+    }
+
+    /// The answer to [`Want::CreateKey`].
+    pub(crate) fn key(
+        &mut self,
+        now: Time,
+        surface: Surface,
+        key: Result<String, NotDone>,
+        budget: (&Gateway, u64),
+    ) {
+        let key = match key {
+            Ok(text) => listen_key(&text).ok_or_else(|| {
+                self.trouble(surface, "the answer has no listen key");
+                None
+            }),
+            Err(not_done) => {
+                self.trouble(surface, &format!("no listen key: {not_done}"));
+                Err(match not_done {
+                    NotDone::Wait(wait) => Some(millis(wait.after)),
+                    NotDone::Refused(_) | NotDone::Unknown(_) => None,
+                })
+            }
+        };
+        self.tell(now, surface, Input::Key(key), budget);
+    }
+
+    /// The answer to [`Want::RenewKey`].
+    pub(crate) fn renewed(
+        &mut self,
+        now: Time,
+        surface: Surface,
+        renewed: Result<String, NotDone>,
+        budget: (&Gateway, u64),
+    ) {
+        let dead = code::INVALID_LISTEN_KEY.code;
+        let renewal = match &renewed {
+            Ok(_) => Renewal::Done,
+            Err(NotDone::Refused(refusal)) if refusal.code() == Some(dead) => Renewal::Dead,
+            Err(_) => Renewal::Failed,
+        };
+        if let Err(not_done) = renewed {
+            self.trouble(
+                surface,
+                &format!("the listen key is not renewed: {not_done}"),
+            );
+        }
+        self.tell(now, surface, Input::Renewed(renewal), budget);
+    }
+
+    fn trouble(&mut self, surface: Surface, why: &str) {
+        let Some(stream) = self.streams.get_mut(&surface) else {
+            return;
+        };
+        if stream.failed.is_multiple_of(LOGGED_EVERY) {
+            let repeated = stream.failed;
+            tracing::warn!(%surface, why, repeated, "the user stream cannot be opened; it is tried again");
+        }
+        stream.failed += 1;
+    }
+
+    fn tell(&mut self, now: Time, surface: Surface, input: Input<String>, budget: (&Gateway, u64)) {
+        let now_ms = self.ms(now);
+        let Some(stream) = self.streams.get_mut(&surface) else {
+            return;
+        };
+        stream.machine.handle(now_ms, input);
+        while let Some(action) = stream.machine.poll_action() {
+            let want = match action {
+                Action::CreateKey => Want::CreateKey(surface),
+                Action::RenewKey(key) => Want::RenewKey(surface, key),
+                Action::Open(link, key) => {
+                    // A ban is of the address: a handshake would prolong it as a request does.
+                    let (gateway, ms) = budget;
+                    if let Some(stop_ms) = gateway.stopped_ms(ms, venue_surface(surface)) {
+                        let not_opened = Input::NotOpened(link, Some(stop_ms));
+                        stream.machine.handle(now_ms, not_opened);
+                        continue;
+                    }
+                    let path = format!("/ws/{}", path_segment(&key.unwrap_or_default()));
+                    Want::Socket(surface, link, SocketAction::Open(path))
+                }
+                Action::Send(link, text) => Want::Socket(surface, link, SocketAction::Say(text)),
+                Action::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
+                Action::Close(link) => Want::Socket(surface, link, SocketAction::Close),
+                Action::Emit(Emit::Frame(text)) => Want::Frame(surface, text),
+                Action::Emit(Emit::Connected) => {
+                    let failed = std::mem::take(&mut stream.failed);
+                    tracing::info!(%surface, failed, "the user stream is connected");
+                    Want::Up(surface)
+                }
+                Action::Emit(Emit::Gap(reason)) => {
+                    tell_gap(surface, reason);
+                    Want::Down(surface)
+                }
+                Action::Emit(Emit::Alive(_)) => Want::Alive(surface),
+                Action::Emit(Emit::NotSubscribed(_)) => continue,
+            };
+            self.wants.push_back(want);
+        }
+        stream.due_ms = stream.machine.timeout_ms(now_ms);
+    }
+}
+
+fn tell_gap(surface: Surface, reason: GapReason) {
+    tracing::warn!(%surface, %reason, "the user stream may miss events");
+}
+
+/// How long a refused handshake holds back the next one. 429 and 418 are of the address (spec 1, Limits,
+/// rule 6), so requests stop as well. A firewall (403) speaks of what it refused: requests may still
+/// pass, and cancels and renewals must not wait for a stream.
+fn heed(
+    surface: Surface,
+    (status, pause_ms): (Option<u16>, Option<u64>),
+    (gateway, now_ms): (&Gateway, u64),
+) -> Option<u64> {
+    let limit = match status? {
+        429 => Limit::Weight,
+        418 => Limit::Ban,
+        403 => return Some(pause_ms.unwrap_or(FORBIDDEN_PAUSE_MS)),
+        _ => return None,
+    };
+    let venue = venue_surface(surface);
+    gateway.heed_refusal(now_ms, venue, (limit, pause_ms), &Cost::default());
+    gateway.stopped_ms(now_ms, venue)
+}
+
+fn listen_key(text: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        listen_key: String,
+    }
+    let answer: Answer = windvane_venue::wire::read(text).ok()?;
+    (!answer.listen_key.is_empty()).then_some(answer.listen_key)
+}
+
+/// A listen key as a part of a path: a key is whatever the venue gives.
+fn path_segment(key: &str) -> String {
+    let mut segment = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(segment, "%{byte:02X}");
+        }
+    }
+    segment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_one_segment_of_the_path() {
+        assert_eq!(path_segment("aZ0-_.~"), "aZ0-_.~");
+        assert_eq!(path_segment("a/b?c"), "a%2Fb%3Fc");
+    }
+
+    #[test]
+    fn an_answer_without_a_key_is_no_key() {
+        assert_eq!(listen_key(r#"{"listenKey":"k"}"#), Some("k".to_owned()));
+        for text in ["", "{}", r#"{"listenKey":""}"#, "<html>"] {
+            assert_eq!(listen_key(text), None, "{text}");
+        }
+    }
+}
