@@ -1,0 +1,86 @@
+//! The session decides without IO: its crates and its sources hold no socket, file, thread, clock or
+//! async runtime. An edge to one of them would make the simulator of faults another program than the
+//! one that trades.
+
+use std::path::Path;
+use std::process::Command;
+
+const ALLOWED: &[&str] = &[
+    "windvane-engine",
+    "windvane-venue",
+    "windvane-sim",
+    "windvane-client-core",
+    "postcard",
+    "serde",
+    "thiserror",
+    "tracing",
+];
+/// Crates that wait, or that talk to the world.
+const ABSENT: &[&str] = &["tokio", "mio", "reqwest", "hyper", "sled", "wasmtime"];
+/// Words of the standard library that read a clock or reach the world.
+const FORBIDDEN: &[&str] = &[
+    "std::net",
+    "std::fs",
+    "std::thread",
+    "std::process",
+    "std::env",
+    "std::os",
+    "Instant",
+    "SystemTime",
+    "tokio",
+    "async fn",
+];
+
+#[test]
+fn the_session_depends_on_the_allowed_crates_only() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let manifest = std::fs::read_to_string(path).unwrap();
+    let begin = manifest.find("[dependencies]").unwrap();
+    let table = manifest[begin..].lines().skip(1);
+    let names = table
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split(['.', ' ', '=']).next().unwrap());
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, ALLOWED);
+}
+
+#[test]
+fn nothing_that_the_session_is_built_of_waits_or_talks_to_the_world() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "--edges", "normal"])
+        .args(["--prefix", "none", "--package", "windvane-session"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{tree:?}");
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.contains("windvane-engine"), "{tree}");
+    for line in tree.lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        assert!(!ABSENT.contains(&name), "the session is built of {name}");
+    }
+}
+
+#[test]
+fn no_source_of_the_session_names_a_clock_or_the_world() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let source = std::fs::read_to_string(&path).unwrap();
+            let code = source.lines().filter(|line| !line.trim().starts_with("//"));
+            for (line, word) in code.flat_map(|line| FORBIDDEN.iter().map(move |word| (line, word)))
+            {
+                assert!(!line.contains(word), "{}: {line}", path.display());
+            }
+        }
+    }
+    assert!(files > 15, "only {files} sources were found");
+}
