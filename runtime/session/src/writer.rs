@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::Time;
 use windvane_engine::record::Block;
+use windvane_engine::{Time, planted};
 
 /// What was recorded becomes durable within this, orders or not.
 pub const SEAL_EVERY_MS: i64 = 100;
@@ -204,7 +204,10 @@ impl Writer {
     }
 
     /// A new segment is asked for.
-    pub(crate) const fn roll(&mut self, now: Time) {
+    pub(crate) fn roll(&mut self, now: Time) {
+        if planted!(RollLosesBlock) {
+            self.backlog.clear();
+        }
         (self.is_rolling, self.is_wanted, self.rolled) = (true, false, now);
         self.again = now.plus_ms(ROLL_AGAIN_MS);
         (self.bytes, self.blocks) = (0, 0);

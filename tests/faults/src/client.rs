@@ -26,6 +26,8 @@ pub struct Wire {
     pub route: &'static Route,
     /// The bytes.
     pub prepared: Prepared,
+    /// It must not leave after this time, nanoseconds.
+    pub leave_by_ns: Option<i64>,
 }
 
 struct Flying<P> {
@@ -97,6 +99,7 @@ impl<P> Client<P> {
                     id,
                     route,
                     prepared,
+                    leave_by_ns: None,
                 })
             }
             Err(error) => {

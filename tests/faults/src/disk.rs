@@ -91,6 +91,17 @@ impl Disk {
         }
     }
 
+    /// Whether a head at this place follows what is on its way, or stands for what was lost.
+    pub fn goes_on_at(&self, base: Chain) -> bool {
+        let last = self.pending.back();
+        let at = match last {
+            Some(Pending::Block(block)) => end_of(block),
+            Some(Pending::Head(_, at)) => *at,
+            None => self.mark,
+        };
+        self.failed || at == base
+    }
+
     /// A new segment is on its way: it holds whatever was lost before.
     pub fn roll(&mut self, head: Vec<u8>, base: Chain) {
         if self.failed {

@@ -13,7 +13,7 @@ use crate::life::{self, Options};
 use crate::log::Broken;
 use crate::mix::Kind;
 use crate::modules::Modules;
-use crate::world::{CLOSES, CONVERGES};
+use crate::world::{CHAIN, CLOSES, CONVERGES};
 
 /// Where a bug showed itself.
 #[derive(Clone, Debug)]
@@ -39,6 +39,7 @@ const HEADERS: &str = "ordinary requests keep within the weight that headers sho
 const STARTS: &str = "a start reads the account soon";
 const BANS: &str = "a ban is never prolonged";
 const IDS: &str = "ids are never reused";
+const LATE: &str = "an order leaves soon or never";
 const DURABLE: &str = "an order leaves only after its record is durable";
 const MEMORY: &str = "a strategy goes on from what it knew";
 const TRADING: &str = "the trading status agrees with the evidence";
@@ -111,6 +112,11 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::EpochReused => &[IDS, ONE_PER_INTENT],
         Planted::NonceRepeated => &[IDS],
         Planted::PlaceBeforeDurable | Planted::CancelOvertakes => &[DURABLE],
+        Planted::AcknowledgedBeforeSync => &[DURABLE],
+        Planted::LateOrderSent => &[LATE],
+        Planted::RollLosesBlock => &[CHAIN],
+        Planted::BanForgotten => &[BANS],
+        Planted::LaneStarved => &[OVERDUE, RENEWALS],
         Planted::StateBehind => &[MEMORY],
         Planted::BanIgnored => &[BANS],
         Planted::BlockedStillReady => &[TRADING],
@@ -246,7 +252,10 @@ mod tests {
         let terms = Mix::draw(1, &Choice::default(), 0).terms;
         let all = check::all(&terms);
         let known = |rule: &str| {
-            rule == CONVERGES || rule == CLOSES || all.iter().any(|one| one.rule() == rule)
+            rule == CONVERGES
+                || rule == CLOSES
+                || rule == CHAIN
+                || all.iter().any(|one| one.rule() == rule)
         };
         for bug in Planted::ALL {
             for rule in rules(*bug) {

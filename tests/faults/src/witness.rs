@@ -220,6 +220,13 @@ pub enum Seen {
         /// Best ask.
         ask: String,
     },
+    /// The runtime let an order leave: it is on its way to the connection.
+    Released {
+        /// Its id.
+        client_order_id: String,
+        /// When, true time in nanoseconds since 1970.
+        at_ns: i64,
+    },
     /// A strategy intended an order: its module's callback has returned with it. It is what the
     /// module answered, read before the engine takes it.
     Intended {

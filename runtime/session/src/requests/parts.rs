@@ -8,7 +8,7 @@ use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
 use windvane_engine::engine::Purpose as EnginePurpose;
 use windvane_engine::live::LiveInput;
 use windvane_engine::truth::Subject;
-use windvane_engine::{ClientOrderId, Request, Time};
+use windvane_engine::{ClientOrderId, Request, Time, planted};
 use windvane_venue::speak::{Asked, Heard, Note, SpeakError, Speaker};
 
 use super::calls::{FRESH_NS, Wanted};
@@ -180,7 +180,8 @@ impl Requests {
             lane: carried.lane,
             patience_ns: if places { 0 } else { PATIENCE_NS },
             within: self.within(is_countdown, places),
-            leave_by: is_order.then(|| carried.handed.plus_ns(FRESH_NS)),
+            leave_by: (is_order && !planted!(LateOrderSent))
+                .then(|| carried.handed.plus_ns(FRESH_NS)),
             since: carried.since.filter(|_| is_order),
             purpose: Purpose::Part(number),
         }
@@ -338,7 +339,7 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
 }
 
 /// The lane of a request: what takes risk away leaves whatever our own count says.
-pub const fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
+pub fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
     match (request, purpose) {
         (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
             Lane::Cancel
@@ -350,6 +351,7 @@ pub const fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
             },
             EnginePurpose::Ordinary,
         ) => Lane::Place,
+        (Request::Countdown { .. }, _) if planted!(LaneStarved) => Lane::Query,
         (Request::Countdown { .. }, _) => Lane::Heartbeat,
         (_, EnginePurpose::Close) => Lane::Close,
         (Request::Query { .. } | Request::Read(_), EnginePurpose::Start) => Lane::Start,

@@ -2,7 +2,9 @@
 
 use windvane_engine::Input as EngineInput;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent};
+use windvane_engine::{
+    InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
+};
 use windvane_venue::speak::Note;
 use windvane_venue::user_stream;
 
@@ -19,7 +21,13 @@ impl<G: Guests> Session<G> {
     pub(super) fn act(&mut self, now: Time) {
         while let Some(action) = self.driver.poll() {
             match action {
-                Action::Append(block) => self.writer.push(now, block, self.since),
+                Action::Append(block) => {
+                    let last_record = block.last_record;
+                    self.writer.push(now, block, self.since);
+                    if planted!(AcknowledgedBeforeSync) {
+                        self.driver.durable(self.clock.at(now), last_record);
+                    }
+                }
                 Action::Request(request) => self.request(now, request),
                 Action::Reconnect(surface) => {
                     if !self.account.reconnect(surface) {

@@ -156,6 +156,15 @@ impl Log {
     }
 
     /// An order to buy 1 at 100 is intended.
+    /// An order is let go.
+    pub fn release(self, id: &str) -> Self {
+        let at_ns = self.now_ns;
+        self.with(Seen::Released {
+            client_order_id: id.to_owned(),
+            at_ns,
+        })
+    }
+
     pub fn intend(self, id: &str) -> Self {
         self.intend_order(id, "BUY", Some("100"), false)
     }

@@ -22,6 +22,7 @@ mod ids;
 mod intents;
 mod lagging;
 mod latches;
+mod late;
 mod ledgers;
 mod losses;
 mod memory;
@@ -91,6 +92,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(starts::Starts::default()),
         Box::new(ids::Ids::default()),
         Box::new(durable::Durable::default()),
+        Box::new(late::Late::default()),
         Box::new(memory::Memory::default()),
         Box::new(adjustments::Adjustments::default()),
     ]

@@ -13,6 +13,7 @@ mod streams;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windvane::config::{Config, InstrumentName};
 use windvane::live::recover::Remembered;
@@ -67,6 +68,8 @@ pub struct Setup {
 pub enum In {
     /// An answer, or that none will come.
     Answer(RequestId, Option<Answer>),
+    /// A request did not leave, for it was late by so much, nanoseconds.
+    Late(RequestId, i64),
     /// A stream's connection stands.
     Opened(StreamKey, u64),
     /// It does not come about; the answer to the handshake, if there was one.
@@ -203,6 +206,10 @@ impl Process {
         self.wall_us = (now_ns + self.counted_from_ns) / 1_000;
         match happened {
             In::Answer(id, answer) => self.heard(id, answer.as_ref()),
+            In::Late(id, late_ns) => {
+                let late = Duration::from_nanos(late_ns.unsigned_abs());
+                self.input(Input::Answer(id, CallAnswer::Late(late)));
+            }
             In::Opened(key, link) if key.user => self.socket(key, link, SocketEvent::Opened),
             In::NotOpened(key, link, answer) if key.user => {
                 let pause_ms = answer.as_ref().and_then(retry_after_ms);

@@ -1,7 +1,7 @@
 //! The session of a process: what happens goes in, and what it says is done.
 
 use windvane_engine::input::Command;
-use windvane_engine::{StrategyId, Surface, Time};
+use windvane_engine::{Request, StrategyId, Surface, Time};
 use windvane_session::{Ended, Guests as _, Input, JournalEvent, Output, SocketAction};
 
 use super::{Out, Process, StreamKey, shown};
@@ -56,6 +56,9 @@ impl Process {
                 id: call.id,
                 route: call.route,
                 prepared: call.prepared,
+                leave_by_ns: call
+                    .leave_by
+                    .map(|by| by.0.saturating_sub(self.counted_from_ns)),
             })),
             Output::Abandon(id) => self.outs.push_back(Out::Seen(Seen::Heard {
                 request: id,
@@ -64,6 +67,12 @@ impl Process {
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
                 self.outs.extend(top.map(Out::Seen));
+                if let Request::Place(order) = &request {
+                    self.outs.push_back(Out::Seen(Seen::Released {
+                        client_order_id: order.client_order_id.as_str().to_owned(),
+                        at_ns: self.now_ns,
+                    }));
+                }
             }
             Output::Socket(surface, link, action) => {
                 let key = StreamKey {

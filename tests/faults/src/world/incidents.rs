@@ -176,6 +176,10 @@ impl World {
                 // In the middle of what it does next, and sometimes in the middle of its recovery.
                 self.crash_after = Some(self.chance.below(40));
             }
+            // Half of them stop the process in the middle of what it does.
+            Incident::Pause if self.chance.chance(500_000) => {
+                self.pause_after = Some(self.chance.below(20));
+            }
             Incident::Pause => self.pause(),
             Incident::Clock => self.jump(),
             Incident::Skew => {
@@ -370,7 +374,7 @@ impl World {
             .control("POST", "/faults", &switch.to_string(), self.now_ns);
     }
 
-    fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         if self.standing != Standing::Running {
             return;
         }
@@ -545,7 +549,7 @@ impl World {
         if self.mix.faults.weight_s > 0 {
             self.act(&json!({"act": "others_weight", "weight": 1_400}));
         }
-        self.crash_after = None;
+        (self.crash_after, self.pause_after) = (None, None);
         self.stalls = [(0, 0); 3];
         self.blind_until_ns = 0;
         self.disk_hangs_until = 0;

@@ -49,6 +49,8 @@ const DISK_STALL_NS: i64 = 250 * MS;
 const SETTLED_AFTER_NS: i64 = 20 * S;
 /// The rule that a process starts, and goes on.
 pub const STARTS: &str = "a process starts and goes on";
+/// The rule that segments and blocks follow one another.
+pub const CHAIN: &str = "the journal's chain has no hole";
 /// The rule that the runtime agrees with the venue after the faults.
 pub const CONVERGES: &str = "everything converges after the faults";
 /// The rule that a flatten after the faults ends in time.
@@ -143,6 +145,8 @@ pub struct World {
     stalls: [(i64, i64); 3],
     /// The process is killed after so many effects.
     crash_after: Option<u64>,
+    /// The process is stopped after so many effects, in the middle of what it does.
+    pause_after: Option<u64>,
     wake_ns: i64,
     wakes: u64,
     user_events: u64,
@@ -203,6 +207,7 @@ impl World {
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
+            pause_after: None,
             wake_ns: i64::MAX,
             wakes: 0,
             user_events: 0,
@@ -419,6 +424,13 @@ impl World {
                 }
                 *left -= 1;
             }
+            if let Some(left) = &mut self.pause_after {
+                if *left == 0 {
+                    self.pause_after = None;
+                    return self.pause();
+                }
+                *left -= 1;
+            }
             if let Some(out) = self.process.as_mut().and_then(Process::poll) {
                 self.carry_out(out);
             }
@@ -454,6 +466,10 @@ impl World {
                     self.queue
                         .put(self.now_ns + MS, Event::Deliver(self.life, In::Failed));
                 } else {
+                    if !self.disk.goes_on_at(base) {
+                        let how = format!("a head of block {} follows", base.next_block);
+                        self.log.fail(self.now_ns, CHAIN, how);
+                    }
                     self.disk.roll(head, base);
                     self.disk_is_given();
                 }
@@ -500,7 +516,7 @@ impl World {
 
     /// Ends the process; the next one starts after a while.
     fn kill(&mut self, damage: Damage) {
-        self.crash_after = None;
+        (self.crash_after, self.pause_after) = (None, None);
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
@@ -534,6 +550,8 @@ impl World {
         }
         self.standing = Standing::Running;
         self.see(Seen::Process(ProcessSeen::Resumed { process: life }));
+        // It goes on in the middle of what it did.
+        self.drain();
         for happened in std::mem::take(&mut self.backlog) {
             self.deliver(life, happened);
         }

@@ -128,6 +128,13 @@ impl World {
 impl World {
     /// A request leaves the process.
     pub(super) fn send(&mut self, wire: Wire) {
+        if let Some(by_ns) = wire.leave_by_ns
+            && by_ns < self.now_ns
+        {
+            let late = In::Late(wire.id, self.now_ns - by_ns);
+            self.queue.put(self.now_ns, Event::Deliver(self.life, late));
+            return;
+        }
         let what = request(self.life, &wire);
         for part in [&wire.prepared.path, &what.method] {
             self.log.effect(part.as_bytes());
