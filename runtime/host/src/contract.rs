@@ -8,7 +8,7 @@ use wit_parser::{Function, Resolve, Type, TypeDefKind, WorldId, WorldItem};
 
 use crate::capability::Capability;
 
-const TEXT: &str = include_str!("../../../sdk/wit/strategy.wit");
+const TEXT: &str = include_str!("../../../sdk/wit/0.1/strategy.wit");
 
 /// Package of every interface that a strategy may import.
 pub(crate) const PACKAGE: &str = "windvane:strategy/";

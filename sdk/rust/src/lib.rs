@@ -58,7 +58,7 @@ pub mod indicator;
 pub mod bindings {
     //! The contract as generated from `strategy.wit`; the generated glue passes raw pointers.
     wit_bindgen::generate!({
-        path: "../wit",
+        path: "../wit/0.1",
         world: "strategy",
         pub_export_macro: true,
         default_bindings_module: "windvane_sdk::bindings",
