@@ -111,7 +111,7 @@ impl Guests for LiveGuests {
         let place = self.place(strategy);
         let guest = &mut place.guest;
         let (params, instruments) = (&guest.params, &guest.instruments);
-        let (engine, result) = guest.strategy.init(engine, strategy, params, instruments);
+        let (engine, result) = guest.strategy.start(engine, strategy, params, instruments);
         let result = match result {
             Ok(()) => {
                 place.begun = true;
