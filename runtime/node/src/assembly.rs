@@ -178,7 +178,7 @@ fn ppm(fraction: Decimal) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
-/// What `init` of a strategy is told of its instruments, in the order of its own configuration,
+/// What `start` of a strategy is told of its instruments, in the order of its own configuration,
 /// and of the assets (`sdk/wit`).
 pub fn instruments_json(
     strategy: &Strategy,

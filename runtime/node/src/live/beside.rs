@@ -58,7 +58,7 @@ impl Beside {
     }
 }
 
-/// `init`, then `load`, as the driver does it.
+/// `start`, then `load`, as the driver does it.
 pub(super) fn begin_guest(
     guest: &mut Guest,
     engine: Box<Engine>,

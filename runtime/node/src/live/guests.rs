@@ -122,7 +122,7 @@ impl Guests for LiveGuests {
                 InitResult::Refused(fault.detail)
             }
             Err(fault) => {
-                place.fails("init", &fault);
+                place.fails("start", &fault);
                 InitResult::Fault(engine_fault(fault.kind))
             }
         };

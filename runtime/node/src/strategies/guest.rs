@@ -9,7 +9,7 @@ use windvane_host::{
     Capabilities, Capability, FaultKind as HostFault, Host, Limits, LoadError, Strategy,
 };
 
-/// One loaded module and what its `init` is given.
+/// One loaded module and what its `start` is given.
 pub struct Guest {
     /// The module.
     pub strategy: Strategy,
