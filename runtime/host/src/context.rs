@@ -553,10 +553,7 @@ fn rule(instrument: &Instrument, field: u32) -> Option<i64> {
         8 => filters.market_lot_size.map(|f| f.step_size),
         9 => filters.market_lot_size.map(|f| f.min_qty),
         10 => filters.market_lot_size.map(|f| f.max_qty),
-        11 => filters
-            .min_notional
-            .or(filters.notional.map(|f| f.min_notional))
-            .map(amount),
+        11 => filters.least_notional().map(amount),
         12 => Some(i64::from(instrument.status == SymbolStatus::Trading)),
         _ => None,
     }

@@ -196,7 +196,7 @@ pub fn instruments_json(
             let filters = &instrument.filters;
             let price = filters.price.unwrap_or_default();
             let lot = filters.lot_size.unwrap_or_default();
-            let min_notional = filters.min_notional.unwrap_or_default();
+            let min_notional = filters.least_notional().unwrap_or_default();
             json!({
                 "index": index,
                 "name": instrument.name(),
