@@ -7,15 +7,20 @@ use std::path::Path;
 const DESCRIPTION: &str =
     r#"{"name":"guest","version":"0.1.0","state_schema":1,"capabilities":["orders"]}"#;
 
-const SUBMIT: &str = r#"(import "windvane:strategy/orders@0.1.0" "submit"
-    (func $submit (param i32 i32 i64 i64 i64 i64 i32 i64) (result i64)))"#;
+const SUBMIT: &str = r#"(import "windvane:strategy/orders@0.2.0" "submit"
+    (func $submit_to (param i32 i32 i64 i64 i64 i64 i32 i64 i64 i64) (result i64)))"#;
+
+/// `submit` of an order of its own, without a group and a trailing distance.
+const SUBMIT_ALONE: &str = "(func $submit (param i32 i32 i64 i64 i64 i64 i32 i64) (result i64)
+    (call $submit_to (local.get 0) (local.get 1) (local.get 2) (local.get 3) (local.get 4)
+      (local.get 5) (local.get 6) (local.get 7) (i64.const 0) (i64.const 0)))";
 
 /// A guest that can submit orders. Its parts are WebAssembly text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Guest<'a> {
-    /// What `init` does before it answers.
-    pub init: &'a str,
-    /// Why `init` refuses; empty if it does not.
+    /// What `start` does before it answers.
+    pub start: &'a str,
+    /// Why `start` refuses; empty if it does not.
     pub refusal: &'a str,
     /// What each event does, with `$count` (of events, from 1), `$kind`, `$a` (the bid of an event
     /// of the book) and locals `$i` and `$bid`.
@@ -34,7 +39,7 @@ impl Guest<'_> {
     /// The text of the whole module.
     pub fn text(&self) -> String {
         let Self {
-            init,
+            start,
             refusal,
             on_event,
             load,
@@ -59,21 +64,22 @@ impl Guest<'_> {
     (local.set $at (global.get $heap))
     (global.set $heap (i32.add (global.get $heap) (local.get 3)))
     (local.get $at))
+  {SUBMIT_ALONE}
   (func $answer (param $pointer i32) (param $length i32) (result i32)
     (i32.store (i32.const 16) (local.get $pointer))
     (i32.store (i32.const 20) (local.get $length))
     (i32.const 16))
   (func (export "describe") (result i32)
     (call $answer (i32.const 1024) (i32.const {described})))
-  (func (export "init") (param i32 i32 i32 i32) (result i32)
-    {init}
+  (func (export "start") (param i32 i32 i32 i32) (result i32)
+    {start}
     (call $answer (i32.const 2048) (i32.const {refused})))
   (func (export "save") (result i32) (call $answer (i32.const 1024) (i32.const 4)))
   (func (export "load") (param i32 i32) (result i32)
     {load}
     (call $answer (i32.const 3072) (i32.const {not_loaded})))
   (func (export "on-event")
-    (param $time i64) (param $sequence i64) (param $kind i32) (param $instrument i32)
+    (param $ms i64) (param $ns i32) (param $sequence i64) (param $kind i32) (param $instrument i32)
     (param $flags i32) (param $a i64) (param $b i64) (param $c i64) (param $d i64)
     (param $e i64) (param $f i64) (param $id i64)
     (local $i i32) (local $bid i64)

@@ -62,17 +62,17 @@ const FAULTY: [(&str, &str, Guest<'static>); 6] = [
         },
     ),
     (
-        "no-init",
+        "no-start",
         "trap",
         Guest {
-            init: "(unreachable)",
+            start: "(unreachable)",
             ..NOTHING
         },
     ),
 ];
 
 const NOTHING: Guest<'static> = Guest {
-    init: "",
+    start: "",
     refusal: "",
     on_event: "",
     load: "",

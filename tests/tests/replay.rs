@@ -21,7 +21,7 @@ const BUYER: Guest<'static> = Guest {
 };
 
 const EMPTY: Guest<'static> = Guest {
-    init: "",
+    start: "",
     refusal: "",
     on_event: "",
     load: "",

@@ -43,7 +43,7 @@ struct Own {
 
 /// Traps at its first event where its parameters are longer than `{}`.
 const ARMED: Guest<'static> = Guest {
-    init: "(global.set $armed (i32.gt_u (local.get 1) (i32.const 10)))",
+    start: "(global.set $armed (i32.gt_u (local.get 1) (i32.const 10)))",
     refusal: "",
     on_event: "(if (global.get $armed) (then unreachable))",
     load: "",

@@ -14,7 +14,7 @@ use windvane_tests::watchdogs;
 
 /// A buy of 0.001 BTC that rests a twentieth below the bid, at each top of the book.
 const REST: Guest<'static> = Guest {
-    init: "",
+    start: "",
     refusal: "",
     on_event: "(if (i32.eq (local.get $kind) (i32.const 2)) (then
         (local.set $bid (i64.sub (local.get $a) (i64.div_s (local.get $a) (i64.const 20))))

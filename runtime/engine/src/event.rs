@@ -32,6 +32,10 @@ pub enum EventKind {
     Timer = 11,
     /// The state of the runtime changed.
     RuntimeState = 12,
+    /// The venue changed the rules of an instrument. Not in contract 0.1.
+    Rules = 13,
+    /// The venue closed a part of the own position. Not in contract 0.1.
+    ForcedClose = 14,
 }
 
 /// One event for one strategy. Fields a to f, their scales and the flags per kind stand in

@@ -21,6 +21,15 @@ pub enum ForcedClose {
 }
 
 impl ForcedClose {
+    /// Its number in the contract with strategies.
+    pub const fn code(self) -> i64 {
+        match self {
+            Self::Liquidation => 1,
+            Self::Adl => 2,
+            Self::Unreported => 3,
+        }
+    }
+
     /// One word for people.
     pub const fn as_str(self) -> &'static str {
         match self {

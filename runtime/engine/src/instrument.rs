@@ -113,6 +113,14 @@ pub struct Filters {
     pub notional: Option<Notional>,
 }
 
+impl Filters {
+    /// The least notional of an order, by either of the two filters that state one.
+    pub fn least_notional(&self) -> Option<Amount> {
+        let notional = self.notional.map(|filter| filter.min_notional);
+        self.min_notional.or(notional)
+    }
+}
+
 /// `PRICE_FILTER`, price mantissas; 0 disables a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceFilter {

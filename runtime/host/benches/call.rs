@@ -35,7 +35,7 @@ fn call(c: &mut Criterion) {
             let mut strategy = host(path)
                 .load(&guest(body), Limits::default(), Capabilities::ALL)
                 .unwrap();
-            let (lent, result) = strategy.init(engine(), StrategyId(0), b"{}", b"{}");
+            let (lent, result) = strategy.start(engine(), StrategyId(0), b"{}", b"{}");
             result.unwrap();
             let mut lent = Some(lent);
             let trade = event(1);

@@ -1,5 +1,5 @@
-//! Capabilities: the import interfaces of the contract, each granted by the configuration or not
-//! linked at all. No ambient capability may enter here.
+//! Capabilities: import interfaces of the contract, each granted by the configuration or not
+//! linked at all. The interface `fault` is none of them: every strategy has it. No ambient capability may enter here.
 
 /// One import interface of `sdk/wit/strategy.wit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,6 +11,7 @@ use windvane_engine::{
     Qty, Side, StrategyId, Surface, Time, TimeInForce, WorkingType,
 };
 
+use crate::contract::ContractVersion;
 use crate::fault::Breach;
 use crate::limits::{Limiter, Limits};
 use crate::output::{LogLevel, LogLine, Output, PlotPoint};
@@ -23,11 +24,12 @@ pub(crate) struct Context {
     pub(crate) limiter: Limiter,
     pub(crate) callback: Callback,
     pub(crate) output: Output,
-    /// There only while `init` or an event runs.
+    /// There only while `start` or an event runs.
     pub(crate) engine: Option<Box<Engine>>,
     /// Off while the guest allocates for the host or frees an answer, as the component model has
     /// it.
     pub(crate) may_leave: bool,
+    pub(crate) contract: ContractVersion,
     limits: Limits,
     time: Time,
     logs_before: usize,
@@ -42,13 +44,14 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(limits: &Limits, shows_log: bool) -> Self {
+    pub(crate) fn new(limits: &Limits, contract: ContractVersion, shows_log: bool) -> Self {
         Self {
             limiter: Limiter::new(limits),
             callback: Callback::default(),
             output: Output::default(),
             engine: None,
             may_leave: true,
+            contract,
             limits: *limits,
             time: Time::default(),
             logs_before: 0,
@@ -96,7 +99,7 @@ impl Context {
         match &self.engine {
             Some(engine) => Ok((engine, &mut self.callback)),
             None => Err(Breach::contract(
-                "only init and on-event may ask for the market, the account, orders and timers",
+                "only start and on-event may ask for the market, the account, orders and timers",
             )),
         }
     }
@@ -114,6 +117,39 @@ impl Context {
 impl Context {
     #[expect(clippy::too_many_arguments, reason = "the contract's own signature")]
     pub(crate) fn submit(
+        &mut self,
+        instrument: u32,
+        flags: u32,
+        qty: i64,
+        price: i64,
+        stop_price: i64,
+        activation_price: i64,
+        callback_ppm: u32,
+        quote_qty: i64,
+        group: i64,
+        trail: i64,
+    ) -> wasmtime::Result<i64> {
+        let role = flags >> ROLE_SHIFT;
+        if role > ROLE_MAX {
+            return Ok(refusal(Rule::Malformed));
+        }
+        if role != 0 || group != 0 || trail != 0 {
+            return self.unsupported();
+        }
+        self.submit_0_1(
+            instrument,
+            flags,
+            qty,
+            price,
+            stop_price,
+            activation_price,
+            callback_ppm,
+            quote_qty,
+        )
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the contract's own signature")]
+    pub(crate) fn submit_0_1(
         &mut self,
         instrument: u32,
         flags: u32,
@@ -159,6 +195,31 @@ impl Context {
         self.within_intents()?;
         Ok(count as i64)
     }
+
+    pub(crate) fn amend(
+        &mut self,
+        _: i64,
+        _: i64,
+        _: i64,
+        _: i64,
+        _: i64,
+    ) -> wasmtime::Result<i64> {
+        self.unsupported()
+    }
+
+    pub(crate) fn begin_group(&mut self, _: u32, _: u32, _: u32) -> wasmtime::Result<i64> {
+        self.unsupported()
+    }
+
+    pub(crate) fn cancel_group(&mut self, _: i64, _: u32) -> wasmtime::Result<i64> {
+        self.unsupported()
+    }
+
+    /// The contract has it, and the runtime does not yet.
+    fn unsupported(&mut self) -> wasmtime::Result<i64> {
+        self.view()?;
+        Ok(refusal(Rule::Unsupported))
+    }
 }
 
 /// Capability `account`.
@@ -200,7 +261,31 @@ impl Context {
         Ok(order.map_or(NONE, |order| order.0 as i64))
     }
 
+    /// No order is of a group yet.
     pub(crate) fn order(&mut self, order: i64, field: u32) -> wasmtime::Result<i64> {
+        if !matches!(field, 8 | 9) {
+            return self.order_0_1(order, field);
+        }
+        let is_known = self.order_0_1(order, 0)? != NONE;
+        Ok(if is_known { 0 } else { NONE })
+    }
+
+    pub(crate) fn open_groups(&mut self, _: i32) -> wasmtime::Result<i64> {
+        self.view()?;
+        Ok(0)
+    }
+
+    pub(crate) fn open_group(&mut self, _: i32, _: u32) -> wasmtime::Result<i64> {
+        self.view()?;
+        Ok(NONE)
+    }
+
+    pub(crate) fn group(&mut self, _: i64, _: u32) -> wasmtime::Result<i64> {
+        self.view()?;
+        Ok(NONE)
+    }
+
+    pub(crate) fn order_0_1(&mut self, order: i64, field: u32) -> wasmtime::Result<i64> {
         let (engine, callback) = self.view()?;
         let Some(view) = callback.order(engine, OrderSeq(order as u64)) else {
             return Ok(NONE);
@@ -279,6 +364,20 @@ impl Context {
     }
 
     pub(crate) fn rule(&mut self, instrument: u32, field: u32) -> wasmtime::Result<i64> {
+        if field != USABLE {
+            return self.rule_0_1(instrument, field);
+        }
+        let (engine, _) = self.view()?;
+        let id = instrument_id(instrument);
+        let known = engine.instrument(id);
+        Ok(known.map_or(NONE, |_| i64::from(engine.unusable_rules(id).is_none())))
+    }
+
+    pub(crate) fn history(&mut self, _: u32, _: i64, _: u32) -> wasmtime::Result<i64> {
+        self.unsupported()
+    }
+
+    pub(crate) fn rule_0_1(&mut self, instrument: u32, field: u32) -> wasmtime::Result<i64> {
         let (engine, _) = self.view()?;
         let value = engine
             .instrument(instrument_id(instrument))
@@ -289,7 +388,15 @@ impl Context {
 
 /// Capability `timers`.
 impl Context {
-    pub(crate) fn set_timer(&mut self, time: i64, token: i64) -> wasmtime::Result<i64> {
+    pub(crate) fn set_timer(&mut self, ms: i64, ns: u32, token: i64) -> wasmtime::Result<i64> {
+        if i64::from(ns) >= NS_PER_MS {
+            return Ok(refusal(Rule::Malformed));
+        }
+        let time = ms.saturating_mul(NS_PER_MS).saturating_add(i64::from(ns));
+        self.set_timer_0_1(time, token)
+    }
+
+    pub(crate) fn set_timer_0_1(&mut self, time: i64, token: i64) -> wasmtime::Result<i64> {
         let (engine, callback) = self.view()?;
         let answer = match callback.set_timer(engine, Time(time), token) {
             Ok(()) => 0,
@@ -356,6 +463,28 @@ impl Context {
     }
 }
 
+/// `fault.report`: ends the callback; the message travels through the guest as a trap.
+pub(crate) fn report_fault(message: &[u8]) -> wasmtime::Error {
+    let mut message = String::from_utf8_lossy(message).into_owned();
+    let mut end = message.len().min(FAULT_BYTES_MAX);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    message.truncate(end);
+    if message.is_empty() {
+        "the strategy reports a fault without a message".clone_into(&mut message);
+    }
+    wasmtime::Error::new(Breach::Reported(message))
+}
+
+/// Bytes of a reported fault that are kept.
+const FAULT_BYTES_MAX: usize = 4_096;
+/// Where the role in a group begins in `flags` of `orders.submit`, and the highest role.
+const ROLE_SHIFT: u32 = 14;
+const ROLE_MAX: u32 = 2;
+/// The field of `market.rule` that says whether the rules can be used.
+const USABLE: u32 = 13;
+const NS_PER_MS: i64 = 1_000_000;
 const SERIES_BYTES_MAX: usize = 64;
 const PLOT_SCALE_MAX: u32 = 18;
 
@@ -424,10 +553,7 @@ fn rule(instrument: &Instrument, field: u32) -> Option<i64> {
         8 => filters.market_lot_size.map(|f| f.step_size),
         9 => filters.market_lot_size.map(|f| f.min_qty),
         10 => filters.market_lot_size.map(|f| f.max_qty),
-        11 => filters
-            .min_notional
-            .or(filters.notional.map(|f| f.min_notional))
-            .map(amount),
+        11 => filters.least_notional().map(amount),
         12 => Some(i64::from(instrument.status == SymbolStatus::Trading)),
         _ => None,
     }

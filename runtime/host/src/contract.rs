@@ -1,5 +1,5 @@
-//! The contract as the host checks modules against it: read from `sdk/wit/strategy.wit` itself,
-//! so that there is no second list of functions and signatures.
+//! The versions of the contract as the host checks modules against them: read from the texts in `sdk/wit`
+//! themselves, so that there is no second list of functions and signatures.
 
 use std::sync::LazyLock;
 
@@ -8,12 +8,77 @@ use wit_parser::{Function, Resolve, Type, TypeDefKind, WorldId, WorldItem};
 
 use crate::capability::Capability;
 
-const TEXT: &str = include_str!("../../../sdk/wit/strategy.wit");
-
 /// Package of every interface that a strategy may import.
 pub(crate) const PACKAGE: &str = "windvane:strategy/";
 
-static CONTRACT: LazyLock<Contract> = LazyLock::new(Contract::parse);
+/// Interfaces that every strategy has, whatever the configuration grants.
+const ALWAYS: [&str; 1] = ["fault"];
+
+static CONTRACTS: LazyLock<[Contract; 2]> =
+    LazyLock::new(|| ContractVersion::ALL.map(Contract::parse));
+
+/// A version of the strategy contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ContractVersion {
+    /// 0.1: for the replay of journals whose modules were built for it.
+    V0_1,
+    /// 0.2: the present one.
+    V0_2,
+}
+
+impl ContractVersion {
+    /// Every version, the oldest first.
+    pub const ALL: [Self; 2] = [Self::V0_1, Self::V0_2];
+    /// The version of modules that may trade.
+    pub const PRESENT: Self = Self::V0_2;
+
+    /// The number without the patch level.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V0_1 => "0.1",
+            Self::V0_2 => "0.2",
+        }
+    }
+
+    /// The export that is called before any event.
+    pub(crate) const fn start(self) -> &'static str {
+        match self {
+            Self::V0_1 => "init",
+            Self::V0_2 => "start",
+        }
+    }
+
+    /// The text of the contract.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::V0_1 => include_str!("../../../sdk/wit/0.1/strategy.wit"),
+            Self::V0_2 => include_str!("../../../sdk/wit/strategy.wit"),
+        }
+    }
+
+    /// The version of a module by what it imports, and, where it imports nothing of ours, by what it
+    /// exports.
+    pub(crate) fn of<'a>(
+        mut imports: impl Iterator<Item = &'a str>,
+        exports: impl Fn(&str) -> bool,
+    ) -> Self {
+        let known = |interface: &str| {
+            let mut all = Self::ALL.into_iter();
+            all.find(|version| Contract::of(*version).knows_interface(interface))
+        };
+        if let Some(version) = imports.find_map(known) {
+            return version;
+        }
+        let is_old = exports(Self::V0_1.start()) && !exports(Self::V0_2.start());
+        if is_old { Self::V0_1 } else { Self::PRESENT }
+    }
+}
+
+impl std::fmt::Display for ContractVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// The parsed world with a signature for each function.
 #[derive(Debug)]
@@ -27,8 +92,9 @@ pub(crate) struct Contract {
 /// A function that a strategy may import.
 #[derive(Debug)]
 pub(crate) struct Import {
-    pub(crate) capability: Capability,
-    /// `windvane:strategy/orders@0.1.0`.
+    /// What the configuration has to grant; `None` where every strategy may import it.
+    pub(crate) capability: Option<Capability>,
+    /// `windvane:strategy/orders@0.2.0`.
     pub(crate) interface: String,
     pub(crate) name: String,
     /// In the component model's words.
@@ -46,8 +112,11 @@ pub(crate) struct Export {
 }
 
 impl Contract {
-    pub(crate) fn get() -> &'static Self {
-        &CONTRACT
+    pub(crate) fn of(version: ContractVersion) -> &'static Self {
+        match version {
+            ContractVersion::V0_1 => &CONTRACTS[0],
+            ContractVersion::V0_2 => &CONTRACTS[1],
+        }
     }
 
     pub(crate) fn import(&self, interface: &str, name: &str) -> Option<&Import> {
@@ -64,16 +133,16 @@ impl Contract {
 
     #[expect(
         clippy::expect_used,
-        reason = "the text is part of this binary and a unit test parses it"
+        reason = "the texts are part of this binary and a unit test parses them"
     )]
-    fn parse() -> Self {
+    fn parse(version: ContractVersion) -> Self {
         let mut resolve = Resolve::default();
         let package = resolve
-            .push_source("strategy.wit", TEXT)
-            .expect("sdk/wit/strategy.wit parses");
+            .push_source("strategy.wit", version.text())
+            .expect("the contract parses");
         let world = resolve
             .select_world(&[package], Some("strategy"))
-            .expect("sdk/wit/strategy.wit has a world `strategy`");
+            .expect("the contract has a world `strategy`");
         let mut imports = Vec::new();
         for (key, item) in &resolve.worlds[world].imports {
             let WorldItem::Interface { id, .. } = item else {
@@ -81,7 +150,11 @@ impl Contract {
             };
             let interface = resolve.name_world_key(key);
             let plain = resolve.interfaces[*id].name.as_deref().unwrap_or_default();
-            let capability = Capability::from_name(plain).expect("every interface is a capability");
+            let capability = Capability::from_name(plain);
+            assert!(
+                capability.is_some() || ALWAYS.contains(&plain),
+                "every interface is a capability, or there for all"
+            );
             for function in resolve.interfaces[*id].functions.values() {
                 imports.push(Import {
                     capability,
@@ -163,30 +236,95 @@ const fn core_type_name(ty: WasmType) -> &'static str {
 mod tests {
     use super::*;
 
+    fn imports(version: ContractVersion, interface: &str, name: &str) -> String {
+        let interface = format!("{PACKAGE}{interface}@{version}.0");
+        let import = Contract::of(version).import(&interface, name);
+        import.unwrap().core_signature.clone()
+    }
+
+    fn exports(version: ContractVersion, name: &str) -> (String, String) {
+        let mut all = Contract::of(version).exports.iter();
+        let export = all.find(|export| export.name == name).unwrap();
+        (export.signature.clone(), export.core_signature.clone())
+    }
+
     #[test]
-    fn the_contract_has_every_capability_and_the_hot_functions_are_integers_only() {
-        let contract = Contract::get();
-        for capability in Capability::ALL {
-            assert!(contract.imports.iter().any(|i| i.capability == capability));
+    fn hot_functions_are_integers_only() {
+        for version in ContractVersion::ALL {
+            for capability in Capability::ALL {
+                let mut imports = Contract::of(version).imports.iter();
+                assert!(imports.any(|one| one.capability == Some(capability)));
+            }
+            let (signature, core) = exports(version, version.start());
+            assert_eq!(signature, "(list<u8>, list<u8>) -> list<u8>");
+            assert_eq!(core, "(i32, i32, i32, i32) -> (i32)");
+            let hot = Contract::of(version).imports.iter();
+            for one in hot.filter(|one| !["log", "plot", "report"].contains(&one.name.as_str())) {
+                assert!(!one.signature.contains("list"), "{one:?}");
+            }
         }
-        let submit = contract
-            .import("windvane:strategy/orders@0.1.0", "submit")
-            .unwrap();
+    }
+
+    #[test]
+    fn the_signatures_of_0_1_do_not_change() {
+        let old = ContractVersion::V0_1;
         assert_eq!(
-            submit.core_signature,
+            imports(old, "orders", "submit"),
             "(i32, i32, i64, i64, i64, i64, i32, i64) -> (i64)"
         );
-        let on_event = contract
-            .exports
-            .iter()
-            .find(|e| e.name == "on-event")
-            .unwrap();
+        assert_eq!(imports(old, "timers", "set"), "(i64, i64) -> (i64)");
         assert_eq!(
-            on_event.core_signature,
+            exports(old, "on-event").1,
             "(i64, i64, i32, i32, i32, i64, i64, i64, i64, i64, i64, i64) -> ()"
         );
-        let init = contract.exports.iter().find(|e| e.name == "init").unwrap();
-        assert_eq!(init.signature, "(list<u8>, list<u8>) -> list<u8>");
-        assert_eq!(init.core_signature, "(i32, i32, i32, i32) -> (i32)");
+        assert_eq!(Contract::of(old).imports.len(), 15);
+        assert!(!Contract::of(old).knows_interface("windvane:strategy/fault@0.1.0"));
+    }
+
+    #[test]
+    fn the_signatures_of_0_2_do_not_change() {
+        let new = ContractVersion::V0_2;
+        assert_eq!(
+            imports(new, "orders", "submit"),
+            "(i32, i32, i64, i64, i64, i64, i32, i64, i64, i64) -> (i64)"
+        );
+        assert_eq!(
+            imports(new, "orders", "amend"),
+            "(i64, i64, i64, i64, i64) -> (i64)"
+        );
+        assert_eq!(
+            imports(new, "orders", "begin-group"),
+            "(i32, i32, i32) -> (i64)"
+        );
+        assert_eq!(
+            imports(new, "orders", "cancel-group"),
+            "(i64, i32) -> (i64)"
+        );
+        assert_eq!(
+            imports(new, "market", "history"),
+            "(i32, i64, i32) -> (i64)"
+        );
+        assert_eq!(imports(new, "timers", "set"), "(i64, i32, i64) -> (i64)");
+        assert_eq!(imports(new, "fault", "report"), "(i32, i32) -> ()");
+        // The canonical ABI passes at most 16 parameters one by one.
+        assert_eq!(
+            exports(new, "on-event").1,
+            "(i64, i32, i64, i32, i32, i32, i64, i64, i64, i64, i64, i64, i64) -> ()"
+        );
+        assert_eq!(Contract::of(new).imports.len(), 23);
+    }
+
+    #[test]
+    fn a_version_is_that_of_the_imports_or_of_the_exports() {
+        use ContractVersion::{V0_1, V0_2};
+        let of = |imports: &[&str], exports: &[&str]| {
+            let exports = |name: &str| exports.contains(&name);
+            ContractVersion::of(imports.iter().copied(), exports)
+        };
+        assert_eq!(of(&["windvane:strategy/log@0.1.0"], &["start"]), V0_1);
+        assert_eq!(of(&["env", "windvane:strategy/log@0.2.0"], &["init"]), V0_2);
+        assert_eq!(of(&[], &["init", "save"]), V0_1);
+        assert_eq!(of(&[], &["init", "start"]), V0_2);
+        assert_eq!(of(&[], &[]), V0_2);
     }
 }

@@ -2,6 +2,8 @@
 
 use wasmtime::Trap;
 
+use crate::contract::ContractVersion;
+
 /// Why a call into a strategy failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {detail}")]
@@ -29,7 +31,7 @@ pub enum FaultKind {
     Output,
     /// The guest broke the contract: a bad pointer, an import called where it is not available.
     Contract,
-    /// `init` or `load` answered with a reason why it cannot go on. The instance lives.
+    /// `start` or `load` answered with a reason why it cannot go on. The instance lives.
     Refused,
     /// A panic in the host: a bug of ours, confined to the strategy that met it.
     HostPanic,
@@ -76,6 +78,9 @@ pub(crate) enum Breach {
     Plots { limit: usize },
     #[error("{0}")]
     Contract(String),
+    /// The guest says itself that it failed (`fault.report`).
+    #[error("{0}")]
+    Reported(String),
 }
 
 impl Breach {
@@ -89,11 +94,12 @@ impl Breach {
             Self::Intents { .. } => FaultKind::Intents,
             Self::Log { .. } | Self::Plots { .. } => FaultKind::Output,
             Self::Contract(_) => FaultKind::Contract,
+            Self::Reported(_) => FaultKind::Trap,
         }
     }
 }
 
-/// How the message of a panic in Rust begins: file, line and column follow.
+/// How the message of a panic in Rust begins, in modules of contract 0.1: file, line and column follow.
 const PANICKED: &str = "panicked at ";
 
 impl Fault {
@@ -105,10 +111,17 @@ impl Fault {
     }
 
     /// Classifies what wasmtime returned. `last_words`: the last error that the guest logged in
-    /// this callback, which is how a panic in Rust says what happened and where. The SDK's panic
-    /// message replaces the trap's own text, which names nothing but the abort function.
-    pub(crate) fn from_error(error: &wasmtime::Error, last_words: Option<&str>) -> Self {
+    /// this callback. A fault that the guest reported is told in its own words. In contract 0.1, a panic was
+    /// logged, and its line replaces the trap's own text, which names nothing but the abort function.
+    pub(crate) fn from_error(
+        error: &wasmtime::Error,
+        contract: ContractVersion,
+        last_words: Option<&str>,
+    ) -> Self {
         let (kind, mut detail) = if let Some(breach) = error.downcast_ref::<Breach>() {
+            if let Breach::Reported(message) = breach {
+                return Self::new(FaultKind::Trap, message);
+            }
             (breach.kind(), breach.to_string())
         } else if let Some(trap) = error.downcast_ref::<Trap>() {
             let kind = match trap {
@@ -122,7 +135,7 @@ impl Fault {
             // What is left are the canonical ABI's own complaints, such as a list out of bounds.
             (FaultKind::Contract, error.root_cause().to_string())
         };
-        if let (FaultKind::Trap, Some(panic)) = (kind, last_words)
+        if let (FaultKind::Trap, ContractVersion::V0_1, Some(panic)) = (kind, contract, last_words)
             && panic.starts_with(PANICKED)
         {
             return Self::new(kind, panic);

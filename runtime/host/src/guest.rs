@@ -6,12 +6,33 @@ use wasmtime::{Memory, Store, TypedFunc};
 use windvane_engine::Event;
 
 use crate::context::Context;
+use crate::contract::ContractVersion;
 use crate::fault::Breach;
 use crate::link::out_of_bounds;
 
-type EventParams = (i64, i64, u32, u32, u32, i64, i64, i64, i64, i64, i64, i64);
+/// `on-event` of 0.1: nanoseconds since the epoch, then what is the same in both versions.
+type EventParams01 = (i64, i64, u32, u32, u32, i64, i64, i64, i64, i64, i64, i64);
+/// `on-event` of 0.2: milliseconds, and the nanoseconds of that millisecond.
+type EventParams02 = (
+    i64,
+    u32,
+    i64,
+    u32,
+    u32,
+    u32,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+    i64,
+);
 
-fn event_params(event: &Event) -> EventParams {
+const NS_PER_MS: i64 = 1_000_000;
+
+#[inline]
+fn params_0_1(event: &Event) -> EventParams01 {
     let fields = &event.fields;
     (
         event.time.0,
@@ -29,22 +50,42 @@ fn event_params(event: &Event) -> EventParams {
     )
 }
 
+#[inline]
+fn params_0_2(event: &Event) -> EventParams02 {
+    let fields = &event.fields;
+    (
+        event.time.0.div_euclid(NS_PER_MS),
+        event.time.0.rem_euclid(NS_PER_MS) as u32,
+        event.sequence,
+        event.kind as u32,
+        u32::from(event.instrument.0),
+        event.flags,
+        fields[0],
+        fields[1],
+        fields[2],
+        fields[3],
+        fields[4],
+        fields[5],
+        event.id,
+    )
+}
+
 /// A module linked and ready to be instantiated any number of times.
 pub(crate) enum Ready {
-    Direct(wasmtime::InstancePre<Context>),
-    Component(component::InstancePre<Context>),
+    Direct(ContractVersion, wasmtime::InstancePre<Context>),
+    Component(ContractVersion, component::InstancePre<Context>),
 }
 
 impl Ready {
     pub(crate) fn instantiate(&self, store: &mut Store<Context>) -> wasmtime::Result<Guest> {
         match self {
-            Self::Direct(ready) => {
+            Self::Direct(contract, ready) => {
                 let instance = ready.instantiate(&mut *store)?;
-                Direct::new(store, &instance).map(Guest::Direct)
+                Direct::new(*contract, store, &instance).map(Guest::Direct)
             }
-            Self::Component(ready) => {
+            Self::Component(contract, ready) => {
                 let instance = ready.instantiate(&mut *store)?;
-                ByComponent::new(store, &instance).map(Guest::Component)
+                ByComponent::new(*contract, store, &instance).map(Guest::Component)
             }
         }
     }
@@ -68,8 +109,14 @@ impl Guest {
         event: &Event,
     ) -> wasmtime::Result<()> {
         match self {
-            Self::Direct(guest) => guest.on_event.call(store, event_params(event)),
-            Self::Component(guest) => guest.on_event.call(store, event_params(event)),
+            Self::Direct(guest) => match &guest.on_event {
+                DirectEvent::V0_2(call) => call.call(store, params_0_2(event)),
+                DirectEvent::V0_1(call) => call.call(store, params_0_1(event)),
+            },
+            Self::Component(guest) => match &guest.on_event {
+                ComponentEvent::V0_2(call) => call.call(store, params_0_2(event)),
+                ComponentEvent::V0_1(call) => call.call(store, params_0_1(event)),
+            },
         }
     }
 
@@ -80,7 +127,7 @@ impl Guest {
         }
     }
 
-    pub(crate) fn init(
+    pub(crate) fn start(
         &self,
         store: &mut Store<Context>,
         config: &[u8],
@@ -91,9 +138,9 @@ impl Guest {
                 let (config, config_len) = guest.lower(store, config)?;
                 let (instruments, instruments_len) = guest.lower(store, instruments)?;
                 let params = (config, config_len, instruments, instruments_len);
-                guest.init.call(guest, store, params)
+                guest.start.call(guest, store, params)
             }
-            Self::Component(guest) => Ok(guest.init.call(store, (config, instruments))?.0),
+            Self::Component(guest) => Ok(guest.start.call(store, (config, instruments))?.0),
         }
     }
 
@@ -122,21 +169,47 @@ impl Guest {
 type List = &'static [u8];
 type Answer = (Vec<u8>,);
 
+/// `on-event` of a component.
+enum ComponentEvent {
+    V0_1(component::TypedFunc<EventParams01, ()>),
+    V0_2(component::TypedFunc<EventParams02, ()>),
+}
+
+/// `on-event` of a core module.
+enum DirectEvent {
+    V0_1(TypedFunc<EventParams01, ()>),
+    V0_2(TypedFunc<EventParams02, ()>),
+}
+
+const ON_EVENT: &str = "on-event";
+
 /// The exports of a component.
 pub(crate) struct ByComponent {
-    on_event: component::TypedFunc<EventParams, ()>,
+    on_event: ComponentEvent,
     describe: component::TypedFunc<(), Answer>,
-    init: component::TypedFunc<(List, List), Answer>,
+    start: component::TypedFunc<(List, List), Answer>,
     save: component::TypedFunc<(), Answer>,
     load: component::TypedFunc<(List,), Answer>,
 }
 
 impl ByComponent {
-    fn new(store: &mut Store<Context>, instance: &component::Instance) -> wasmtime::Result<Self> {
+    fn new(
+        contract: ContractVersion,
+        store: &mut Store<Context>,
+        instance: &component::Instance,
+    ) -> wasmtime::Result<Self> {
+        let on_event = match contract {
+            ContractVersion::V0_1 => {
+                ComponentEvent::V0_1(instance.get_typed_func(&mut *store, ON_EVENT)?)
+            }
+            ContractVersion::V0_2 => {
+                ComponentEvent::V0_2(instance.get_typed_func(&mut *store, ON_EVENT)?)
+            }
+        };
         Ok(Self {
-            on_event: instance.get_typed_func(&mut *store, "on-event")?,
+            on_event,
             describe: instance.get_typed_func(&mut *store, "describe")?,
-            init: instance.get_typed_func(&mut *store, "init")?,
+            start: instance.get_typed_func(&mut *store, contract.start())?,
             save: instance.get_typed_func(&mut *store, "save")?,
             load: instance.get_typed_func(&mut *store, "load")?,
         })
@@ -147,16 +220,20 @@ impl ByComponent {
 pub(crate) struct Direct {
     memory: Memory,
     realloc: TypedFunc<(u32, u32, u32, u32), u32>,
-    on_event: TypedFunc<EventParams, ()>,
+    on_event: DirectEvent,
     describe: Answering<()>,
-    init: Answering<(u32, u32, u32, u32)>,
+    start: Answering<(u32, u32, u32, u32)>,
     save: Answering<()>,
     load: Answering<(u32, u32)>,
     answer_bytes: usize,
 }
 
 impl Direct {
-    fn new(store: &mut Store<Context>, instance: &wasmtime::Instance) -> wasmtime::Result<Self> {
+    fn new(
+        contract: ContractVersion,
+        store: &mut Store<Context>,
+        instance: &wasmtime::Instance,
+    ) -> wasmtime::Result<Self> {
         // As `wit-component` has it: a module's initialiser runs before anything else.
         if let Some(initialize) = instance.get_func(&mut *store, "_initialize") {
             initialize.typed::<(), ()>(&store)?.call(&mut *store, ())?;
@@ -164,12 +241,20 @@ impl Direct {
         let memory = instance
             .get_memory(&mut *store, "memory")
             .ok_or_else(|| Breach::contract("the module exports no memory"))?;
+        let on_event = match contract {
+            ContractVersion::V0_1 => {
+                DirectEvent::V0_1(instance.get_typed_func(&mut *store, ON_EVENT)?)
+            }
+            ContractVersion::V0_2 => {
+                DirectEvent::V0_2(instance.get_typed_func(&mut *store, ON_EVENT)?)
+            }
+        };
         Ok(Self {
             memory,
             realloc: instance.get_typed_func(&mut *store, "cabi_realloc")?,
-            on_event: instance.get_typed_func(&mut *store, "on-event")?,
+            on_event,
             describe: Answering::new(store, instance, "describe")?,
-            init: Answering::new(store, instance, "init")?,
+            start: Answering::new(store, instance, contract.start())?,
             save: Answering::new(store, instance, "save")?,
             load: Answering::new(store, instance, "load")?,
             answer_bytes: store.hostcall_fuel(),

@@ -87,25 +87,25 @@ impl Host {
             });
         }
         let inspected = inspect(bytes)?;
-        // `log` is linked in any case: without the grant its lines are dropped.
-        let mut wanted = inspected.info.capabilities.without(Capability::Log).iter();
-        if let Some(capability) = wanted.find(|wanted| !granted.contains(*wanted)) {
+        let contract = inspected.info.contract;
+        let mut wanted = inspected.info.capabilities.iter();
+        if let Some(capability) = wanted.find(|wanted| !contract.links(*wanted, granted)) {
             return Err(LoadError::NotGranted { capability });
         }
         let cache = self.cache.as_ref();
         let (ready, cache_use) = if let Some(core) = self.direct_module(&inspected)? {
             let (module, cache_use) = cache::compile(&self.engine, cache, core)?;
-            let ready = link::core_linker(&self.engine, granted)
+            let ready = link::core_linker(&self.engine, contract, granted)
                 .and_then(|linker| linker.instantiate_pre(&module))
                 .map_err(|e| LoadError::compile(&e))?;
-            (Ready::Direct(ready), cache_use)
+            (Ready::Direct(contract, ready), cache_use)
         } else {
             let component = as_component(bytes, inspected.info.format)?;
             let (component, cache_use) = cache::compile(&self.engine, cache, &component)?;
-            let ready = link::component_linker(&self.engine, granted)
+            let ready = link::component_linker(&self.engine, contract, granted)
                 .and_then(|linker| linker.instantiate_pre(&component))
                 .map_err(|e| LoadError::compile(&e))?;
-            (Ready::Component(ready), cache_use)
+            (Ready::Component(contract, ready), cache_use)
         };
         let engine = self.engine.clone();
         let shows_log = granted.contains(Capability::Log);

@@ -13,7 +13,7 @@ use wit_component::DecodedWasm;
 use wit_parser::{WorldItem, WorldKey};
 
 use crate::capability::Capabilities;
-use crate::contract::{self, Contract};
+use crate::contract::{self, Contract, ContractVersion};
 use crate::error::LoadError;
 
 /// What a file of a strategy is.
@@ -30,6 +30,8 @@ pub enum Format {
 pub struct ModuleInfo {
     /// Core module or component.
     pub format: Format,
+    /// The version of the contract that it was built for.
+    pub contract: ContractVersion,
     /// The capabilities that it imports.
     pub capabilities: Capabilities,
     /// Whether the direct path can run it.
@@ -58,16 +60,18 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Inspected<'_>, LoadError> {
     Validator::new_with_features(features())
         .validate_all(bytes)
         .map_err(|e| invalid(&e))?;
-    let (format, capabilities, core) = if Parser::is_component(bytes) {
-        let capabilities = check_component(bytes)?;
+    let (format, (contract, capabilities), core) = if Parser::is_component(bytes) {
+        let (contract, capabilities) = check_component(bytes)?;
         // A core module that does not keep the naming of the direct path is no error here.
-        let core = wrapped_core(bytes).filter(|core| check_core(core).is_ok());
-        (Format::Component, capabilities, core)
+        let keeps_naming = |core: &&[u8]| check_core(core).is_ok_and(|(of, _)| of == contract);
+        let core = wrapped_core(bytes).filter(keeps_naming);
+        (Format::Component, (contract, capabilities), core)
     } else {
         (Format::Core, check_core(bytes)?, Some(bytes))
     };
     let info = ModuleInfo {
         format,
+        contract,
         capabilities,
         direct: core.is_some(),
         sha256: Sha256::digest(bytes).into(),
@@ -93,26 +97,43 @@ fn invalid(reason: &dyn Display) -> LoadError {
     LoadError::Invalid(reason.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// The contract of a core module, and what it imports of it.
+type Checked = Result<(ContractVersion, Capabilities), LoadError>;
+
+/// The version of the contract that a core module was built for.
+pub(crate) fn core_contract(bytes: &[u8]) -> Result<ContractVersion, LoadError> {
+    Outline::of(bytes).map(|outline| outline.contract())
+}
+
 /// Checks a component's world, as its types tell it, against the contract's.
-fn check_component(bytes: &[u8]) -> Result<Capabilities, LoadError> {
+fn check_component(bytes: &[u8]) -> Checked {
     let decoded = wit_component::decode(bytes).map_err(|e| invalid(&format!("{e:#}")))?;
     let DecodedWasm::Component(resolve, world) = decoded else {
         return Err(invalid(&"a WIT package, not a component"));
     };
     let world = &resolve.worlds[world];
-    let contract = Contract::get();
+    let imports: Vec<_> = world.imports.keys().collect();
+    let imports: Vec<_> = imports
+        .iter()
+        .map(|key| resolve.name_world_key(key))
+        .collect();
+    let exports = |name: &str| world.exports.contains_key(&WorldKey::Name(name.to_owned()));
+    let version = ContractVersion::of(imports.iter().map(String::as_str), exports);
+    let contract = Contract::of(version);
     let mut capabilities = Capabilities::NONE;
     for (key, item) in &world.imports {
         let interface = resolve.name_world_key(key);
         let WorldItem::Interface { id, .. } = item else {
             return Err(LoadError::ForeignImport { name: interface });
         };
-        refuse_unknown(&interface)?;
+        refuse_unknown(contract, &interface)?;
         for function in resolve.interfaces[*id].functions.values() {
             let found = contract::signature(&resolve, function);
-            let import = known_import(&interface, &function.name)?;
+            let import = known_import(contract, &interface, &function.name)?;
             expect_signature(&function.name, found, &import.signature)?;
-            capabilities = capabilities.with(import.capability);
+            capabilities = import
+                .capability
+                .map_or(capabilities, |one| capabilities.with(one));
         }
     }
     for export in &contract.exports {
@@ -125,25 +146,29 @@ fn check_component(bytes: &[u8]) -> Result<Capabilities, LoadError> {
         let found = contract::signature(&resolve, function);
         expect_signature(&export.name, found, &export.signature)?;
     }
-    Ok(capabilities)
+    Ok((version, capabilities))
 }
 
 /// Checks a core module's imports and exports, by their canonical names, against the contract.
-fn check_core(bytes: &[u8]) -> Result<Capabilities, LoadError> {
+fn check_core(bytes: &[u8]) -> Checked {
     let outline = Outline::of(bytes)?;
+    let version = outline.contract();
+    let contract = Contract::of(version);
     let mut capabilities = Capabilities::NONE;
     for (module, name, ty) in &outline.imports {
-        refuse_unknown(module).map_err(|error| match error {
+        refuse_unknown(contract, module).map_err(|error| match error {
             LoadError::ForeignImport { .. } => LoadError::ForeignImport {
                 name: format!("{module}.{name}"),
             },
             other => other,
         })?;
-        let import = known_import(module, name)?;
+        let import = known_import(contract, module, name)?;
         expect_signature(name, ty.clone(), &import.core_signature)?;
-        capabilities = capabilities.with(import.capability);
+        capabilities = import
+            .capability
+            .map_or(capabilities, |one| capabilities.with(one));
     }
-    for export in &Contract::get().exports {
+    for export in &contract.exports {
         outline.expect_export(&export.name, &export.core_signature)?;
         let post_return = format!("cabi_post_{}", export.name);
         if outline.export(&post_return).is_some() {
@@ -155,12 +180,12 @@ fn check_core(bytes: &[u8]) -> Result<Capabilities, LoadError> {
     if outline.export("_initialize").is_some() {
         outline.expect_export("_initialize", "() -> ()")?;
     }
-    Ok(capabilities)
+    Ok((version, capabilities))
 }
 
-fn refuse_unknown(interface: &str) -> Result<(), LoadError> {
+fn refuse_unknown(contract: &Contract, interface: &str) -> Result<(), LoadError> {
     let name = interface.to_owned();
-    if Contract::get().knows_interface(interface) {
+    if contract.knows_interface(interface) {
         Ok(())
     } else if interface.starts_with(contract::PACKAGE) {
         Err(LoadError::UnknownInterface { name })
@@ -169,8 +194,12 @@ fn refuse_unknown(interface: &str) -> Result<(), LoadError> {
     }
 }
 
-fn known_import(interface: &str, name: &str) -> Result<&'static contract::Import, LoadError> {
-    Contract::get()
+fn known_import<'a>(
+    contract: &'a Contract,
+    interface: &str,
+    name: &str,
+) -> Result<&'a contract::Import, LoadError> {
+    contract
         .import(interface, name)
         .ok_or_else(|| LoadError::UnknownInterface {
             name: format!("{interface}.{name}"),
@@ -237,6 +266,11 @@ impl Outline {
             }
         }
         Ok(outline)
+    }
+
+    fn contract(&self) -> ContractVersion {
+        let imports = self.imports.iter().map(|(module, _, _)| module.as_str());
+        ContractVersion::of(imports, |name| self.export(name).is_some())
     }
 
     fn export(&self, name: &str) -> Option<&str> {

@@ -6,6 +6,9 @@
 //! use is counted in fuel, bytes and numbers, never in time, so that a replay fails where the run
 //! failed.
 //!
+//! Two versions of the contract are loaded: 0.2, and 0.1 for the replay of old journals. Who calls the host
+//! decides which may trade ([`ContractVersion::PRESENT`]).
+//!
 //! Two paths lead into a guest under one contract: any component through the component model, and
 //! core modules (bare, or found inside a component that only wraps one) by a direct call, which
 //! costs a sixth. Both must answer alike; a test holds them to it.
@@ -25,16 +28,19 @@ mod inspect;
 mod limits;
 mod link;
 mod output;
+mod schema;
 mod strategy;
 mod wrap;
 
 pub use cache::CacheUse;
 pub use capability::{Capabilities, Capability};
+pub use contract::ContractVersion;
 pub use error::LoadError;
 pub use fault::{Fault, FaultKind};
 pub use host::{Host, HostError, HostOptions, PathChoice};
 pub use inspect::{Format, ModuleInfo, validate};
 pub use limits::Limits;
 pub use output::{LogLevel, LogLine, Output, PlotPoint};
+pub use schema::{Parameter, ParameterType};
 pub use strategy::{CallPath, Description, Strategy};
 pub use wrap::wrap;

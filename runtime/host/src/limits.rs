@@ -8,7 +8,7 @@ use crate::fault::Breach;
 pub struct Limits {
     /// Fuel of one event: about one unit per WebAssembly instruction, plus the host's calls.
     pub fuel_per_event: u64,
-    /// Fuel of one call of `describe`, `init`, `save` or `load`, and of the module's start.
+    /// Fuel of one call of `describe`, `start`, `save` or `load`, and of the module's start.
     pub fuel_per_setup: u64,
     /// Linear memory, all memories of the strategy together.
     pub memory_bytes: usize,
@@ -24,7 +24,7 @@ pub struct Limits {
     pub plots_per_event: usize,
     /// Size of the module file; it bounds the time to compile, which fuel does not.
     pub module_bytes: usize,
-    /// Size of an answer of `describe`, `init`, `save` and `load`.
+    /// Size of an answer of `describe`, `start`, `save` and `load`.
     pub answer_bytes: usize,
 }
 

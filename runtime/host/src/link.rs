@@ -1,12 +1,14 @@
 //! Gives the host functions their names in both linkers, with the fuel that each call costs, from
-//! one table. What is not granted is not linked, except `log`: a panic in a module reaches people
-//! through it. Without the grant its lines are dropped.
+//! one table for each version of the contract. What is not granted is not linked, with one exception
+//! in contract 0.1: there, a panic reaches people through `log`, so that it is always linked.
+//! Without the grant its lines are dropped. Contract 0.2 has `fault` for that.
 
 use wasmtime::component::WasmList;
 use wasmtime::{AsContextMut, Caller, Extern, StoreContextMut, Trap};
 
 use crate::capability::{Capabilities, Capability};
-use crate::context::Context;
+use crate::context::{Context, report_fault};
+use crate::contract::ContractVersion;
 use crate::fault::Breach;
 
 /// Fuel of a question to the engine: about what the same time buys in a tight loop of a guest.
@@ -33,10 +35,10 @@ fn charge(store: &mut impl AsContextMut<Data = Context>, cost: u64) -> wasmtime:
 }
 
 macro_rules! integer_imports {
-    ($($interface:literal $capability:ident {
+    ($core:ident, $component:ident, {$($interface:literal $capability:ident {
         $($name:literal: $method:ident($($arg:ident: $ty:ty),*), $fuel:ident;)*
-    })*) => {
-        fn link_core_integers(
+    })*}) => {
+        fn $core(
             linker: &mut wasmtime::Linker<Context>,
             granted: Capabilities,
         ) -> wasmtime::Result<()> {
@@ -53,7 +55,7 @@ macro_rules! integer_imports {
             Ok(())
         }
 
-        fn link_component_integers(
+        fn $component(
             linker: &mut wasmtime::component::Linker<Context>,
             granted: Capabilities,
         ) -> wasmtime::Result<()> {
@@ -72,9 +74,9 @@ macro_rules! integer_imports {
     };
 }
 
-integer_imports! {
+integer_imports! {link_core_0_1, link_component_0_1, {
     "windvane:strategy/orders@0.1.0" Orders {
-        "submit": submit(
+        "submit": submit_0_1(
             instrument: u32, flags: u32, qty: i64, price: i64, stop_price: i64,
             activation_price: i64, callback_ppm: u32, quote_qty: i64
         ), INTENT;
@@ -85,42 +87,122 @@ integer_imports! {
         "position": position(instrument: u32, side: u32, field: u32), QUERY;
         "open-orders": open_orders(instrument: i32), QUERY;
         "open-order": open_order(instrument: i32, index: u32), QUERY;
-        "order": order(order: i64, field: u32), QUERY;
+        "order": order_0_1(order: i64, field: u32), QUERY;
         "balance": balance(surface: u32, asset: u32, field: u32), QUERY;
     }
     "windvane:strategy/market@0.1.0" Market {
         "book": book(instrument: u32, side: u32, level: u32, field: u32), QUERY;
         "last": last(instrument: u32, field: u32), QUERY;
-        "rule": rule(instrument: u32, field: u32), QUERY;
+        "rule": rule_0_1(instrument: u32, field: u32), QUERY;
     }
     "windvane:strategy/timers@0.1.0" Timers {
-        "set": set_timer(time: i64, token: i64), INTENT;
+        "set": set_timer_0_1(time: i64, token: i64), INTENT;
         "cancel": cancel_timer(token: i64), INTENT;
+    }
+}}
+
+integer_imports! {link_core_0_2, link_component_0_2, {
+    "windvane:strategy/orders@0.2.0" Orders {
+        "submit": submit(
+            instrument: u32, flags: u32, qty: i64, price: i64, stop_price: i64,
+            activation_price: i64, callback_ppm: u32, quote_qty: i64, group: i64, trail: i64
+        ), INTENT;
+        "cancel": cancel(order: i64), INTENT;
+        "cancel-all": cancel_all(instrument: i32), INTENT;
+        "amend": amend(
+            order: i64, qty: i64, price: i64, stop_price: i64, trail: i64
+        ), INTENT;
+        "begin-group": begin_group(kind: u32, instrument: u32, flags: u32), INTENT;
+        "cancel-group": cancel_group(group: i64, what: u32), INTENT;
+    }
+    "windvane:strategy/account@0.2.0" Account {
+        "position": position(instrument: u32, side: u32, field: u32), QUERY;
+        "open-orders": open_orders(instrument: i32), QUERY;
+        "open-order": open_order(instrument: i32, index: u32), QUERY;
+        "order": order(order: i64, field: u32), QUERY;
+        "open-groups": open_groups(instrument: i32), QUERY;
+        "open-group": open_group(instrument: i32, index: u32), QUERY;
+        "group": group(group: i64, field: u32), QUERY;
+        "balance": balance(surface: u32, asset: u32, field: u32), QUERY;
+    }
+    "windvane:strategy/market@0.2.0" Market {
+        "book": book(instrument: u32, side: u32, level: u32, field: u32), QUERY;
+        "last": last(instrument: u32, field: u32), QUERY;
+        "rule": rule(instrument: u32, field: u32), QUERY;
+        "history": history(instrument: u32, interval_ms: i64, count: u32), INTENT;
+    }
+    "windvane:strategy/timers@0.2.0" Timers {
+        "set": set_timer(ms: i64, ns: u32, token: i64), INTENT;
+        "cancel": cancel_timer(token: i64), INTENT;
+    }
+}}
+
+/// Names of the interfaces that take bytes.
+struct Names {
+    log: &'static str,
+    plot: &'static str,
+}
+
+impl ContractVersion {
+    const fn names(self) -> Names {
+        match self {
+            Self::V0_1 => Names {
+                log: "windvane:strategy/log@0.1.0",
+                plot: "windvane:strategy/plot@0.1.0",
+            },
+            Self::V0_2 => Names {
+                log: "windvane:strategy/log@0.2.0",
+                plot: "windvane:strategy/plot@0.2.0",
+            },
+        }
+    }
+
+    /// Whether the interface is linked.
+    pub(crate) fn links(self, capability: Capability, granted: Capabilities) -> bool {
+        let always = self == Self::V0_1 && capability == Capability::Log;
+        always || granted.contains(capability)
     }
 }
 
-const LOG: &str = "windvane:strategy/log@0.1.0";
-const PLOT: &str = "windvane:strategy/plot@0.1.0";
+const FAULT: &str = "windvane:strategy/fault@0.2.0";
 
 /// The linker of the direct path.
 pub(crate) fn core_linker(
     engine: &wasmtime::Engine,
+    contract: ContractVersion,
     granted: Capabilities,
 ) -> wasmtime::Result<wasmtime::Linker<Context>> {
     let mut linker = wasmtime::Linker::new(engine);
-    link_core_integers(&mut linker, granted)?;
-    linker.func_wrap(
-        LOG,
-        "log",
-        |mut caller: Caller<'_, Context>, level: u32, pointer: u32, length: u32| {
-            with_bytes(&mut caller, pointer, length, |context, message| {
-                context.log(level, message)
-            })
-        },
-    )?;
-    if granted.contains(Capability::Plot) {
+    let names = contract.names();
+    match contract {
+        ContractVersion::V0_1 => link_core_0_1(&mut linker, granted)?,
+        ContractVersion::V0_2 => {
+            link_core_0_2(&mut linker, granted)?;
+            linker.func_wrap(
+                FAULT,
+                "report",
+                |mut caller: Caller<'_, Context>, pointer: u32, length: u32| {
+                    with_bytes(&mut caller, pointer, length, |_, message| {
+                        Err(report_fault(message))
+                    })
+                },
+            )?;
+        }
+    }
+    if contract.links(Capability::Log, granted) {
         linker.func_wrap(
-            PLOT,
+            names.log,
+            "log",
+            |mut caller: Caller<'_, Context>, level: u32, pointer: u32, length: u32| {
+                with_bytes(&mut caller, pointer, length, |context, message| {
+                    context.log(level, message)
+                })
+            },
+        )?;
+    }
+    if contract.links(Capability::Plot, granted) {
+        linker.func_wrap(
+            names.plot,
             "plot",
             |mut caller: Caller<'_, Context>, pointer: u32, length: u32, value: i64, scale: u32| {
                 with_bytes(&mut caller, pointer, length, |context, series| {
@@ -135,20 +217,37 @@ pub(crate) fn core_linker(
 /// The linker of the component path.
 pub(crate) fn component_linker(
     engine: &wasmtime::Engine,
+    contract: ContractVersion,
     granted: Capabilities,
 ) -> wasmtime::Result<wasmtime::component::Linker<Context>> {
     let mut linker = wasmtime::component::Linker::new(engine);
-    link_component_integers(&mut linker, granted)?;
-    linker.instance(LOG)?.func_wrap(
-        "log",
-        |mut store: StoreContextMut<'_, Context>, (level, message): (u32, WasmList<u8>)| {
-            charge(&mut store, OUTPUT + message.len() as u64)?;
-            let message = message.as_le_slice(&store).to_vec();
-            store.data_mut().log(level, &message)
-        },
-    )?;
-    if granted.contains(Capability::Plot) {
-        linker.instance(PLOT)?.func_wrap(
+    let names = contract.names();
+    match contract {
+        ContractVersion::V0_1 => link_component_0_1(&mut linker, granted)?,
+        ContractVersion::V0_2 => {
+            link_component_0_2(&mut linker, granted)?;
+            linker.instance(FAULT)?.func_wrap(
+                "report",
+                |mut store: StoreContextMut<'_, Context>, (message,): (WasmList<u8>,)| {
+                    charge(&mut store, OUTPUT + message.len() as u64)?;
+                    let error = report_fault(message.as_le_slice(&store));
+                    Err::<(), _>(error)
+                },
+            )?;
+        }
+    }
+    if contract.links(Capability::Log, granted) {
+        linker.instance(names.log)?.func_wrap(
+            "log",
+            |mut store: StoreContextMut<'_, Context>, (level, message): (u32, WasmList<u8>)| {
+                charge(&mut store, OUTPUT + message.len() as u64)?;
+                let message = message.as_le_slice(&store).to_vec();
+                store.data_mut().log(level, &message)
+            },
+        )?;
+    }
+    if contract.links(Capability::Plot, granted) {
+        linker.instance(names.plot)?.func_wrap(
             "plot",
             |mut store: StoreContextMut<'_, Context>,
              (series, value, scale): (WasmList<u8>, i64, u32)| {

@@ -6,21 +6,24 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Deserialize;
+use serde_json::Value;
 use wasmtime::Store;
-use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
+use windvane_engine::{Engine, Event, EventKind, Intent, StrategyId, Time};
 
 use crate::cache::CacheUse;
 use crate::capability::Capabilities;
 use crate::context::Context;
+use crate::contract::ContractVersion;
 use crate::error::LoadError;
 use crate::fault::{Fault, FaultKind};
 use crate::guest::{Guest, Ready};
 use crate::inspect::ModuleInfo;
 use crate::limits::Limits;
 use crate::output::Output;
+use crate::schema::{self, Parameter};
 
 /// What a strategy says of itself (`describe`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Description {
     /// Name.
     pub name: String,
@@ -30,6 +33,20 @@ pub struct Description {
     pub state_schema: u32,
     /// The capabilities that it wants, by name.
     pub capabilities: Vec<String>,
+    /// The schema of its parameters, from contract 0.2 on; empty where it says nothing of them.
+    #[serde(skip)]
+    pub params: Vec<Parameter>,
+}
+
+impl Description {
+    fn read(contract: ContractVersion, answer: &[u8]) -> Result<Self, String> {
+        let mut read: Self = serde_json::from_slice(answer).map_err(|e| e.to_string())?;
+        if contract >= ContractVersion::V0_2 {
+            let all: Value = serde_json::from_slice(answer).map_err(|e| e.to_string())?;
+            read.params = all.get("params").map_or(Ok(Vec::new()), schema::read)?;
+        }
+        Ok(read)
+    }
 }
 
 /// How calls reach the guest.
@@ -64,10 +81,13 @@ struct Live {
     guest: Guest,
 }
 
+/// A module of contract 0.1 may trap at kinds of events that its contract does not have.
+const LAST_KIND_OF_0_1: EventKind = EventKind::RuntimeState;
+
 /// A state may take the fuel of so many events to say.
 const SAVE_EVENTS: u64 = 50;
 
-/// What `init` was called with, for a restart.
+/// What `start` was called with, for a restart.
 struct Start {
     strategy: StrategyId,
     config: Vec<u8>,
@@ -90,12 +110,7 @@ impl Strategy {
             shows_log,
             info,
             cache,
-            description: Description {
-                name: String::new(),
-                version: String::new(),
-                state_schema: 0,
-                capabilities: Vec::new(),
-            },
+            description: Description::default(),
             live: None,
             start: None,
             fuel_used: 0,
@@ -104,11 +119,12 @@ impl Strategy {
         };
         strategy.instantiate()?;
         let answer = strategy.setup(Guest::describe)?;
-        strategy.description = serde_json::from_slice(&answer).map_err(|e| {
+        let read = Description::read(strategy.info.contract, &answer);
+        strategy.description = read.map_err(|reason| {
             let shown = &answer[..answer.len().min(200)];
             LoadError::Describe {
                 answer: String::from_utf8_lossy(shown).into_owned(),
-                reason: e.to_string(),
+                reason,
             }
         })?;
         Ok(strategy)
@@ -130,11 +146,16 @@ impl Strategy {
         self.info.capabilities
     }
 
+    /// The version of the contract that it was built for.
+    pub const fn contract(&self) -> ContractVersion {
+        self.info.contract
+    }
+
     /// How it is called.
     pub const fn path(&self) -> CallPath {
         match self.ready {
-            Ready::Direct(_) => CallPath::Direct,
-            Ready::Component(_) => CallPath::Component,
+            Ready::Direct(..) => CallPath::Direct,
+            Ready::Component(..) => CallPath::Component,
         }
     }
 
@@ -153,12 +174,12 @@ impl Strategy {
         self.live.is_some()
     }
 
-    /// Calls `init`, which may ask the engine and make intents. `config` and `instruments` are the
+    /// Calls `start` (`init` in contract 0.1), which may ask the engine and make intents. `config` and `instruments` are the
     /// JSON of the contract and are kept for a restart.
     ///
     /// # Errors
     /// A fault; [`FaultKind::Refused`] with the strategy's reason when it cannot start.
-    pub fn init(
+    pub fn start(
         &mut self,
         engine: Box<Engine>,
         strategy: StrategyId,
@@ -170,31 +191,32 @@ impl Strategy {
             config: config.to_vec(),
             instruments: instruments.to_vec(),
         });
-        self.call_init(engine)
+        self.call_start(engine)
     }
 
-    fn call_init(&mut self, engine: Box<Engine>) -> (Box<Engine>, Result<(), Fault>) {
+    fn call_start(&mut self, engine: Box<Engine>) -> (Box<Engine>, Result<(), Fault>) {
         let (Some(live), Some(start)) = (&mut self.live, &self.start) else {
             return (engine, Err(Fault::dead()));
         };
         let fuel = self.limits.fuel_per_setup;
+        let name = self.info.contract.start();
         let (engine, result) = live.lend(
             engine,
             start.strategy,
             Time::default(),
             fuel,
-            |guest, store| guest.init(store, &start.config, &start.instruments),
+            |guest, store| guest.start(store, &start.config, &start.instruments),
         );
         let result = self
             .settle(result)
-            .and_then(|reason| refused("init", &reason));
+            .and_then(|reason| refused(name, &reason));
         (engine, result)
     }
 
     /// Delivers one event. The engine is lent for the call and always comes back.
     ///
     /// On success [`Strategy::intents`] holds what the strategy wants. After a fault it is empty
-    /// and the instance is dead until [`Strategy::restart`]. Before [`Strategy::init`] it counts
+    /// and the instance is dead until [`Strategy::restart`]. Before [`Strategy::start`] it counts
     /// as dead.
     #[inline]
     pub fn deliver(
@@ -205,6 +227,10 @@ impl Strategy {
         let (Some(live), Some(start)) = (&mut self.live, &self.start) else {
             return (engine, Err(Fault::dead()));
         };
+        if self.info.contract == ContractVersion::V0_1 && event.kind > LAST_KIND_OF_0_1 {
+            live.store.data_mut().callback.clear();
+            return (engine, Ok(()));
+        }
         let fuel = self.limits.fuel_per_event;
         let (engine, result) =
             live.lend(engine, start.strategy, event.time, fuel, |guest, store| {
@@ -273,7 +299,7 @@ impl Strategy {
         refused("load", &reason)
     }
 
-    /// Makes a new instance, with which [`Strategy::init`] begins again.
+    /// Makes a new instance, with which [`Strategy::start`] begins again.
     ///
     /// # Errors
     /// The module's start function failed; there is no instance then.
@@ -281,7 +307,7 @@ impl Strategy {
         self.instantiate()
     }
 
-    /// Makes a new instance, calls `init` as the first time and then `load` with `state`.
+    /// Makes a new instance, calls `start` as the first time and then `load` with `state`.
     pub fn restart(
         &mut self,
         engine: Box<Engine>,
@@ -290,7 +316,7 @@ impl Strategy {
         if let Err(fault) = self.instantiate() {
             return (engine, Err(fault));
         }
-        let (engine, result) = self.call_init(engine);
+        let (engine, result) = self.call_start(engine);
         let result = match (result, state) {
             (Ok(()), Some(state)) => self.load(state),
             (result, _) => result,
@@ -302,7 +328,10 @@ impl Strategy {
     fn instantiate(&mut self) -> Result<(), Fault> {
         self.left = self.take_output();
         self.live = None;
-        let mut store = Store::new(&self.engine, Context::new(&self.limits, self.shows_log));
+        let mut store = Store::new(
+            &self.engine,
+            Context::new(&self.limits, self.info.contract, self.shows_log),
+        );
         store.limiter(|context| &mut context.limiter);
         // What one call may lift from the guest.
         store.set_hostcall_fuel(self.limits.answer_bytes);
@@ -401,12 +430,16 @@ fn guarded<R>(
     }));
     match attempt {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(Fault::from_error(&error, store.data().last_words())),
+        Ok(Err(error)) => {
+            let context = store.data();
+            let (contract, words) = (context.contract, context.last_words());
+            Err(Fault::from_error(&error, contract, words))
+        }
         Err(payload) => Err(Fault::from_panic(payload.as_ref())),
     }
 }
 
-/// An empty answer of `init` or `load` is a yes, anything else the reason of a no.
+/// An empty answer of `start` or `load` is a yes, anything else the reason of a no.
 fn refused(function: &str, reason: &[u8]) -> Result<(), Fault> {
     if reason.is_empty() {
         return Ok(());
@@ -422,12 +455,12 @@ fn refused(function: &str, reason: &[u8]) -> Result<(), Fault> {
 mod tests {
     use super::*;
     use crate::{Host, HostOptions, Limits, PathChoice};
+    use windvane_engine::InstrumentId;
     use windvane_engine::config::EngineConfig;
-    use windvane_engine::{EventKind, InstrumentId};
 
     /// Logs a line at each event, and does nothing else of the contract but answer.
     const GUEST: &str = r#"(module
-        (import "windvane:strategy/log@0.1.0" "log" (func $log (param i32 i32 i32)))
+        (import "windvane:strategy/log@0.2.0" "log" (func $log (param i32 i32 i32)))
         (memory (export "memory") 1)
         (data (i32.const 64)
           "{\22name\22:\22a\22,\22version\22:\220\22,\22state_schema\22:0,\22capabilities\22:[]}")
@@ -437,13 +470,13 @@ mod tests {
           (i32.const 16))
         (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
         (func (export "describe") (result i32) (call $answer (i32.const 64) (i32.const 61)))
-        (func (export "init") (param i32 i32 i32 i32) (result i32)
+        (func (export "start") (param i32 i32 i32 i32) (result i32)
           (call $answer (i32.const 0) (i32.const 0)))
         (func (export "save") (result i32) (call $answer (i32.const 0) (i32.const 0)))
         (func (export "load") (param i32 i32) (result i32)
           (call $answer (i32.const 0) (i32.const 0)))
         (func (export "on-event")
-          (param i64 i64 i32 i32 i32 i64 i64 i64 i64 i64 i64 i64)
+          (param i64 i32 i64 i32 i32 i32 i64 i64 i64 i64 i64 i64 i64)
           (call $log (i32.const 1) (i32.const 64) (i32.const 2))))"#;
 
     #[test]
@@ -459,7 +492,7 @@ mod tests {
                 .load(&module, Limits::default(), Capabilities::ALL)
                 .unwrap();
             let engine = Box::new(Engine::new(EngineConfig::default()).unwrap());
-            let (engine, result) = strategy.init(engine, StrategyId(0), b"{}", b"{}");
+            let (engine, result) = strategy.start(engine, StrategyId(0), b"{}", b"{}");
             result.unwrap();
             let event = Event {
                 time: Time(1),

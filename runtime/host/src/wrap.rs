@@ -5,16 +5,17 @@ use wit_component::{ComponentEncoder, StringEncoding};
 
 use crate::contract::Contract;
 use crate::error::LoadError;
+use crate::inspect::core_contract;
 
 /// Wraps a core module with canonical export names into a component.
 ///
 /// A module built with `wit-bindgen` says its world in a custom section; one without it is taken
-/// for a strategy of `sdk/wit/strategy.wit`. The same module gives the same bytes.
+/// for a strategy of the contract that it imports. The same module gives the same bytes.
 pub fn wrap(core: &[u8]) -> Result<Vec<u8>, LoadError> {
     let failed = |reason: String| LoadError::Wrap(reason);
     let mut module = core.to_vec();
     if !names_its_world(core) {
-        let contract = Contract::get();
+        let contract = Contract::of(core_contract(core)?);
         wit_component::embed_component_metadata(
             &mut module,
             &contract.resolve,

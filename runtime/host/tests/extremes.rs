@@ -32,20 +32,23 @@ fn call() -> impl Strategy<Value = String> {
             format!("(drop (call ${name} {}))", args.join(" "))
         })
     };
-    let flags = prop_oneof![0_i32..0x4000, any_i32()];
+    let flags = prop_oneof![5 => 0_i32..0x4000, 1 => 0_i32..0x2_0000, 1 => any_i32()];
+    // Mostly no group, without which nothing is submitted.
+    let group = prop_oneof![4 => Just(0), 1 => any_i64()];
     let submit = (
         any_i32(),
         flags,
         prop::collection::vec(any_i64(), 5),
         any_i32(),
+        prop::collection::vec(group, 2),
     )
-        .prop_map(|(instrument, flags, v, ppm)| {
+        .prop_map(|(instrument, flags, v, ppm, g)| {
             let instrument = if instrument % 3 == 0 { instrument } else { 0 };
             format!(
                 "(drop (call $submit (i32.const {instrument}) (i32.const {flags}) \
                  (i64.const {}) (i64.const {}) (i64.const {}) (i64.const {}) (i32.const {ppm}) \
-                 (i64.const {})))",
-                v[0], v[1], v[2], v[3], v[4]
+                 (i64.const {}) (i64.const {}) (i64.const {})))",
+                v[0], v[1], v[2], v[3], v[4], g[0], g[1]
             )
         });
     prop_oneof![
@@ -62,8 +65,29 @@ fn call() -> impl Strategy<Value = String> {
         1 => call32("book", 4),
         1 => call32("last", 2),
         1 => call32("rule", 2),
-        1 => (any_i64(), any_i64()).prop_map(|(time, token)| {
-            format!("(drop (call $set_timer (i64.const {time}) (i64.const {token})))")
+        1 => (any_i64(), any_i32(), any_i64()).prop_map(|(ms, ns, token)| {
+            format!(
+                "(drop (call $set_timer (i64.const {ms}) (i32.const {ns}) (i64.const {token})))"
+            )
+        }),
+        1 => prop::collection::vec(any_i64(), 5).prop_map(|v| {
+            let v: Vec<String> = v.iter().map(|v| format!("(i64.const {v})")).collect();
+            format!("(drop (call $amend {}))", v.join(" "))
+        }),
+        1 => call32("begin_group", 3),
+        1 => call32("open_groups", 1),
+        1 => call32("open_group", 2),
+        1 => (any_i64(), any_i32()).prop_map(|(group, what)| {
+            format!("(drop (call $cancel_group (i64.const {group}) (i32.const {what})))")
+        }),
+        1 => (any_i64(), any_i32()).prop_map(|(group, field)| {
+            format!("(drop (call $group (i64.const {group}) (i32.const {field})))")
+        }),
+        1 => (any_i32(), any_i64(), any_i32()).prop_map(|(instrument, interval, count)| {
+            format!(
+                "(drop (call $history (i32.const {instrument}) (i64.const {interval}) \
+                 (i32.const {count})))"
+            )
         }),
         1 => call64("cancel_timer"),
     ]

@@ -7,7 +7,7 @@ mod support;
 
 use support::{Bench, IMPORTS, PATHS, SUBMIT, guest, text};
 use windvane_engine::Intent;
-use windvane_host::{Capabilities, Capability, Fault, FaultKind, Limits};
+use windvane_host::{Capabilities, Fault, FaultKind, Limits};
 
 /// Delivers one event to a guest that first submits an order and then misbehaves, on both paths.
 fn faults(on_event: &str, more: &str, limits: Limits) -> Vec<Fault> {
@@ -228,18 +228,18 @@ fn an_import_during_allocation_breaks_the_contract_on_both_paths() {
 }
 
 #[test]
-fn a_panic_that_was_logged_is_told_with_the_trap() {
+fn the_last_error_of_the_log_is_told_with_a_trap() {
     let body = "(call $log (i32.const 1) (i32.const 2048) (i32.const 6)) (unreachable)";
     for fault in faults(body, "", Limits::default()) {
         assert!(fault.detail.ends_with("it last logged: spread"), "{fault}");
     }
 }
 
-/// A guest that logs what the SDK logs of a panic, and traps.
+/// A guest that reports a fault at each event, as the SDK does at a panic.
 fn panicking() -> Vec<u8> {
     let words = "panicked at src/lib.rs:7:5: the spread is negative";
     let body = format!(
-        "(call $log (i32.const 1) (i32.const 4096) (i32.const {})) (unreachable)",
+        "(call $report (i32.const 4096) (i32.const {}))",
         words.len()
     );
     let data = format!("(data (i32.const 4096) \"{words}\")");
@@ -247,27 +247,63 @@ fn panicking() -> Vec<u8> {
 }
 
 #[test]
-fn a_panic_shows_its_message_file_and_line() {
+fn a_reported_fault_ends_the_callback_in_its_own_words() {
     for path in PATHS {
         let mut bench = Bench::new(path, &panicking(), Limits::default());
         assert_eq!(
             bench.deliver(1).unwrap_err().to_string(),
             "trap: panicked at src/lib.rs:7:5: the spread is negative"
         );
+        assert_eq!(bench.deliver(2).unwrap_err().kind, FaultKind::Dead);
     }
 }
 
 #[test]
-fn a_panic_is_shown_without_the_log_capability() {
-    let granted = Capabilities::ALL.without(Capability::Log);
+fn a_fault_is_reported_without_any_capability() {
     for path in PATHS {
-        let mut bench = Bench::granted(path, &panicking(), Limits::default(), granted);
-        let fault = bench.deliver(1).unwrap_err();
-        assert!(fault.detail.contains("src/lib.rs:7:5"), "{fault}");
-        let log = guest("(call $log (i32.const 1) (i32.const 2048) (i32.const 6))");
-        let mut bench = Bench::granted(path, &log, Limits::default(), granted);
-        bench.deliver(1).unwrap();
-        assert!(!bench.strategy.has_output(), "the line is dropped");
+        let module = wat::parse_str(text(
+            r#"(import "windvane:strategy/fault@0.2.0" "report" (func $report (param i32 i32)))"#,
+            "(call $report (i32.const 2048) (i32.const 6))",
+            "",
+        ));
+        let mut bench = Bench::granted(
+            path,
+            &module.unwrap(),
+            Limits::default(),
+            Capabilities::NONE,
+        );
+        assert_eq!(bench.deliver(1).unwrap_err().to_string(), "trap: spread");
+    }
+}
+
+#[test]
+fn a_reported_fault_has_a_bound_and_may_be_empty() {
+    let report = |length: u32| format!("(call $report (i32.const 0) (i32.const {length}))");
+    for fault in faults(&report(60_000), "", Limits::default()) {
+        assert!(fault.detail.len() <= 4_096, "{}", fault.detail.len());
+    }
+    for fault in faults(&report(0), "", Limits::default()) {
+        assert!(fault.detail.contains("without a message"), "{fault}");
+    }
+    let beyond = "(call $report (i32.const -16) (i32.const 64))";
+    assert_kind(
+        &faults(beyond, "", Limits::default()),
+        FaultKind::Contract,
+        "out of bounds",
+    );
+}
+
+#[test]
+fn a_line_of_the_log_does_not_hide_a_trap() {
+    let words = "panicked at src/lib.rs:7:5: but it went on";
+    let body = format!(
+        "(call $log (i32.const 1) (i32.const 4096) (i32.const {})) (unreachable)",
+        words.len()
+    );
+    let data = format!("(data (i32.const 4096) \"{words}\")");
+    for fault in faults(&body, &data, Limits::default()) {
+        assert!(fault.detail.contains("unreachable"), "{fault}");
+        assert!(fault.detail.ends_with(words), "{fault}");
     }
 }
 
@@ -308,7 +344,7 @@ fn output_of_earlier_callbacks_outlives_a_fault() {
 }
 
 #[test]
-fn a_reason_of_init_or_load_is_a_refusal_and_the_instance_lives() {
+fn a_reason_of_start_or_load_is_a_refusal_and_the_instance_lives() {
     let refuses = text(IMPORTS, "", "").replace(
         "(global.set $count (i64.load (local.get 0)))\n    (call $answer (i32.const 0) (i32.const 0))",
         "(call $answer (i32.const 2048) (i32.const 6))",
@@ -324,7 +360,7 @@ fn a_reason_of_init_or_load_is_a_refusal_and_the_instance_lives() {
 }
 
 #[test]
-fn the_market_is_out_of_reach_outside_init_and_events() {
+fn the_market_is_out_of_reach_outside_start_and_events() {
     let asks = text(IMPORTS, "", "").replace(
         "(i64.store (i32.const 32) (global.get $count))",
         "(drop (call $last (i32.const 0) (i32.const 0)))",
@@ -334,6 +370,6 @@ fn the_market_is_out_of_reach_outside_init_and_events() {
         let mut bench = Bench::new(path, &module, Limits::default());
         let fault = bench.strategy.save().unwrap_err();
         assert_eq!(fault.kind, FaultKind::Contract);
-        assert!(fault.detail.contains("only init and on-event"), "{fault}");
+        assert!(fault.detail.contains("only start and on-event"), "{fault}");
     }
 }

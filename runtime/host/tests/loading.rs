@@ -66,23 +66,26 @@ fn a_component_without_the_world_s_exports_is_refused() {
 
 #[test]
 fn an_interface_of_another_version_is_named() {
-    let newer = IMPORTS.replace("orders@0.1.0", "orders@0.2.0");
+    let newer = IMPORTS.replace("@0.2.0", "@0.3.0");
     assert_refused(
         &text(&newer, "", ""),
-        &["windvane:strategy/orders@0.2.0", "build it again"],
+        &["windvane:strategy/orders@0.3.0", "build it again"],
     );
-    let unknown = r#"(import "windvane:strategy/orders@0.1.0" "amend" (func))"#;
+    let unknown = r#"(import "windvane:strategy/orders@0.2.0" "hedge" (func))"#;
     assert_refused(
         &text(unknown, "", ""),
-        &["windvane:strategy/orders@0.1.0.amend"],
+        &["windvane:strategy/orders@0.2.0.hedge"],
     );
+    // One version for all of a module.
+    let mixed = IMPORTS.replace("plot@0.2.0", "plot@0.1.0");
+    assert_refused(&text(&mixed, "", ""), &["windvane:strategy/plot@0.1.0"]);
 }
 
 #[test]
 fn a_missing_export_is_named() {
     for export in [
         "describe",
-        "init",
+        "start",
         "save",
         "load",
         "on-event",
@@ -97,14 +100,14 @@ fn a_missing_export_is_named() {
 
 #[test]
 fn a_wrong_signature_is_shown_beside_the_right_one() {
-    let import = r#"(import "windvane:strategy/timers@0.1.0" "cancel"
+    let import = r#"(import "windvane:strategy/timers@0.2.0" "cancel"
         (func (param i32) (result i64)))"#;
     assert_refused(
         &text(import, "", ""),
         &["`cancel`", "(i32) -> (i64)", "(i64) -> (i64)"],
     );
-    let export = text(IMPORTS, "", "").replace("(param $time i64)", "(param $time i32)");
-    assert_refused(&export, &["`on-event`", "(i32, i64, i32"]);
+    let export = text(IMPORTS, "", "").replace("(param $ms i64)", "(param $ms i32)");
+    assert_refused(&export, &["`on-event`", "(i32, i32, i64"]);
 }
 
 #[test]
@@ -181,6 +184,29 @@ fn a_description_that_is_no_json_is_shown() {
 }
 
 #[test]
+fn a_schema_of_another_form_is_refused() {
+    let with_params = |params: &str| {
+        let capabilities = "\\22capabilities\\22:[\\22orders\\22]";
+        let escaped = params.replace('"', "\\22");
+        // As long as before, so that the length of the answer stays.
+        let name = "\\22version\\22:\\220.1.0\\22";
+        let shorter = "\\22version\\22:\\2201\\22";
+        let with = format!("\\22capabilities\\22:[],{escaped}");
+        text(IMPORTS, "", "")
+            .replace(capabilities, &with)
+            .replace(name, shorter)
+    };
+    let module = parse(&with_params("\"params\":7"));
+    let error = host(PathChoice::Fastest)
+        .load(&module, Limits::default(), Capabilities::ALL)
+        .unwrap_err();
+    let LoadError::Describe { reason, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(reason.starts_with("params: "), "{error}");
+}
+
+#[test]
 fn a_start_function_that_loops_fails_at_load() {
     let more = "(func $spin (loop $again (br $again))) (start $spin)";
     let module = parse(&text(IMPORTS, "", more));
@@ -199,7 +225,7 @@ fn a_start_function_that_loops_fails_at_load() {
 
 #[test]
 fn validation_tells_format_capabilities_and_path() {
-    let some = r#"(import "windvane:strategy/market@0.1.0" "last"
+    let some = r#"(import "windvane:strategy/market@0.2.0" "last"
         (func (param i32 i32) (result i64)))"#;
     let module = parse(&text(some, "", ""));
     let info = validate(&module).unwrap();

@@ -178,7 +178,7 @@ fn ppm(fraction: Decimal) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
-/// What `init` of a strategy is told of its instruments, in the order of its own configuration,
+/// What `start` of a strategy is told of its instruments, in the order of its own configuration,
 /// and of the assets (`sdk/wit`).
 pub fn instruments_json(
     strategy: &Strategy,
@@ -196,7 +196,7 @@ pub fn instruments_json(
             let filters = &instrument.filters;
             let price = filters.price.unwrap_or_default();
             let lot = filters.lot_size.unwrap_or_default();
-            let min_notional = filters.min_notional.unwrap_or_default();
+            let min_notional = filters.least_notional().unwrap_or_default();
             json!({
                 "index": index,
                 "name": instrument.name(),

@@ -60,6 +60,33 @@ fn the_sample_strategies_become_components() {
     }
 }
 
+/// A strategy of contract 0.1, as far as a build looks at it.
+const OLD: &str = r#"
+#[unsafe(export_name = "describe")] pub extern "C" fn describe() -> i32 { 0 }
+#[unsafe(export_name = "init")] pub extern "C" fn init(_: i32, _: i32, _: i32, _: i32) -> i32 { 0 }
+#[unsafe(export_name = "save")] pub extern "C" fn save() -> i32 { 0 }
+#[unsafe(export_name = "load")] pub extern "C" fn load(_: i32, _: i32) -> i32 { 0 }
+#[unsafe(export_name = "cabi_realloc")]
+pub extern "C" fn realloc(_: i32, _: i32, _: i32, _: i32) -> i32 { 0 }
+#[unsafe(export_name = "on-event")]
+pub extern "C" fn on_event(_: i64, _: i64, _: i32, _: i32, _: i32, _: i64, _: i64, _: i64, _: i64,
+    _: i64, _: i64, _: i64) {}
+"#;
+
+#[test]
+fn a_package_with_an_sdk_of_contract_0_1_says_where_its_sdk_is_named() {
+    if !has_compiler("a_package_with_an_sdk_of_contract_0_1_says_where_its_sdk_is_named") {
+        return;
+    }
+    let dir = project("old", OLD);
+    let error = build(dir.path(), &mut |_| {}).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, BuildError::OldContract { .. }), "{text}");
+    for part in ["contract 0.1", "contract 0.2", "windvane-sdk", "Cargo.toml"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn a_compile_error_is_told_as_the_compiler_says_it() {
     if !has_compiler("a_compile_error_is_told_as_the_compiler_says_it") {

@@ -57,7 +57,7 @@ pub enum Renewed {
 enum Trouble {
     #[error("it refuses: {0}")]
     Refused(String),
-    #[error("its init failed: {}", .0.as_str())]
+    #[error("its start failed: {}", .0.as_str())]
     Fault(FaultKind),
     #[error("it cannot use its saved state: {0}")]
     State(String),
@@ -155,7 +155,7 @@ impl<G: Guests> Driver<G> {
         begun.map_err(|trouble| trouble.to_string())
     }
 
-    /// `init`, then `load`; what `init` intends counts once both succeeded.
+    /// `start`, then `load`; what `start` intends counts once both succeeded.
     fn begin(
         &mut self,
         now: Time,

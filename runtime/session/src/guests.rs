@@ -10,7 +10,7 @@ pub trait Guests {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// Makes a new instance of a strategy's module, with which `init` begins again.
+    /// Makes a new instance of a strategy's module, with which `start` begins again.
     ///
     /// # Errors
     /// Why there is none; the old one is gone.
@@ -21,7 +21,7 @@ pub trait Guests {
         ))
     }
 
-    /// Calls `init` of a strategy. The engine comes back, whatever happens.
+    /// Calls `start` of a strategy. The engine comes back, whatever happens.
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult);
 
     /// Delivers an event. The intents of a callback that succeeded can be read until the next
@@ -62,7 +62,7 @@ pub trait Guests {
     }
 }
 
-/// How `init` of a strategy went.
+/// How `start` of a strategy went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InitResult {
     /// It is ready.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::event::OrderState;
+use crate::event::{OrderState, RULES, Raw};
 use crate::imports::{account, log, market, orders, plot, timers};
 use crate::instrument::{Instrument, InstrumentId};
 use crate::number::{Amount, Price, Qty, Time};
@@ -12,6 +12,9 @@ use crate::rejection::Rejection;
 
 /// The contract's value for "there is none".
 const NONE: i64 = i64::MIN;
+/// An order of its own, whose stop price stays.
+const NO_GROUP: i64 = 0;
+const NO_TRAIL: i64 = 0;
 
 /// How much a message matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +34,10 @@ pub enum Level {
 pub struct Ctx {
     time: Time,
     sequence: i64,
+    /// With the rules of now.
     instruments: Vec<Instrument>,
+    /// Those whose grid is another one than at the start.
+    moved: Vec<InstrumentId>,
     assets: Vec<String>,
 }
 
@@ -41,14 +47,39 @@ impl Ctx {
             time: Time(0),
             sequence: 0,
             instruments,
+            moved: Vec::new(),
             assets,
         }
     }
 
     #[inline]
-    pub(crate) const fn enter(&mut self, time: Time, sequence: i64) {
+    pub(crate) fn enter(&mut self, time: Time, sequence: i64, raw: &Raw) {
         self.time = time;
         self.sequence = sequence;
+        if raw.kind == RULES {
+            self.take_rules(raw);
+        }
+    }
+
+    fn take_rules(&mut self, raw: &Raw) {
+        let id = InstrumentId(raw.instrument);
+        let Some(known) = self.instruments.iter_mut().find(|i| i.id == id) else {
+            return;
+        };
+        let present = Instrument {
+            tick: raw.a.max(1),
+            min_price: raw.b,
+            max_price: raw.c,
+            step: raw.d.max(1),
+            min_qty: raw.e,
+            max_qty: raw.f,
+            min_notional: Amount(raw.id),
+            ..known.clone()
+        };
+        if !present.has_grid_of(known) && !self.moved.contains(&id) {
+            self.moved.push(id);
+        }
+        *known = present;
     }
 
     /// Time of the event.
@@ -63,12 +94,12 @@ impl Ctx {
         self.sequence
     }
 
-    /// The instruments of this strategy.
+    /// The instruments of this strategy, with the rules of now.
     pub fn instruments(&self) -> &[Instrument] {
         &self.instruments
     }
 
-    /// One instrument.
+    /// One instrument, with the rules of now.
     pub fn instrument(&self, id: InstrumentId) -> Option<&Instrument> {
         self.instruments.iter().find(|i| i.id == id)
     }
@@ -94,6 +125,8 @@ impl Ctx {
             order.activation_price,
             order.callback_ppm,
             order.quote_qty,
+            NO_GROUP,
+            NO_TRAIL,
         );
         if answer > 0 {
             Ok(OrderId(answer))
@@ -104,26 +137,12 @@ impl Ctx {
 
     #[inline]
     fn on_present_grid(&self, mut order: Order) -> Order {
-        let Some(known) = self.instrument(order.instrument) else {
-            return order;
-        };
-        let rule = |field: u32, known: i64| match market::rule(order.instrument.0, field) {
-            NONE => known,
-            present => present,
-        };
-        let present = Instrument {
-            tick: rule(2, known.tick).max(1),
-            min_price: rule(3, known.min_price),
-            max_price: rule(4, known.max_price),
-            step: rule(5, known.step).max(1),
-            min_qty: rule(6, known.min_qty),
-            max_qty: rule(7, known.max_qty),
-            name: String::new(),
-            ..*known
-        };
-        if present.has_grid_of(known) {
+        if !self.moved.contains(&order.instrument) {
             return order;
         }
+        let Some(present) = self.instrument(order.instrument) else {
+            return order;
+        };
         let side = order.side();
         for price in [&mut order.price, &mut order.stop_price] {
             if *price > 0
@@ -223,7 +242,8 @@ impl Ctx {
 
     /// Asks for [`crate::Strategy::on_timer`] with `token` at `time`; a token set again moves.
     pub fn set_timer(&self, time: Time, token: i64) -> Result<(), Rejection> {
-        match timers::set(time.0, token) {
+        let (ms, ns) = time.parts();
+        match timers::set(ms, ns, token) {
             0.. => Ok(()),
             answer => Err(Rejection::from_answer(answer)),
         }
@@ -440,5 +460,95 @@ impl BookQuery {
     /// Price and quantity of an ask; level 0 is the best.
     pub fn ask(self, level: u32) -> Option<(Price, Qty)> {
         self.level(1, level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::harness::{Harness, Intent, instrument};
+    use crate::prelude::*;
+
+    /// Buys at each trade, on the grid of its start, and keeps what it was told.
+    struct Buyer {
+        instrument: Instrument,
+        told: Vec<String>,
+    }
+
+    impl Strategy for Buyer {
+        fn new(_: Params, instruments: &[Instrument]) -> Result<Self, String> {
+            let instrument = instruments[0].clone();
+            let told = Vec::new();
+            Ok(Self { instrument, told })
+        }
+
+        fn on_trade(&mut self, ctx: &Ctx, trade: &Trade) {
+            let order = Order::limit(&self.instrument, Side::Buy, trade.price, Qty(25));
+            let _ = ctx.submit(order);
+        }
+
+        fn on_rules(&mut self, ctx: &Ctx, rules: &RulesUpdate) {
+            let present = ctx.instrument(rules.instrument).unwrap();
+            let (tick, trading) = (present.tick, ctx.is_trading(rules.instrument));
+            assert_eq!(trading, rules.trading);
+            self.told.push(format!("tick {tick}, trading {trading}"));
+        }
+
+        fn on_forced_close(&mut self, _: &Ctx, close: &ForcedClose) {
+            self.told.push(format!("{close:?}"));
+        }
+
+        fn on_position(&mut self, _: &Ctx, position: &PositionUpdate) {
+            self.told.push(format!("holds {}", position.qty.0));
+        }
+    }
+
+    fn buyer() -> Harness<Buyer> {
+        Harness::new("{}", &[instrument("futures:BTCUSDT", "0.1", "0.001")]).unwrap()
+    }
+
+    fn bought(h: &mut Harness<Buyer>) -> (i64, i64) {
+        h.trade("65000.7", "1");
+        match h.intents().as_slice() {
+            [Intent::Submit(_, order)] => (order.price().0, order.qty().0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn orders_are_put_on_the_grid_that_the_exchange_told_last() {
+        let mut h = buyer();
+        let mut rules = instrument("futures:BTCUSDT", "0.1", "0.001");
+        assert_eq!(bought(&mut h), (650_007, 25));
+        h.rules(&rules, false);
+        assert_eq!(bought(&mut h), (650_007, 25), "the same grid");
+        (rules.tick, rules.min_price, rules.step, rules.min_qty) = (5, 0, 10, 0);
+        h.rules(&rules, true);
+        assert_eq!(bought(&mut h), (650_005, 20));
+        let told = ["tick 1, trading false", "tick 5, trading true"];
+        assert_eq!(h.strategy.told, told);
+        // A copy of the strategy is not the present rules.
+        assert_eq!(h.strategy.instrument.tick, 1);
+    }
+
+    #[test]
+    fn a_liquidation_is_told_with_its_figures_before_the_position() {
+        let mut h = buyer();
+        h.set_position("0.010", "65000.0");
+        h.liquidate("60000.0", "0.004");
+        let [_, close, position] = h.strategy.told.as_slice() else {
+            panic!("{:?}", h.strategy.told);
+        };
+        assert_eq!(position, "holds 6");
+        for part in [
+            "kind: Liquidation",
+            "side: Sell",
+            "price: Some(Amount(6000000000000))",
+            "qty: Qty(4)",
+            "fee: Some(Amount(0))",
+            "realized: Amount(-2000000000)",
+            "position: Qty(6)",
+        ] {
+            assert!(close.contains(part), "{part}: {close}");
+        }
     }
 }

@@ -239,6 +239,68 @@ pub enum RuntimeState {
     Paused,
 }
 
+/// The exchange changed the rules or the status of an instrument. [`crate::Ctx::instrument`] has the rules of
+/// now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RulesUpdate {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// It takes orders.
+    pub trading: bool,
+    /// The runtime can use the new rules. Where it cannot, only closing orders pass until a restart.
+    pub usable: bool,
+}
+
+/// Why the exchange closed a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForcedCloseKind {
+    /// The margin did not suffice.
+    Liquidation,
+    /// Auto-deleveraging: the position was the other side of another account's liquidation.
+    Adl,
+    /// No order explains the close. It may have been a person.
+    Unreported,
+}
+
+/// The exchange closed a part of the own position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForcedClose {
+    /// Instrument.
+    pub instrument: InstrumentId,
+    /// Position side.
+    pub position_side: PositionSide,
+    /// Why.
+    pub kind: ForcedCloseKind,
+    /// Side of the closing order: [`Side::Sell`] closes a long position.
+    pub side: Side,
+    /// Average price; `None` where a balance alone shows the close.
+    pub price: Option<Amount>,
+    /// Quantity that was closed of this strategy.
+    pub qty: Qty,
+    /// Fee that this strategy bears; `None` where the profit contains it.
+    pub fee: Option<Amount>,
+    /// Realized profit before the fee.
+    pub realized: Amount,
+    /// Own position after it, signed.
+    pub position: Qty,
+    /// The exchange's order; 0 where it is not known.
+    pub venue_order: i64,
+}
+
+/// The contract's value for "there is none".
+const NONE: i64 = i64::MIN;
+
+const fn amount(value: i64) -> Option<Amount> {
+    if value == NONE {
+        None
+    } else {
+        Some(Amount(value))
+    }
+}
+
+/// The kind of an event that tells of rules.
+pub(crate) const RULES: u32 = 13;
+
 /// The raw arguments of `on-event` after time and sequence.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
@@ -365,11 +427,7 @@ impl Raw {
     pub(crate) const fn position(&self) -> PositionUpdate {
         PositionUpdate {
             instrument: self.instrument(),
-            side: match self.flags {
-                1 => PositionSide::Long,
-                2 => PositionSide::Short,
-                _ => PositionSide::Both,
-            },
+            side: PositionSide::from_code(self.flags),
             qty: Qty(self.a),
             cost: Amount(self.b),
             realized: Amount(self.c),
@@ -387,6 +445,37 @@ impl Raw {
             asset: self.c as u32,
             total: Amount(self.a),
             locked: Amount(self.b),
+        }
+    }
+
+    pub(crate) const fn rules(&self) -> RulesUpdate {
+        RulesUpdate {
+            instrument: self.instrument(),
+            trading: self.flags & 1 != 0,
+            usable: self.flags & 2 == 0,
+        }
+    }
+
+    pub(crate) const fn forced_close(&self) -> ForcedClose {
+        ForcedClose {
+            instrument: self.instrument(),
+            position_side: PositionSide::from_code(self.flags & 3),
+            kind: match self.e {
+                1 => ForcedCloseKind::Liquidation,
+                2 => ForcedCloseKind::Adl,
+                _ => ForcedCloseKind::Unreported,
+            },
+            side: if self.flags & 4 == 0 {
+                Side::Buy
+            } else {
+                Side::Sell
+            },
+            price: amount(self.a),
+            qty: Qty(self.b),
+            fee: amount(self.c),
+            realized: Amount(self.d),
+            position: Qty(self.f),
+            venue_order: self.id,
         }
     }
 

@@ -46,15 +46,15 @@ impl<S: Strategy> Slot<S> {
         out.into_bytes()
     }
 
-    /// `init`: empty, or the reason why it cannot start.
-    pub fn init(&self, config: &[u8], instruments: &[u8]) -> Vec<u8> {
-        answer(self.try_init(config, instruments))
+    /// `start`: empty, or the reason why it cannot start.
+    pub fn start(&self, config: &[u8], instruments: &[u8]) -> Vec<u8> {
+        answer(self.try_start(config, instruments))
     }
 
-    fn try_init(&self, config: &[u8], instruments: &[u8]) -> Result<(), String> {
+    fn try_start(&self, config: &[u8], instruments: &[u8]) -> Result<(), String> {
         let json = Json::parse(instruments)?;
         let Some(Json::List(entries)) = json.get("instruments") else {
-            return Err("init: instruments is not a list".to_owned());
+            return Err("start: instruments is not a list".to_owned());
         };
         let list: Result<Vec<_>, _> = entries.iter().map(Instrument::from_json).collect();
         let assets = match json.get("assets") {
@@ -71,11 +71,11 @@ impl<S: Strategy> Slot<S> {
         Ok(())
     }
 
-    /// `on-event`. Events before `init` are passed over.
+    /// `on-event`. Events before `start` are passed over.
     #[inline]
-    pub fn on_event(&self, time: i64, sequence: i64, raw: &Raw) {
+    pub fn on_event(&self, ms: i64, ns: u32, sequence: i64, raw: &Raw) {
         if let Some((strategy, ctx)) = &mut *self.loaded.borrow_mut() {
-            ctx.enter(Time(time), sequence);
+            ctx.enter(Time::from_parts(ms, ns), sequence, raw);
             dispatch(strategy, ctx, raw);
         }
     }
@@ -96,23 +96,22 @@ impl<S: Strategy> Slot<S> {
         };
         match &mut *self.loaded.borrow_mut() {
             Some((strategy, _)) => answer(strategy.load(u32::from_le_bytes(*schema), own)),
-            None => answer(Err("load came before init".to_owned())),
+            None => answer(Err("load came before start".to_owned())),
         }
     }
 }
 
-/// Most bytes of a panic's message: a callback may log 64 KiB.
+/// Most bytes of a panic's message: the runtime keeps no more of a fault.
 #[cfg(any(target_arch = "wasm32", test))]
 const PANIC_BYTES_MAX: usize = 4_096;
 
-/// From now on a panic logs its message, file and line before the module traps. The trap itself
-/// says neither.
+/// From now on a panic reports its message, file and line, which ends the callback. A trap would say
+/// neither.
 #[cfg(target_arch = "wasm32")]
 pub fn report_panics() {
-    const ERROR: u32 = 1;
     std::panic::set_hook(Box::new(|panic| {
         let line = panic_line(&panic.to_string());
-        crate::imports::log::log(ERROR, line.as_bytes());
+        crate::imports::fault::report(line.as_bytes());
     }));
 }
 
@@ -155,16 +154,17 @@ macro_rules! export {
                     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
                     $crate::Slot::<$strategy>::describe(name, version)
                 }
-                fn init(
+                fn start(
                     config: ::std::vec::Vec<u8>,
                     list: ::std::vec::Vec<u8>,
                 ) -> ::std::vec::Vec<u8> {
                     $crate::report_panics();
-                    SLOT.with(|slot| slot.init(&config, &list))
+                    SLOT.with(|slot| slot.start(&config, &list))
                 }
                 #[inline]
                 fn on_event(
-                    time: i64,
+                    ms: i64,
+                    ns: u32,
                     sequence: i64,
                     kind: u32,
                     instrument: u32,
@@ -189,7 +189,7 @@ macro_rules! export {
                         f,
                         id,
                     };
-                    SLOT.with(|slot| slot.on_event(time, sequence, &raw));
+                    SLOT.with(|slot| slot.on_event(ms, ns, sequence, &raw));
                 }
                 fn save() -> ::std::vec::Vec<u8> {
                     SLOT.with(|slot| slot.save())

@@ -40,7 +40,7 @@ pub struct Instrument {
 }
 
 impl Instrument {
-    /// Reads one entry of `init`'s `instruments`. The bounds are optional there.
+    /// Reads one entry of `start`'s `instruments`. The bounds are optional there.
     pub(crate) fn from_json(json: &Json) -> Result<Self, String> {
         let integer = |key: &str| -> Result<Option<i64>, String> {
             match json.get(key) {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_init_is_read_and_a_broken_one_named() {
+    fn an_entry_of_start_is_read_and_a_broken_one_named() {
         let good =
             br#"{"index":1,"name":"spot:ABC","price_scale":2,"qty_scale":0,"tick":1,"step":1}"#;
         let read = Instrument::from_json(&Json::parse(good).unwrap()).unwrap();

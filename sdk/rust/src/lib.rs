@@ -67,8 +67,8 @@ pub mod bindings {
 
 pub use ctx::{BalanceQuery, BookQuery, Ctx, Level, OrderQuery, PositionQuery};
 pub use event::{
-    BalanceUpdate, Bar, BookChange, BookTop, Fill, Funding, MarkPrice, OrderState, OrderUpdate,
-    PositionUpdate, RuntimeState, Trade,
+    BalanceUpdate, Bar, BookChange, BookTop, Fill, ForcedClose, ForcedCloseKind, Funding,
+    MarkPrice, OrderState, OrderUpdate, PositionUpdate, RulesUpdate, RuntimeState, Trade,
 };
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
@@ -86,9 +86,10 @@ pub use {event::Raw, export::Slot};
 /// Everything that a strategy usually names.
 pub mod prelude {
     pub use crate::{
-        Amount, BalanceUpdate, Bar, BookChange, BookTop, Capability, Ctx, Fill, Funding,
-        Instrument, InstrumentId, Level, MarkPrice, Order, OrderId, OrderState, OrderUpdate,
-        Params, PositionSide, PositionUpdate, Price, Qty, Rejection, RuntimeState, Side,
-        StateReader, StateWriter, Strategy, Surface, Time, Trade, debug, error, info, warn,
+        Amount, BalanceUpdate, Bar, BookChange, BookTop, Capability, Ctx, Fill, ForcedClose,
+        ForcedCloseKind, Funding, Instrument, InstrumentId, Level, MarkPrice, Order, OrderId,
+        OrderState, OrderUpdate, Params, PositionSide, PositionUpdate, Price, Qty, Rejection,
+        RulesUpdate, RuntimeState, Side, StateReader, StateWriter, Strategy, Surface, Time, Trade,
+        debug, error, info, warn,
     };
 }

@@ -39,6 +39,17 @@ impl Time {
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms.saturating_mul(1_000_000))
     }
+    /// From milliseconds since the epoch and the nanoseconds of that millisecond, as the contract passes it.
+    #[inline]
+    pub(crate) const fn from_parts(ms: i64, ns: u32) -> Self {
+        Self(ms.saturating_mul(1_000_000).saturating_add(ns as i64))
+    }
+    /// Milliseconds since the epoch, and the nanoseconds of that millisecond.
+    #[inline]
+    pub(crate) const fn parts(self) -> (i64, u32) {
+        let ns = self.0.rem_euclid(1_000_000);
+        (self.millis(), ns as u32)
+    }
     /// Whole milliseconds since the epoch.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(1_000_000)
@@ -169,6 +180,17 @@ mod tests {
         assert_eq!(parse_scaled("1e30", 2), Err(NumberError::TooLarge));
         for bad in ["", "-", ".", "1,5", "abc", "1e", "--1", "+1", "0x1"] {
             assert_eq!(parse_scaled(bad, 2), Err(NumberError::NotANumber), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_two_numbers_that_fit_into_53_bits() {
+        let time = Time(1_704_067_200_123_456_789);
+        assert_eq!(time.parts(), (1_704_067_200_123, 456_789));
+        for time in [time, Time(0), Time(-1), Time(i64::MAX)] {
+            let (ms, ns) = time.parts();
+            assert!(ms < 1 << 53 && ns < 1_000_000);
+            assert_eq!(Time::from_parts(ms, ns), time);
         }
     }
 

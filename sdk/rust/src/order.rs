@@ -56,6 +56,17 @@ pub enum PositionSide {
     Short = 2,
 }
 
+impl PositionSide {
+    #[inline]
+    pub(crate) const fn from_code(code: u32) -> Self {
+        match code {
+            1 => Self::Long,
+            2 => Self::Short,
+            _ => Self::Both,
+        }
+    }
+}
+
 /// Order type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderType {

@@ -26,6 +26,7 @@ const RULES: &[(u16, &str)] = &[
     (15, "REFUSAL_PAUSE"),
     (16, "RULES_UNUSABLE"),
     (17, "ORDER_LIMIT"),
+    (18, "UNSUPPORTED"),
     (20, "SYMBOL_TEST"),
     (21, "SYMBOL_STATUS"),
     (22, "ORDER_TYPE"),

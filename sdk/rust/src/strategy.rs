@@ -2,8 +2,8 @@
 
 use crate::ctx::Ctx;
 use crate::event::{
-    BalanceUpdate, Bar, BookChange, BookTop, Fill, Funding, MarkPrice, OrderUpdate, PositionUpdate,
-    Raw, RuntimeState, Trade,
+    BalanceUpdate, Bar, BookChange, BookTop, Fill, ForcedClose, Funding, MarkPrice, OrderUpdate,
+    PositionUpdate, RULES, Raw, RulesUpdate, RuntimeState, Trade,
 };
 use crate::instrument::Instrument;
 use crate::params::Params;
@@ -103,6 +103,14 @@ pub trait Strategy: Sized {
     /// The runtime allows more or less than before.
     fn on_runtime_state(&mut self, ctx: &Ctx, state: RuntimeState) {}
 
+    /// The exchange changed the rules or the status of an instrument. Orders are put on the new grid by
+    /// themselves; a strategy that keeps a copy of the instrument takes the new one from [`Ctx::instrument`].
+    fn on_rules(&mut self, ctx: &Ctx, rules: &RulesUpdate) {}
+
+    /// The exchange closed a part of the own position: a liquidation, ADL, or a close that no order explains. It
+    /// comes before [`Strategy::on_position`] and before what `[risk] on_liquidation` does.
+    fn on_forced_close(&mut self, ctx: &Ctx, close: &ForcedClose) {}
+
     /// The state to carry over a restart or a hot swap. Orders and positions are not part of it:
     /// they live in the runtime, which tells them again.
     ///
@@ -141,6 +149,8 @@ pub(crate) fn dispatch<S: Strategy>(strategy: &mut S, ctx: &Ctx, raw: &Raw) {
         10 => strategy.on_balance(ctx, &raw.balance()),
         11 => strategy.on_timer(ctx, raw.a),
         12 => strategy.on_runtime_state(ctx, raw.runtime_state()),
+        RULES => strategy.on_rules(ctx, &raw.rules()),
+        14 => strategy.on_forced_close(ctx, &raw.forced_close()),
         _ => {}
     }
 }

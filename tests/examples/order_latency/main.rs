@@ -40,9 +40,9 @@ use windvane_tests::venue::Venue;
 /// at once. Its quantity is 0.001 times one more than the trade's id modulo [`SYMBOLS`].
 const ON_EVENT: &str = "
     (if (i32.and (i32.eq (local.get $kind) (i32.const 1))
-          (i64.gt_s (i64.sub (local.get $time) (global.get $last)) (i64.const 60000000)))
+          (i64.gt_s (i64.sub (local.get $ms) (global.get $last)) (i64.const 60)))
       (then
-        (global.set $last (local.get $time))
+        (global.set $last (local.get $ms))
         (drop (call $submit (i32.const 0) (i32.const 0x20)
           (i64.add (i64.rem_u (local.get $id) (i64.const SYMBOLS)) (i64.const 1))
           (i64.sub (i64.sub (local.get $a) (i64.rem_s (local.get $a) (i64.const 1000)))

@@ -194,6 +194,8 @@ const fn event_kind(code: u8) -> Option<EventKind> {
         10 => EventKind::Balance,
         11 => EventKind::Timer,
         12 => EventKind::RuntimeState,
+        13 => EventKind::Rules,
+        14 => EventKind::ForcedClose,
         _ => return None,
     })
 }

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::codec;
-use crate::decimal::Amount;
+use crate::decimal::{Amount, div_half_even, pow10};
 use crate::effect::Notice;
+use crate::event::EventKind;
 use crate::forced::{ForcedClose, ForcedCloseReport, ForcedShare, OnLiquidation, pro_rata};
 use crate::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
 use crate::order::{PositionSide, Side, Surface};
@@ -24,12 +25,20 @@ use super::forced_questions::Question;
 use super::forced_reports::ForcedReports;
 use super::lag::READ_LAG_MS;
 use super::snapshot::Names;
-use super::{Engine, Latch};
+use super::{Engine, Latch, narrow};
 
 /// So many orders of others are remembered at most.
 const ORDERS_MAX: usize = 1_024;
 /// A payment of the insurance fund belongs to a forced close that was told at most so long before.
 const CLEARED_MS: i64 = 60_000;
+
+/// The flag of an event that tells that the closing order sold.
+const SOLD_BIT: u32 = 2;
+/// The value that does not exist, in every event.
+const NONE: i64 = i64::MIN;
+
+/// Why the venue closed, and its order; 0 where none is known.
+pub(super) type ForcedOrder = (ForcedClose, VenueOrderId);
 
 /// What is known of forced closes.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -308,7 +317,7 @@ impl Engine {
             ..whole.part(fresh + earlier)
         };
         let stated = fill.and_then(|fill| fill.realized_pnl);
-        let (report, rest) = self.settle(id, &due);
+        let (report, rest) = self.settle(id, &due, (kind, update.order_id));
         let report = ForcedCloseReport {
             kind,
             order_id: update.order_id,
@@ -323,12 +332,13 @@ impl Engine {
         self.report_forced_close(report);
     }
 
-    /// Takes a closed quantity from the strategies on that side. It is in the ledger of nobody
-    /// already. Answers a report without the order's identity, and what nobody held.
+    /// Takes a quantity that this order closed from the strategies on that side, and tells them. It is in the
+    /// ledger of nobody already. Answers a report without the order's identity, and what nobody held.
     pub(super) fn settle(
         &mut self,
         instrument: InstrumentId,
         due: &Due,
+        by: ForcedOrder,
     ) -> (ForcedCloseReport, Due) {
         let (closing, side) = (due.side, due.position_side);
         let held = |qty: i64| (-closing.sign() * qty).max(0);
@@ -345,11 +355,11 @@ impl Engine {
         for (index, qty) in parts.iter().copied().enumerate() {
             if qty != 0 && index != self.strategies.len() {
                 let strategy = StrategyId(index as u16);
-                shares.push(self.give_share(strategy, instrument, &due.part(qty)));
+                shares.push(self.give_share(strategy, instrument, &due.part(qty), Some(by)));
             }
         }
         let rest = due.part(due.qty - parts.iter().sum::<i64>());
-        let (later, rest) = self.share_with_later_fills(instrument, rest);
+        let (later, rest) = self.share_with_later_fills(instrument, rest, Some(by));
         shares.extend(later);
         self.watch_losses_after_fill();
         let taken: i64 = shares.iter().map(|share| share.qty).sum();
@@ -377,12 +387,14 @@ impl Engine {
         self.ledgers.account.at(instrument, side).position.qty
     }
 
-    /// Takes a part of a forced close from a strategy. It is in the ledger of nobody already.
+    /// Takes a part of a close from a strategy, and tells it so. It is in the ledger of nobody already. `by`
+    /// is the order of a forced close; without it, somebody else closed.
     pub(super) fn give_share(
         &mut self,
         strategy: StrategyId,
         instrument: InstrumentId,
         part: &Due,
+        by: Option<ForcedOrder>,
     ) -> ForcedShare {
         let (closing, side) = (part.side, part.position_side);
         let external = &mut self.ledgers.external.at_mut(instrument, side).position;
@@ -394,14 +406,48 @@ impl Engine {
         let realized_pnl = own.fill(closing, part.qty, part.quote);
         own.fees += part.fee;
         let left = own.qty;
-        self.tell_position(strategy, instrument, side);
-        self.cancel_exits(strategy, (instrument, side), closing);
-        ForcedShare {
+        let share = ForcedShare {
             strategy,
             qty: part.qty,
             realized_pnl,
             left,
+        };
+        if let Some(by) = by {
+            self.tell_forced_close(instrument, part, by, &share);
         }
+        self.tell_position(strategy, instrument, side);
+        self.cancel_exits(strategy, (instrument, side), closing);
+        share
+    }
+
+    /// Tells a strategy what a forced close took from it.
+    fn tell_forced_close(
+        &mut self,
+        instrument: InstrumentId,
+        part: &Due,
+        (kind, order): ForcedOrder,
+        share: &ForcedShare,
+    ) {
+        let rules = &self.instruments[usize::from(instrument.0)];
+        let average = div_half_even(
+            part.quote.0 * i128::from(pow10(rules.qty_scale)),
+            i128::from(part.qty.max(1)),
+        );
+        // A balance alone showed it: the change of the balance is the profit, and contains the commission.
+        let is_known = kind != ForcedClose::Unreported || order.0 != 0;
+        let stated = |amount: Amount| if is_known { narrow(amount) } else { NONE };
+        let fields = [
+            stated(Amount(average)),
+            part.qty,
+            stated(part.fee),
+            narrow(share.realized_pnl),
+            kind.code(),
+            share.left,
+        ];
+        let sold = u32::from(part.side == Side::Sell) << SOLD_BIT;
+        let flags = u32::from(part.position_side.code()) | sold;
+        let event = self.event(EventKind::ForcedClose, instrument, flags, fields, order.0);
+        self.deliver(share.strategy, event);
     }
 
     /// Tells people of a forced close and reacts as configured.
@@ -543,7 +589,7 @@ impl Engine {
             fee: whole.fee.part(shown, whole.qty.max(1)) + split.unwrap_or_default(),
             made: report.update_time,
         };
-        let (settled, rest) = self.settle(id, &due);
+        let (settled, rest) = self.settle(id, &due, (kind, report.order_id));
         let report = ForcedCloseReport {
             kind,
             order_id: report.order_id,
@@ -577,7 +623,7 @@ impl Engine {
             made,
             ..whole.part(closed)
         };
-        let (report, rest) = self.settle(id, &due);
+        let (report, rest) = self.settle(id, &due, (ForcedClose::Unreported, key.1));
         let report = ForcedCloseReport {
             kind: ForcedClose::Unreported,
             order_id: key.1,

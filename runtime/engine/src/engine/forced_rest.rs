@@ -19,7 +19,7 @@ use crate::order::{PositionSide, Side, Surface};
 use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
 
 use super::Engine;
-use super::forced::{Due, take_closed};
+use super::forced::{Due, ForcedOrder, take_closed};
 use super::snapshot::Names;
 
 /// So many own fills, and parts of forced closes, are remembered at most, and for so long: readings may show
@@ -110,7 +110,8 @@ impl Engine {
             rest.due = remaining;
             let report = rest.report.clone();
             left -= qty;
-            let share = self.give_share(strategy, update.instrument, &part);
+            let by = Some((report.kind, report.order_id));
+            let share = self.give_share(strategy, update.instrument, &part, by);
             self.tell_late_share(&report, &part, share);
         }
         self.out_of_order.fills.push_back(OwnFill {
@@ -136,12 +137,13 @@ impl Engine {
         self.out_of_order.rests.iter().position(concerns)
     }
 
-    /// Gives what nobody held of a forced close to strategies whose own fills the venue made after it: they
+    /// Gives what nobody held of a close to strategies whose own fills the venue made after it: they
     /// held it then. Answers their shares, and what is left.
     pub(super) fn share_with_later_fills(
         &mut self,
         instrument: InstrumentId,
         mut rest: Due,
+        by: Option<ForcedOrder>,
     ) -> (Vec<ForcedShare>, Due) {
         self.out_of_order.forget(self.now);
         let mut shares = Vec::new();
@@ -158,7 +160,7 @@ impl Engine {
             let strategy = fill.strategy;
             let (part, remaining) = rest.split(qty);
             rest = remaining;
-            shares.push(self.give_share(strategy, instrument, &part));
+            shares.push(self.give_share(strategy, instrument, &part, by));
         }
         (shares, rest)
     }

@@ -62,7 +62,8 @@ impl Engine {
                     fee: Amount::ZERO,
                     made: stated.unwrap_or_default(),
                 };
-                let (report, rest) = self.settle(id, &due);
+                let (report, rest) =
+                    self.settle(id, &due, (ForcedClose::Unreported, VenueOrderId(0)));
                 self.note_settled_shares(key, side, &report);
                 let report = ForcedCloseReport {
                     kind: ForcedClose::Unreported,

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, Notice};
-use crate::ids::{InstrumentId, Time};
+use crate::event::EventKind;
+use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::instrument::{Instrument, SymbolStatus};
 use crate::ledger::Grains;
 use crate::order::{PositionSide, Surface};
@@ -20,8 +21,8 @@ use crate::rules::CompiledRules;
 use crate::timer::Timer;
 use crate::truth::{ListedRules, Subject, Truth};
 
-use super::Engine;
 use super::snapshot::Names;
+use super::{Engine, narrow};
 
 /// Rules are read this often.
 const HOURLY_MS: i64 = 3_600_000;
@@ -39,6 +40,10 @@ const OF_RULES: [i32; 26] = [
     -1013, -1111, -1121, -4001, -4002, -4003, -4004, -4005, -4006, -4007, -4008, -4009, -4010,
     -4011, -4013, -4014, -4016, -4022, -4023, -4024, -4029, -4030, -4140, -4141, -4164, -4131,
 ];
+
+/// Flags of an event that tells rules.
+const TRADING: u32 = 1;
+const UNUSABLE: u32 = 2;
 
 /// When rules were read and why.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -143,6 +148,7 @@ impl Engine {
                 let is_news = known.as_ref() != Some(&why);
                 self.listing.unusable.insert(id, why.clone());
                 if is_news {
+                    self.tell_rules(id);
                     self.notices.push_back(Notice::RulesUnusable {
                         time: self.now,
                         instrument: id,
@@ -159,6 +165,7 @@ impl Engine {
         self.rules[index] = compiled;
         let before = std::mem::replace(&mut self.instruments[index], rules);
         self.settle_dust(id);
+        self.tell_rules(id);
         if before.status != self.instruments[index].status {
             self.take_status(id);
         }
@@ -167,6 +174,52 @@ impl Engine {
             instrument: id,
             before: Box::new(before),
         });
+    }
+
+    /// Tells the strategies that have an instrument its present rules.
+    pub(super) fn tell_rules(&mut self, id: InstrumentId) {
+        for place in 0..self.strategies.len() {
+            let strategy = StrategyId(place as u16);
+            if self.grants(strategy, id) {
+                self.tell_rules_to(strategy, id);
+            }
+        }
+    }
+
+    /// Tells a new instance the present rules of its instruments: it was started with those of the process's
+    /// start.
+    pub(super) fn tell_all_rules(&mut self, strategy: StrategyId) {
+        for index in 0..self.instruments.len() {
+            let id = InstrumentId(index as u16);
+            if self.grants(strategy, id) {
+                self.tell_rules_to(strategy, id);
+            }
+        }
+    }
+
+    fn tell_rules_to(&mut self, strategy: StrategyId, id: InstrumentId) {
+        let rules = &self.instruments[usize::from(id.0)];
+        let price = rules.filters.price.unwrap_or_default();
+        let lot = rules.filters.lot_size.unwrap_or_default();
+        let fields = [
+            price.tick_size,
+            price.min_price,
+            price.max_price,
+            lot.step_size,
+            lot.min_qty,
+            lot.max_qty,
+        ];
+        let min_notional = narrow(rules.filters.least_notional().unwrap_or_default());
+        let trades = u32::from(rules.status == SymbolStatus::Trading) * TRADING;
+        let unusable = u32::from(self.unusable_rules(id).is_some()) * UNUSABLE;
+        let event = self.event(
+            EventKind::Rules,
+            id,
+            trades | unusable,
+            fields,
+            min_notional,
+        );
+        self.deliver(strategy, event);
     }
 
     /// Compiles the rules, if they belong to this instrument and have its scales.

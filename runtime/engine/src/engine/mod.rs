@@ -498,10 +498,14 @@ impl Engine {
             Input::SymbolStatus { instrument, status } => {
                 let index = usize::from(instrument.0);
                 if let Some(known) = self.instruments.get_mut(index) {
+                    let is_news = known.status != *status;
                     known.status = status.clone();
                     // The rules compiled before, and a status does not change whether they do.
                     if let Ok(rules) = CompiledRules::new(known) {
                         self.rules[index] = rules;
+                    }
+                    if is_news {
+                        self.tell_rules(instrument);
                     }
                     self.take_status(instrument);
                 }

@@ -126,7 +126,7 @@ impl Engine {
             fee: Amount::ZERO,
             made,
         };
-        let (shares, _) = self.share_with_later_fills(id, due);
+        let (shares, _) = self.share_with_later_fills(id, due, None);
         for share in shares {
             self.notices.push_back(Notice::ClosedOutside {
                 time: self.now,

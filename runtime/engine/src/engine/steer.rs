@@ -86,6 +86,7 @@ impl Engine {
             self.end_flattening(strategy);
         }
         self.timers.cancel_of(strategy);
+        self.tell_all_rules(strategy);
         self.tell_positions(strategy);
         // The state comes last: it is what has an instance order.
         self.tell_ends(strategy);

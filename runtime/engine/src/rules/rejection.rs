@@ -106,6 +106,8 @@ rules! {
         "The venue's new rules need more decimals than this run counts in: only closing passes.";
     OrderLimit = 17, "ORDER_LIMIT", 0, "seconds" Wait,
         "The venue's order limit was exceeded: no order is sent before its interval is over.";
+    Unsupported = 18, "UNSUPPORTED", 0, "call" Plain,
+        "The contract has this call or parameter, and this runtime does not do it yet.";
 
     SymbolTest = 20, "SYMBOL_TEST", -1121, "symbol" Plain,
         "Symbols whose name starts with TEST must not be traded (spec 1, General conventions).";

@@ -25,7 +25,7 @@ use windvane_engine::{
     VenueOrderId, WorkingType,
 };
 
-pub(crate) const EVENT_KINDS: [EventKind; 12] = [
+pub(crate) const EVENT_KINDS: [EventKind; 14] = [
     EventKind::Trade,
     EventKind::BookTop,
     EventKind::BookChange,
@@ -38,6 +38,8 @@ pub(crate) const EVENT_KINDS: [EventKind; 12] = [
     EventKind::Balance,
     EventKind::Timer,
     EventKind::RuntimeState,
+    EventKind::Rules,
+    EventKind::ForcedClose,
 ];
 
 pub(crate) const COMMANDS: [Command; 4] = [

@@ -15,6 +15,7 @@ use windvane_engine::{
     UserEvent, VenueOrderId,
 };
 
+use super::forced_told::told_closes;
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{
@@ -26,7 +27,7 @@ const FUTURES: Surface = Surface::Futures;
 const ORDER: VenueOrderId = VenueOrderId(500);
 
 /// Buys for a strategy at 100.0.
-fn buy(account: &mut Account, strategy: StrategyId, qty: i64, trade_id: i64) {
+pub(super) fn buy(account: &mut Account, strategy: StrategyId, qty: i64, trade_id: i64) {
     let order = account.submit(strategy, limit(Side::Buy, 1000, qty));
     account.confirm_countdowns();
     let id = account.id(strategy, order);
@@ -644,6 +645,12 @@ fn an_own_fill_before_a_forced_close_may_be_told_after_it() {
         assert_eq!(held(&account), [0, 0, 0], "late: {is_late}");
         let latched = reports(&account).iter().filter(|one| one.latched).count();
         assert_eq!(latched, 1, "the reaction follows once");
+        let told = told_closes(&account).into_iter();
+        let told = told.fold([0, 0], |mut sum, (strategy, event)| {
+            sum[usize::from(strategy.0)] += event.fields[1];
+            sum
+        });
+        assert_eq!(told, [12, 40], "what is told late is told too");
     }
 }
 

@@ -6,6 +6,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Amount, Side, Surface, VenueOrderId};
 
 use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports};
+use super::forced_told::told_closes;
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{Account, USDT, instrument};
@@ -65,6 +66,16 @@ fn a_close_that_no_order_explains_is_taken_for_a_forced_one() {
         assert_eq!((shares, report.unowned, report.left), (vec![30, 10], 0, 0));
         assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
         assert_eq!(report.quote, instrument().notional(900, 40));
+        // Price and fee are in the balance alone, and its order is not known.
+        for (strategy, event) in told_closes(&account) {
+            assert_eq!(
+                [event.fields[0], event.fields[2]],
+                [i64::MIN; 2],
+                "{strategy:?}"
+            );
+            assert_eq!((event.fields[4], event.id), (3, 0));
+        }
+        assert_eq!(told_closes(&account).len(), 2, "{gap:?}");
     }
 }
 

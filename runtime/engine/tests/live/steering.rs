@@ -313,6 +313,7 @@ fn a_new_instance_is_told_of_positions_and_orders_before_it_may_order() {
     assert_eq!(
         told,
         [
+            (MM, EventKind::Rules, 1),
             (MM, EventKind::Position, 10),
             (MM, EventKind::OrderUpdate, OrderState::New as i64),
             (MM, EventKind::RuntimeState, RunState::Ready as i64),
@@ -321,10 +322,14 @@ fn a_new_instance_is_told_of_positions_and_orders_before_it_may_order() {
     assert!(account.engine.order(order).is_some());
 
     let mut account = killed(account, next_config());
+    account.events.clear();
     account.live(LiveInput::Begin);
-    let told = account.events.first().copied();
-    let told = told.map(|(strategy, kind, fields)| (strategy, kind, fields[0]));
-    assert_eq!(told, Some((MM, EventKind::Position, 10)), "a restart too");
+    let mut of_mm = account.events.iter().filter(|(to, ..)| *to == MM);
+    let told = [of_mm.next(), of_mm.next()];
+    let told = told.map(|event| event.map(|(_, kind, fields)| (*kind, fields[0])));
+    let degraded = (EventKind::RuntimeState, RunState::Degraded as i64);
+    let position = (EventKind::Position, 10);
+    assert_eq!(told, [Some(degraded), Some(position)], "a restart too");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use windvane_engine::rules::Rule;
 const HEAD: &str = "\
 # Rules that an intent can break
 
-`submit`, `cancel` and `set` of the strategy contract answer minus the number of the rule that an
+Intents of the strategy contract (`submit`, `cancel`, `set` and others) answer minus the number of the rule that an
 intent breaks. The numbers never change their meaning; new rules get new numbers. The code is the
 venue's own for the same fault, or the nearest one that it has; 0 marks limits of the runtime. Of
 several broken rules the first is told, in the order that `windvane_engine::rules::check` states.

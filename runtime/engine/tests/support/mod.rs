@@ -9,7 +9,7 @@
 )]
 
 use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
-use windvane_engine::event::EventKind;
+use windvane_engine::event::{Event, EventKind};
 use windvane_engine::ids::StrategyName;
 use windvane_engine::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
 use windvane_engine::protocol::{Fill, OrderReport, OrderUpdate, Refusal};
@@ -99,6 +99,8 @@ pub struct Account {
     /// The record for which the last of them waits.
     pub waits_for: u64,
     pub events: Vec<(StrategyId, EventKind, [i64; 6])>,
+    /// The same in full.
+    pub delivered: Vec<(StrategyId, Event)>,
     pub notices: Vec<Notice>,
     pub reconnected: Vec<Surface>,
     /// Signs of health for the watchdog process.
@@ -113,6 +115,7 @@ impl Account {
             sent: Vec::new(),
             waits_for: 0,
             events: Vec::new(),
+            delivered: Vec::new(),
             notices: Vec::new(),
             reconnected: Vec::new(),
             beats: Vec::new(),
@@ -128,6 +131,7 @@ impl Account {
             match effect {
                 Effect::Deliver { strategy, event } => {
                     self.events.push((strategy, event.kind, event.fields));
+                    self.delivered.push((strategy, event));
                 }
                 Effect::Send { request, record } => {
                     self.sent.push(*request);

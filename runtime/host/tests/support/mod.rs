@@ -22,39 +22,55 @@ const DESCRIPTION: &str =
 
 /// All imports of the contract with their core signatures.
 pub const IMPORTS: &str = r#"
-  (import "windvane:strategy/orders@0.1.0" "submit"
-    (func $submit (param i32 i32 i64 i64 i64 i64 i32 i64) (result i64)))
-  (import "windvane:strategy/orders@0.1.0" "cancel" (func $cancel (param i64) (result i64)))
-  (import "windvane:strategy/orders@0.1.0" "cancel-all"
+  (import "windvane:strategy/orders@0.2.0" "submit"
+    (func $submit (param i32 i32 i64 i64 i64 i64 i32 i64 i64 i64) (result i64)))
+  (import "windvane:strategy/orders@0.2.0" "cancel" (func $cancel (param i64) (result i64)))
+  (import "windvane:strategy/orders@0.2.0" "cancel-all"
     (func $cancel_all (param i32) (result i64)))
-  (import "windvane:strategy/account@0.1.0" "position"
+  (import "windvane:strategy/orders@0.2.0" "amend"
+    (func $amend (param i64 i64 i64 i64 i64) (result i64)))
+  (import "windvane:strategy/orders@0.2.0" "begin-group"
+    (func $begin_group (param i32 i32 i32) (result i64)))
+  (import "windvane:strategy/orders@0.2.0" "cancel-group"
+    (func $cancel_group (param i64 i32) (result i64)))
+  (import "windvane:strategy/account@0.2.0" "open-groups"
+    (func $open_groups (param i32) (result i64)))
+  (import "windvane:strategy/account@0.2.0" "open-group"
+    (func $open_group (param i32 i32) (result i64)))
+  (import "windvane:strategy/account@0.2.0" "group" (func $group (param i64 i32) (result i64)))
+  (import "windvane:strategy/market@0.2.0" "history"
+    (func $history (param i32 i64 i32) (result i64)))
+  (import "windvane:strategy/fault@0.2.0" "report" (func $report (param i32 i32)))
+  (import "windvane:strategy/account@0.2.0" "position"
     (func $position (param i32 i32 i32) (result i64)))
-  (import "windvane:strategy/account@0.1.0" "open-orders"
+  (import "windvane:strategy/account@0.2.0" "open-orders"
     (func $open_orders (param i32) (result i64)))
-  (import "windvane:strategy/account@0.1.0" "open-order"
+  (import "windvane:strategy/account@0.2.0" "open-order"
     (func $open_order (param i32 i32) (result i64)))
-  (import "windvane:strategy/account@0.1.0" "order" (func $order (param i64 i32) (result i64)))
-  (import "windvane:strategy/account@0.1.0" "balance"
+  (import "windvane:strategy/account@0.2.0" "order" (func $order (param i64 i32) (result i64)))
+  (import "windvane:strategy/account@0.2.0" "balance"
     (func $balance (param i32 i32 i32) (result i64)))
-  (import "windvane:strategy/market@0.1.0" "book"
+  (import "windvane:strategy/market@0.2.0" "book"
     (func $book (param i32 i32 i32 i32) (result i64)))
-  (import "windvane:strategy/market@0.1.0" "last" (func $last (param i32 i32) (result i64)))
-  (import "windvane:strategy/market@0.1.0" "rule" (func $rule (param i32 i32) (result i64)))
-  (import "windvane:strategy/timers@0.1.0" "set" (func $set_timer (param i64 i64) (result i64)))
-  (import "windvane:strategy/timers@0.1.0" "cancel"
+  (import "windvane:strategy/market@0.2.0" "last" (func $last (param i32 i32) (result i64)))
+  (import "windvane:strategy/market@0.2.0" "rule" (func $rule (param i32 i32) (result i64)))
+  (import "windvane:strategy/timers@0.2.0" "set"
+    (func $set_timer (param i64 i32 i64) (result i64)))
+  (import "windvane:strategy/timers@0.2.0" "cancel"
     (func $cancel_timer (param i64) (result i64)))
-  (import "windvane:strategy/log@0.1.0" "log" (func $log (param i32 i32 i32)))
-  (import "windvane:strategy/plot@0.1.0" "plot" (func $plot (param i32 i32 i64 i32)))
+  (import "windvane:strategy/log@0.2.0" "log" (func $log (param i32 i32 i32)))
+  (import "windvane:strategy/plot@0.2.0" "plot" (func $plot (param i32 i32 i64 i32)))
 "#;
 
 /// Parameters of `on-event`.
-pub const EVENT: &str = "(param $time i64) (param $sequence i64) (param $kind i32)
+pub const EVENT: &str = "(param $ms i64) (param $ns i32) (param $sequence i64) (param $kind i32)
     (param $instrument i32) (param $flags i32) (param $a i64) (param $b i64) (param $c i64)
     (param $d i64) (param $e i64) (param $f i64) (param $id i64)";
 
 /// A buy of 0.002 at 1,000.0, post-only.
 pub const SUBMIT: &str = "(call $submit (i32.const 0) (i32.const 0x40) (i64.const 2)
-    (i64.const 10000) (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0))";
+    (i64.const 10000) (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0) (i64.const 0)
+    (i64.const 0))";
 
 /// The text of a guest that counts events, saves the count and does `on_event` at each.
 pub fn text(imports: &str, on_event: &str, more: &str) -> String {
@@ -78,7 +94,7 @@ pub fn text(imports: &str, on_event: &str, more: &str) -> String {
     (i32.const 16))
   (func (export "describe") (result i32)
     (call $answer (i32.const 1024) (i32.const {length})))
-  (func (export "init") (param i32 i32 i32 i32) (result i32)
+  (func (export "start") (param i32 i32 i32 i32) (result i32)
     (call $answer (i32.const 0) (i32.const 0)))
   (func (export "save") (result i32)
     (i64.store (i32.const 32) (global.get $count))
@@ -92,6 +108,49 @@ pub fn text(imports: &str, on_event: &str, more: &str) -> String {
     {on_event})
   {more})"#
     )
+}
+
+/// The imports that contract 0.1 has too, in its version.
+pub fn imports_0_1() -> String {
+    let new = [
+        "amend",
+        "begin-group",
+        "cancel-group",
+        "open-groups",
+        "open-group",
+        "group",
+    ];
+    let new = [&new[..], &["history", "report"]].concat();
+    let imports = IMPORTS.split("(import ").skip(1);
+    let old = imports.filter(|import| {
+        !new.iter()
+            .any(|name| import.contains(&format!("\"{name}\"")))
+    });
+    let old: Vec<_> = old.collect();
+    format!("(import {}", old.join("(import "))
+        .replace("@0.2.0", "@0.1.0")
+        .replace("i32 i64 i64 i64) (result", "i32 i64) (result")
+        .replace(
+            "$set_timer (param i64 i32 i64)",
+            "$set_timer (param i64 i64)",
+        )
+}
+
+/// The text of a guest of contract 0.1.
+pub fn text_0_1(on_event: &str, more: &str) -> String {
+    let old = SUBMIT.replace(
+        "(i64.const 0) (i64.const 0)\n    (i64.const 0))",
+        "(i64.const 0))",
+    );
+    text(&imports_0_1(), on_event, more)
+        .replace("(export \"start\")", "(export \"init\")")
+        .replace("(param $ms i64) (param $ns i32)", "(param $time i64)")
+        .replace(SUBMIT, &old)
+}
+
+/// A guest of contract 0.1 that does `on_event` at each event, as a core module.
+pub fn guest_0_1(on_event: &str) -> Vec<u8> {
+    wat::parse_str(text_0_1(on_event, "")).unwrap()
 }
 
 /// A guest that does `on_event` at each event, as a core module.
@@ -166,7 +225,7 @@ pub fn engine() -> Box<Engine> {
 /// The event of this number: a trade.
 pub fn event(number: i64) -> Event {
     Event {
-        time: Time::from_millis(1_000 + number),
+        time: Time(Time::from_millis(1_000 + number).0 + 7),
         sequence: number,
         kind: EventKind::Trade,
         instrument: InstrumentId(0),
@@ -199,7 +258,7 @@ impl Bench {
 
     pub fn granted(path: PathChoice, module: &[u8], limits: Limits, granted: Capabilities) -> Self {
         let mut strategy = host(path).load(module, limits, granted).unwrap();
-        let (engine, result) = strategy.init(engine(), StrategyId(0), b"{}", b"{}");
+        let (engine, result) = strategy.start(engine(), StrategyId(0), b"{}", b"{}");
         result.unwrap();
         Self {
             strategy,
@@ -209,6 +268,10 @@ impl Bench {
 
     pub fn deliver(&mut self, number: i64) -> Result<(), Fault> {
         self.with_engine(|strategy, engine| strategy.deliver(engine, &event(number)))
+    }
+
+    pub fn deliver_event(&mut self, event: &Event) -> Result<(), Fault> {
+        self.with_engine(|strategy, engine| strategy.deliver(engine, event))
     }
 
     pub fn restart(&mut self, state: Option<&[u8]>) -> Result<(), Fault> {

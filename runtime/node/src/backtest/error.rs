@@ -37,7 +37,7 @@ pub enum BacktestError {
     /// A strategy's module cannot be had.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// `init` refused.
+    /// `start` refused.
     #[error("strategy {strategy} cannot start: {reason}; mend its params")]
     Refused {
         /// Its id.

@@ -47,7 +47,7 @@ impl Guests for HostedGuests {
         let (engine, result) =
             guest
                 .strategy
-                .init(engine, strategy, &guest.params, &guest.instruments);
+                .start(engine, strategy, &guest.params, &guest.instruments);
         let result = match result {
             Ok(()) => InitResult::Ready,
             Err(fault) if fault.kind == HostFault::Refused => InitResult::Refused(fault.detail),

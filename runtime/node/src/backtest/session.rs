@@ -19,7 +19,7 @@ use crate::recording::RecordingError;
 
 /// Strategies, as a run drives them.
 pub trait Guests {
-    /// Calls `init` of a strategy.
+    /// Calls `start` of a strategy.
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult);
 
     /// Delivers an event. The intents of a callback that succeeded can be read until the next

@@ -14,6 +14,7 @@ mod toolchain;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use windvane_host::ContractVersion;
 
 pub use cache::{folder as cache_folder, remove_toolchains};
 pub use toolchain::Toolchain;
@@ -80,6 +81,21 @@ pub enum BuildError {
         /// What the host says.
         source: windvane_host::LoadError,
     },
+    /// It was built with an SDK of an earlier version of the contract.
+    #[error(
+        "{package} compiles, but with an SDK of strategy contract {contract}, and this program runs strategies of \
+         contract {}. Name the windvane-sdk of this version in {}, and build again",
+        ContractVersion::PRESENT,
+        manifest.display()
+    )]
+    OldContract {
+        /// The package.
+        package: String,
+        /// Its contract.
+        contract: ContractVersion,
+        /// Where its SDK is named.
+        manifest: PathBuf,
+    },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -116,7 +132,14 @@ pub fn build(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Built, BuildE
         source,
     };
     let component = windvane_host::wrap(&core).map_err(not_a_strategy)?;
-    windvane_host::validate(&component).map_err(not_a_strategy)?;
+    let info = windvane_host::validate(&component).map_err(not_a_strategy)?;
+    if info.contract != ContractVersion::PRESENT {
+        return Err(BuildError::OldContract {
+            package: package.name.clone(),
+            contract: info.contract,
+            manifest: dir.join("Cargo.toml"),
+        });
+    }
 
     let path = folder
         .join("windvane")

@@ -30,7 +30,7 @@ pub struct Strategy {
     /// Imports that are linked.
     #[serde(default = "all_capabilities")]
     pub capabilities: Vec<Capability>,
-    /// Its own parameters, handed to `init` as JSON.
+    /// Its own parameters, handed to `start` as JSON.
     #[serde(default = "empty_object", deserialize_with = "object")]
     pub params: serde_json::Value,
     /// Its limits.

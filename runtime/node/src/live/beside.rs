@@ -58,7 +58,7 @@ impl Beside {
     }
 }
 
-/// `init`, then `load`, as the driver does it.
+/// `start`, then `load`, as the driver does it.
 pub(super) fn begin_guest(
     guest: &mut Guest,
     engine: Box<Engine>,
@@ -66,7 +66,9 @@ pub(super) fn begin_guest(
     state: Option<&[u8]>,
 ) -> (Box<Engine>, Result<Vec<Intent>, FaultKind>) {
     let (params, instruments) = (guest.params.clone(), guest.instruments.clone());
-    let (engine, result) = guest.strategy.init(engine, strategy, &params, &instruments);
+    let (engine, result) = guest
+        .strategy
+        .start(engine, strategy, &params, &instruments);
     if let Err(fault) = result {
         let kind = match fault.kind {
             HostFault::Refused => FaultKind::Contract,

@@ -106,7 +106,7 @@ impl Guests for LiveGuests {
         let place = self.place(strategy);
         let guest = &mut place.guest;
         let (params, instruments) = (&guest.params, &guest.instruments);
-        let (engine, result) = guest.strategy.init(engine, strategy, params, instruments);
+        let (engine, result) = guest.strategy.start(engine, strategy, params, instruments);
         let result = match result {
             Ok(()) => {
                 place.begun = true;
@@ -117,7 +117,7 @@ impl Guests for LiveGuests {
                 InitResult::Refused(fault.detail)
             }
             Err(fault) => {
-                place.fails("init", &fault);
+                place.fails("start", &fault);
                 InitResult::Fault(engine_fault(fault.kind))
             }
         };

@@ -656,7 +656,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// `init`, then `load`; `None` without a module.
+    /// `start`, then `load`; `None` without a module.
     fn try_begin(
         &mut self,
         strategy: StrategyId,

@@ -9,7 +9,7 @@ use windvane_host::{
 };
 use windvane_session::Made;
 
-/// One loaded module and what its `init` is given.
+/// One loaded module and what its `start` is given.
 pub struct Guest {
     /// The module.
     pub strategy: Strategy,

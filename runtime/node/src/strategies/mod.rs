@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windvane_host::{Host, HostError, HostOptions, LoadError};
+use windvane_host::{ContractVersion, Host, HostError, HostOptions, LoadError};
 use windvane_session::Made;
 
 use crate::build::{self, BuildError};
@@ -59,6 +59,23 @@ pub enum ModuleError {
         /// Why.
         source: LoadError,
     },
+    /// It was built for an earlier version of the strategy contract, which a replay runs and nothing else.
+    #[error(
+        "strategy {strategy}: {} was built for strategy contract {contract}, and this program runs strategies of \
+         contract {}. Nothing was started and no order was touched. Build the strategy again with the SDK of this \
+         version, `windvane build DIR`, where DIR is the folder of its source, and name DIR or the new .wasm file \
+         as `module`. What it saved is kept and carries over",
+        module.display(),
+        ContractVersion::PRESENT
+    )]
+    OldContract {
+        /// Its id.
+        strategy: String,
+        /// The path.
+        module: PathBuf,
+        /// Its contract.
+        contract: ContractVersion,
+    },
     /// No WebAssembly here.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -71,8 +88,8 @@ impl ModuleError {
     }
 }
 
-/// Loads the modules of all configured strategies; `building` hears of each step of a build. What
-/// `init` is told of instruments is still missing.
+/// Loads the modules of all configured strategies, to trade; `building` hears of each step of a build. What
+/// `start` is told of instruments is still missing.
 ///
 /// # Errors
 /// The first module that cannot be had.
@@ -96,10 +113,19 @@ pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest
             capabilities: names.map(|one| one.as_str().to_owned()).collect(),
         };
         let loaded = Guest::load(&host, name, Arc::clone(module), made);
-        guests.push(loaded.map_err(|source| ModuleError::Load {
+        let guest = loaded.map_err(|source| ModuleError::Load {
             strategy: name.to_owned(),
             source,
-        })?);
+        })?;
+        let contract = guest.strategy.contract();
+        if contract != ContractVersion::PRESENT {
+            return Err(ModuleError::OldContract {
+                strategy: name.to_owned(),
+                module: strategy.module.clone(),
+                contract,
+            });
+        }
+        guests.push(guest);
     }
     Ok(guests)
 }

@@ -1,6 +1,6 @@
 //! The order desk in memory: what the harness's strategy sees of orders, positions and the market.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ctx::Level;
 use crate::event::OrderState;
@@ -59,6 +59,8 @@ pub(crate) struct Desk {
     books: BTreeMap<InstrumentId, [Levels; 2]>,
     last: BTreeMap<(InstrumentId, u32), i64>,
     timers: BTreeMap<i64, Time>,
+    /// Instruments that do not trade.
+    stopped: BTreeSet<InstrumentId>,
     pub(super) refusals: VecDeque<u16>,
     pub(super) intents: Vec<Intent>,
     pub(super) logs: Vec<(Level, String)>,
@@ -215,6 +217,31 @@ impl Desk {
 
     pub(super) fn last(&self, instrument: InstrumentId, field: u32) -> Option<i64> {
         self.last.get(&(instrument, field)).copied()
+    }
+
+    pub(super) fn set_trading(&mut self, instrument: InstrumentId, trading: bool) {
+        if trading {
+            self.stopped.remove(&instrument);
+        } else {
+            self.stopped.insert(instrument);
+        }
+    }
+
+    pub(super) fn is_stopped(&self, instrument: InstrumentId) -> bool {
+        self.stopped.contains(&instrument)
+    }
+
+    /// The exchange closes a part of the position.
+    pub(super) fn close(&mut self, i: &Instrument, side: Side, price: i64, qty: i64) -> Filled {
+        let position = self.positions.entry(i.id).or_default();
+        let realized = position.apply(i, side, price, qty);
+        Filled {
+            state: OrderState::Filled,
+            realized,
+            position: position.qty,
+            cost: position.cost,
+            realized_total: position.realized,
+        }
     }
 
     pub(super) fn set_timer(&mut self, time: Time, token: i64) {

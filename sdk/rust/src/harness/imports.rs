@@ -35,6 +35,8 @@ pub(crate) mod orders {
         activation_price: i64,
         callback_ppm: u32,
         quote_qty: i64,
+        _group: i64,
+        _trail: i64,
     ) -> i64 {
         let instrument = InstrumentId(instrument);
         let order = Order {
@@ -138,9 +140,14 @@ pub(crate) mod market {
             .unwrap_or(NONE)
     }
 
-    /// The instrument trades; everything else is in [`crate::Instrument`].
-    pub(crate) const fn rule(_instrument: u32, field: u32) -> i64 {
-        if field == 12 { 1 } else { NONE }
+    /// Whether the instrument trades; everything else is in [`crate::Instrument`].
+    pub(crate) fn rule(instrument: u32, field: u32) -> i64 {
+        let stopped = DESK.with_borrow(|desk| desk.is_stopped(InstrumentId(instrument)));
+        if field == 12 {
+            i64::from(!stopped)
+        } else {
+            NONE
+        }
     }
 }
 
@@ -148,8 +155,8 @@ pub(crate) mod timers {
     use super::DESK;
     use crate::number::Time;
 
-    pub(crate) fn set(time: i64, token: i64) -> i64 {
-        DESK.with_borrow_mut(|desk| desk.set_timer(Time(time), token));
+    pub(crate) fn set(ms: i64, ns: u32, token: i64) -> i64 {
+        DESK.with_borrow_mut(|desk| desk.set_timer(Time::from_parts(ms, ns), token));
         0
     }
 

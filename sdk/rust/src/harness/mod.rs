@@ -36,9 +36,9 @@ pub(crate) mod imports;
 pub use desk::{DeskOrder, Intent};
 
 use crate::ctx::{Ctx, Level};
-use crate::event::{OrderState, Raw, RuntimeState};
+use crate::event::{OrderState, RULES, Raw, RuntimeState};
 use crate::instrument::{Instrument, InstrumentId};
-use crate::number::{Amount, Price, Qty, Time, parse_scaled};
+use crate::number::{Amount, Price, Qty, Time, clamp_i64, parse_scaled};
 use crate::order::{OrderId, Side};
 use crate::params::Params;
 use crate::strategy::{Strategy, dispatch};
@@ -205,6 +205,58 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
+    /// The exchange changes the rules of an instrument that the strategy has: `rules` has its id.
+    ///
+    /// # Panics
+    /// If the instrument was not given.
+    pub fn rules(&mut self, rules: &Instrument, trading: bool) {
+        self.desk.set_trading(rules.id, trading);
+        let raw = Raw {
+            instrument: rules.id.0,
+            flags: u32::from(trading),
+            a: rules.tick,
+            b: rules.min_price,
+            c: rules.max_price,
+            d: rules.step,
+            e: rules.min_qty,
+            f: rules.max_qty,
+            id: rules.min_notional.0,
+            ..self.raw(RULES)
+        };
+        self.deliver(raw);
+    }
+
+    /// The exchange liquidates a part of the position: forced close, position.
+    ///
+    /// # Panics
+    /// If the position is smaller than `qty`.
+    pub fn liquidate(&mut self, price: &str, qty: &str) {
+        let (price, qty) = (self.price(price), self.qty(qty));
+        let held = self.desk.position(self.at).qty;
+        assert!(qty > 0 && held.abs() >= qty, "the position is {held}");
+        let side = if held > 0 { Side::Sell } else { Side::Buy };
+        let instrument = self.instrument();
+        let closed = self.desk.close(&instrument, side, price, qty);
+        let price = instrument.notional(Price(price), Qty(1)).0;
+        let price = i128::from(price) * 10_i128.pow(u32::from(instrument.qty_scale));
+        self.deliver(Raw {
+            flags: if side == Side::Sell { 4 } else { 0 },
+            a: clamp_i64(price),
+            b: qty,
+            d: closed.realized,
+            e: 1,
+            f: closed.position,
+            id: self.sequence + 1,
+            ..self.raw(14)
+        });
+        self.deliver(Raw {
+            a: closed.position,
+            b: closed.cost,
+            c: closed.realized_total,
+            ..self.raw(9)
+        });
+    }
+
     /// Moves the clock and fires the timers that fall due, in their order.
     pub fn advance_ms(&mut self, ms: i64) {
         let until = self.time.plus_ms(ms);
@@ -366,7 +418,7 @@ impl<S: Strategy> Harness<S> {
     /// Delivers one event; the desk stands in for the runtime meanwhile.
     fn deliver(&mut self, raw: Raw) {
         self.sequence += 1;
-        self.ctx.enter(self.time, self.sequence);
+        self.ctx.enter(self.time, self.sequence, &raw);
         imports::lend(&mut self.desk, || {
             dispatch(&mut self.strategy, &self.ctx, &raw);
         });

@@ -1,0 +1,137 @@
+//! What strategies are told of the rules of their instruments: each change once, and a new instance all of them.
+
+use windvane_engine::event::{Event, EventKind};
+use windvane_engine::instrument::{Instrument, LotSize, Notional, SymbolStatus};
+use windvane_engine::truth::{ListedRules, Truth};
+use windvane_engine::{Amount, Input, StrategyId};
+
+use super::listing::{refuse, rules, tell, tick};
+use super::support::{self, Account, BTC, MM, OTHER};
+use super::world::{booting, live_config, ready};
+
+const TRADING: u32 = 1;
+const UNUSABLE: u32 = 2;
+
+/// The events of rules since this was asked last.
+fn told(account: &mut Account) -> Vec<(StrategyId, Event)> {
+    let all = std::mem::take(&mut account.delivered).into_iter();
+    all.filter(|(_, event)| event.kind == EventKind::Rules)
+        .collect()
+}
+
+/// Has the rules read, with these changes.
+fn read(account: &mut Account, change: impl Fn(&mut Instrument)) {
+    refuse(account, -4014);
+    tell(account, rules(change));
+}
+
+#[test]
+fn a_change_is_told_once_to_each_strategy_of_the_instrument() {
+    let mut account = ready();
+    read(&mut account, |_| {});
+    assert_eq!(told(&mut account), [], "nothing changed");
+    let change = |rules: &mut Instrument| {
+        tick(5)(rules);
+        rules.filters.lot_size = Some(LotSize {
+            min_qty: 5,
+            max_qty: 1_000,
+            step_size: 5,
+        });
+        rules.filters.min_notional = None;
+        rules.filters.notional = Some(Notional {
+            min_notional: Amount(50_000_000),
+            max_notional: Amount::ZERO,
+            apply_min_to_market: true,
+            apply_max_to_market: false,
+            avg_price_mins: 0,
+        });
+    };
+    account.wait(16);
+    read(&mut account, change);
+    let events = told(&mut account);
+    let to: Vec<_> = events.iter().map(|(to, _)| *to).collect();
+    assert_eq!(to, [MM, OTHER]);
+    let event = &events[0].1;
+    assert_eq!(event.fields, [5, 5, 10_000_000, 5, 5, 1_000]);
+    assert_eq!(
+        (event.instrument, event.flags, event.id),
+        (BTC, TRADING, 50_000_000)
+    );
+    read(&mut account, change);
+    assert_eq!(told(&mut account), [], "nothing changed since");
+}
+
+#[test]
+fn a_status_and_rules_that_cannot_be_used_are_told() {
+    let mut account = ready();
+    let settling = |rules: &mut Instrument| {
+        rules.status = SymbolStatus::Other("SETTLING".to_owned());
+    };
+    read(&mut account, settling);
+    assert_eq!(told(&mut account)[0].1.flags, 0);
+    account.wait(16);
+    tell(&mut account, rules(|_| {}));
+    assert_eq!(told(&mut account)[0].1.flags, TRADING);
+
+    let finer = || {
+        Truth::Rules(vec![ListedRules {
+            instrument: BTC,
+            rules: Err("tickSize 0.01 has more than 1 decimal places".to_owned()),
+        }])
+    };
+    refuse(&mut account, -4014);
+    for (expected, truth) in [
+        (vec![TRADING | UNUSABLE; 2], finer()),
+        (vec![], finer()),
+        (vec![TRADING; 2], rules(|_| {})),
+    ] {
+        tell(&mut account, truth);
+        let flags = told(&mut account).into_iter().map(|(_, event)| event.flags);
+        assert_eq!(flags.collect::<Vec<_>>(), expected);
+        account.wait(16);
+    }
+}
+
+#[test]
+fn a_status_that_the_market_tells_is_told_once() {
+    let mut account = ready();
+    account.delivered.clear();
+    for (status, count) in [
+        (SymbolStatus::Trading, 0),
+        (SymbolStatus::Other("BREAK".to_owned()), 2),
+        (SymbolStatus::Other("BREAK".to_owned()), 0),
+        (SymbolStatus::Trading, 2),
+    ] {
+        let status = &status;
+        account.handle(Input::SymbolStatus {
+            instrument: BTC,
+            status,
+        });
+        assert_eq!(told(&mut account).len(), count, "{status}");
+    }
+}
+
+#[test]
+fn a_new_instance_is_told_the_rules_of_its_instruments_first() {
+    let mut account = ready();
+    read(&mut account, tick(5));
+    account.delivered.clear();
+    account.handle(Input::Renew { strategy: MM });
+    let (to, first) = account.delivered[0];
+    assert_eq!((to, first.kind, first.fields[0]), (MM, EventKind::Rules, 5));
+    assert_eq!(told(&mut account).len(), 1);
+}
+
+#[test]
+fn who_does_not_have_the_instrument_is_told_nothing() {
+    let mut config = support::config();
+    config.strategies[1].subscriptions.clear();
+    let mut account = booting(live_config());
+    account.engine = windvane_engine::Engine::new(config).unwrap();
+    account.handle(Input::SymbolStatus {
+        instrument: BTC,
+        status: &SymbolStatus::Other("BREAK".to_owned()),
+    });
+    let to: Vec<_> = told(&mut account).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(to, [MM]);
+}
