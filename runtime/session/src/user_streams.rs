@@ -12,7 +12,7 @@ use windvane_client_core::streams::machine::{Action, Emit, Input, LinkId, Machin
 use windvane_client_core::streams::{
     GapReason, StreamSettings, key_expiry_ms, key_rules, millis, rules,
 };
-use windvane_engine::{Surface, Time, planted};
+use windvane_engine::{Surface, Time};
 use windvane_venue::error::{Limit, code};
 
 use crate::requests::venue_surface;
@@ -298,9 +298,6 @@ fn heed(
         _ => return None,
     };
     let venue = venue_surface(surface);
-    if planted!(BanForgotten) {
-        return pause_ms;
-    }
     gateway.heed_refusal(now_ms, venue, (limit, pause_ms), &Cost::default());
     gateway.stopped_ms(now_ms, venue)
 }

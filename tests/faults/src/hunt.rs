@@ -115,8 +115,6 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::AcknowledgedBeforeSync => &[DURABLE],
         Planted::LateOrderSent => &[LATE],
         Planted::RollLosesBlock => &[CHAIN],
-        Planted::BanForgotten => &[BANS],
-        Planted::LaneStarved => &[OVERDUE, RENEWALS],
         Planted::StateBehind => &[MEMORY],
         Planted::BanIgnored => &[BANS],
         Planted::BlockedStillReady => &[TRADING],
@@ -144,6 +142,8 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::EmergencyWaitsForBudget => {
             &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy]
         }
+        // Many orders, one of which is about to leave when the process stops.
+        Planted::LateOrderSent => &[Kind::Pause, Kind::Greedy],
         // Ends of connections alone, so that no other fault explains what is missed.
         Planted::EndIsNoGap => &[Kind::Ends],
         _ => &[],

@@ -339,7 +339,7 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
 }
 
 /// The lane of a request: what takes risk away leaves whatever our own count says.
-pub fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
+pub const fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
     match (request, purpose) {
         (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
             Lane::Cancel
@@ -351,7 +351,6 @@ pub fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
             },
             EnginePurpose::Ordinary,
         ) => Lane::Place,
-        (Request::Countdown { .. }, _) if planted!(LaneStarved) => Lane::Query,
         (Request::Countdown { .. }, _) => Lane::Heartbeat,
         (_, EnginePurpose::Close) => Lane::Close,
         (Request::Query { .. } | Request::Read(_), EnginePurpose::Start) => Lane::Start,

@@ -272,6 +272,11 @@ impl Process {
         self.outs.pop_front()
     }
 
+    /// It was stopped before this was done.
+    pub fn put_back(&mut self, out: Out) {
+        self.outs.push_front(out);
+    }
+
     /// When it wants to be told the time.
     pub fn wake_ns(&mut self) -> i64 {
         let now_ns = self.now_ns;

@@ -176,10 +176,8 @@ impl World {
                 // In the middle of what it does next, and sometimes in the middle of its recovery.
                 self.crash_after = Some(self.chance.below(40));
             }
-            // Half of them stop the process in the middle of what it does.
-            Incident::Pause if self.chance.chance(500_000) => {
-                self.pause_after = Some(self.chance.below(20));
-            }
+            // Half of them stop the process when an order is about to leave.
+            Incident::Pause if self.chance.chance(500_000) => self.pause_at_order = true,
             Incident::Pause => self.pause(),
             Incident::Clock => self.jump(),
             Incident::Skew => {
@@ -549,7 +547,7 @@ impl World {
         if self.mix.faults.weight_s > 0 {
             self.act(&json!({"act": "others_weight", "weight": 1_400}));
         }
-        (self.crash_after, self.pause_after) = (None, None);
+        (self.crash_after, self.pause_at_order) = (None, false);
         self.stalls = [(0, 0); 3];
         self.blind_until_ns = 0;
         self.disk_hangs_until = 0;

@@ -145,8 +145,8 @@ pub struct World {
     stalls: [(i64, i64); 3],
     /// The process is killed after so many effects.
     crash_after: Option<u64>,
-    /// The process is stopped after so many effects, in the middle of what it does.
-    pause_after: Option<u64>,
+    /// The process is stopped when the next order is about to leave.
+    pause_at_order: bool,
     wake_ns: i64,
     wakes: u64,
     user_events: u64,
@@ -207,7 +207,7 @@ impl World {
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
-            pause_after: None,
+            pause_at_order: false,
             wake_ns: i64::MAX,
             wakes: 0,
             user_events: 0,
@@ -424,16 +424,18 @@ impl World {
                 }
                 *left -= 1;
             }
-            if let Some(left) = &mut self.pause_after {
-                if *left == 0 {
-                    self.pause_after = None;
-                    return self.pause();
+            let Some(out) = self.process.as_mut().and_then(Process::poll) else {
+                continue;
+            };
+            let is_order =
+                matches!(&out, Out::Send(wire) if wire.route.name == "futures.new_order");
+            if is_order && std::mem::take(&mut self.pause_at_order) {
+                if let Some(process) = &mut self.process {
+                    process.put_back(out);
                 }
-                *left -= 1;
+                return self.pause();
             }
-            if let Some(out) = self.process.as_mut().and_then(Process::poll) {
-                self.carry_out(out);
-            }
+            self.carry_out(out);
         }
         let Some(process) = &mut self.process else {
             return;
@@ -516,7 +518,7 @@ impl World {
 
     /// Ends the process; the next one starts after a while.
     fn kill(&mut self, damage: Damage) {
-        (self.crash_after, self.pause_after) = (None, None);
+        (self.crash_after, self.pause_at_order) = (None, false);
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
