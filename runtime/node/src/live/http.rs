@@ -7,12 +7,15 @@
 //! decides all of it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use windvane_admin::metrics::table;
-use windvane_client::{Client, Departure};
+use windvane_client::{Client, Departure, Lost};
+use windvane_client_core::gateway::Failure;
 use windvane_session::{Call, CallId};
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
@@ -36,7 +39,16 @@ pub struct Http {
     beside: Way,
     mailbox: Mailbox,
     clock: Clock,
-    flying: BTreeMap<CallId, AbortHandle>,
+    flying: BTreeMap<CallId, Flying>,
+}
+
+/// A call whose task runs.
+#[derive(Debug)]
+struct Flying {
+    task: AbortHandle,
+    since: Instant,
+    /// Its bytes were handed to the connection.
+    has_left: Arc<AtomicBool>,
 }
 
 impl Http {
@@ -58,14 +70,16 @@ impl Http {
         } else {
             &self.beside
         };
-        let mut client = way.client.clone();
-        if let Some(since) = call.since {
-            let since = self.clock.moment(since);
-            client = client.telling(Departure::new(move || {
+        let has_left = Arc::new(AtomicBool::new(false));
+        let (left, since) = (Arc::clone(&has_left), call.since);
+        let since = since.map(|since| self.clock.moment(since));
+        let client = way.client.clone().telling(Departure::new(move || {
+            left.store(true, Ordering::Relaxed);
+            if let Some(since) = since {
                 let latency = since.elapsed().as_secs_f64();
                 table::ORDER_LATENCY.of([]).record(latency);
-            }));
-        }
+            }
+        }));
         let (id, clock, mailbox) = (call.id, self.clock, self.mailbox.clone());
         let task = way.handle.spawn(async move {
             let late_ns = call
@@ -81,7 +95,12 @@ impl Http {
             };
             mailbox.tell(Happened::Came(id, came)).await;
         });
-        self.flying.insert(id, task.abort_handle());
+        let flying = Flying {
+            task: task.abort_handle(),
+            since: Instant::now(),
+            has_left,
+        };
+        self.flying.insert(id, flying);
     }
 
     /// A call came back.
@@ -89,11 +108,20 @@ impl Http {
         self.flying.remove(&id);
     }
 
-    /// Nobody waits for this call any more: its connection is closed.
-    pub fn abandon(&mut self, id: CallId) {
-        if let Some(task) = self.flying.remove(&id) {
-            task.abort();
+    /// Gives a call up: its connection is closed. Answers what became of it; `None` if what came back
+    /// is told already.
+    pub fn abandon(&mut self, id: CallId) -> Option<Came> {
+        if self.flying.get(&id)?.task.is_finished() {
+            return None;
         }
+        let flying = self.flying.remove(&id)?;
+        flying.task.abort();
+        let waited = flying.since.elapsed();
+        Some(if flying.has_left.load(Ordering::Relaxed) {
+            Came::Failed(Failure::Lost(Lost::Timeout(waited)))
+        } else {
+            Came::Late(waited)
+        })
     }
 
     /// Puts a request together with its address and forgets it: an order is rare, and what it needs on

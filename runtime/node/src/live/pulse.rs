@@ -203,8 +203,9 @@ impl Pulse {
                 }
             }
             Output::Abandon(id) => {
-                if let Some(http) = &mut self.http {
-                    http.abandon(id);
+                let came = self.http.as_mut().and_then(|http| http.abandon(id));
+                if let Some(came) = came {
+                    self.tell_came(id, &came);
                 }
             }
             Output::Handed { request, since } => {
@@ -387,28 +388,34 @@ impl Pulse {
         if let Some(http) = &mut self.http {
             http.came(id);
         }
+        self.tell_came(id, &came);
+        self.perform(state).await;
+    }
+
+    /// Tells the session what came back of a call.
+    fn tell_came(&mut self, id: CallId, came: &Came) {
+        let now = self.clock.now();
         match came {
             Came::Answer(raw) => {
                 let headers = raw.texts();
-                let answer = Answer {
+                let answer = CallAnswer::Came(Answer {
                     status: raw.status,
                     headers: &headers,
                     text: &raw.text,
-                };
-                self.handle(Input::Answer(id, CallAnswer::Came(answer)), state)
-                    .await;
+                });
+                self.session.handle(now, Input::Answer(id, answer));
             }
             Came::Failed(failure) => {
-                let answer = match failure {
+                let answer = match failure.clone() {
                     Failure::NotMade(error) => CallAnswer::NotMade(error),
                     Failure::NoConnection(why) => CallAnswer::NoConnection(why),
                     Failure::Lost(lost) => CallAnswer::Lost(lost),
                 };
-                self.handle(Input::Answer(id, answer), state).await;
+                self.session.handle(now, Input::Answer(id, answer));
             }
             Came::Late(waited) => {
-                let late = CallAnswer::Late(waited);
-                self.handle(Input::Answer(id, late), state).await;
+                let late = CallAnswer::Late(*waited);
+                self.session.handle(now, Input::Answer(id, late));
             }
         }
     }

@@ -36,7 +36,7 @@ pub enum CallAnswer<'a> {
     NoConnection(String),
     /// It could not be written.
     NotMade(RequestError),
-    /// It did not leave: [`Call::leave_by`] was over for so long.
+    /// It did not leave: [`Call::leave_by`] was over for so long, or it was given up before.
     Late(Duration),
 }
 
@@ -70,8 +70,8 @@ pub(super) struct Flying {
     cost: Cost,
     departed: Departed,
     left: Time,
-    pub(super) by: Time,
-    within: Duration,
+    /// When it is given up; `None` once it was.
+    pub(super) by: Option<Time>,
     purpose: Purpose,
 }
 
@@ -199,8 +199,7 @@ impl Requests {
             cost,
             departed,
             left: now,
-            by: Time(now.0.saturating_add(ns(wanted.within))),
-            within: wanted.within,
+            by: Some(Time(now.0.saturating_add(ns(wanted.within)))),
             purpose: wanted.purpose,
         };
         self.flying.insert(id, flying);
@@ -214,22 +213,18 @@ impl Requests {
         }));
     }
 
-    /// A call whose time is over.
-    pub(super) fn overdue(&self, now: Time) -> Option<CallId> {
-        let mut flying = self.flying.iter();
-        let overdue = flying.find(|(_, flying)| flying.by <= now);
-        overdue.map(|(id, _)| *id)
+    /// A call whose time is over. The shell is asked what became of it: it knows whether it left.
+    pub(super) fn give_up(&mut self, now: Time) -> Option<CallId> {
+        let mut flying = self.flying.iter_mut();
+        let overdue = flying.find(|(_, flying)| flying.by.is_some_and(|by| by <= now));
+        let (id, flying) = overdue?;
+        flying.by = None;
+        Some(*id)
     }
 
-    /// How long the answer to a call is waited for.
-    pub(super) fn given(&self, id: CallId) -> Duration {
-        let flying = self.flying.get(&id);
-        flying.map_or(self.terms.request, |flying| flying.within)
-    }
-
-    /// A call that did not leave in time. Answers the request that it is a part of.
-    pub(super) fn take_late(&mut self, id: CallId) -> Option<u64> {
-        match self.flying.remove(&id)?.purpose {
+    /// The request of the engine that a call is a part of.
+    pub(super) fn part(&self, id: CallId) -> Option<u64> {
+        match self.flying.get(&id)?.purpose {
             Purpose::Part(number) => Some(number),
             _ => None,
         }
@@ -256,7 +251,10 @@ impl Requests {
                 judge(Err(Failure::NoConnection(why))).map(|()| String::new())
             }
             CallAnswer::NotMade(why) => judge(Err(Failure::NotMade(why))).map(|()| String::new()),
-            CallAnswer::Late(_) => return None,
+            CallAnswer::Late(_) => {
+                let why = "it did not leave in time".to_owned();
+                judge(Err(Failure::NoConnection(why))).map(|()| String::new())
+            }
         };
         self.done.push_back(Done::Ended(CallEnded {
             surface: flying.asked.route.surface,

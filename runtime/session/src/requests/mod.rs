@@ -85,7 +85,7 @@ enum Purpose {
 pub(crate) enum Done {
     /// A call leaves.
     Send(Call),
-    /// Nobody waits for the answer to this call any more.
+    /// A call is given up.
     Abandon(CallId),
     /// The engine is told.
     Live(LiveInput),
@@ -233,10 +233,11 @@ impl Requests {
         (id, answer): (CallId, CallAnswer<'_>),
         speaker: &Speaker,
     ) {
-        if let CallAnswer::Late(waited) = answer {
-            if let Some(number) = self.take_late(id) {
-                self.not_sent_in_time(now, (number, waited), speaker);
-            }
+        if let CallAnswer::Late(waited) = answer
+            && let Some(number) = self.part(id)
+        {
+            self.flying.remove(&id);
+            self.not_sent_in_time(now, (number, waited), speaker);
         } else if let Some((purpose, became)) = self.hear(now, id, answer) {
             self.became(now, purpose, became, speaker);
         }
@@ -264,11 +265,8 @@ impl Requests {
 
     /// Everything whose time has come.
     pub(crate) fn timeout(&mut self, now: Time, speaker: &Speaker) {
-        while let Some(id) = self.overdue(now) {
+        while let Some(id) = self.give_up(now) {
             self.done.push_back(Done::Abandon(id));
-            let within = self.given(id);
-            let answer = CallAnswer::Lost(windvane_client_core::Lost::Timeout(within));
-            self.answered(now, (id, answer), speaker);
         }
         while let Some(waiting) = self.turn(now) {
             self.attempt(now, waiting, speaker);
@@ -286,7 +284,7 @@ impl Requests {
 
     /// When [`Self::timeout`] is due.
     pub(crate) fn next(&self) -> Option<Time> {
-        let flying = self.flying.values().map(|flying| flying.by);
+        let flying = self.flying.values().filter_map(|flying| flying.by);
         let waiting = self.waiting.iter().map(|waiting| waiting.at);
         let follows = self.carried.values().filter_map(|one| one.follow_by);
         let depths = self.depths.iter().map(|(at, _)| *at);

@@ -127,7 +127,8 @@ pub enum Output {
     Roll(Vec<u8>, Chain),
     /// Write a call to the venue once; what comes back is [`Input::Answer`].
     Send(Call),
-    /// Nobody waits for the answer to this call any more.
+    /// Give this call up. [`Input::Answer`] says what became of it: that it did not leave
+    /// ([`CallAnswer::Late`]), or that its answer is lost.
     Abandon(CallId),
     /// A request of the engine was handed over: to its calls, or to the simulated account.
     Handed {

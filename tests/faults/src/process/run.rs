@@ -1,12 +1,15 @@
 //! The session of a process: what happens goes in, and what it says is done.
 
+use std::time::Duration;
+
+use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
 use windvane_engine::{Request, StrategyId, Surface, Time};
-use windvane_session::{Ended, Guests as _, Input, JournalEvent, Output, SocketAction};
+use windvane_session::{CallAnswer, Ended, Guests as _, Input, JournalEvent, Output, SocketAction};
 
 use super::{Out, Process, StreamKey, shown};
-use crate::client::Wire;
-use crate::witness::Seen;
+use crate::client::{REQUEST_NS, Wire};
+use crate::witness::{RequestId, Seen};
 
 impl Process {
     /// The shell's clock: the wall's at the start, then counted.
@@ -60,10 +63,7 @@ impl Process {
                     .leave_by
                     .map(|by| by.0.saturating_sub(self.counted_from_ns)),
             })),
-            Output::Abandon(id) => self.outs.push_back(Out::Seen(Seen::Heard {
-                request: id,
-                answer: None,
-            })),
+            Output::Abandon(id) => self.abandon(id),
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
                 self.outs.extend(top.map(Out::Seen));
@@ -101,6 +101,22 @@ impl Process {
             | Output::CallEnded(_)
             | Output::UserStream(..) => {}
         }
+    }
+
+    /// A call is given up: one that did not leave is known not to have left.
+    fn abandon(&mut self, id: RequestId) {
+        let is_it = |out: &Out| matches!(out, Out::Send(wire) if wire.id == id);
+        if let Some(place) = self.outs.iter().position(is_it) {
+            self.outs.remove(place);
+            return self.input(Input::Answer(id, CallAnswer::Late(Duration::ZERO)));
+        }
+        self.outs.push_back(Out::Seen(Seen::Heard {
+            request: id,
+            answer: None,
+        }));
+        let within = Duration::from_nanos(REQUEST_NS.unsigned_abs());
+        let lost = CallAnswer::Lost(Lost::Timeout(within));
+        self.input(Input::Answer(id, lost));
     }
 
     /// The operator commands.

@@ -351,7 +351,7 @@ impl World {
         self.drain();
     }
 
-    fn deliver(&mut self, life: u32, happened: In) {
+    pub(in crate::world) fn deliver(&mut self, life: u32, happened: In) {
         if life != self.life {
             return;
         }

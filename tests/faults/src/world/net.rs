@@ -132,8 +132,7 @@ impl World {
             && by_ns < self.now_ns
         {
             let late = In::Late(wire.id, self.now_ns - by_ns);
-            self.queue.put(self.now_ns, Event::Deliver(self.life, late));
-            return;
+            return self.deliver(self.life, late);
         }
         let what = request(self.life, &wire);
         for part in [&wire.prepared.path, &what.method] {
