@@ -237,7 +237,7 @@ impl Requests {
             && let Some(number) = self.part(id)
         {
             self.flying.remove(&id);
-            self.not_sent_in_time(now, (number, waited), speaker);
+            self.not_sent_in_time((number, waited), speaker);
         } else if let Some((purpose, became)) = self.hear(now, id, answer) {
             self.became(now, purpose, became, speaker);
         }
@@ -265,8 +265,14 @@ impl Requests {
 
     /// Everything whose time has come.
     pub(crate) fn timeout(&mut self, now: Time, speaker: &Speaker) {
+        let mut given_up = false;
         while let Some(id) = self.give_up(now) {
             self.done.push_back(Done::Abandon(id));
+            given_up = true;
+        }
+        // What became of them comes first: a cancel may wait for an order that did not leave.
+        if given_up {
+            return;
         }
         while let Some(waiting) = self.turn(now) {
             self.attempt(now, waiting, speaker);

@@ -36,6 +36,15 @@ pub(super) struct Carried {
     pub(super) follow_by: Option<Time>,
 }
 
+impl Carried {
+    /// Whether it is a cancel that waits for this order.
+    fn follows(&self, id: &ClientOrderId) -> bool {
+        let is_of_order = matches!(&self.request,
+            Request::Cancel { client_order_id, .. } if client_order_id == id);
+        is_of_order && self.follow_by.is_some()
+    }
+}
+
 /// What became of one call.
 #[derive(Debug)]
 pub(super) enum Became {
@@ -233,13 +242,26 @@ impl Requests {
     /// The shell did not let an order leave, for it waited so long.
     pub(super) fn not_sent_in_time(
         &mut self,
-        now: Time,
         (number, waited): (u64, Duration),
         speaker: &Speaker,
     ) {
-        if let Some(carried) = self.carried.remove(&number) {
-            self.refuse(&carried.request, &SpeakError::Late(waited), speaker);
-            self.placed(now, &carried.request, speaker);
+        let Some(carried) = self.carried.remove(&number) else {
+            return;
+        };
+        let late = SpeakError::Late(waited);
+        self.refuse(&carried.request, &late, speaker);
+        let Request::Place(order) = &carried.request else {
+            return;
+        };
+        let id = order.client_order_id;
+        self.placing.remove(&id);
+        // There is nothing to cancel.
+        let waiting = self.carried.iter().filter(|(_, one)| one.follows(&id));
+        let waiting: Vec<_> = waiting.map(|(number, _)| *number).collect();
+        for number in waiting {
+            if let Some(cancel) = self.carried.remove(&number) {
+                self.refuse(&cancel.request, &late, speaker);
+            }
         }
     }
 
@@ -282,12 +304,7 @@ impl Requests {
         };
         let id = order.client_order_id;
         self.placing.remove(&id);
-        let waits = |carried: &Carried| {
-            let is_of_order = matches!(&carried.request,
-                Request::Cancel { client_order_id, .. } if *client_order_id == id);
-            is_of_order && carried.follow_by.is_some()
-        };
-        self.let_go(now, waits, speaker);
+        self.let_go(now, |carried| carried.follows(&id), speaker);
     }
 
     /// Cancels that waited long enough go.
