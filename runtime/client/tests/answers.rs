@@ -349,15 +349,15 @@ async fn the_clock_is_estimated_from_the_time_route() {
     let server = Scripted::start(vec![time()]).await;
     let mut settings = server.settings();
     // Each reading is 10 ms after the one before; a question reads it when it is sent, when it is
-    // stamped, and when it is answered.
+    // stamped, when its answer is judged, and when the clock is read from the answer.
     let now_us = AtomicI64::new(0);
     settings.local_time = LocalTime::from_fn(move || now_us.fetch_add(10_000, Ordering::Relaxed));
     let client = Client::new(settings).unwrap();
     let offset = client.sync_clock(Surface::Spot, 1).await.unwrap();
-    assert_eq!(offset.round_trip_us, 20_000);
+    assert_eq!(offset.round_trip_us, 30_000);
     assert!((offset.offset_us - 5_000_000).abs() <= offset.error_us);
     let stamp = client.stamp(Surface::Spot);
-    assert_eq!(stamp.timestamp_ms, (30_000 + offset.offset_us) / 1_000);
+    assert_eq!(stamp.timestamp_ms, (40_000 + offset.offset_us) / 1_000);
     assert!(stamp.nonce_us >= 5_030_000);
 }
 
