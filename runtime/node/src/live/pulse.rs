@@ -230,6 +230,10 @@ impl Pulse {
                     .of([surface.as_str()])
                     .record(seconds);
             }
+            Output::BudgetWait(lane, waited_ns) => {
+                let waited = Duration::from_nanos(waited_ns.unsigned_abs()).as_secs_f64();
+                table::BUDGET_WAIT.of([lane.as_str()]).record(waited);
+            }
             Output::Socket(surface, link, action) => {
                 if let Some(sockets) = &mut self.sockets {
                     sockets.act(surface, link, action);

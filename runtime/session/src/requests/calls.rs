@@ -59,6 +59,8 @@ pub(super) struct Wanted {
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) at: Time,
+    /// When it was to be made.
+    asked: Time,
     give_up: Time,
     wanted: Wanted,
 }
@@ -138,6 +140,7 @@ impl Requests {
     pub(super) fn call(&mut self, now: Time, wanted: Wanted, speaker: &Speaker) {
         let waiting = Waiting {
             at: now,
+            asked: now,
             give_up: Time(now.0.saturating_add(wanted.patience_ns)),
             wanted,
         };
@@ -152,7 +155,10 @@ impl Requests {
 
     pub(super) fn attempt(&mut self, now: Time, waiting: Waiting, speaker: &Speaker) {
         let Waiting {
-            give_up, wanted, ..
+            asked: since,
+            give_up,
+            wanted,
+            ..
         } = waiting;
         let (surface, lane, ms) = (wanted.route.surface, wanted.lane, self.ms(now));
         let cost = Cost::of(wanted.route, &wanted.parameters);
@@ -164,15 +170,22 @@ impl Requests {
                 {
                     self.waiting.push(Waiting {
                         at,
+                        asked: since,
                         give_up,
                         wanted,
                     });
                     return;
                 }
+                self.done
+                    .push_back(Done::Waited(lane, now.0.saturating_sub(since.0)));
                 let not_done = NotDone::Wait(denied(ms, why));
                 return self.became(now, wanted.purpose, Err(not_done), speaker);
             }
         };
+        if since < now {
+            self.done
+                .push_back(Done::Waited(lane, now.0.saturating_sub(since.0)));
+        }
         // Signed after waiting: a timestamp must be fresh.
         let local_us = self.gateway_now(now).local_us;
         let version = self.gateway.identity().version(wanted.route);

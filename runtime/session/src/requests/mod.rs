@@ -99,6 +99,8 @@ pub(crate) enum Done {
     Renewed(Surface, Result<String, NotDone>),
     /// A call ended, for the metrics.
     Ended(CallEnded),
+    /// A call waited so long for its share of the budget, nanoseconds, or gave up after that.
+    Waited(Lane, i64),
 }
 
 /// How a call ended, for the metrics.

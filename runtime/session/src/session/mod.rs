@@ -10,6 +10,7 @@ mod outside;
 
 use std::collections::VecDeque;
 
+use windvane_client_core::budget::Lane;
 use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::Input as EngineInput;
@@ -141,6 +142,8 @@ pub enum Output {
     Replied(Reply),
     /// A call ended, for the metrics.
     CallEnded(CallEnded),
+    /// A call of a lane waited so long for its share of the budget, nanoseconds, or gave up after that.
+    BudgetWait(Lane, i64),
     /// Do something with a connection of a user stream.
     Socket(Surface, LinkId, SocketAction),
     /// A user stream misses nothing from here on, or may miss events.

@@ -124,6 +124,7 @@ impl<G: Guests> Session<G> {
                 Done::Send(call) => self.leaving.push_back(Output::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(Output::Abandon(id)),
                 Done::Ended(ended) => self.outputs.push_back(Output::CallEnded(ended)),
+                Done::Waited(lane, ns) => self.outputs.push_back(Output::BudgetWait(lane, ns)),
                 Done::Live(input) => self.live(now, input),
                 Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
                 Done::Key(surface, key) => {

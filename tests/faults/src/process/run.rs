@@ -99,6 +99,7 @@ impl Process {
             | Output::Ended(_)
             | Output::Replied(_)
             | Output::CallEnded(_)
+            | Output::BudgetWait(..)
             | Output::UserStream(..) => {}
         }
     }
