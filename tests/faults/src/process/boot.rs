@@ -193,7 +193,7 @@ impl Process {
         gateway.set_offset(venue_surface(surface), offset);
         if let Some(boot) = &mut self.boot {
             boot.done(self.now_ns);
-            return self.continue_boot();
+            self.continue_boot();
         }
     }
 

@@ -162,7 +162,7 @@ impl Process {
         };
         let instruments = session.engine().instruments().iter();
         let of_surface = instruments.filter(|rules| rules.surface == surface);
-        let symbols: Vec<_> = of_surface.map(|rules| rules.symbol.to_string()).collect();
+        let symbols: Vec<_> = of_surface.map(|rules| rules.symbol.clone()).collect();
         let symbols = &symbols;
         self.input(Input::Interrupted { surface, symbols });
     }

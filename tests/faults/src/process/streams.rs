@@ -74,8 +74,6 @@ impl Stream {
     pub fn poll(&mut self) -> Option<Want> {
         loop {
             return Some(match self.machine.poll_action()? {
-                // Public streams have no listen key.
-                Action::CreateKey | Action::RenewKey(_) => continue,
                 Action::Open(link, _) => Want::Open(link, self.target.clone()),
                 Action::Send(link, text) => Want::Say(link, text),
                 Action::Ping(link) => Want::Ping(link),
@@ -84,7 +82,10 @@ impl Stream {
                 Action::Emit(Emit::Connected) => Want::Connected,
                 Action::Emit(Emit::Gap(_)) => Want::Gap,
                 Action::Emit(Emit::Alive(_)) => Want::Alive,
-                Action::Emit(Emit::NotSubscribed(_)) => continue,
+                // Public streams have no listen key.
+                Action::CreateKey | Action::RenewKey(_) | Action::Emit(Emit::NotSubscribed(_)) => {
+                    continue;
+                }
             });
         }
     }
