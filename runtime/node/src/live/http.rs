@@ -49,6 +49,8 @@ struct Flying {
     since: Instant,
     /// Its bytes were handed to the connection.
     has_left: Arc<AtomicBool>,
+    /// What came back is on its way to the session. A task that panicked tells nothing.
+    has_told: Arc<AtomicBool>,
 }
 
 impl Http {
@@ -80,6 +82,8 @@ impl Http {
                 table::ORDER_LATENCY.of([]).record(latency);
             }
         }));
+        let has_told = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&has_told);
         let (id, clock, mailbox) = (call.id, self.clock, self.mailbox.clone());
         let task = way.handle.spawn(async move {
             let late_ns = call
@@ -93,12 +97,14 @@ impl Http {
                     Err(failure) => Came::Failed(failure),
                 }
             };
+            told.store(true, Ordering::Relaxed);
             mailbox.tell(Happened::Came(id, came)).await;
         });
         let flying = Flying {
             task: task.abort_handle(),
             since: Instant::now(),
             has_left,
+            has_told,
         };
         self.flying.insert(id, flying);
     }
@@ -109,9 +115,9 @@ impl Http {
     }
 
     /// Gives a call up: its connection is closed. Answers what became of it; `None` if what came back
-    /// is told already.
+    /// is on its way.
     pub fn abandon(&mut self, id: CallId) -> Option<Came> {
-        if self.flying.get(&id)?.task.is_finished() {
+        if self.flying.get(&id)?.has_told.load(Ordering::Relaxed) {
             return None;
         }
         let flying = self.flying.remove(&id)?;

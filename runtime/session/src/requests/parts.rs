@@ -381,3 +381,254 @@ pub const fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
         ) => Lane::Place,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use secrecy::SecretString;
+    use windvane_client_core::budget::Shares;
+    use windvane_client_core::gateway::{Answer, Identity};
+    use windvane_client_core::nonce::Nonces;
+    use windvane_client_core::outcome::Refusal;
+    use windvane_client_core::{Api, Asked as AskedRoute, Gateway, Lost};
+    use windvane_engine::instrument::{Filters, SymbolStatus};
+    use windvane_engine::refusal::Blame;
+    use windvane_engine::{
+        Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply, Side,
+        Surface,
+    };
+    use windvane_venue::error::{Judgement, judge};
+    use windvane_venue::route;
+    use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
+    use windvane_venue::speak::{FuturesAccount, Names};
+    use windvane_venue::{Assets, Brand};
+
+    use super::*;
+    use crate::requests::{CallAnswer, CallId, RequestTerms};
+
+    const BTC: InstrumentId = InstrumentId(0);
+    const NOW: Time = Time(1_700_000_000_000_000_000);
+
+    fn speaker() -> Speaker {
+        let mut assets = Assets::default();
+        let (base, quote) = (assets.id("BTC"), assets.id("USDT"));
+        let instrument = Instrument {
+            surface: Surface::Futures,
+            symbol: "BTCUSDT".into(),
+            status: SymbolStatus::Trading,
+            base,
+            quote,
+            price_scale: 1,
+            qty_scale: 3,
+            price_precision: None,
+            qty_precision: None,
+            filters: Filters::default(),
+            order_types: Vec::new(),
+            times_in_force: Vec::new(),
+            trigger_protect: None,
+            market_take_bound: None,
+            liquidation_fee: None,
+        };
+        Speaker {
+            names: Names::new(&[instrument], assets.names()),
+            futures_account: FuturesAccount::Routes,
+            documented: false,
+        }
+    }
+
+    fn requests() -> Requests {
+        let secret = SecretString::from("secret".to_owned());
+        let identity = Identity {
+            dialect: Dialect {
+                brand: Brand::new("svc").unwrap(),
+                network: Network::Mainnet,
+                recv_window_ms: None,
+            },
+            credentials: Credentials {
+                api_key: Some(ApiKey::new("key", secret)),
+                ..Credentials::default()
+            },
+            spot_api: Api::V1,
+            futures_api: Api::V1,
+            hosts: [const { None }; 4],
+        };
+        let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
+        let terms = RequestTerms {
+            request: Duration::from_secs(10),
+            countdown: Duration::from_secs(10),
+        };
+        Requests::new(gateway, terms, NOW, vec![Surface::Futures], 0)
+    }
+
+    fn id() -> ClientOrderId {
+        ClientOrderId::new("mm.a.1").unwrap()
+    }
+
+    fn place() -> Request {
+        let mut terms = OrderTerms::new(BTC, Side::Buy, OrderType::Market);
+        terms.qty = Some(Qty(5));
+        Request::Place(NewOrder {
+            client_order_id: id(),
+            terms,
+        })
+    }
+
+    fn cancel() -> Request {
+        Request::Cancel {
+            instrument: BTC,
+            client_order_id: id(),
+        }
+    }
+
+    /// An order that left, and a cancel that waits for it.
+    fn with_order() -> (Requests, Speaker, CallId) {
+        let (mut requests, speaker) = (requests(), speaker());
+        for request in [place(), cancel()] {
+            let purpose = EnginePurpose::Ordinary;
+            requests.carry(NOW, (request, purpose), None, (&speaker, false));
+        }
+        let [order] = sent(&mut requests)[..] else {
+            panic!("the order alone leaves")
+        };
+        (requests, speaker, order)
+    }
+
+    fn sent(requests: &mut Requests) -> Vec<CallId> {
+        let done = std::iter::from_fn(|| requests.poll());
+        let sent = done.filter_map(|done| match done {
+            Done::Send(call) => Some(call.id),
+            _ => None,
+        });
+        sent.collect()
+    }
+
+    #[test]
+    fn a_cancel_follows_the_answer_to_its_order() {
+        let (mut requests, speaker, order) = with_order();
+        let answer = CallAnswer::Came(Answer {
+            status: 400,
+            headers: &[],
+            text: r#"{"code":-2019,"msg":"Margin is insufficient."}"#,
+        });
+        requests.answered(NOW, (order, answer), &speaker);
+        assert_eq!(sent(&mut requests).len(), 1);
+    }
+
+    #[test]
+    fn a_cancel_follows_its_order_after_a_second_without_an_answer() {
+        let (mut requests, speaker, _) = with_order();
+        requests.timeout(NOW.plus_ms(FOLLOW_MS - 1), &speaker);
+        assert!(sent(&mut requests).is_empty());
+        requests.timeout(NOW.plus_ms(FOLLOW_MS), &speaker);
+        assert_eq!(sent(&mut requests).len(), 1);
+    }
+
+    #[test]
+    fn an_order_that_did_not_leave_is_refused_and_its_cancel_is_not_sent() {
+        let (mut requests, speaker, order) = with_order();
+        // The process was stopped: the answer's time is over, and the cancel has waited its second.
+        let later = NOW.plus_ms(60_000);
+        requests.timeout(later, &speaker);
+        let given_up = requests.poll();
+        assert!(
+            matches!(given_up, Some(Done::Abandon(id)) if id == order),
+            "{given_up:?}"
+        );
+        assert!(
+            sent(&mut requests).is_empty(),
+            "what became of the order comes first"
+        );
+        let late = CallAnswer::Late(Duration::from_secs(59));
+        requests.answered(later, (order, late), &speaker);
+        let mut replies = Vec::new();
+        while let Some(done) = requests.poll() {
+            match done {
+                Done::Replies(some) => replies.extend(some),
+                Done::Send(call) => panic!("{:?} leaves", call.route.name),
+                _ => {}
+            }
+        }
+        let [Reply::Placed { outcome, .. }, Reply::Canceled { .. }] = &replies[..] else {
+            panic!("{replies:?}")
+        };
+        assert!(
+            matches!(outcome, Outcome::Refused(refusal) if refusal.is_not_sent()),
+            "{outcome:?}"
+        );
+        assert!(requests.is_idle());
+    }
+
+    #[test]
+    fn an_order_whose_answer_is_lost_is_of_unknown_outcome() {
+        let (mut requests, speaker, order) = with_order();
+        let lost = CallAnswer::Lost(Lost::Timeout(Duration::from_secs(10)));
+        requests.answered(NOW, (order, lost), &speaker);
+        let replies = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
+            Done::Replies(replies) => Some(replies),
+            _ => None,
+        });
+        let replies = replies.unwrap();
+        let is_unknown = |reply: &Reply| {
+            matches!(
+                reply,
+                Reply::Placed {
+                    outcome: Outcome::Unknown,
+                    ..
+                }
+            )
+        };
+        assert!(replies.iter().any(is_unknown), "{replies:?}");
+    }
+
+    #[test]
+    fn a_countdown_is_an_emergency_except_to_stop_one_that_nothing_needs() {
+        let countdown = |countdown_ms| Request::Countdown {
+            instrument: BTC,
+            countdown_ms,
+        };
+        let urgent = |ms, purpose| lane(&countdown(ms), purpose).is_emergency();
+        assert!(urgent(30_000, EnginePurpose::Ordinary));
+        assert!(urgent(0, EnginePurpose::Close), "the stop waits for it");
+        assert!(!urgent(0, EnginePurpose::Ordinary));
+    }
+
+    #[test]
+    fn our_advice_about_a_rejected_order_is_no_word_of_the_venue_about_the_balance() {
+        let refused = |msg: &str| {
+            let body = format!(r#"{{"code":-2010,"msg":"{msg}"}}"#);
+            let Judgement::Refused {
+                complaint,
+                is_fatal,
+            } = judge(400, None, &body)
+            else {
+                panic!("a rejected order is refused")
+            };
+            let refusal = Refusal::Venue {
+                asked: AskedRoute {
+                    route: route::named("spot.new_order").unwrap(),
+                    version: Some(route::Version::V1),
+                },
+                complaint,
+                is_fatal,
+            };
+            Became::Not(NotDone::Refused(refusal))
+        };
+        let blame = |msg: &str| {
+            let became = refused(msg);
+            let words = words(&became);
+            assert!(words.contains("balance"), "{words}");
+            let Heard::Refused {
+                msg,
+                code: Some(-2010),
+            } = heard(&became, &words)
+            else {
+                panic!("the code is passed on")
+            };
+            let (code, msg) = (-2010, msg.to_owned());
+            windvane_engine::protocol::Refusal { code, msg }.blame()
+        };
+        assert_eq!(blame("Order would immediately match."), Blame::Order);
+        assert_eq!(blame("Account has insufficient balance."), Blame::Funds);
+    }
+}
