@@ -13,7 +13,7 @@ use windvane_tests::binary::{self, succeed};
 use windvane_tests::fixture::{self, Fixture, rows};
 use windvane_tests::launch::Launch;
 
-/// The last data folder whose modules are of contract 0.1.
+/// The newest data folder with modules of contract 0.1.
 const OLD: &str = "0.1.0-rules-11";
 /// Since these engine rules a replay has found no difference.
 const EQUAL_SINCE: u64 = 9;
@@ -73,7 +73,7 @@ fn journals_of_0_1_replay_with_their_own_modules() {
                 assert_eq!(role["altered"], json!(false), "{name}");
             }
             if number >= EQUAL_SINCE {
-                // Under other engine rules the differences are counted, and there are none.
+                // Under other engine rules the differences are counted. The count is zero.
                 let count = &said["engine_rules"]["other"]["count"];
                 assert!(count.is_null() || *count == json!(0), "{name}");
                 assert_eq!(said["difference"], Value::Null, "{name}");

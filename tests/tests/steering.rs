@@ -35,7 +35,7 @@ fn orders_of(orders: &Value, id: &str) -> usize {
     rows.filter(|row| row["strategy"] == id).count()
 }
 
-/// A configuration of its own: a calm guest, and one that is to be steered.
+/// A configuration with two guests: the test commands one and leaves the other alone.
 struct Own {
     file: PathBuf,
     module: PathBuf,
