@@ -736,6 +736,8 @@ impl<G: Guests> Session<G> {
                 Done::Ended(ended) => self.outputs.push_back(Output::CallEnded(ended)),
                 Done::Live(input) => self.live(now, input),
                 Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
+                // The start is over.
+                Done::Start(_) => {}
                 Done::Replies(replies) => {
                     for reply in replies {
                         self.outputs.push_back(Output::Replied(reply.clone()));

@@ -1,4 +1,4 @@
-//! Requests of a start and of listen keys, in virtual time. They leave through the gateway that the
+//! Requests of listen keys, in virtual time. They leave through the gateway that the
 //! session's own requests leave through.
 
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use windvane_client_core::budget::{Cost, Departed, Lane};
 use windvane_client_core::gateway::{self, Failure, Gateway, Now};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal};
 use windvane_client_core::{Asked, RequestError};
+use windvane_session::Call;
 use windvane_venue::route::Route;
 use windvane_venue::sign::Prepared;
 use windvane_venue::wire::Parameters;
@@ -26,6 +27,16 @@ pub struct Wire {
     pub route: &'static Route,
     /// The bytes.
     pub prepared: Prepared,
+}
+
+impl From<Call> for Wire {
+    fn from(call: Call) -> Self {
+        Self {
+            id: call.id,
+            route: call.route,
+            prepared: call.prepared,
+        }
+    }
 }
 
 struct Flying<P> {

@@ -10,12 +10,9 @@ use std::time::{Duration, Instant};
 
 use windvane_admin::metrics::table;
 use windvane_admin::view::JournalLag;
-use windvane_client_core::gateway::{Answer, Failure};
 use windvane_engine::{Notice, Reply, Request, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
-use windvane_session::{
-    CallAnswer, CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session,
-};
+use windvane_session::{CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session};
 
 use super::awake::Awake;
 use super::clock::Clock;
@@ -342,30 +339,9 @@ impl Pulse {
         if let Some(http) = &mut self.http {
             http.came(id);
         }
-        match came {
-            Came::Answer(raw) => {
-                let headers = raw.texts();
-                let answer = Answer {
-                    status: raw.status,
-                    headers: &headers,
-                    text: &raw.text,
-                };
-                self.handle(Input::Answer(id, CallAnswer::Came(answer)), state)
-                    .await;
-            }
-            Came::Failed(failure) => {
-                let answer = match failure {
-                    Failure::NotMade(error) => CallAnswer::NotMade(error),
-                    Failure::NoConnection(why) => CallAnswer::NoConnection(why),
-                    Failure::Lost(lost) => CallAnswer::Lost(lost),
-                };
-                self.handle(Input::Answer(id, answer), state).await;
-            }
-            Came::Late(waited) => {
-                let late = CallAnswer::Late(waited);
-                self.handle(Input::Answer(id, late), state).await;
-            }
-        }
+        let now = self.clock.now();
+        came.with_answer(|answer| self.session.handle(now, Input::Answer(id, answer)));
+        self.perform(state).await;
     }
 
     async fn take_journal(&mut self, event: Event, state: &mut State) {

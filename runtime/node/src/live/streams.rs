@@ -1,17 +1,17 @@
 //! The streams of a run, each on a task of its own: what they say goes to the engine as it came.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::Notify;
 use windvane_admin::metrics::table;
 use windvane_client::streams::{FeedItem, GapReason, MarketFeed, StreamItem, UserStream};
 use windvane_engine::Surface;
 use windvane_engine::live::LiveInput;
+use windvane_session::Quiet;
 use windvane_venue::market_stream::Topic;
 
+use super::clock::Clock;
 use super::mailbox::{Happened, Mailbox};
-use super::quiet::Quiet;
 
 /// Brings a user stream to the engine; `reconnect` asks for a new connection.
 pub async fn user(
@@ -22,7 +22,7 @@ pub async fn user(
 ) {
     let live = |input| Happened::Live(input);
     let name = [surface.as_str(), "user"];
-    let mut failed = Quiet::default();
+    let (clock, mut failed) = (Clock::start(), Quiet::default());
     loop {
         let item = tokio::select! {
             item = stream.next_text() => item,
@@ -51,7 +51,7 @@ pub async fn user(
                 live(LiveInput::StreamDown { surface })
             }
             StreamItem::Failed { why, .. } => {
-                if let Some(repeated) = failed.again(Instant::now()) {
+                if let Some(repeated) = failed.again(clock.now()) {
                     tracing::warn!(%surface, %why, repeated, "the user stream cannot be opened; it is tried again");
                 }
                 continue;

@@ -29,7 +29,7 @@ impl EngineThread {
         let thread = std::thread::Builder::new().name("engine".to_owned());
         // Nobody waits for the thread itself: a panic drops the sender, which is told.
         thread.spawn(move || {
-            let finish = runtime.block_on(async { Some(seated.await.ok()?.run().await) });
+            let finish = runtime.block_on(async { Some(Box::pin(seated.await.ok()?.run()).await) });
             if let Some(finish) = finish {
                 let _ = tell_end.send(finish);
             }

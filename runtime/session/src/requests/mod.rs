@@ -7,6 +7,7 @@ mod calls;
 mod clocks;
 mod modes;
 mod parts;
+mod start;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,13 +23,14 @@ use windvane_venue::sign::{Prepared, Stamp};
 use windvane_venue::speak::Speaker;
 
 pub use calls::{CallAnswer, CallId};
+pub(crate) use clocks::Reading;
 pub use clocks::{CLOCK_EVERY_MS, CLOCK_SAMPLES};
 pub use modes::{MODES, MODES_AGE_MS};
 pub use parts::lane;
 pub use waits::stop_reason;
 
 use calls::{Flying, Waiting};
-use clocks::{Clocks, Reading};
+use clocks::Clocks;
 use modes::Modes;
 use parts::{Carried, Elsewhere};
 use waits::{Probes, Stops};
@@ -74,6 +76,8 @@ enum Purpose {
     Clock(Reading),
     /// The header of the answer, which shows the weight that is used.
     Probe,
+    /// A question of a start.
+    Start,
 }
 
 /// What the session has to do.
@@ -91,6 +95,8 @@ pub(crate) enum Done {
     Depth(InstrumentId, Option<String>),
     /// A call ended, for the metrics.
     Ended(CallEnded),
+    /// What became of a question of a start.
+    Start(Result<String, NotDone>),
 }
 
 /// How a call ended, for the metrics.
@@ -243,6 +249,7 @@ impl Requests {
             Purpose::Clock(reading) => self.clock_read(now, reading, became, speaker),
             Purpose::Depth(id) => self.depth_came(now, id, became),
             Purpose::Probe => {}
+            Purpose::Start => self.done.push_back(Done::Start(became)),
         }
         self.tell_stops(now);
     }

@@ -25,8 +25,10 @@ use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
-use windvane_engine::{StrategyId, Surface};
-use windvane_session::{CallAnswer, Input, JournalEvent, Requests, Session, venue_surface};
+use windvane_engine::{StrategyId, Surface, Time};
+use windvane_session::{
+    CallAnswer, Input, JournalEvent, Requests, Session, StartInput, venue_surface,
+};
 use windvane_venue::error::Limit;
 use windvane_venue::route::{self, Route};
 use windvane_venue::wire::Parameters;
@@ -35,7 +37,7 @@ use crate::client::{Became, Client, Wire};
 use crate::modules::Modules;
 use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
 
-use boot::{Boot, Reading};
+use boot::{Boot, requests};
 use overheard::Overheard;
 use shown::Shown;
 pub use streams::StreamKey;
@@ -122,14 +124,8 @@ pub enum Out {
 }
 
 /// What a call is for.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Purpose {
-    /// Reading a clock.
-    Clock(Reading),
-    /// Exchange information.
-    Info(Surface),
-    /// Whether the venue has the futures account route.
-    Account,
     /// A listen key.
     CreateKey(StreamKey),
     /// Its renewal.
@@ -180,12 +176,13 @@ impl Process {
             Shares::default(),
             Arc::new(Nonces::new()),
         );
-        let client = Client::new(gateway);
+        let (now, client) = (Time(wall_ns), Client::new(gateway.clone()));
+        let requests = requests(&setup, gateway, life, now);
         let mut process = Self {
             life,
             client,
             next_request: u64::from(life) << 32,
-            boot: Some(Boot::new(given, now_ns)),
+            boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
             streams: Vec::new(),
             outs: VecDeque::new(),
@@ -196,7 +193,7 @@ impl Process {
             broken: None,
             setup,
         };
-        process.continue_boot();
+        process.perform_start();
         process
     }
 
@@ -239,7 +236,7 @@ impl Process {
             }));
             self.heard(id, None);
         }
-        self.continue_boot();
+        self.keep_start_time();
         for place in 0..self.streams.len() {
             let key = self.streams[place].key;
             if self.streams[place].wake_ns(now_ns) <= now_ns {
@@ -264,11 +261,10 @@ impl Process {
         let now_ns = self.now_ns;
         let streams = self.streams.iter_mut().map(|stream| stream.wake_ns(now_ns));
         let mut wake = streams.min().unwrap_or(i64::MAX).min(self.client.wake_ns());
-        if let Some(boot) = &self.boot {
-            wake = wake.min(boot.wake_ns());
-        }
         let session = self.run.as_ref().map(|(session, _)| session);
-        if let Some((due, _)) = session.and_then(Session::poll_timeout) {
+        let session = session.and_then(Session::poll_timeout).map(|(due, _)| due);
+        let start = self.boot.as_ref().and_then(Boot::due);
+        for due in [session, start].into_iter().flatten() {
             wake = wake.min(due.0.saturating_sub(self.counted_from_ns));
         }
         wake
@@ -344,7 +340,7 @@ impl Process {
         }
         let Some(answer) = answer else {
             let lost = CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()));
-            return self.input(Input::Answer(id, lost));
+            return self.called(id, lost);
         };
         let headers = answer.headers.iter();
         let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
@@ -353,14 +349,20 @@ impl Process {
             headers: &headers,
             text: &answer.body,
         });
-        self.input(Input::Answer(id, came));
+        self.called(id, came);
+    }
+
+    /// What came back of a call of the start or of the session.
+    fn called(&mut self, id: RequestId, answer: CallAnswer<'_>) {
+        if self.boot.is_some() {
+            self.start_input(StartInput::Answer(id, answer));
+        } else {
+            self.input(Input::Answer(id, answer));
+        }
     }
 
     fn became(&mut self, purpose: Purpose, became: Became) {
         match purpose {
-            Purpose::Clock(clock) => self.clock_read(clock, &became),
-            Purpose::Info(surface) => self.info_came(surface, became),
-            Purpose::Account => self.account_came(&became),
             Purpose::CreateKey(key) => {
                 let answer = match became {
                     Ok(text) => listen_key(&text).ok_or(None),

@@ -58,11 +58,7 @@ impl Process {
         match output {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
             Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
-            Output::Send(call) => self.outs.push_back(Out::Send(Wire {
-                id: call.id,
-                route: call.route,
-                prepared: call.prepared,
-            })),
+            Output::Send(call) => self.outs.push_back(Out::Send(Wire::from(call))),
             Output::Abandon(id) => self.outs.push_back(Out::Seen(Seen::Heard {
                 request: id,
                 answer: None,
@@ -133,7 +129,7 @@ impl Process {
         };
         let instruments = session.engine().instruments().iter();
         let of_surface = instruments.filter(|rules| rules.surface == surface);
-        let symbols: Vec<_> = of_surface.map(|rules| rules.symbol.to_string()).collect();
+        let symbols: Vec<_> = of_surface.map(|rules| rules.symbol.clone()).collect();
         let symbols = &symbols;
         self.input(Input::Interrupted { surface, symbols });
     }
