@@ -18,9 +18,11 @@ pub mod head;
 mod market;
 mod outbox;
 pub mod paper;
+mod quiet;
 mod requests;
 mod saving;
 mod session;
+mod start;
 mod stop;
 pub mod transit;
 mod user_streams;
@@ -33,12 +35,17 @@ pub use guests::{Guests, InitResult, NoGuests};
 pub use head::{Head, Made, Module, SavedStrategy};
 pub use outbox::Outbox;
 pub use paper::Paper;
+pub use quiet::Quiet;
 pub use requests::{
     CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES,
     MODES_AGE_MS, RequestTerms, Requests, lane, stop_reason, venue_surface,
 };
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{Ended, Input, JournalEvent, Output, Parts, Reason, Session, log_note};
+pub use start::{
+    FindAccount, InstrumentName, Known, Start, StartError, StartInput, StartOutput, StartTerms,
+    surfaces,
+};
 pub use stop::{STOP_WAITS_MS, STOP_WITHIN_MS};
 pub use user_streams::{SocketAction, SocketEvent};
 pub use writer::{

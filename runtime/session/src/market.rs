@@ -47,7 +47,7 @@ impl Market {
         let missing = self
             .reader
             .frame(surface, &decoded.event, &self.levels, emit);
-        self.missing(missing)
+        self.snapshot_to_fetch(missing)
     }
 
     /// The answer of GET depth, or that there is none. Answers the instrument whose snapshot has to
@@ -75,7 +75,7 @@ impl Market {
             }
         };
         let missing = self.reader.snapshot(id, &snapshot, &self.levels, emit);
-        self.missing(missing)
+        self.snapshot_to_fetch(missing)
     }
 
     /// Events of these symbols may have been missed.
@@ -92,7 +92,7 @@ impl Market {
         }
     }
 
-    fn missing(&mut self, missing: Result<Missing, MarketError>) -> Option<InstrumentId> {
+    fn snapshot_to_fetch(&mut self, missing: Result<Missing, MarketError>) -> Option<InstrumentId> {
         match missing {
             Ok(Missing::Nothing) => None,
             Ok(Missing::Snapshot(id)) => self.fetching.insert(id).then_some(id),

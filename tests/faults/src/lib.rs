@@ -10,7 +10,6 @@
 //! world    the queue of what happens; links, incidents, rest
 //! venue    the simulated venue's own state machine
 //! process  one process of the runtime: boot, requests, streams, engine; dropped by a kill
-//! client   the client's glue: the real budget, signature and judgement
 //! disk     the journal, in memory
 //! open_points  what the venue does where the documents leave something open
 //! log      what is seen, on its way to the checkers
@@ -20,7 +19,6 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
-pub mod client;
 pub mod disk;
 #[cfg(feature = "planted")]
 pub mod hunt;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use windvane_engine::decimal::Decimal;
 
-use super::strategy::InstrumentName;
+use super::InstrumentName;
 use super::value::{positive, positive_option};
 
 /// The rules of one instrument as a person writes them; a rule that is missing does not bind.

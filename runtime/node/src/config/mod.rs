@@ -28,7 +28,8 @@ pub use live::{
 };
 pub use secret::{KeySource, Secret, SecretError};
 pub use sim::{Backtest, Fees, Holding, Latency, OnDamage, Queue, Sim};
-pub use strategy::{Capability, InstrumentName, Limits, OnLiquidation, Risk, Strategy, Stream};
+pub use strategy::{Capability, Limits, OnLiquidation, Risk, Strategy, Stream};
+pub use windvane_session::InstrumentName;
 
 /// A whole configuration. Every section is optional: a verb demands only what it uses.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -1,13 +1,12 @@
 //! `[[strategy]]` and `[risk]`: what runs, on what, and within which limits.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use windvane_engine::decimal::Decimal;
 use windvane_engine::ids::StrategyName;
-use windvane_engine::order::Surface;
+use windvane_session::InstrumentName;
 
 use super::live::{Leave, choice};
 use super::value::{fraction_option, positive_option};
@@ -82,42 +81,6 @@ fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<serde_json::Valu
         Ok(value)
     } else {
         Err(D::Error::custom("must be a table"))
-    }
-}
-
-/// An instrument of one surface: `spot:SYMBOL` or `futures:SYMBOL`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct InstrumentName {
-    /// Surface.
-    pub surface: Surface,
-    /// The venue's symbol.
-    pub symbol: String,
-}
-
-impl InstrumentName {
-    /// Parses `spot:SYMBOL` or `futures:SYMBOL`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (surface, symbol) = text.split_once(':')?;
-        let allowed = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
-        let valid = (1..=32).contains(&symbol.len()) && symbol.bytes().all(allowed);
-        valid.then_some(Self {
-            surface: Surface::from_text(surface)?,
-            symbol: symbol.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for InstrumentName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.surface, self.symbol)
-    }
-}
-
-impl<'de> Deserialize<'de> for InstrumentName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).ok_or_else(|| {
-            D::Error::custom("must be spot:SYMBOL or futures:SYMBOL, such as futures:BTCUSDT")
-        })
     }
 }
 
@@ -364,21 +327,6 @@ mod tests {
             "Trade",
         ] {
             assert_eq!(Stream::parse(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn instruments_name_their_surface() {
-        let name = InstrumentName::parse("futures:BTCUSDT").unwrap();
-        assert_eq!(name.to_string(), "futures:BTCUSDT");
-        for bad in [
-            "BTCUSDT",
-            "future:BTCUSDT",
-            "spot:btcusdt",
-            "spot:",
-            "spot:BTC-USDT",
-        ] {
-            assert_eq!(InstrumentName::parse(bad), None, "{bad}");
         }
     }
 }

@@ -13,17 +13,12 @@ use windvane_engine::config::EngineConfig;
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::Chain;
-use windvane_engine::{Engine, Input, Instrument, InstrumentId, MarketEvent, Surface, Time};
+use windvane_engine::{Engine, Input, InstrumentId, MarketEvent, Surface, Time};
 use windvane_journal::{BeginError, Directory, Journal, Latches, Options, Ready};
 use windvane_session::head::head;
-use windvane_session::{
-    Account, Clock as EngineClock, Driver, Made, Module, Parts, RequestTerms, Requests, Session,
-};
-use windvane_venue::Assets;
-use windvane_venue::speak::FuturesAccount;
+use windvane_session::{Account, Clock as EngineClock, Driver, Made, Module, Parts, Session};
 
 use super::awake::Awake;
-use super::clock::Clock;
 use super::cores;
 use super::desk::Counter;
 use super::guests::LiveGuests;
@@ -40,7 +35,7 @@ use super::recover::{self, Before, Left};
 use super::reload::Reread;
 use super::remains::Remains;
 use super::sockets::Sockets;
-use super::stage::Stage;
+use super::stage::{Found, Stage};
 use super::thread::EngineThread;
 use super::unsettled::Unsettled;
 use super::{LiveError, Market, Running, forced, start, tell};
@@ -95,20 +90,13 @@ pub async fn begin(
     if matches!(market, Market::Recordings(_)) {
         counter.say("the recordings are opened");
     }
-    let mut assets = Assets::default();
     let by = (&directory, &counter);
-    let (stage, instruments) = Stage::set(config, market, &names, &mut assets, by).await?;
-    let futures_account = match stage.client().filter(|_| config.run.mode == Mode::Live) {
-        Some(client) => start::futures_account(config, &client, &names).await?,
-        None => FuturesAccount::Routes,
-    };
+    let (stage, found) = Stage::set(config, market, &names, by).await?;
     let prepared = Prepared {
         config,
         names,
         stage,
-        instruments,
-        assets,
-        futures_account,
+        found,
         directory,
         watchdog,
         reread,
@@ -131,9 +119,7 @@ struct Prepared<'a> {
     config: &'a Config,
     names: Vec<InstrumentName>,
     stage: Stage,
-    instruments: Vec<Instrument>,
-    assets: Assets,
-    futures_account: FuturesAccount,
+    found: Found,
     directory: Arc<Directory>,
     watchdog: watchdog::Begin,
     reread: Reread,
@@ -148,16 +134,17 @@ impl Prepared<'_> {
         mut left: Left,
         counter: Counter,
     ) -> Result<Running, LiveError> {
-        let (config, instruments) = (self.config, self.instruments.clone());
+        let (config, instruments) = (self.config, self.found.instruments.clone());
+        let clock = self.found.clock;
         let player = self
             .stage
             .player(config, &instruments, left.paper.as_ref())?;
         let paper = left.paper.take();
         let paper = self
             .stage
-            .account(config, &instruments, &mut self.assets, paper)?;
+            .account(config, &instruments, &mut self.found.assets, paper)?;
         for (guest, strategy) in guests.iter_mut().zip(&config.strategies) {
-            let assets = self.assets.names();
+            let assets = self.found.assets.names();
             guest.instruments =
                 assembly::instruments_json(strategy, &self.names, &instruments, assets);
         }
@@ -169,10 +156,6 @@ impl Prepared<'_> {
             .iter()
             .map(|guest| (guest.name.clone(), guest.sha256))
             .collect();
-        let clock = match self.stage.client() {
-            Some(client) => Clock::of(client.clock().local_us()),
-            None => Clock::start(),
-        };
         let first = player.as_ref().map_or_else(|| clock.now(), Player::time);
         let seconds = first.millis().div_euclid(1_000).max(1);
         let before = Before {
@@ -182,11 +165,12 @@ impl Prepared<'_> {
         let epoch = self.directory.reserve_epoch(seconds.unsigned_abs())?;
         let speaker = start::speaker(
             config,
-            self.futures_account.clone(),
+            self.found.futures_account.clone(),
             &instruments,
-            &self.assets,
+            &self.found.assets,
         );
-        let engine = start::engine_config(config, &self.names, instruments, &self.assets, epoch);
+        let engine =
+            start::engine_config(config, &self.names, instruments, &self.found.assets, epoch);
         let (mailbox, inbox) = mailbox::mailbox();
         let thread = EngineThread::start()?;
         let ways = self.ways(&thread)?;
@@ -195,7 +179,7 @@ impl Prepared<'_> {
             None if ways.is_some() => Account::Venue,
             None => return Err(LiveError::NoAccount),
         };
-        let requests = self.requests(&clock);
+        let requests = self.found.requests.take();
         let http = ways
             .clone()
             .map(|ways| Http::new(ways, mailbox.clone(), clock));
@@ -312,19 +296,6 @@ impl Prepared<'_> {
         }
     }
 
-    /// The session's requests, which leave through the gateway of the client.
-    fn requests(&self, clock: &Clock) -> Option<Requests> {
-        let client = self.stage.client()?;
-        let terms = RequestTerms {
-            request: client.settings().timeouts.request,
-            countdown: self.config.heartbeat.answer_within(),
-        };
-        let origin = clock.at(client.began());
-        let surfaces = start::surfaces(&self.names);
-        let gateway = client.gateway().clone();
-        Some(Requests::new(gateway, terms, origin, surfaces, 0))
-    }
-
     /// The ways to the venue: on the engine's thread, and beside it.
     fn ways(&self, thread: &EngineThread) -> Result<Option<(Way, Way)>, LiveError> {
         let Some(client) = self.stage.client() else {
@@ -386,7 +357,7 @@ impl Prepared<'_> {
             latches,
             not_sent: NotSent::default(),
             counted: forced::Counted::default(),
-            troubles: Troubles::default(),
+            troubles: Troubles::new(self.found.clock),
             unsettled: Unsettled::default(),
             showing: Showing::new(counter.started, counter.since_ms),
             keeper: None,

@@ -2,23 +2,32 @@
 //! written every second. Decides nothing.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use windvane_admin::metrics::table;
 use windvane_engine::effect::HeartbeatNotice;
 use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Surface};
+use windvane_session::Quiet;
 
-use super::quiet::Quiet;
+use super::clock::Clock;
 
 /// Troubles that go on now.
-#[derive(Default)]
 pub struct Troubles {
+    clock: Clock,
     /// Switches that are not renewed, by outcome.
     heartbeats: BTreeMap<(InstrumentId, &'static str), Quiet>,
     unexplained: BTreeMap<Surface, Quiet>,
 }
 
 impl Troubles {
+    /// None yet.
+    pub const fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            heartbeats: BTreeMap::new(),
+            unexplained: BTreeMap::new(),
+        }
+    }
+
     /// Tells of a notice, if it is one of these.
     pub fn tell(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
@@ -64,7 +73,7 @@ impl Troubles {
             return;
         }
         let quiet = self.heartbeats.entry((id, outcome)).or_default();
-        if let Some(repeated) = quiet.again(Instant::now()) {
+        if let Some(repeated) = quiet.again(self.clock.now()) {
             tracing::warn!(instrument, outcome, repeated, "{words}");
         }
     }
@@ -78,7 +87,7 @@ impl Troubles {
             if let Some(count) = quiet.over() {
                 tracing::info!(%surface, count, "the account and ours agree again");
             }
-        } else if let Some(repeated) = quiet.again(Instant::now()) {
+        } else if let Some(repeated) = quiet.again(self.clock.now()) {
             tracing::warn!(%surface, repeated, "the account and ours differ, and nothing explains it yet");
         }
     }

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 use windvane_admin::metrics::table;
 use windvane_client::{Client, Departure, Lost};
 use windvane_client_core::gateway::Failure;
-use windvane_session::{Call, CallId};
+use windvane_session::{Call, CallEnded, CallId};
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
 
@@ -137,4 +137,14 @@ impl Http {
             self.own.client.ready(surface, prepared),
         ));
     }
+}
+
+/// Counts a call that ended.
+pub fn count(ended: &CallEnded) {
+    let surface = ended.surface.to_string();
+    let of = [surface.as_str(), ended.outcome];
+    table::REQUESTS.of(of).increment(1);
+    let took = Duration::from_nanos(ended.took_ns.unsigned_abs());
+    let seconds = table::REQUEST_SECONDS.of([surface.as_str()]);
+    seconds.record(took.as_secs_f64());
 }

@@ -8,11 +8,11 @@ use tokio::sync::mpsc::{
 };
 use windvane_client::RawAnswer;
 use windvane_client::streams::{MarketFrame, SocketEvent};
-use windvane_client_core::gateway::Failure;
+use windvane_client_core::gateway::{Answer, Failure};
 use windvane_engine::Surface;
 use windvane_engine::live::LiveInput;
 use windvane_journal::Event as JournalEvent;
-use windvane_session::CallId;
+use windvane_session::{CallAnswer, CallId};
 
 use super::reload::Reload;
 
@@ -61,6 +61,26 @@ pub enum Came {
     Failed(Failure),
     /// It did not leave, for it was late by so much.
     Late(Duration),
+}
+
+impl Came {
+    /// Passes it on in the session's words.
+    pub fn with_answer<T>(self, take: impl FnOnce(CallAnswer<'_>) -> T) -> T {
+        match self {
+            Self::Answer(raw) => {
+                let headers = raw.texts();
+                take(CallAnswer::Came(Answer {
+                    status: raw.status,
+                    headers: &headers,
+                    text: &raw.text,
+                }))
+            }
+            Self::Failed(Failure::NotMade(error)) => take(CallAnswer::NotMade(error)),
+            Self::Failed(Failure::NoConnection(why)) => take(CallAnswer::NoConnection(why)),
+            Self::Failed(Failure::Lost(lost)) => take(CallAnswer::Lost(lost)),
+            Self::Late(waited) => take(CallAnswer::Late(waited)),
+        }
+    }
 }
 
 /// Where things that happened are told.

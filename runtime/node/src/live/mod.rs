@@ -28,7 +28,6 @@ pub mod plan;
 mod player;
 mod playing;
 mod pulse;
-mod quiet;
 pub mod recover;
 mod reload;
 mod remains;
@@ -75,7 +74,7 @@ use mailbox::Mailbox;
 pub use player::Pace;
 use pulse::Finish;
 pub use reload::Reread;
-use start::StartError;
+use windvane_session::StartError;
 
 /// After the second signal the process ends within this, whatever hangs.
 const HURRY: Duration = Duration::from_secs(2);

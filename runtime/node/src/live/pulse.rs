@@ -11,18 +11,17 @@ use std::time::{Duration, Instant};
 use windvane_admin::metrics::table;
 use windvane_admin::view::JournalLag;
 use windvane_client::streams;
-use windvane_client_core::gateway::{Answer, Failure};
 use windvane_client_core::streams::millis;
 use windvane_engine::{Notice, Reply, Request, Surface, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
 use windvane_session::{
-    CallAnswer, CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent,
+    CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent,
 };
 
 use super::awake::Awake;
 use super::clock::Clock;
 use super::guests::LiveGuests;
-use super::http::Http;
+use super::http::{self, Http};
 use super::mailbox::{Came, Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
@@ -205,7 +204,7 @@ impl Pulse {
             Output::Abandon(id) => {
                 let came = self.http.as_mut().and_then(|http| http.abandon(id));
                 if let Some(came) = came {
-                    self.tell_came(id, &came);
+                    self.tell_came(id, came);
                 }
             }
             Output::Handed { request, since } => {
@@ -220,16 +219,7 @@ impl Pulse {
                 self.tell_whether_sent(&reply, state);
                 self.outside.unsettled.hear(self.session.engine(), &reply);
             }
-            Output::CallEnded(ended) => {
-                let surface = ended.surface.to_string();
-                table::REQUESTS
-                    .of([surface.as_str(), ended.outcome])
-                    .increment(1);
-                let seconds = Duration::from_nanos(ended.took_ns.unsigned_abs()).as_secs_f64();
-                table::REQUEST_SECONDS
-                    .of([surface.as_str()])
-                    .record(seconds);
-            }
+            Output::CallEnded(ended) => http::count(&ended),
             Output::BudgetWait(lane, waited_ns) => {
                 let waited = Duration::from_nanos(waited_ns.unsigned_abs()).as_secs_f64();
                 table::BUDGET_WAIT.of([lane.as_str()]).record(waited);
@@ -392,36 +382,14 @@ impl Pulse {
         if let Some(http) = &mut self.http {
             http.came(id);
         }
-        self.tell_came(id, &came);
+        self.tell_came(id, came);
         self.perform(state).await;
     }
 
     /// Tells the session what came back of a call.
-    fn tell_came(&mut self, id: CallId, came: &Came) {
+    fn tell_came(&mut self, id: CallId, came: Came) {
         let now = self.clock.now();
-        match came {
-            Came::Answer(raw) => {
-                let headers = raw.texts();
-                let answer = CallAnswer::Came(Answer {
-                    status: raw.status,
-                    headers: &headers,
-                    text: &raw.text,
-                });
-                self.session.handle(now, Input::Answer(id, answer));
-            }
-            Came::Failed(failure) => {
-                let answer = match failure.clone() {
-                    Failure::NotMade(error) => CallAnswer::NotMade(error),
-                    Failure::NoConnection(why) => CallAnswer::NoConnection(why),
-                    Failure::Lost(lost) => CallAnswer::Lost(lost),
-                };
-                self.session.handle(now, Input::Answer(id, answer));
-            }
-            Came::Late(waited) => {
-                let late = CallAnswer::Late(*waited);
-                self.session.handle(now, Input::Answer(id, late));
-            }
-        }
+        came.with_answer(|answer| self.session.handle(now, Input::Answer(id, answer)));
     }
 
     async fn take_journal(&mut self, event: Event, state: &mut State) {

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use windvane_client::Client;
-use windvane_client::budget::Lane;
 use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
 use windvane_venue::Assets;
 
-use windvane_session::venue_surface;
+use windvane_session::{Requests, venue_surface};
+use windvane_venue::speak::FuturesAccount;
 
+use super::clock::Clock;
 use super::desk::Counter;
 use super::http::Way;
 use super::mailbox::Mailbox;
@@ -32,6 +33,18 @@ pub enum Stage {
     Recordings(Recorded),
 }
 
+/// What a start learns of its stage.
+pub struct Found {
+    pub instruments: Vec<Instrument>,
+    pub assets: Assets,
+    /// Where the futures account is read.
+    pub futures_account: FuturesAccount,
+    /// The session's requests, which leave through the gateway of the client; none beside recordings.
+    pub requests: Option<Requests>,
+    /// The shell's clock, which the requests go by.
+    pub clock: Clock,
+}
+
 /// Recordings as a market.
 pub struct Recorded {
     recordings: Vec<Recording>,
@@ -41,38 +54,33 @@ pub struct Recorded {
 }
 
 impl Stage {
-    /// The stage of a run, with its instruments.
+    /// The stage of a run, and what a start learns there.
     pub async fn set(
         config: &Config,
         market: Market,
         names: &[InstrumentName],
-        assets: &mut Assets,
         (directory, counter): (&Arc<Directory>, &Counter),
-    ) -> Result<(Self, Vec<Instrument>), LiveError> {
+    ) -> Result<(Self, Found), LiveError> {
         let settings = match market {
             Market::Venue(settings) => *settings,
-            Market::Recordings(playing) => {
-                return recorded(config, playing, names, assets).await;
-            }
+            Market::Recordings(playing) => return recorded(config, playing, names).await,
         };
         let client = Client::new(settings)?;
         bans::keep(&client, directory);
         bans::heed(&client, &config.run.data_dir);
         bans::sit_out(&client, &start::surfaces(names), |words| counter.say(words)).await;
         counter.say("the venue is asked for its clock and its instruments");
-        // The process before may have used most of the minute: what a start reads may use all that
-        // is left of it.
-        let urgent = client.in_lane(Lane::Start);
-        // First, for it says the venue's limits: by those of the documents, what the process before
-        // used may be more than there is.
-        let instruments = start::instruments(&urgent, names, assets).await?;
-        if config.run.mode == Mode::Live {
-            for surface in start::surfaces(names) {
-                start::clock(surface, &urgent).await;
-            }
-        }
-        keep_plans(config, names, &client)?;
-        Ok((Self::Venue(client), instruments))
+        let plan = || keep_plans(config, names, &client);
+        let terms = start::terms(config, names);
+        let (known, clock) = start::find_out(config, &client, terms, plan).await?;
+        let found = Found {
+            instruments: known.instruments,
+            assets: known.assets,
+            futures_account: known.futures_account,
+            requests: Some(known.requests),
+            clock,
+        };
+        Ok((Self::Venue(client), found))
     }
 
     /// The client of the venue, if there is one.
@@ -187,20 +195,27 @@ async fn recorded(
     config: &Config,
     playing: Playing,
     names: &[InstrumentName],
-    assets: &mut Assets,
-) -> Result<(Stage, Vec<Instrument>), LiveError> {
+) -> Result<(Stage, Found), LiveError> {
     let opened = super::begin::blocking({
         let config = config.clone();
         move || load::open_recordings(&config, &mut show)
     });
     let recordings = opened.await??;
-    let market = load::resolve_instruments(config, names, &recordings, assets)?;
+    let mut assets = Assets::default();
+    let market = load::resolve_instruments(config, names, &recordings, &mut assets)?;
     let recorded = Recorded {
         recordings,
         sources: market.sources,
         playing,
     };
-    Ok((Stage::Recordings(recorded), market.instruments))
+    let found = Found {
+        instruments: market.instruments,
+        assets,
+        futures_account: FuturesAccount::Routes,
+        requests: None,
+        clock: Clock::start(),
+    };
+    Ok((Stage::Recordings(recorded), found))
 }
 
 fn show(progress: Progress<'_>) {

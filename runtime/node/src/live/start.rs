@@ -1,24 +1,28 @@
 //! What a live run is made of, from the configuration and from what the venue says of itself.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use windvane_client::budget::Lane;
-use windvane_client::{BAN_MAX, Client, NotDone, Wait, WaitReason};
+use tokio::runtime::Handle;
+use windvane_client::Client;
 use windvane_engine::config::EngineConfig;
 use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
 use windvane_engine::{Instrument, Surface};
+use windvane_session::{
+    CallId, FindAccount, Known, RequestTerms, Requests, Start, StartError, StartInput, StartOutput,
+    StartTerms,
+};
+use windvane_venue::Assets;
 use windvane_venue::market_stream::{Feed, Topic};
-use windvane_venue::route;
 use windvane_venue::speak::{FuturesAccount, Names, Speaker};
-use windvane_venue::symbol_rules::RulesError;
-use windvane_venue::wire::Parameters;
-use windvane_venue::{Assets, exchange_info};
 
-use super::quiet::Quiet;
+use super::clock::Clock;
+use super::http::{self, Http, Way};
+use super::mailbox::{self, Came, Happened, Waited};
 use crate::assembly;
 use crate::config::{self, Config, InstrumentName, Leave, MarketData, Stream};
-use windvane_session::venue_surface;
+
+pub use windvane_session::surfaces;
 
 /// An order may reach the venue so much later than its time allows, by clocks and by networks.
 const ABSENCE_MARGIN_MS: i64 = 5_000;
@@ -26,173 +30,100 @@ const ABSENCE_MARGIN_MS: i64 = 5_000;
 const AHEAD_MS: i64 = 1_000;
 /// The widest window of nonces that spec 4, section 1, names.
 const NONCE_WINDOW_MS: i64 = 60_000;
-/// While the venue is away it is asked again, with pauses that grow from the first to the second.
-const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
-/// Readings of a clock of which the best counts.
-const CLOCK_SAMPLES: u8 = 3;
 
-/// Why a run cannot be made of what the venue says.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The venue refuses to say what it trades.
-    #[error("{surface} exchange information: {not_done}")]
-    Refused {
-        /// Surface.
-        surface: Surface,
-        /// Why.
-        not_done: NotDone,
-    },
-    /// What it says cannot be read.
-    #[error("{surface}: {error}")]
-    Unreadable {
-        /// Surface.
-        surface: Surface,
-        /// Why.
-        error: exchange_info::ExchangeInfoError,
-    },
-    /// The account of documents 1 to 3 is read by its address.
-    #[error(
-        "venue.market_data = \"documented\" reads the futures account by its wallet address: set \
-         account.user"
-    )]
-    NoAddress,
-    /// It does not trade an instrument.
-    #[error("the venue does not list {0}: correct instruments of the strategy that names it")]
-    NotListed(InstrumentName),
-    /// An instrument's rules cannot be used.
-    #[error("{name}: {error}")]
-    Rules {
-        /// The instrument.
-        name: InstrumentName,
-        /// Why.
-        error: RulesError,
-    },
-}
-
-/// The surfaces of these instruments.
-pub fn surfaces(names: &[InstrumentName]) -> Vec<Surface> {
-    let all = Surface::ALL.iter().copied();
-    all.filter(|surface| names.iter().any(|name| name.surface == *surface))
-        .collect()
-}
-
-/// Reads a surface's clock, and answers once it was read: what is signed carries its time.
-pub async fn clock(surface: Surface, client: &Client) {
-    let mut pause = RETRY.0;
-    let mut trouble = Quiet::default();
-    while let Err(error) = client
-        .sync_clock(venue_surface(surface), CLOCK_SAMPLES)
-        .await
-    {
-        if let Some(repeated) = trouble.again(Instant::now()) {
-            tracing::warn!(
-                %surface,
-                %error,
-                repeated,
-                "the venue's clock was not read; it is asked again"
-            );
-        }
-        tokio::time::sleep(named_wait(&error).unwrap_or(pause)).await;
-        pause = (pause * 2).min(RETRY.1);
+/// What a start of a run has to find out.
+pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
+    let trades = config.run.mode == config::Mode::Live;
+    StartTerms {
+        instruments: names.to_vec(),
+        reads_clocks: trades,
+        futures_account: find_account(config, names).filter(|_| trades),
+        answers_may_be_spoilt: false,
     }
 }
 
-/// How long to wait where a limit says so: neither longer nor shorter.
-fn named_wait(not_done: &NotDone) -> Option<Duration> {
-    match not_done {
-        NotDone::Wait(Wait {
-            why: WaitReason::Venue(_) | WaitReason::Budget(_),
-            after,
-        }) => Some((*after).clamp(RETRY.0, BAN_MAX)),
-        _ => None,
-    }
+/// How it is found where the futures account is read, if futures are traded.
+pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAccount> {
+    let find = match config.venue.market_data {
+        MarketData::Documented => FindAccount::Documented,
+        MarketData::Auto | MarketData::Streams => FindAccount::AskVenue,
+    };
+    Some(find).filter(|_| surfaces(names).contains(&Surface::Futures))
 }
 
-/// The instruments as the venue lists them, asked for until it answers.
-pub async fn instruments(
-    client: &Client,
-    names: &[InstrumentName],
-    assets: &mut Assets,
-) -> Result<Vec<Instrument>, StartError> {
-    let mut texts = Vec::new();
-    for surface in surfaces(names) {
-        texts.push((surface, exchange_information(surface, client).await?));
-    }
-    let mut instruments = Vec::with_capacity(names.len());
-    for name in names {
-        let text = texts.iter().find(|(surface, _)| *surface == name.surface);
-        let text = text.map_or("", |(_, text)| text.as_str());
-        instruments.push(instrument(name, text, assets)?);
-    }
-    // The account may hold other assets, and pay commissions in them.
-    for (_, text) in &texts {
-        for asset in exchange_info::assets(text) {
-            assets.id(&asset);
-        }
-    }
-    Ok(instruments)
-}
-
-async fn exchange_information(surface: Surface, client: &Client) -> Result<String, StartError> {
-    let name = format!("{surface}.exchange_info");
-    let mut pause = RETRY.0;
-    let mut trouble = Quiet::default();
-    loop {
-        let mut wait = None;
-        let Some(route) = route::named(&name) else {
-            // Both surfaces have this route (spec 1 and 2).
-            return Ok(String::new());
-        };
-        let answer = client.call(route, None, &Parameters::new()).await;
-        match answer.into_result() {
-            Ok(answer) => match exchange_info::entries(&answer.text) {
-                Ok(_) => return Ok(answer.text),
-                // An empty or a half answer is that of a venue in trouble.
-                Err(error) => {
-                    tracing::warn!(%surface, %error, "the venue cannot be understood; it is asked again");
-                }
-            },
-            Err(not_done @ NotDone::Refused(_)) => {
-                return Err(StartError::Refused { surface, not_done });
-            }
-            Err(not_done) => {
-                if let Some(repeated) = trouble.again(Instant::now()) {
-                    tracing::warn!(
-                        %surface,
-                        %not_done,
-                        repeated,
-                        "the venue is away; it is asked again"
-                    );
-                }
-                wait = named_wait(&not_done);
-            }
-        }
-        tokio::time::sleep(wait.unwrap_or(pause)).await;
-        pause = (pause * 2).min(RETRY.1);
-    }
-}
-
-/// An instrument, from exchange information.
+/// Asks the venue until all of `terms` is known; answers with the shell's clock, which the requests go
+/// by. `limits_known` is called once the venue told its limits.
 ///
 /// # Errors
-/// It is not listed, or its rules cannot be used.
-pub fn instrument(
-    name: &InstrumentName,
-    text: &str,
-    assets: &mut Assets,
-) -> Result<Instrument, StartError> {
-    let surface = name.surface;
-    let unreadable = |error| StartError::Unreadable { surface, error };
-    let entries = exchange_info::entries(text).map_err(unreadable)?;
-    let entry = entries.iter().find(|(symbol, _)| *symbol == name.symbol);
-    let (_, entry) = entry.ok_or_else(|| StartError::NotListed(name.clone()))?;
-    let mut rules = exchange_info::symbol_rules(entry).map_err(unreadable)?;
-    // An entry does not say its surface where it has no `contractType`; the route does.
-    rules.surface = surface;
-    rules.instrument(assets).map_err(|error| StartError::Rules {
-        name: name.clone(),
-        error,
-    })
+/// The venue's answers cannot be used, or `limits_known` failed.
+pub async fn find_out<E: From<StartError>>(
+    config: &Config,
+    client: &Client,
+    terms: StartTerms,
+    limits_known: impl FnMut() -> Result<(), E>,
+) -> Result<(Known, Clock), E> {
+    let clock = Clock::of(client.clock().local_us());
+    let requests = Requests::new(
+        client.gateway().clone(),
+        RequestTerms {
+            request: client.settings().timeouts.request,
+            countdown: config.heartbeat.answer_within(),
+        },
+        clock.at(client.began()),
+        surfaces(&terms.instruments),
+        0,
+    );
+    let start = Start::new(clock.now(), terms, requests);
+    let known = perform(start, client, clock, limits_known).await?;
+    Ok((known, clock))
+}
+
+/// Does what a start says until it is over.
+async fn perform<E: From<StartError>>(
+    mut start: Start,
+    client: &Client,
+    clock: Clock,
+    mut limits_known: impl FnMut() -> Result<(), E>,
+) -> Result<Known, E> {
+    let way = Way {
+        handle: Handle::current(),
+        client: client.clone(),
+    };
+    let (mailbox, mut inbox) = mailbox::mailbox();
+    let mut http = Http::new((way.clone(), way), mailbox, clock);
+    loop {
+        while let Some(output) = start.poll_output() {
+            match output {
+                StartOutput::Send(call) => http.send(call),
+                StartOutput::Abandon(id) => {
+                    if let Some(came) = http.abandon(id) {
+                        tell(&mut start, clock, id, came);
+                    }
+                }
+                StartOutput::LimitsKnown => limits_known()?,
+                StartOutput::CallEnded(ended) => http::count(&ended),
+            }
+        }
+        if let Some(result) = start.take_result() {
+            return Ok(result?);
+        }
+        let due = start.poll_timeout().unwrap_or_else(|| clock.now());
+        let pause_ns = due.0.saturating_sub(clock.now().0).max(0);
+        let waited = inbox
+            .wait(Duration::from_nanos(pause_ns.unsigned_abs()))
+            .await;
+        if let Waited::Happened(Happened::Came(id, came)) = waited {
+            http.came(id);
+            tell(&mut start, clock, id, came);
+        } else {
+            start.handle(clock.now(), StartInput::Timeout);
+        }
+    }
+}
+
+/// Tells the start what came back of a call.
+fn tell(start: &mut Start, clock: Clock, id: CallId, came: Came) {
+    came.with_answer(|answer| start.handle(clock.now(), StartInput::Answer(id, answer)));
 }
 
 /// The engine's configuration of a live run.
@@ -279,55 +210,6 @@ pub fn speaker(
         futures_account,
         documented: config.venue.market_data == MarketData::Documented,
     }
-}
-
-/// Where the futures account is read: the routes of spec 4, section 4, where the venue has them and
-/// they may be used, the info endpoint by wallet address otherwise. Asked for until the venue says whether it
-/// has the route: a run that took a lost or a spoilt answer for a yes could not read its account.
-pub async fn futures_account(
-    config: &Config,
-    client: &Client,
-    names: &[InstrumentName],
-) -> Result<FuturesAccount, StartError> {
-    let address = client.settings().credentials.user;
-    let info = address.map(|address| FuturesAccount::Info {
-        address: address.to_string(),
-    });
-    if !surfaces(names).contains(&Surface::Futures) {
-        return Ok(FuturesAccount::Routes);
-    }
-    if config.venue.market_data == MarketData::Documented {
-        return info.ok_or(StartError::NoAddress);
-    }
-    let Some(route) = route::named("futures.account") else {
-        return Ok(FuturesAccount::Routes);
-    };
-    let client = client.in_lane(Lane::Start);
-    let Some(info) = info else {
-        return Ok(FuturesAccount::Routes);
-    };
-    let mut pause = RETRY.0;
-    loop {
-        let answer = client.call(route, None, &Parameters::new()).await;
-        let wait = match answer.into_result() {
-            Err(NotDone::Refused(refusal)) if refusal.is_of_unserved_read() => {
-                tracing::warn!("the venue has no account route: the info endpoint is asked");
-                return Ok(info);
-            }
-            Err(NotDone::Refused(_)) => return Ok(FuturesAccount::Routes),
-            Ok(answer) if is_record(&answer.text) => return Ok(FuturesAccount::Routes),
-            Ok(_) => None,
-            Err(not_done) => named_wait(&not_done),
-        };
-        tracing::warn!("the account route was not answered; it is asked again");
-        tokio::time::sleep(wait.unwrap_or(pause)).await;
-        pause = (pause * 2).min(RETRY.1);
-    }
-}
-
-/// Whether an answer is a record, and not that of a venue in trouble: empty, cut off, or a page.
-pub fn is_record(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).is_ok()
 }
 
 /// The public topics of a surface: what strategies are told, and what risk and equity need.

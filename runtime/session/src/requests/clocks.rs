@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use windvane_client_core::budget::Lane;
-use windvane_client_core::clock::{Sample, estimate};
+use windvane_client_core::clock::{Offset, Sample, estimate};
 use windvane_client_core::outcome::{NotDone, Refusal};
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Surface, Time};
 use windvane_venue::error::code;
-use windvane_venue::route;
+use windvane_venue::route::{self, Route};
 use windvane_venue::speak::Speaker;
 use windvane_venue::wire::Parameters;
 
@@ -25,10 +25,46 @@ const LOGGED_EVERY: u64 = 30;
 
 /// A clock that is being read.
 #[derive(Debug)]
-pub(super) struct Reading {
-    surface: Surface,
+pub(crate) struct Reading {
+    pub(crate) surface: Surface,
     taken: Vec<Sample>,
     sent: Time,
+}
+
+impl Reading {
+    /// No sample was taken yet.
+    pub(crate) const fn new(surface: Surface, now: Time) -> Self {
+        Self {
+            surface,
+            taken: Vec::new(),
+            sent: now,
+        }
+    }
+
+    /// The next sample is asked for now, by this route.
+    pub(crate) fn ask(&mut self, now: Time) -> Option<&'static Route> {
+        self.sent = now;
+        route::named(&format!("{}.time", self.surface))
+    }
+
+    /// An answer came. The offset, once there are enough samples.
+    ///
+    /// # Errors
+    /// Why the clock was not read.
+    pub(crate) fn take(&mut self, now: Time, text: &str) -> Result<Option<Offset>, String> {
+        let server_ms = server_time(text).ok_or_else(|| format!("it answers {text:?}"))?;
+        self.taken.push(Sample {
+            sent_us: self.sent.0.div_euclid(1_000),
+            received_us: now.0.div_euclid(1_000),
+            server_ms,
+        });
+        if self.taken.len() < CLOCK_SAMPLES {
+            return Ok(None);
+        }
+        let offset = estimate(&self.taken);
+        let set_back = || "the local clock was set back meanwhile".to_owned();
+        offset.map(Some).ok_or_else(set_back)
+    }
 }
 
 /// When each clock is read next.
@@ -84,17 +120,11 @@ impl Requests {
     }
 
     pub(super) fn read_clock(&mut self, now: Time, surface: Surface, speaker: &Speaker) {
-        let reading = Reading {
-            surface,
-            taken: Vec::new(),
-            sent: now,
-        };
-        self.ask_clock(now, reading, speaker);
+        self.ask_clock(now, Reading::new(surface, now), speaker);
     }
 
     fn ask_clock(&mut self, now: Time, mut reading: Reading, speaker: &Speaker) {
-        reading.sent = now;
-        let Some(route) = route::named(&format!("{}.time", reading.surface)) else {
+        let Some(route) = reading.ask(now) else {
             return;
         };
         // Without it no heartbeat is renewed.
@@ -112,24 +142,11 @@ impl Requests {
         speaker: &Speaker,
     ) {
         let surface = reading.surface;
-        let server_ms = match became {
-            Ok(text) => server_time(&text).ok_or_else(|| format!("it answers {text:?}")),
-            Err(not_done) => Err(not_done.to_string()),
-        };
-        let server_ms = match server_ms {
-            Ok(server_ms) => server_ms,
+        let became = became.map_err(|not_done| not_done.to_string());
+        let offset = match became.and_then(|text| reading.take(now, &text)) {
+            Ok(Some(offset)) => offset,
+            Ok(None) => return self.ask_clock(now, reading, speaker),
             Err(why) => return self.clock_failed(now, surface, &why),
-        };
-        reading.taken.push(Sample {
-            sent_us: reading.sent.0.div_euclid(1_000),
-            received_us: now.0.div_euclid(1_000),
-            server_ms,
-        });
-        if reading.taken.len() < CLOCK_SAMPLES {
-            return self.ask_clock(now, reading, speaker);
-        }
-        let Some(offset) = estimate(&reading.taken) else {
-            return self.clock_failed(now, surface, "the local clock was set back meanwhile");
         };
         self.gateway.set_offset(venue_surface(surface), offset);
         if let Some(count) = self.clocks.failed.remove(&surface) {

@@ -7,6 +7,7 @@ mod calls;
 mod clocks;
 mod modes;
 mod parts;
+mod start;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,13 +23,14 @@ use windvane_venue::sign::{Prepared, Stamp};
 use windvane_venue::speak::Speaker;
 
 pub use calls::{CallAnswer, CallId};
+pub(crate) use clocks::Reading;
 pub use clocks::{CLOCK_EVERY_MS, CLOCK_SAMPLES};
 pub use modes::{MODES, MODES_AGE_MS};
 pub use parts::lane;
 pub use waits::stop_reason;
 
 use calls::{Flying, Waiting};
-use clocks::{Clocks, Reading};
+use clocks::Clocks;
 use modes::Modes;
 use parts::{Carried, Elsewhere};
 use waits::{Probes, Stops};
@@ -78,6 +80,8 @@ enum Purpose {
     CreateKey(Surface),
     /// Its renewal.
     RenewKey(Surface),
+    /// A question of a start.
+    Start,
 }
 
 /// What the session has to do.
@@ -101,6 +105,8 @@ pub(crate) enum Done {
     Ended(CallEnded),
     /// A call waited so long for its share of the budget, nanoseconds, or gave up after that.
     Waited(Lane, i64),
+    /// What became of a question of a start.
+    Start(Result<String, NotDone>),
 }
 
 /// How a call ended, for the metrics.
@@ -261,6 +267,7 @@ impl Requests {
             Purpose::Probe => {}
             Purpose::CreateKey(surface) => self.done.push_back(Done::Key(surface, became)),
             Purpose::RenewKey(surface) => self.done.push_back(Done::Renewed(surface, became)),
+            Purpose::Start => self.done.push_back(Done::Start(became)),
         }
         self.tell_stops(now);
     }

@@ -126,6 +126,8 @@ impl<G: Guests> Session<G> {
                 Done::Ended(ended) => self.outputs.push_back(Output::CallEnded(ended)),
                 Done::Waited(lane, ns) => self.outputs.push_back(Output::BudgetWait(lane, ns)),
                 Done::Live(input) => self.live(now, input),
+                // The start is over.
+                Done::Start(_) => {}
                 Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
                 Done::Key(surface, key) => {
                     if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {

@@ -1,6 +1,5 @@
-//! The start of a process, which is the same path as recovery: the venue's clocks and rules, asked
-//! until it answers; the journal; an engine; strategies with what they saved; then the streams
-//! (`node/src/live/begin`).
+//! The start of a process, which is the same path as recovery: what the session's start asks the venue,
+//! the journal, an engine, strategies with what they saved; then the streams (`node/src/live/begin`).
 
 use std::time::Duration;
 
@@ -9,257 +8,93 @@ use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
 use windvane::live::{recover, start};
 use windvane::strategies::Guest;
-use windvane_client_core::budget::Lane;
-use windvane_client_core::clock::{Sample, estimate};
-use windvane_client_core::outcome::NotDone;
+use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::live::LiveInput;
-use windvane_engine::{Input, Instrument, Surface, Time};
+use windvane_engine::{Input, Time};
 use windvane_session::head::head;
 use windvane_session::{
-    Account, Clock, Driver, Module, Parts, RequestTerms, Requests, Session, venue_surface,
+    Account, Clock, Driver, Known, Module, Parts, RequestTerms, Requests, Session, Start,
+    StartInput, StartOutput, StartTerms,
 };
-use windvane_venue::Assets;
-use windvane_venue::error::code;
-use windvane_venue::route;
-use windvane_venue::speak::FuturesAccount;
-use windvane_venue::wire::Parameters;
 
 use super::overheard::Overheard;
 use super::shown::Shown;
 use super::streams::Stream;
-use super::{Given, MS, Out, Process, Purpose, StreamKey};
-use crate::client::{Became, REQUEST_NS};
-
-/// Pauses between questions while the venue is away.
-const RETRY_NS: (i64, i64) = (1_000 * MS, 15_000 * MS);
-/// Readings of a clock of which the best counts.
-const CLOCK_SAMPLES: usize = 3;
-
-/// A clock that is being read.
-#[derive(Debug)]
-pub struct Reading {
-    surface: Surface,
-    taken: Vec<Sample>,
-    sent_us: i64,
-}
+use super::{Given, Out, Process, REQUEST_NS, Setup, StreamKey};
 
 /// A start under way.
 pub struct Boot {
-    given: Option<Given>,
-    /// What is asked for next: surfaces' clocks, then their rules.
-    step: usize,
-    is_asking: bool,
-    again_ns: i64,
-    pause_ns: i64,
-    texts: Vec<(Surface, String)>,
-    /// Where the futures account is read, once the venue said so.
-    account: Option<FuturesAccount>,
+    given: Given,
+    start: Start,
 }
 
 impl Boot {
-    /// Nothing was asked for yet.
-    pub fn new(given: Given, now_ns: i64) -> Self {
+    /// Begins to ask, with requests that the session takes over.
+    pub fn new(given: Given, setup: &Setup, requests: Requests, now: Time) -> Self {
+        let terms = StartTerms {
+            answers_may_be_spoilt: true,
+            ..start::terms(&setup.config, &setup.names)
+        };
         Self {
-            given: Some(given),
-            step: 0,
-            is_asking: false,
-            again_ns: now_ns,
-            pause_ns: RETRY_NS.0,
-            texts: Vec::new(),
-            account: None,
+            given,
+            start: Start::new(now, terms, requests),
         }
     }
 
-    /// When it asks again.
-    pub const fn wake_ns(&self) -> i64 {
-        if self.is_asking {
-            i64::MAX
-        } else {
-            self.again_ns
-        }
-    }
-
-    fn failed(&mut self, now_ns: i64) {
-        self.is_asking = false;
-        self.again_ns = now_ns + self.pause_ns;
-        self.pause_ns = (self.pause_ns * 2).min(RETRY_NS.1);
-    }
-
-    fn done(&mut self, now_ns: i64) {
-        self.is_asking = false;
-        self.again_ns = now_ns;
-        self.pause_ns = RETRY_NS.0;
-        self.step += 1;
+    /// When it wants to be called, by the shell's clock.
+    pub fn due(&self) -> Option<Time> {
+        self.start.poll_timeout()
     }
 }
 
 impl Process {
-    /// Takes the next step of a start, where one is due.
-    pub(super) fn continue_boot(&mut self) {
-        let now_ns = self.now_ns;
-        let Some(boot) = &mut self.boot else { return };
-        if boot.is_asking || boot.again_ns > now_ns {
-            return;
-        }
-        let count = self.setup.surfaces.len();
-        let step = boot.step;
-        if step >= 2 * count {
-            let reads_futures = self.setup.surfaces.contains(&Surface::Futures);
-            if boot.account.is_some() || !reads_futures {
-                return self.go();
-            }
-            boot.is_asking = true;
-            return self.ask_for_account();
-        }
-        boot.is_asking = true;
-        let surface = self.setup.surfaces[step % count];
-        if step < count {
-            self.read_clock(surface);
-        } else if let Some(route) = route::named(&format!("{surface}.exchange_info")) {
-            let purpose = Purpose::Info(surface);
-            self.call(route, &Parameters::new(), Lane::Start, purpose);
+    /// Gives the start, if one is under way, what is due at `now`.
+    pub(super) fn keep_start_time(&mut self) {
+        let now = self.shell_time();
+        let due = self.boot.as_ref().and_then(Boot::due);
+        if due.is_some_and(|due| due <= now) {
+            self.start_input(StartInput::Timeout);
         }
     }
 
-    /// Asks whether the venue has the account route (`node/src/live/start`).
-    fn ask_for_account(&mut self) {
-        if let Some(route) = route::named("futures.account") {
-            self.call(route, &Parameters::new(), Lane::Start, Purpose::Account);
-        }
-    }
-
-    /// The account route was answered, or was not.
-    pub(super) fn account_came(&mut self, became: &Became) {
-        let user = self.setup.identity.credentials.user;
-        let Some(boot) = &mut self.boot else { return };
-        let unsupported = code::UNSUPPORTED_OPERATION.code;
-        let is_unserved = matches!(became, Err(NotDone::Refused(refusal))
-            if refusal.code().is_none_or(|code| code == unsupported));
-        let account = match (became, user) {
-            (Err(NotDone::Refused(_)), Some(user)) if is_unserved => FuturesAccount::Info {
-                address: user.to_string(),
-            },
-            (Err(NotDone::Refused(_)), _) => FuturesAccount::Routes,
-            (Ok(text), _) if start::is_record(text) => FuturesAccount::Routes,
-            _ => return boot.failed(self.now_ns),
-        };
-        boot.account = Some(account);
-        boot.done(self.now_ns);
-        self.continue_boot();
-    }
-
-    /// Begins to read a clock.
-    pub(super) fn read_clock(&mut self, surface: Surface) {
-        self.ask_clock(Reading {
-            surface,
-            taken: Vec::new(),
-            sent_us: 0,
-        });
-    }
-
-    fn ask_clock(&mut self, mut clock: Reading) {
-        clock.sent_us = self.wall_us;
-        if let Some(route) = route::named(&format!("{}.time", clock.surface)) {
-            let purpose = Purpose::Clock(clock);
-            self.call(route, &Parameters::new(), Lane::Heartbeat, purpose);
-        }
-    }
-
-    /// A reading came, or did not.
-    pub(super) fn clock_read(&mut self, mut clock: Reading, became: &Became) {
-        let surface = clock.surface;
-        let server_ms = match became {
-            Ok(text) => server_time(text),
-            Err(_) => None,
-        };
-        let Some(server_ms) = server_ms else {
-            return self.clock_failed();
-        };
-        clock.taken.push(Sample {
-            sent_us: clock.sent_us,
-            received_us: self.wall_us,
-            server_ms,
-        });
-        if clock.taken.len() < CLOCK_SAMPLES {
-            return self.ask_clock(clock);
-        }
-        let Some(offset) = estimate(&clock.taken) else {
-            return self.clock_failed();
-        };
-        let gateway = self.client.gateway();
-        gateway.set_offset(venue_surface(surface), offset);
+    /// Tells the start, if one is under way, and does what follows.
+    pub(super) fn start_input(&mut self, input: StartInput<'_>) {
+        let now = self.shell_time();
         if let Some(boot) = &mut self.boot {
-            boot.done(self.now_ns);
-            self.continue_boot();
+            boot.start.handle(now, input);
         }
+        self.perform_start();
     }
 
-    fn clock_failed(&mut self) {
-        if let Some(boot) = &mut self.boot {
-            boot.failed(self.now_ns);
-        }
-    }
-
-    /// Exchange information came, or did not.
-    pub(super) fn info_came(&mut self, surface: Surface, became: Became) {
-        let Some(boot) = &mut self.boot else { return };
-        match became {
-            Ok(text) => {
-                boot.texts.push((surface, text));
-                boot.done(self.now_ns);
+    /// Does what the start says; recovers once it is over.
+    pub(super) fn perform_start(&mut self) {
+        while let Some(output) = self.boot.as_mut().and_then(|boot| boot.start.poll_output()) {
+            match output {
+                StartOutput::Send(call) => self.send(call),
+                StartOutput::Abandon(id) => self.abandon(id),
+                // The budget keeps its usual shares.
+                StartOutput::LimitsKnown | StartOutput::CallEnded(_) => {}
             }
-            // The live run ends here, and whoever supervises it starts it again.
-            Err(_) => boot.failed(self.now_ns),
         }
-        self.continue_boot();
-    }
-
-    /// Everything was said: recovery, the strategies, the streams.
-    fn go(&mut self) {
-        let Some(mut boot) = self.boot.take() else {
+        let result = self.boot.as_mut().and_then(|boot| boot.start.take_result());
+        let Some(result) = result else { return };
+        let Some(Boot { given, .. }) = self.boot.take() else {
             return;
         };
-        let Some(given) = boot.given.take() else {
-            return;
-        };
-        let mut assets = Assets::default();
-        let mut instruments = Vec::new();
-        for name in &self.setup.names {
-            let text = boot
-                .texts
-                .iter()
-                .find(|(surface, _)| *surface == name.surface);
-            let text = text.map_or("", |(_, text)| text.as_str());
-            let Ok(instrument) = start::instrument(name, text, &mut assets) else {
-                // An answer that a fault spoilt: asked again.
-                boot.given = Some(given);
-                boot.step = self.setup.surfaces.len();
-                boot.texts.clear();
-                boot.failed(self.now_ns);
-                self.boot = Some(boot);
-                return;
-            };
-            instruments.push(instrument);
-        }
-        let account = boot.account.unwrap_or(FuturesAccount::Routes);
-        if let Err(error) = self.recover(given, account, instruments, &assets) {
+        let known = result.map_err(|error| format!("a start ends: {error}"));
+        if let Err(error) = known.and_then(|known| self.recover(given, known)) {
             self.broken = Some(error);
         }
     }
 
-    fn recover(
-        &mut self,
-        given: Given,
-        account: FuturesAccount,
-        instruments: Vec<Instrument>,
-        assets: &Assets,
-    ) -> Result<(), String> {
+    fn recover(&mut self, given: Given, known: Known) -> Result<(), String> {
+        let (instruments, assets) = (known.instruments, &known.assets);
         let setup = std::sync::Arc::clone(&self.setup);
         let config = &setup.config;
-        let speaker = start::speaker(config, account, &instruments, assets);
+        let speaker = start::speaker(config, known.futures_account, &instruments, assets);
         let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
         for (strategy, (id, module)) in config.strategies.iter().zip(&setup.strategies) {
             let params = strategy.params.to_string().into_bytes();
@@ -308,7 +143,7 @@ impl Process {
             driver,
             account: Account::Venue,
             speaker,
-            requests: Some(self.requests()),
+            requests: Some(known.requests),
             clock,
             modules,
             surfaces: setup.surfaces.clone(),
@@ -341,19 +176,16 @@ impl Process {
             self.stream(key, windvane_client::streams::sans_io::Input::Tick);
         }
     }
+}
 
-    /// The session's requests, which leave through the gateway of the start.
-    fn requests(&self) -> Requests {
-        let terms = RequestTerms {
-            request: Duration::from_nanos(REQUEST_NS.unsigned_abs()),
-            countdown: self.setup.config.heartbeat.answer_within(),
-        };
-        let origin = Time(self.started_ns + self.counted_from_ns);
-        let surfaces = self.setup.surfaces.clone();
-        let first = (u64::from(self.life) << 32) + (1 << 31);
-        let gateway = self.client.gateway().clone();
-        Requests::new(gateway, terms, origin, surfaces, first)
-    }
+/// The requests of a process, which leave through this gateway.
+pub fn requests(setup: &Setup, gateway: Gateway, life: u32, origin: Time) -> Requests {
+    let terms = RequestTerms {
+        request: Duration::from_nanos(REQUEST_NS.unsigned_abs()),
+        countdown: setup.config.heartbeat.answer_within(),
+    };
+    let first = u64::from(life) << 32;
+    Requests::new(gateway, terms, origin, setup.surfaces.clone(), first)
 }
 
 /// The stricter of what the file says and what the engine remembers holds.
@@ -363,9 +195,4 @@ fn to_latch(file: Latch, engine: Latch) -> Option<Command> {
         (Latch::Paused, Latch::None) => Some(Command::Pause),
         _ => None,
     }
-}
-
-fn server_time(text: &str) -> Option<i64> {
-    let answer: serde_json::Value = serde_json::from_str(text).ok()?;
-    answer.get("serverTime")?.as_i64()
 }

@@ -18,32 +18,33 @@ use std::time::Duration;
 use windvane::config::{Config, InstrumentName};
 use windvane::live::recover::Remembered;
 use windvane_client::streams::sans_io;
-use windvane_client_core::budget::{Cost, Lane, Shares};
-use windvane_client_core::gateway::{self, Gateway, Identity, Now};
+use windvane_client_core::budget::{Cost, Shares};
+use windvane_client_core::gateway::{self, Gateway, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
 use windvane_engine::record::{Block, Chain};
-use windvane_engine::{StrategyId, Surface};
+use windvane_engine::{StrategyId, Surface, Time};
 use windvane_session::{
-    CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, venue_surface,
+    CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput, venue_surface,
 };
 use windvane_venue::error::Limit;
 use windvane_venue::route::{self, Route};
-use windvane_venue::wire::Parameters;
+use windvane_venue::sign::Prepared;
 
-use crate::client::{Became, Client, Wire};
 use crate::modules::Modules;
 use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
 
-use boot::{Boot, Reading};
+use boot::{Boot, requests};
 use overheard::Overheard;
 use shown::Shown;
 pub use streams::StreamKey;
 use streams::{Stream, Want};
 
 const MS: i64 = 1_000_000;
+/// A request without an answer is given up (the client's own default).
+const REQUEST_NS: i64 = 10_000 * MS;
 
 /// What all processes of a life are made of.
 pub struct Setup {
@@ -125,15 +126,17 @@ pub enum Out {
     Seen(Seen),
 }
 
-/// What a call is for.
+/// A request on its way to the socket.
 #[derive(Debug)]
-pub enum Purpose {
-    /// Reading a clock.
-    Clock(Reading),
-    /// Exchange information.
-    Info(Surface),
-    /// Whether the venue has the futures account route.
-    Account,
+pub struct Wire {
+    /// Its id.
+    pub id: RequestId,
+    /// The route.
+    pub route: &'static Route,
+    /// The bytes.
+    pub prepared: Prepared,
+    /// It must not leave after this time, nanoseconds.
+    pub leave_by_ns: Option<i64>,
 }
 
 /// What the disk gave a process that starts.
@@ -155,8 +158,8 @@ pub struct Process {
     /// Its life: 1, 2, ...
     pub life: u32,
     setup: Arc<Setup>,
-    client: Client<Purpose>,
-    next_request: RequestId,
+    /// For the handshakes of public streams, which share the stops of the requests.
+    gateway: Gateway,
     boot: Option<Boot>,
     /// The session, once it runs, and what the witness has of it.
     run: Option<(Session<Overheard>, Shown)>,
@@ -164,8 +167,6 @@ pub struct Process {
     outs: VecDeque<Out>,
     now_ns: i64,
     started_ns: i64,
-    /// The client's clock: the wall's at the start, then counted.
-    wall_us: i64,
     /// Wall less true time at the start.
     counted_from_ns: i64,
     /// Why it cannot go on: a bug, of the runtime or of this simulator.
@@ -180,35 +181,33 @@ impl Process {
             Shares::default(),
             Arc::new(Nonces::new()),
         );
-        let client = Client::new(gateway);
+        let now = Time(wall_ns);
+        let requests = requests(&setup, gateway.clone(), life, now);
         let mut process = Self {
             life,
-            client,
-            next_request: u64::from(life) << 32,
-            boot: Some(Boot::new(given, now_ns)),
+            gateway,
+            boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
             streams: Vec::new(),
             outs: VecDeque::new(),
             now_ns,
             started_ns: now_ns,
-            wall_us: wall_ns / 1_000,
             counted_from_ns: wall_ns - now_ns,
             broken: None,
             setup,
         };
-        process.continue_boot();
+        process.perform_start();
         process
     }
 
     /// Something happened; `now_ns` never runs backwards.
     pub fn handle(&mut self, now_ns: i64, happened: In) {
         self.now_ns = now_ns;
-        self.wall_us = (now_ns + self.counted_from_ns) / 1_000;
         match happened {
             In::Answer(id, answer) => self.heard(id, answer.as_ref()),
             In::Late(id, late_ns) => {
                 let late = Duration::from_nanos(late_ns.unsigned_abs());
-                self.input(Input::Answer(id, CallAnswer::Late(late)));
+                self.called(id, CallAnswer::Late(late));
             }
             In::Opened(key, link) if key.user => self.socket(key, link, SocketEvent::Opened),
             In::NotOpened(key, link, answer) if key.user => {
@@ -245,14 +244,7 @@ impl Process {
     /// Everything whose time has come.
     fn keep_time(&mut self) {
         let now_ns = self.now_ns;
-        while let Some(id) = self.client.late(now_ns) {
-            self.outs.push_back(Out::Seen(Seen::Heard {
-                request: id,
-                answer: None,
-            }));
-            self.heard(id, None);
-        }
-        self.continue_boot();
+        self.keep_start_time();
         for place in 0..self.streams.len() {
             let key = self.streams[place].key;
             if self.streams[place].wake_ns(now_ns) <= now_ns {
@@ -281,12 +273,11 @@ impl Process {
     pub fn wake_ns(&mut self) -> i64 {
         let now_ns = self.now_ns;
         let streams = self.streams.iter_mut().map(|stream| stream.wake_ns(now_ns));
-        let mut wake = streams.min().unwrap_or(i64::MAX).min(self.client.wake_ns());
-        if let Some(boot) = &self.boot {
-            wake = wake.min(boot.wake_ns());
-        }
+        let mut wake = streams.min().unwrap_or(i64::MAX);
         let session = self.run.as_ref().map(|(session, _)| session);
-        if let Some((due, _)) = session.and_then(Session::poll_timeout) {
+        let session = session.and_then(Session::poll_timeout).map(|(due, _)| due);
+        let start = self.boot.as_ref().and_then(Boot::due);
+        for due in [session, start].into_iter().flatten() {
             wake = wake.min(due.0.saturating_sub(self.counted_from_ns));
         }
         wake
@@ -319,50 +310,19 @@ impl Process {
             .run
             .as_ref()
             .and_then(|(session, _)| session.requests());
-        self.client.is_idle() && session.is_none_or(Requests::is_idle)
+        session.is_none_or(Requests::is_idle)
     }
 
-    fn request_id(&mut self) -> RequestId {
-        self.next_request += 1;
-        self.next_request
-    }
-
-    fn call(
-        &mut self,
-        route: &'static Route,
-        parameters: &Parameters,
-        lane: Lane,
-        purpose: Purpose,
-    ) {
-        let id = self.request_id();
-        let times = (self.now_ns, self.gateway_now());
-        let called = self
-            .client
-            .call((route, parameters), lane, (id, purpose), times);
-        match called {
-            Ok(wire) => self.outs.push_back(Out::Send(wire)),
-            Err((purpose, became)) => self.became(purpose, became),
-        }
-    }
-
-    /// The clocks of the gateway.
-    pub(super) fn gateway_now(&self) -> Now {
-        let since_start = (self.now_ns - self.started_ns) / MS;
-        Now {
-            ms: u64::try_from(since_start).unwrap_or(0),
-            local_us: self.wall_us,
-        }
+    /// Milliseconds since the start, which the gateway counts its stops in.
+    fn since_start_ms(&self) -> u64 {
+        u64::try_from((self.now_ns - self.started_ns) / MS).unwrap_or(0)
     }
 
     /// An answer came, or none will.
     fn heard(&mut self, id: RequestId, answer: Option<&Answer>) {
-        let now = self.gateway_now();
-        if let Some((purpose, became)) = self.client.heard(id, answer, now) {
-            return self.became(purpose, became);
-        }
         let Some(answer) = answer else {
             let lost = CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()));
-            return self.input(Input::Answer(id, lost));
+            return self.called(id, lost);
         };
         let headers = answer.headers.iter();
         let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
@@ -371,14 +331,15 @@ impl Process {
             headers: &headers,
             text: &answer.body,
         });
-        self.input(Input::Answer(id, came));
+        self.called(id, came);
     }
 
-    fn became(&mut self, purpose: Purpose, became: Became) {
-        match purpose {
-            Purpose::Clock(clock) => self.clock_read(clock, &became),
-            Purpose::Info(surface) => self.info_came(surface, became),
-            Purpose::Account => self.account_came(&became),
+    /// What came back of a call of the start or of the session.
+    fn called(&mut self, id: RequestId, answer: CallAnswer<'_>) {
+        if self.boot.is_some() {
+            self.start_input(StartInput::Answer(id, answer));
+        } else {
+            self.input(Input::Answer(id, answer));
         }
     }
 
@@ -403,7 +364,7 @@ impl Process {
             403 => return Some(pause_ms.unwrap_or(60_000)),
             _ => return None,
         };
-        let (gateway, ms) = (self.client.gateway(), self.gateway_now().ms);
+        let (gateway, ms) = (&self.gateway, self.since_start_ms());
         gateway.heed_refusal(ms, surface, (limit, pause_ms), &Cost::default());
         gateway.stopped_ms(ms, surface)
     }
@@ -423,10 +384,8 @@ impl Process {
         let surface = key.surface;
         match want {
             Want::Open(link, target) => {
-                let ms = self.gateway_now().ms;
-                let gateway = self.client.gateway();
-                let stopped = gateway.stopped_ms(ms, venue_surface(surface));
-                match stopped {
+                let ms = self.since_start_ms();
+                match self.gateway.stopped_ms(ms, venue_surface(surface)) {
                     // A ban is of the address: a handshake would prolong it as a request does.
                     Some(ms) => self.stream(key, sans_io::Input::NotOpened(link, Some(ms))),
                     None => self.outs.push_back(Out::Open(key, link, target)),

@@ -5,10 +5,11 @@ use std::time::Duration;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
 use windvane_engine::{Request, StrategyId, Surface, Time};
-use windvane_session::{CallAnswer, Ended, Guests as _, Input, JournalEvent, Output, SocketAction};
+use windvane_session::{
+    Call, CallAnswer, Ended, Guests as _, Input, JournalEvent, Output, SocketAction,
+};
 
-use super::{Out, Process, StreamKey, shown};
-use crate::client::{REQUEST_NS, Wire};
+use super::{Out, Process, REQUEST_NS, StreamKey, Wire, shown};
 use crate::witness::{RequestId, Seen};
 
 impl Process {
@@ -55,14 +56,7 @@ impl Process {
         match output {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
             Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
-            Output::Send(call) => self.outs.push_back(Out::Send(Wire {
-                id: call.id,
-                route: call.route,
-                prepared: call.prepared,
-                leave_by_ns: call
-                    .leave_by
-                    .map(|by| by.0.saturating_sub(self.counted_from_ns)),
-            })),
+            Output::Send(call) => self.send(call),
             Output::Abandon(id) => self.abandon(id),
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
@@ -104,12 +98,23 @@ impl Process {
         }
     }
 
+    /// A call is on its way to the socket.
+    pub(super) fn send(&mut self, call: Call) {
+        let ns = |by: Time| by.0.saturating_sub(self.counted_from_ns);
+        self.outs.push_back(Out::Send(Wire {
+            id: call.id,
+            route: call.route,
+            prepared: call.prepared,
+            leave_by_ns: call.leave_by.map(ns),
+        }));
+    }
+
     /// A call is given up: one that did not leave is known not to have left.
-    fn abandon(&mut self, id: RequestId) {
+    pub(super) fn abandon(&mut self, id: RequestId) {
         let is_it = |out: &Out| matches!(out, Out::Send(wire) if wire.id == id);
         if let Some(place) = self.outs.iter().position(is_it) {
             self.outs.remove(place);
-            return self.input(Input::Answer(id, CallAnswer::Late(Duration::ZERO)));
+            return self.called(id, CallAnswer::Late(Duration::ZERO));
         }
         self.outs.push_back(Out::Seen(Seen::Heard {
             request: id,
@@ -117,7 +122,7 @@ impl Process {
         }));
         let within = Duration::from_nanos(REQUEST_NS.unsigned_abs());
         let lost = CallAnswer::Lost(Lost::Timeout(within));
-        self.input(Input::Answer(id, lost));
+        self.called(id, lost);
     }
 
     /// The operator commands.

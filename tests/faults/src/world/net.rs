@@ -5,15 +5,13 @@
 //! and a venue of these documents takes a client order id again once its order has ended.
 
 use serde_json::Value;
+use windvane_session::venue_surface;
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
 
 use super::{Event, MS, S, World};
-use crate::client::Wire;
 use crate::mix::Kind;
-use windvane_session::venue_surface;
-
-use crate::process::{In, StreamKey};
+use crate::process::{In, StreamKey, Wire};
 use crate::venue::{LinkName, Said};
 use crate::witness::{Answer, Request, Seen, View};
 

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
+use windvane_session::StartTerms;
 use windvane_venue::speak::FuturesAccount;
 
 use super::identity::Identity;
@@ -20,7 +21,7 @@ use super::plan::{Plan, Use};
 use super::start;
 use crate::assembly;
 use crate::bans;
-use crate::config::{Config, Mode};
+use crate::config::{Config, InstrumentName, Mode};
 use crate::strategies::Guest;
 
 /// How one thing turned out.
@@ -238,11 +239,7 @@ async fn look_outside(
         local::begin(config, guests, &market, report);
     }
     if trading {
-        // Without an address the routes are looked at, which tells what to mend.
-        let account = start::futures_account(config, client, &names);
-        let account = tokio::time::timeout(venue::PATIENCE, account).await;
-        let account = account.map(|account| account.unwrap_or(FuturesAccount::Routes));
-        let account = account.unwrap_or(FuturesAccount::Routes);
+        let account = futures_account(config, &names, client).await;
         let speaker = start::speaker(config, account, &market.instruments, &market.assets);
         let ids = local::folder_ids(&config.run.data_dir);
         for surface in &reached {
@@ -250,6 +247,26 @@ async fn look_outside(
         }
     }
     streams::listen(config, &reached, trading, client, report).await;
+}
+
+/// Where the futures account is read. Without an address, or an answer, the routes are looked at, which
+/// tells what to mend.
+async fn futures_account(
+    config: &Config,
+    names: &[InstrumentName],
+    client: &Client,
+) -> FuturesAccount {
+    let terms = StartTerms {
+        instruments: Vec::new(),
+        reads_clocks: false,
+        futures_account: start::find_account(config, names),
+        answers_may_be_spoilt: false,
+    };
+    let asked = venue::find_out(config, client, terms);
+    match tokio::time::timeout(venue::PATIENCE, asked).await {
+        Ok(Ok(known)) => known.futures_account,
+        Ok(Err(_)) | Err(_) => FuturesAccount::Routes,
+    }
 }
 
 fn keys(asking: &Asking, paper: bool, report: &mut Report) -> bool {

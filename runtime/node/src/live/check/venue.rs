@@ -10,11 +10,11 @@ use windvane_engine::{Instrument, Surface};
 use windvane_venue::Assets;
 
 use super::super::plan::{self, Polling, Wants};
-use super::super::start::{self, StartError};
+use super::super::start;
 use super::Report;
 use crate::assembly;
 use crate::config::{Config, InstrumentName, MarketData};
-use windvane_session::venue_surface;
+use windvane_session::{Known, StartError, StartTerms, venue_surface};
 
 /// No single answer takes longer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -96,6 +96,16 @@ pub(super) async fn clock(
     true
 }
 
+/// Asks the venue as a start does.
+pub(super) async fn find_out(
+    config: &Config,
+    client: &Client,
+    terms: StartTerms,
+) -> Result<Known, Box<StartError>> {
+    let (known, _) = start::find_out(config, client, terms, || Ok::<_, Box<_>>(())).await?;
+    Ok(known)
+}
+
 /// The instruments with their rules.
 pub(super) async fn instruments(
     config: &Config,
@@ -108,12 +118,17 @@ pub(super) async fn instruments(
     if missing || names.is_empty() {
         return None;
     }
-    let mut assets = Assets::default();
-    let asked = start::instruments(client, &names, &mut assets);
+    let terms = StartTerms {
+        instruments: names.clone(),
+        reads_clocks: false,
+        futures_account: None,
+        answers_may_be_spoilt: false,
+    };
+    let asked = find_out(config, client, terms);
     let bound = PATIENCE * Surface::ALL.len() as u32;
-    let instruments = match tokio::time::timeout(bound, asked).await {
-        Ok(Ok(instruments)) => instruments,
-        Ok(Err(error @ StartError::NotListed(_))) => {
+    let known = match tokio::time::timeout(bound, asked).await {
+        Ok(Ok(known)) => known,
+        Ok(Err(error)) if matches!(*error, StartError::NotListed(_)) => {
             report.wrong("instruments", error.to_string(), "");
             return None;
         }
@@ -126,12 +141,12 @@ pub(super) async fn instruments(
             return None;
         }
     };
-    for (name, rules) in names.iter().zip(&instruments) {
+    for (name, rules) in names.iter().zip(&known.instruments) {
         filters(name, rules, report);
     }
     Some(Market {
-        instruments,
-        assets,
+        instruments: known.instruments,
+        assets: known.assets,
     })
 }
 

@@ -1,10 +1,10 @@
 //! Log lines of a trouble that goes on: one when it begins, then at most one a minute with the number of
 //! its repetitions, and one when it ends.
 
-use std::time::{Duration, Instant};
+use windvane_engine::Time;
 
 /// From one line to the next. A trouble that was not seen for so long is over.
-const AGAIN: Duration = Duration::from_mins(1);
+const AGAIN_MS: i64 = 60_000;
 
 /// A trouble that may go on.
 #[derive(Debug, Default)]
@@ -12,8 +12,8 @@ pub struct Quiet(Option<Episode>);
 
 #[derive(Debug)]
 struct Episode {
-    seen: Instant,
-    written: Instant,
+    seen: Time,
+    written: Time,
     count: u64,
     /// How often it came since the last line.
     kept_back: u64,
@@ -21,8 +21,8 @@ struct Episode {
 
 impl Quiet {
     /// It came once more. Answers how often it came since the last line, where a line is due.
-    pub fn again(&mut self, now: Instant) -> Option<u64> {
-        let Some(episode) = self.0.as_mut().filter(|it| now < it.seen + AGAIN) else {
+    pub fn again(&mut self, now: Time) -> Option<u64> {
+        let Some(episode) = self.0.as_mut().filter(|it| now < it.seen.plus_ms(AGAIN_MS)) else {
             self.0 = Some(Episode {
                 seen: now,
                 written: now,
@@ -34,7 +34,7 @@ impl Quiet {
         episode.seen = now;
         episode.count += 1;
         episode.kept_back += 1;
-        if now < episode.written + AGAIN {
+        if now < episode.written.plus_ms(AGAIN_MS) {
             return None;
         }
         episode.written = now;
@@ -54,9 +54,8 @@ mod tests {
 
     #[test]
     fn a_trouble_that_goes_on_is_one_line_a_minute_and_one_at_its_end() {
-        let began = Instant::now();
         let mut quiet = Quiet::default();
-        let mut again = |second: u64| quiet.again(began + Duration::from_secs(second));
+        let mut again = |second: i64| quiet.again(Time::from_millis(second * 1_000));
         let written: Vec<_> = (0..130).step_by(2).filter_map(&mut again).collect();
         assert_eq!(written, [0, 30, 30]);
         assert_eq!(quiet.over(), Some(65));
@@ -65,12 +64,12 @@ mod tests {
 
     #[test]
     fn a_trouble_that_came_once_needs_no_line_at_its_end() {
-        let began = Instant::now();
+        let began = Time::from_millis(1_000);
         let mut quiet = Quiet::default();
         assert_eq!(quiet.again(began), Some(0));
         assert_eq!(quiet.over(), None);
         assert_eq!(quiet.again(began), Some(0));
-        let later = began + AGAIN;
+        let later = began.plus_ms(AGAIN_MS);
         assert_eq!(quiet.again(later), Some(0), "another one, an hour later");
     }
 }

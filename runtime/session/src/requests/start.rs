@@ -1,0 +1,79 @@
+//! Questions of a start, before there is an engine.
+
+use windvane_client_core::budget::Lane;
+use windvane_engine::Time;
+use windvane_venue::route::Route;
+use windvane_venue::speak::Speaker;
+use windvane_venue::wire::Parameters;
+
+use super::waits::Stops;
+use super::{Purpose, Requests};
+
+impl Requests {
+    /// Asks a question of a start. The process before may have used most of the minute, so it may use
+    /// all that is left of it.
+    pub(crate) fn ask_for_start(&mut self, now: Time, route: &'static Route, speaker: &Speaker) {
+        let call = self.plain_call(route, Parameters::new(), Lane::Start, Purpose::Start);
+        self.call(now, call, speaker);
+    }
+
+    /// The start is over. Nobody told the engine of stops yet: the session does.
+    pub(crate) fn end_start(&mut self) {
+        self.stops = Stops::default();
+        self.done.clear();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use windvane_client_core::Gateway;
+    use windvane_client_core::budget::{Cost, Shares};
+    use windvane_client_core::gateway::Identity;
+    use windvane_client_core::nonce::Nonces;
+    use windvane_client_core::settings::Api;
+    use windvane_engine::Surface;
+    use windvane_engine::live::LiveInput;
+    use windvane_venue::error::Limit;
+    use windvane_venue::sign::{Credentials, Dialect, Network};
+    use windvane_venue::{Brand, route};
+
+    use super::*;
+    use crate::requests::{Done, RequestTerms};
+
+    #[test]
+    fn the_engine_is_told_of_a_stop_that_began_during_the_start() {
+        let identity = Identity {
+            dialect: Dialect {
+                brand: Brand::new("svc").unwrap(),
+                network: Network::Mainnet,
+                recv_window_ms: None,
+            },
+            credentials: Credentials::default(),
+            spot_api: Api::V1,
+            futures_api: Api::V1,
+            hosts: [const { None }; 4],
+        };
+        let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
+        let terms = RequestTerms {
+            request: Duration::from_secs(10),
+            countdown: Duration::from_secs(1),
+        };
+        let (now, surfaces) = (Time(0), vec![Surface::Futures]);
+        let ban = (Limit::Ban, Some(60_000));
+        gateway.heed_refusal(0, route::Surface::Futures, ban, &Cost::default());
+        let mut requests = Requests::new(gateway, terms, now, surfaces, 0);
+        let told = |requests: &mut Requests| {
+            requests.tell_stops(now);
+            let done = requests.poll();
+            matches!(done, Some(Done::Live(LiveInput::Stopped { .. })))
+        };
+        assert!(told(&mut requests));
+        assert!(!told(&mut requests));
+        requests.end_start();
+        assert!(told(&mut requests));
+    }
+}

@@ -1,0 +1,438 @@
+//! The steps of a start before its engine exists: the rules of the instruments, the venue's clocks, and
+//! where the futures account is read.
+//!
+//! [`Start`] has no IO. Its shell sends the calls of [`Start::poll_output`], gives it the answers and
+//! calls it at [`Start::poll_timeout`], until [`Start::take_result`] has something. A question without
+//! a usable answer is asked again, after pauses that grow, or after the wait that a limit names.
+
+mod names;
+mod rules;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+use windvane_client_core::budget::BAN_MAX;
+use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
+use windvane_engine::{Instrument, Surface, Time};
+use windvane_venue::route::{self, Route};
+use windvane_venue::speak::{FuturesAccount, Names, Speaker};
+use windvane_venue::{Assets, exchange_info};
+
+use crate::quiet::Quiet;
+use crate::requests::{
+    Call, CallAnswer, CallEnded, CallId, Done, Reading, Requests, venue_surface,
+};
+
+pub use names::{InstrumentName, surfaces};
+pub use rules::StartError;
+
+use rules::instruments;
+
+/// While the venue is away it is asked again, with pauses that grow from the first to the second.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+
+/// What a start has to find out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartTerms {
+    /// The instruments, in the order of their ids.
+    pub instruments: Vec<InstrumentName>,
+    /// The clocks of their surfaces are read: what is signed carries the venue's time.
+    pub reads_clocks: bool,
+    /// How it is found where the futures account is read; `None` where it is not read.
+    pub futures_account: Option<FindAccount>,
+    /// An answer may have been spoilt on its way. A refusal, or a listing that cannot be used, proves
+    /// nothing then and is asked for again. Without this it ends the start.
+    pub answers_may_be_spoilt: bool,
+}
+
+/// How it is found where the futures account is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindAccount {
+    /// By documents 1 to 3 alone: the info endpoint, by wallet address.
+    Documented,
+    /// The routes of spec 4, section 4, where the venue has them; the info endpoint otherwise.
+    AskVenue,
+}
+
+/// What a start found out.
+#[derive(Debug)]
+pub struct Known {
+    /// The instruments, in the order of their names.
+    pub instruments: Vec<Instrument>,
+    /// The assets of the venue.
+    pub assets: Assets,
+    /// Where the futures account is read.
+    pub futures_account: FuturesAccount,
+    /// The requests, for the session.
+    pub requests: Requests,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum StartInput<'a> {
+    /// [`Start::poll_timeout`] has come.
+    Timeout,
+    /// What came back of a call.
+    Answer(CallId, CallAnswer<'a>),
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum StartOutput {
+    /// Write a call to the venue once; what comes back is [`StartInput::Answer`].
+    Send(Call),
+    /// Give this call up. The shell answers whether it left: [`CallAnswer::Late`] or
+    /// [`CallAnswer::Lost`].
+    Abandon(CallId),
+    /// The venue told its limits: the lanes of the budget can be given their shares.
+    LimitsKnown,
+    /// A call ended, for the metrics.
+    CallEnded(CallEnded),
+}
+
+/// One step of a start.
+#[derive(Debug)]
+enum Step {
+    /// Exchange information of a surface. It also tells the limits, so it comes first: by the limits
+    /// of the documents, the process before may have used more than there is.
+    Listing(Surface),
+    /// The instruments are made of it.
+    Instruments,
+    /// A clock.
+    Clock(Reading),
+    /// The shell is told that the limits are known.
+    Limits,
+    /// Where the futures account is read.
+    Account(FindAccount),
+}
+
+/// A start. See the module's page.
+#[derive(Debug)]
+pub struct Start {
+    terms: StartTerms,
+    /// None once the start is over.
+    requests: Option<Requests>,
+    /// No call of a start has an engine's names in it.
+    speaker: Speaker,
+    /// What is still to be done; the first is under way.
+    steps: VecDeque<Step>,
+    texts: Vec<(Surface, String)>,
+    found: Option<(Vec<Instrument>, Assets)>,
+    futures_account: FuturesAccount,
+    /// The info endpoint, by the wallet address of the account.
+    info: Option<FuturesAccount>,
+    /// The first step is tried again then.
+    again: Option<Time>,
+    pause: Duration,
+    trouble: Quiet,
+    outputs: VecDeque<StartOutput>,
+    result: Option<Result<Known, StartError>>,
+}
+
+impl Start {
+    /// A start that begins `now`. Its calls are made by `requests`.
+    pub fn new(now: Time, terms: StartTerms, requests: Requests) -> Self {
+        let address = requests.gateway().identity().credentials.user;
+        let info = address.map(|address| FuturesAccount::Info {
+            address: address.to_string(),
+        });
+        let mut start = Self {
+            requests: Some(requests),
+            speaker: Speaker {
+                names: Names::new(&[], &[]),
+                futures_account: FuturesAccount::Routes,
+                documented: terms.futures_account == Some(FindAccount::Documented),
+            },
+            steps: steps(now, &terms, info.is_some()),
+            texts: Vec::new(),
+            found: None,
+            futures_account: FuturesAccount::Routes,
+            info,
+            again: None,
+            pause: RETRY.0,
+            trouble: Quiet::default(),
+            outputs: VecDeque::new(),
+            result: None,
+            terms,
+        };
+        start.go_on(now);
+        start.hear_requests(now);
+        start
+    }
+
+    /// Takes in what happened. `now` is the shell's clock, which never runs backwards. After it,
+    /// [`Self::poll_output`] has to be drained.
+    pub fn handle(&mut self, now: Time, input: StartInput<'_>) {
+        let Some(requests) = &mut self.requests else {
+            return;
+        };
+        match input {
+            StartInput::Answer(id, answer) => requests.answered(now, (id, answer), &self.speaker),
+            StartInput::Timeout => {
+                requests.timeout(now, &self.speaker);
+                if self.again.take_if(|again| *again <= now).is_some() {
+                    self.go_on(now);
+                }
+            }
+        }
+        self.hear_requests(now);
+    }
+
+    /// The next thing to do.
+    pub fn poll_output(&mut self) -> Option<StartOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`StartInput::Timeout`] is due by the shell's clock.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let requests = self.requests.as_ref()?;
+        [requests.next(), self.again].into_iter().flatten().min()
+    }
+
+    /// What was found out, or why the start ended, once it is over. The shell performs what
+    /// [`Self::poll_output`] says first.
+    pub fn take_result(&mut self) -> Option<Result<Known, StartError>> {
+        self.result.take()
+    }
+
+    fn hear_requests(&mut self, now: Time) {
+        while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
+            match done {
+                Done::Send(call) => self.outputs.push_back(StartOutput::Send(call)),
+                Done::Abandon(id) => self.outputs.push_back(StartOutput::Abandon(id)),
+                Done::Start(became) => self.came(now, became),
+                Done::Ended(ended) => self.outputs.push_back(StartOutput::CallEnded(ended)),
+                // The session tells its engine of stops. A start makes no call of the others.
+                Done::Live(_)
+                | Done::Waited(..)
+                | Done::Replies(_)
+                | Done::Depth(..)
+                | Done::Key(..)
+                | Done::Renewed(..) => {}
+            }
+        }
+    }
+
+    /// Takes the steps that need no answer, and asks the question of the next one.
+    fn go_on(&mut self, now: Time) {
+        loop {
+            let route = match self.steps.front_mut() {
+                None => return self.succeed(),
+                Some(Step::Limits) => {
+                    self.outputs.push_back(StartOutput::LimitsKnown);
+                    self.step_done();
+                    continue;
+                }
+                Some(Step::Instruments) => {
+                    match instruments(&self.terms.instruments, &self.texts) {
+                        Ok(found) => self.found = Some(found),
+                        Err(error) => return self.unusable(now, error),
+                    }
+                    self.texts = Vec::new();
+                    self.step_done();
+                    continue;
+                }
+                Some(Step::Account(FindAccount::Documented)) => {
+                    match self.info.take() {
+                        Some(info) => self.futures_account = info,
+                        None => return self.fail(StartError::NoAddress),
+                    }
+                    self.step_done();
+                    continue;
+                }
+                Some(Step::Account(FindAccount::AskVenue)) => route::named("futures.account"),
+                Some(Step::Listing(surface)) => route::named(&format!("{surface}.exchange_info")),
+                Some(Step::Clock(reading)) => reading.ask(now),
+            };
+            return self.ask(now, route);
+        }
+    }
+
+    fn ask(&mut self, now: Time, route: Option<&'static Route>) {
+        match (&mut self.requests, route) {
+            (Some(requests), Some(route)) => requests.ask_for_start(now, route, &self.speaker),
+            // Every surface has these routes (spec 1, 2 and 4).
+            _ => self.again_after(now, None),
+        }
+    }
+
+    /// What became of the question of the first step.
+    fn came(&mut self, now: Time, became: Result<String, NotDone>) {
+        match self.steps.front() {
+            Some(Step::Listing(surface)) => self.listing_came(now, *surface, became),
+            Some(Step::Clock(_)) => self.clock_came(now, became),
+            Some(Step::Account(_)) => self.account_came(now, became),
+            Some(Step::Instruments | Step::Limits) | None => {}
+        }
+    }
+
+    fn listing_came(&mut self, now: Time, surface: Surface, became: Result<String, NotDone>) {
+        match became {
+            Ok(text) => match exchange_info::entries(&text) {
+                Ok(_) => {
+                    self.texts.push((surface, text));
+                    self.step_done();
+                    self.go_on(now);
+                }
+                // An empty or a half answer is that of a venue in trouble.
+                Err(error) => {
+                    tracing::warn!(%surface, %error, "the venue cannot be understood; it is asked again");
+                    self.again_after(now, None);
+                }
+            },
+            Err(not_done @ NotDone::Refused(_)) => {
+                self.unusable(now, StartError::Refused { surface, not_done });
+            }
+            Err(not_done) => {
+                if let Some(repeated) = self.trouble.again(now) {
+                    tracing::warn!(
+                        %surface,
+                        %not_done,
+                        repeated,
+                        "the venue is away; it is asked again"
+                    );
+                }
+                self.again_after(now, named_wait(&not_done));
+            }
+        }
+    }
+
+    /// What the venue says of its instruments cannot be used.
+    fn unusable(&mut self, now: Time, error: StartError) {
+        if !self.terms.answers_may_be_spoilt {
+            return self.fail(error);
+        }
+        tracing::warn!(%error, "the answer may have been spoilt; the venue is asked again");
+        if matches!(self.steps.front(), Some(Step::Instruments)) {
+            self.texts.clear();
+            for surface in surfaces(&self.terms.instruments).into_iter().rev() {
+                self.steps.push_front(Step::Listing(surface));
+            }
+        }
+        self.again_after(now, None);
+    }
+
+    fn clock_came(&mut self, now: Time, became: Result<String, NotDone>) {
+        let Some(Step::Clock(reading)) = self.steps.front_mut() else {
+            return;
+        };
+        let surface = reading.surface;
+        let wait = became.as_ref().err().and_then(named_wait);
+        let became = became.map_err(|not_done| not_done.to_string());
+        match became.and_then(|text| reading.take(now, &text)) {
+            Ok(Some(offset)) => {
+                if let Some(requests) = &self.requests {
+                    let gateway = requests.gateway();
+                    gateway.set_offset(venue_surface(surface), offset);
+                }
+                self.step_done();
+                self.go_on(now);
+            }
+            Ok(None) => self.go_on(now),
+            Err(error) => {
+                *reading = Reading::new(surface, now);
+                if let Some(repeated) = self.trouble.again(now) {
+                    tracing::warn!(
+                        %surface,
+                        error,
+                        repeated,
+                        "the venue's clock was not read; it is asked again"
+                    );
+                }
+                self.again_after(now, wait);
+            }
+        }
+    }
+
+    /// The account route was answered, or was not. It is asked for until the venue says whether it has
+    /// the route: a run that took a lost or a spoilt answer for a yes could not read its account.
+    fn account_came(&mut self, now: Time, became: Result<String, NotDone>) {
+        let wait = match became {
+            Err(NotDone::Refused(refusal)) => {
+                let info = self.info.take_if(|_| refusal.is_of_unserved_read());
+                if let Some(info) = info {
+                    tracing::warn!("the venue has no account route: the info endpoint is asked");
+                    self.futures_account = info;
+                }
+                self.step_done();
+                return self.go_on(now);
+            }
+            Ok(text) if is_record(&text) => {
+                self.step_done();
+                return self.go_on(now);
+            }
+            Ok(_) => None,
+            Err(not_done) => named_wait(&not_done),
+        };
+        tracing::warn!("the account route was not answered; it is asked again");
+        self.again_after(now, wait);
+    }
+
+    fn step_done(&mut self) {
+        self.steps.pop_front();
+        self.pause = RETRY.0;
+        self.trouble = Quiet::default();
+    }
+
+    /// The first step is tried again after the wait that a limit names, else after the next pause.
+    fn again_after(&mut self, now: Time, wait: Option<Duration>) {
+        let wait = wait.unwrap_or(self.pause);
+        let wait_ns = i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX);
+        self.again = Some(now.plus_ns(wait_ns));
+        self.pause = (self.pause * 2).min(RETRY.1);
+    }
+
+    fn succeed(&mut self) {
+        let Some(mut requests) = self.requests.take() else {
+            return;
+        };
+        requests.end_start();
+        let (instruments, assets) = self.found.take().unwrap_or_default();
+        self.result = Some(Ok(Known {
+            instruments,
+            assets,
+            futures_account: self.futures_account.clone(),
+            requests,
+        }));
+    }
+
+    fn fail(&mut self, error: StartError) {
+        self.requests = None;
+        self.result = Some(Err(error));
+    }
+}
+
+/// The steps of a start, in their order.
+fn steps(now: Time, terms: &StartTerms, has_address: bool) -> VecDeque<Step> {
+    let surfaces = surfaces(&terms.instruments);
+    let mut steps: VecDeque<_> = surfaces.iter().copied().map(Step::Listing).collect();
+    steps.push_back(Step::Instruments);
+    if terms.reads_clocks {
+        let clocks = surfaces.iter();
+        steps.extend(clocks.map(|surface| Step::Clock(Reading::new(*surface, now))));
+    }
+    steps.push_back(Step::Limits);
+    // Without an address there is nothing to ask the venue for.
+    let account = terms.futures_account;
+    let account = account.filter(|find| *find == FindAccount::Documented || has_address);
+    steps.extend(account.map(Step::Account));
+    steps
+}
+
+/// How long to wait where a limit says so: neither longer nor shorter.
+fn named_wait(not_done: &NotDone) -> Option<Duration> {
+    match not_done {
+        NotDone::Wait(Wait {
+            why: WaitReason::Venue(_) | WaitReason::Budget(_),
+            after,
+        }) => Some((*after).clamp(RETRY.0, BAN_MAX)),
+        _ => None,
+    }
+}
+
+/// Whether an answer is a record, and not that of a venue in trouble: empty, cut off, or a page.
+fn is_record(text: &str) -> bool {
+    let is_whole = windvane_venue::wire::read::<IgnoredAny>(text).is_ok();
+    is_whole && text.trim_start().starts_with('{')
+}

@@ -1,0 +1,429 @@
+//! The steps of a start, against a venue that answers by hand.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windvane_client_core::budget::Shares;
+use windvane_client_core::gateway::{Answer, Identity};
+use windvane_client_core::nonce::Nonces;
+use windvane_client_core::settings::Api;
+use windvane_client_core::{Gateway, Lost};
+use windvane_engine::{Instrument, Surface, Time};
+use windvane_session::{
+    Call, CallAnswer, FindAccount, InstrumentName, Known, RequestTerms, Requests, Start,
+    StartError, StartInput, StartOutput, StartTerms, surfaces,
+};
+use windvane_venue::Brand;
+use windvane_venue::route;
+use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
+use windvane_venue::speak::FuturesAccount;
+
+const FUTURES: &str = include_str!("../../venue/tests/exchange_info_futures.json");
+const SPOT: &str = include_str!("../../venue/tests/exchange_info_spot.json");
+const USER: &str = "0x00000000000000000000000000000000000000aa";
+/// Unix milliseconds.
+const BEGIN_MS: i64 = 1_700_000_000_000;
+/// The venue is so far ahead.
+const AHEAD_MS: i64 = 250;
+/// From a request to its answer.
+const TRIP_MS: i64 = 10;
+const UNSUPPORTED: &str = r#"{"code":-1020,"msg":"This operation is not supported."}"#;
+
+/// A start and what it wants.
+struct Run {
+    start: Start,
+    gateway: Gateway,
+    now: Time,
+    limits_known: usize,
+    ended: usize,
+    /// The call under way is given up.
+    abandoned: bool,
+    /// Calls that left, in their order.
+    asked: Vec<&'static str>,
+    call: Option<Call>,
+    result: Option<Result<Known, StartError>>,
+}
+
+fn terms(names: &[&str], futures_account: Option<FindAccount>) -> StartTerms {
+    let names = names
+        .iter()
+        .map(|name| InstrumentName::parse(name).unwrap());
+    StartTerms {
+        instruments: names.collect(),
+        reads_clocks: true,
+        futures_account,
+        answers_may_be_spoilt: false,
+    }
+}
+
+impl Run {
+    fn new(terms: StartTerms) -> Self {
+        Self::of(terms, Some(USER))
+    }
+
+    fn of(terms: StartTerms, user: Option<&str>) -> Self {
+        let identity = Identity {
+            dialect: Dialect {
+                brand: Brand::new("svc").unwrap(),
+                network: Network::Mainnet,
+                recv_window_ms: None,
+            },
+            credentials: Credentials {
+                api_key: Some(ApiKey::new("key", "secret".to_owned().into())),
+                user: user.map(|user| user.parse().unwrap()),
+                ..Credentials::default()
+            },
+            spot_api: Api::V1,
+            futures_api: Api::V1,
+            hosts: [const { None }; 4],
+        };
+        let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
+        let limits = RequestTerms {
+            request: Duration::from_secs(10),
+            countdown: Duration::from_secs(1),
+        };
+        let now = Time::from_millis(BEGIN_MS);
+        let surfaces = surfaces(&terms.instruments);
+        let requests = Requests::new(gateway.clone(), limits, now, surfaces, 0);
+        let mut run = Self {
+            start: Start::new(now, terms, requests),
+            gateway,
+            now,
+            limits_known: 0,
+            ended: 0,
+            abandoned: false,
+            asked: Vec::new(),
+            call: None,
+            result: None,
+        };
+        run.perform();
+        run
+    }
+
+    fn perform(&mut self) {
+        while let Some(output) = self.start.poll_output() {
+            match output {
+                StartOutput::Send(call) => {
+                    self.asked.push(call.route.name);
+                    assert!(self.call.replace(call).is_none(), "one call at a time");
+                }
+                StartOutput::Abandon(id) => {
+                    assert_eq!(self.call.as_ref().map(|call| call.id), Some(id));
+                    self.abandoned = true;
+                }
+                StartOutput::LimitsKnown => self.limits_known += 1,
+                StartOutput::CallEnded(_) => self.ended += 1,
+            }
+        }
+        self.result = self.result.take().or_else(|| self.start.take_result());
+    }
+
+    /// The call under way is answered.
+    fn hear(&mut self, answer: CallAnswer<'_>) {
+        self.now = self.now.plus_ms(TRIP_MS);
+        let id = self.call.take().unwrap().id;
+        self.start.handle(self.now, StartInput::Answer(id, answer));
+        self.perform();
+    }
+
+    fn answer(&mut self, status: u16, headers: &[(&str, &str)], text: &str) {
+        let answer = Answer {
+            status,
+            headers,
+            text,
+        };
+        self.hear(CallAnswer::Came(answer));
+    }
+
+    fn ok(&mut self, text: &str) {
+        self.answer(200, &[], text);
+    }
+
+    /// Waits until it asks again; how long that took, milliseconds.
+    fn wait(&mut self) -> i64 {
+        assert!(self.call.is_none(), "a call is under way");
+        let begin = self.now;
+        while self.call.is_none() {
+            self.time_passes();
+        }
+        (self.now.0 - begin.0) / 1_000_000
+    }
+
+    fn time_passes(&mut self) {
+        self.now = self.start.poll_timeout().unwrap();
+        self.start.handle(self.now, StartInput::Timeout);
+        self.perform();
+        if std::mem::take(&mut self.abandoned) {
+            let id = self.call.take().unwrap().id;
+            let lost = CallAnswer::Lost(Lost::Cut("no answer".to_owned()));
+            self.start.handle(self.now, StartInput::Answer(id, lost));
+            self.perform();
+        }
+    }
+
+    fn under_way(&self) -> Option<&'static str> {
+        self.call.as_ref().map(|call| call.route.name)
+    }
+
+    fn read_clock(&mut self) {
+        for _ in 0..3 {
+            self.ok(&self.server_time());
+        }
+    }
+
+    /// Its clock half way to the answer.
+    fn server_time(&self) -> String {
+        let ms = self.now.millis() + TRIP_MS / 2 + AHEAD_MS;
+        format!("{{\"serverTime\":{ms}}}")
+    }
+
+    /// A start that asks where the futures account is read.
+    fn at_the_account() -> Self {
+        let mut run = Self::new(terms(&["futures:BTCUSDT"], Some(FindAccount::AskVenue)));
+        run.ok(FUTURES);
+        run.read_clock();
+        assert_eq!(run.under_way(), Some("futures.account"));
+        run
+    }
+
+    fn account(self) -> FuturesAccount {
+        self.result.unwrap().unwrap().futures_account
+    }
+}
+
+fn info() -> FuturesAccount {
+    let run = Run::new(terms(&[], None));
+    let user = run.gateway.identity().credentials.user.unwrap();
+    FuturesAccount::Info {
+        address: user.to_string(),
+    }
+}
+
+#[test]
+fn listings_come_first_then_clocks_then_the_account() {
+    let names = ["futures:BTCUSDT", "spot:ADAUSDC"];
+    let mut run = Run::new(terms(&names, Some(FindAccount::AskVenue)));
+    run.ok(SPOT);
+    run.ok(FUTURES);
+    run.read_clock();
+    assert_eq!(run.limits_known, 0);
+    run.read_clock();
+    assert_eq!(run.limits_known, 1);
+    run.ok(r#"{"assets":[]}"#);
+    let clock = |name| [name; 3];
+    let wanted = [
+        &["spot.exchange_info", "futures.exchange_info"][..],
+        &clock("spot.time"),
+        &clock("futures.time"),
+        &["futures.account"],
+    ];
+    assert_eq!(run.asked, wanted.concat());
+    assert_eq!(run.ended, run.asked.len(), "each call is counted once");
+    for surface in [route::Surface::Spot, route::Surface::Futures] {
+        let offset = run.gateway.offset(surface).unwrap();
+        assert_eq!(offset.offset_us / 1_000, AHEAD_MS);
+    }
+    assert_eq!(run.start.poll_timeout(), None);
+    let known = run.result.unwrap().unwrap();
+    let listed: Vec<_> = known.instruments.iter().map(Instrument::name).collect();
+    assert_eq!(listed, names);
+    assert_eq!(known.futures_account, FuturesAccount::Routes);
+    let assets = known.assets.names();
+    assert_eq!(assets[..4], ["BTC", "USDT", "ADA", "USDC"]);
+    assert!(known.requests.is_idle());
+}
+
+#[test]
+fn a_start_without_an_account_reads_the_rules_alone() {
+    let mut run = Run::new(StartTerms {
+        reads_clocks: false,
+        ..terms(&["futures:BTCUSDT"], None)
+    });
+    run.ok(FUTURES);
+    assert_eq!(run.asked, ["futures.exchange_info"]);
+    assert_eq!(run.limits_known, 1);
+    assert_eq!(run.account(), FuturesAccount::Routes);
+}
+
+#[test]
+fn pauses_grow_and_begin_anew_with_the_next_question() {
+    let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    let mut pauses = Vec::new();
+    for _ in 0..6 {
+        run.hear(CallAnswer::NoConnection("refused".to_owned()));
+        pauses.push(run.wait());
+    }
+    assert_eq!(pauses, [1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
+    run.ok(FUTURES);
+    run.answer(503, &[], "");
+    assert_eq!(run.wait(), 1_000);
+}
+
+#[test]
+fn a_question_without_an_answer_is_given_up_and_asked_again() {
+    let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    run.time_passes();
+    assert_eq!(run.now, Time::from_millis(BEGIN_MS + 10_000));
+    assert_eq!(run.under_way(), None);
+    assert_eq!(run.wait(), 1_000);
+    run.hear(CallAnswer::Lost(Lost::Cut("cut".to_owned())));
+    assert_eq!(run.wait(), 2_000);
+}
+
+#[test]
+fn the_wait_that_a_limit_names_replaces_the_pause() {
+    let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    run.answer(418, &[("Retry-After", "90")], "");
+    let waited = run.wait();
+    assert!((90_000..90_100).contains(&waited), "{waited}");
+    run.answer(429, &[("Retry-After", "7")], "");
+    let waited = run.wait();
+    assert!((7_000..7_100).contains(&waited), "{waited}");
+    assert_eq!(run.asked.len(), 3, "nothing was asked meanwhile");
+    run.hear(CallAnswer::NoConnection("refused".to_owned()));
+    assert_eq!(run.wait(), 4_000, "the pauses grew meanwhile");
+}
+
+#[test]
+fn a_refused_listing_ends_the_start() {
+    let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    run.answer(400, &[], r#"{"code":-1102,"msg":"no"}"#);
+    let surface = Surface::Futures;
+    let error = run.result.unwrap().unwrap_err();
+    assert!(
+        matches!(error, StartError::Refused { surface: of, .. } if of == surface),
+        "{error}"
+    );
+    assert_eq!(run.start.poll_timeout(), None);
+}
+
+#[test]
+fn an_empty_listing_is_asked_for_again() {
+    let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    for (text, pause) in [("", 1_000), ("<html>", 2_000), (&FUTURES[..200], 4_000)] {
+        run.ok(text);
+        assert_eq!(run.wait(), pause);
+    }
+    run.ok(FUTURES);
+    assert_eq!(run.under_way(), Some("futures.time"));
+}
+
+#[test]
+fn an_instrument_that_is_not_listed_ends_the_start() {
+    let mut run = Run::new(terms(&["futures:NOUSDT"], None));
+    run.ok(FUTURES);
+    let error = run.result.unwrap().unwrap_err();
+    assert!(matches!(error, StartError::NotListed(_)), "{error}");
+}
+
+#[test]
+fn rules_that_cannot_be_used_end_the_start() {
+    let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    run.ok(&spoilt_rules());
+    let error = run.result.unwrap().unwrap_err();
+    assert!(matches!(error, StartError::Rules { .. }), "{error}");
+}
+
+/// More decimals than the engine counts in.
+fn spoilt_rules() -> String {
+    let spoilt = FUTURES.replace("\"0.10\"", "\"0.0000000000001\"");
+    assert_ne!(spoilt, FUTURES);
+    spoilt
+}
+
+#[test]
+fn answers_that_may_be_spoilt_are_asked_for_again() {
+    let mut run = Run::new(StartTerms {
+        answers_may_be_spoilt: true,
+        ..terms(&["spot:ADAUSDC", "futures:BTCUSDT"], None)
+    });
+    run.answer(400, &[], "<html>");
+    assert_eq!(run.wait(), 1_000);
+    run.ok(SPOT);
+    run.ok(&spoilt_rules());
+    assert_eq!(run.wait(), 1_000);
+    assert_eq!(run.under_way(), Some("spot.exchange_info"));
+    run.ok(SPOT);
+    run.ok(r#"{"symbols":[]}"#);
+    run.wait();
+    run.ok(SPOT);
+    run.ok(FUTURES);
+    assert_eq!(run.under_way(), Some("spot.time"));
+    run.read_clock();
+    run.read_clock();
+    assert_eq!(run.result.unwrap().unwrap().instruments.len(), 2);
+}
+
+#[test]
+fn a_clock_that_was_not_read_is_read_from_its_first_sample() {
+    let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    run.ok(FUTURES);
+    run.ok(&run.server_time());
+    run.ok("{}");
+    assert_eq!(run.wait(), 1_000);
+    run.ok(&run.server_time());
+    run.ok(&run.server_time());
+    assert!(run.result.is_none());
+    assert_eq!(run.gateway.offset(route::Surface::Futures), None);
+    run.ok(&run.server_time());
+    assert!(run.result.unwrap().is_ok());
+}
+
+#[test]
+fn a_venue_without_the_account_route_is_asked_at_the_info_endpoint() {
+    for (status, text) in [(404, ""), (404, UNSUPPORTED), (400, UNSUPPORTED)] {
+        let mut run = Run::at_the_account();
+        run.answer(status, &[], text);
+        assert_eq!(run.account(), info(), "{status} {text}");
+    }
+}
+
+#[test]
+fn a_refusal_of_the_account_itself_keeps_the_route() {
+    for text in [r#"{"code":-2015,"msg":"no"}"#, "<html>"] {
+        let mut run = Run::at_the_account();
+        run.answer(400, &[], text);
+        assert_eq!(run.account(), FuturesAccount::Routes, "{text}");
+    }
+}
+
+#[test]
+fn the_account_route_is_asked_for_until_its_answer_is_a_record() {
+    let mut run = Run::at_the_account();
+    for (text, pause) in [("", 1_000), ("[]", 2_000), ("{\"assets\":", 4_000)] {
+        run.ok(text);
+        assert_eq!(run.wait(), pause);
+    }
+    run.answer(429, &[("Retry-After", "20")], "");
+    let waited = run.wait();
+    assert!((20_000..20_100).contains(&waited), "{waited}");
+    run.ok("{\"assets\":[]}");
+    assert_eq!(run.account(), FuturesAccount::Routes);
+}
+
+#[test]
+fn without_an_address_the_account_route_is_not_asked() {
+    let terms = terms(&["futures:BTCUSDT"], Some(FindAccount::AskVenue));
+    let mut run = Run::of(terms, None);
+    run.ok(FUTURES);
+    run.read_clock();
+    assert_eq!(run.account(), FuturesAccount::Routes);
+}
+
+#[test]
+fn a_documented_account_is_read_by_its_address() {
+    let documented = || terms(&["futures:BTCUSDT"], Some(FindAccount::Documented));
+    let mut run = Run::new(documented());
+    run.ok(FUTURES);
+    run.read_clock();
+    assert!(!run.asked.contains(&"futures.account"));
+    assert_eq!(run.account(), info());
+
+    let mut run = Run::of(documented(), None);
+    run.ok(FUTURES);
+    run.read_clock();
+    let error = run.result.unwrap().unwrap_err();
+    assert!(matches!(error, StartError::NoAddress), "{error}");
+}
