@@ -28,6 +28,7 @@ pub mod holding;
 pub mod ids;
 pub mod input;
 pub mod instrument;
+pub mod latches;
 pub mod ledger;
 pub mod live;
 pub mod market;

@@ -5,9 +5,11 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use windvane_engine::latches::Latches;
+
 use crate::ban::Ban;
 use crate::epoch::{self, EpochError};
-use crate::latch::Latches;
+use crate::latch;
 use crate::private;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
@@ -141,7 +143,7 @@ impl Directory {
 
     /// What is latched. A latch that cannot be read is a halt.
     pub fn latches(&self) -> Latches {
-        Latches::read(&self.path.join("latch"))
+        latch::read(&self.path.join("latch"))
     }
 
     /// Latches, durably before it returns.
@@ -150,7 +152,7 @@ impl Directory {
     /// The latch is not durable; the old one may still hold at the next start.
     pub fn set_latches(&self, latches: &Latches) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
-        latches.write(&self.path.join("latch"))
+        latch::write(latches, &self.path.join("latch"))
     }
 }
 

@@ -1,123 +1,59 @@
-//! The latch: whether the operator or a limit stopped the runtime, kept apart from the journal so
-//! that a halt outlives even a lost one.
+//! The file of the latches, kept apart from the journal so that a halt outlives even a lost one.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+
+use windvane_engine::latches::{Latch, Latches};
 
 use crate::small_file::{self, SmallFileError};
 
 const KIND: &str = "latch";
 
-/// What must hold across restarts until it is taken back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Latch {
-    /// Nothing is latched.
-    #[default]
-    Clear,
-    /// No new exposure.
-    Paused {
-        /// Why, in words, on one line.
-        reason: String,
-    },
-    /// Own orders cancelled, nothing sent.
-    Halted {
-        /// Why, in words, on one line.
-        reason: String,
-    },
-}
-
-/// What is latched for one strategy, beside what holds for all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StrategyLatch {
-    /// The operator's word.
-    pub latch: Latch,
-    /// Its quarantine: the fault in one word, and why, on one line.
-    pub quarantine: Option<(String, String)>,
-    /// Its positions are to be closed, by the operator's word, and are not yet.
-    pub flatten: bool,
-}
-
-/// Everything that is latched.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Latches {
-    /// For all.
-    pub account: Latch,
-    /// By strategy; what is clear may be left out.
-    pub strategies: BTreeMap<String, StrategyLatch>,
-    /// The venue called for margin, and nobody resumed since.
-    pub margin_call: bool,
-    /// All positions are to be closed, by the operator's word, and are not yet.
-    pub flatten: bool,
-}
-
-impl Latch {
-    fn words(&self) -> Option<(&'static str, &str)> {
-        match self {
-            Self::Clear => None,
-            Self::Paused { reason } => Some(("paused", reason)),
-            Self::Halted { reason } => Some(("halted", reason)),
-        }
+/// Makes latches durable. Control characters of reasons become spaces.
+pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError> {
+    let one_line = |text: &str| text.replace(char::is_control, " ");
+    let (state, reason) = latches.account.words().unwrap_or(("clear", ""));
+    let mut lines = format!("state {state}\nreason {}", one_line(reason));
+    if latches.margin_call {
+        lines.push_str("\nmargin call");
     }
-
-    fn of(word: &str, reason: &str) -> Option<Self> {
-        let reason = reason.to_owned();
-        match word {
-            "clear" => Some(Self::Clear),
-            "paused" => Some(Self::Paused { reason }),
-            "halted" => Some(Self::Halted { reason }),
-            _ => None,
-        }
+    if latches.flatten {
+        lines.push_str("\nflatten");
     }
-}
-
-impl Latches {
-    /// Makes them durable. Control characters of reasons become spaces.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), SmallFileError> {
-        let one_line = |text: &str| text.replace(char::is_control, " ");
-        let (state, reason) = self.account.words().unwrap_or(("clear", ""));
-        let mut lines = format!("state {state}\nreason {}", one_line(reason));
-        if self.margin_call {
-            lines.push_str("\nmargin call");
-        }
-        if self.flatten {
-            lines.push_str("\nflatten");
-        }
-        for (name, strategy) in &self.strategies {
-            let quarantine = strategy.quarantine.as_ref();
-            let said = [
-                strategy.latch.words(),
-                quarantine.map(|(fault, reason)| (fault.as_str(), reason.as_str())),
-                strategy.flatten.then_some(("owed", "")),
-            ];
-            for (kind, said) in ["latch", "fault", "flatten"].iter().zip(said) {
-                if let Some((word, reason)) = said {
-                    let reason = one_line(reason);
-                    // Writing to a string cannot fail.
-                    let _ = write!(lines, "\n{kind} {name} {word} {reason}");
-                }
+    for (name, strategy) in &latches.strategies {
+        let quarantine = strategy.quarantine.as_ref();
+        let said = [
+            strategy.latch.words(),
+            quarantine.map(|(fault, reason)| (fault.as_str(), reason.as_str())),
+            strategy.flatten.then_some(("owed", "")),
+        ];
+        for (kind, said) in ["latch", "fault", "flatten"].iter().zip(said) {
+            if let Some((word, reason)) = said {
+                let reason = one_line(reason);
+                // Writing to a string cannot fail.
+                let _ = write!(lines, "\n{kind} {name} {word} {reason}");
             }
         }
-        small_file::write(path, KIND, &lines)
     }
+    small_file::write(path, KIND, &lines)
+}
 
-    /// What is latched; nothing where there is no file. A file that cannot be read is a halt:
-    /// whoever wrote it may have meant one.
-    pub(crate) fn read(path: &Path) -> Self {
-        let lines = match small_file::read(path, KIND) {
-            Ok(None) => return Self::default(),
-            Ok(Some(lines)) => lines,
-            Err(error) => return Self::unreadable(&error),
-        };
-        parse(&lines).unwrap_or_else(|| Self::unreadable(&small_file::damaged(path)))
-    }
+/// What is latched; nothing where there is no file. A file that cannot be read is a halt:
+/// whoever wrote it may have meant one.
+pub(crate) fn read(path: &Path) -> Latches {
+    let lines = match small_file::read(path, KIND) {
+        Ok(None) => return Latches::default(),
+        Ok(Some(lines)) => lines,
+        Err(error) => return unreadable(&error),
+    };
+    parse(&lines).unwrap_or_else(|| unreadable(&small_file::damaged(path)))
+}
 
-    fn unreadable(error: &SmallFileError) -> Self {
-        let reason = format!("the latch could not be read, which counts as a halt: {error}");
-        Self {
-            account: Latch::Halted { reason },
-            ..Self::default()
-        }
+fn unreadable(error: &SmallFileError) -> Latches {
+    let reason = format!("the latch could not be read, which counts as a halt: {error}");
+    Latches {
+        account: Latch::Halted { reason },
+        ..Latches::default()
     }
 }
 
@@ -154,6 +90,8 @@ fn parse(text: &str) -> Option<Latches> {
 
 #[cfg(test)]
 mod tests {
+    use windvane_engine::latches::StrategyLatch;
+
     use super::*;
 
     fn of_account(account: Latch) -> Latches {
@@ -167,25 +105,25 @@ mod tests {
     fn a_latch_comes_back_and_what_cannot_be_read_is_a_halt() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
-        assert_eq!(Latches::read(&path), Latches::default());
+        assert_eq!(read(&path), Latches::default());
         let halted = |reason: &str| {
             let reason = reason.to_owned();
             of_account(Latch::Halted { reason })
         };
         let latches = halted("max_daily_loss: -501 of 500, \u{e4}\ncheck 00");
-        latches.write(&path).unwrap();
-        let read = halted("max_daily_loss: -501 of 500, \u{e4} check 00");
-        assert_eq!(Latches::read(&path), read);
+        write(&latches, &path).unwrap();
+        let wanted = halted("max_daily_loss: -501 of 500, \u{e4} check 00");
+        assert_eq!(read(&path), wanted);
         let paused = Latch::Paused {
             reason: String::new(),
         };
         for latches in [of_account(paused), Latches::default()] {
-            latches.write(&path).unwrap();
-            assert_eq!(Latches::read(&path), latches);
+            write(&latches, &path).unwrap();
+            assert_eq!(read(&path), latches);
         }
         std::fs::write(&path, "state clear").unwrap();
-        let read = Latches::read(&path).account;
-        assert!(matches!(read, Latch::Halted { .. }));
+        let account = read(&path).account;
+        assert!(matches!(account, Latch::Halted { .. }));
     }
 
     #[test]
@@ -210,10 +148,10 @@ mod tests {
             margin_call: true,
             flatten: true,
         };
-        latches.write(&path).unwrap();
+        write(&latches, &path).unwrap();
         let reason = "wasm trap: unreachable".to_owned();
         let faulty = latches.strategies.get_mut("x").unwrap();
         faulty.quarantine = Some(("trap".to_owned(), reason));
-        assert_eq!(Latches::read(&path), latches);
+        assert_eq!(read(&path), latches);
     }
 }

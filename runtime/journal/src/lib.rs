@@ -40,7 +40,6 @@ pub use epoch::EpochError;
 pub use export::{Export, ExportError, Exported, export, segment, segments};
 pub use failure::Failure;
 pub use journal::{AppendError, BeginError, Journal, RollError};
-pub use latch::{Latch, Latches, StrategyLatch};
 pub use mark::Mark;
 pub use owner::{Event, Listener, Options, SyncHook};
 pub use packed::Blocks;

@@ -53,6 +53,11 @@ pub trait Guests {
     /// Why it cannot use it.
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String>;
 
+    /// Why the last call of a strategy failed, in words; `None` if it did not.
+    fn trouble(&self, _: StrategyId) -> Option<&str> {
+        None
+    }
+
     /// Shows the log lines and points of a strategy since the last time.
     fn show_output(&mut self, strategy: StrategyId, now: Time);
 

@@ -11,10 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod begin;
 mod clock;
 mod driver;
 mod guests;
 pub mod head;
+mod latches;
 mod market;
 mod outbox;
 pub mod paper;
@@ -29,10 +31,12 @@ mod user_streams;
 mod writer;
 
 pub use account::Account;
+pub use begin::{Begin, begin};
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use guests::{Guests, InitResult, NoGuests};
 pub use head::{Head, Made, Module, SavedStrategy};
+pub use latches::{LatchState, OPERATOR};
 pub use outbox::Outbox;
 pub use paper::Paper;
 pub use quiet::Quiet;

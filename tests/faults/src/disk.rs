@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use windvane::live::recover::Remembered;
+use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
 
 use crate::random::Random;
@@ -61,7 +62,7 @@ pub struct Disk {
     /// The last epoch that was reserved.
     pub epoch: u64,
     /// What is latched, by the file beside the journal.
-    pub latch: windvane_engine::engine::Latch,
+    pub latches: Latches,
     /// It takes nothing until a new segment is begun.
     pub failed: bool,
 }
@@ -79,7 +80,7 @@ impl Disk {
             mark: Chain::default(),
             verdict: "fresh",
             epoch: 0,
-            latch: windvane_engine::engine::Latch::None,
+            latches: Latches::default(),
             failed: false,
         }
     }

@@ -268,9 +268,13 @@ pub enum Seen {
         /// `pause`, `resume`, `halt` or `flatten`.
         command: String,
     },
-    /// What is latched for the account, as the file beside the journal has it now: `none`, `paused`
-    /// or `halted`.
-    Latched(String),
+    /// What is latched, as the file beside the journal has it now: `none`, `paused` or `halted`.
+    Latched {
+        /// For the account.
+        account: String,
+        /// By strategy; what is left out is `none`.
+        strategies: BTreeMap<String, String>,
+    },
     /// The runtime told people that a loss limit of the account halted it. A sample follows.
     LossHalt,
     /// The runtime told people that a strategy is in quarantine.

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use windvane_engine::latches::{Latch, Latches};
 use windvane_journal::{
-    AppendError, Directory, Event, Failure, Latch, Latches, LockError, Options, Verdict, open,
-    verify,
+    AppendError, Directory, Event, Failure, LockError, Options, Verdict, open, verify,
 };
 
 use super::support::{Rig, child, child_folder, locked};

@@ -10,13 +10,14 @@ use std::sync::{Arc, OnceLock};
 use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
 use windvane_engine::config::EngineConfig;
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::live::LiveInput;
+use windvane_engine::latches::Latches;
 use windvane_engine::record::Chain;
-use windvane_engine::{Engine, Input, InstrumentId, MarketEvent, Surface, Time};
-use windvane_journal::{BeginError, Directory, Journal, Latches, Options, Ready};
+use windvane_engine::{Engine, Surface};
+use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
 use windvane_session::head::head;
-use windvane_session::{Account, Clock as EngineClock, Driver, Made, Module, Parts, Session};
+use windvane_session::{
+    Account, Begin, Clock as EngineClock, Driver, LatchState, Made, Module, Parts, Session,
+};
 
 use super::awake::Awake;
 use super::cores;
@@ -25,7 +26,7 @@ use super::guests::LiveGuests;
 use super::heartbeats::Troubles;
 use super::http::{Http, Way};
 use super::identity::{self, Identity};
-use super::latches::Held;
+use super::latch::LatchFile;
 use super::mailbox::{self, Happened, Mailbox};
 use super::not_sent::NotSent;
 use super::outside::{Outside, Showing};
@@ -174,7 +175,7 @@ impl Prepared<'_> {
         let (mailbox, inbox) = mailbox::mailbox();
         let thread = EngineThread::start()?;
         let ways = self.ways(&thread)?;
-        let account = match paper {
+        let mut account = match paper {
             Some(paper) => Account::Paper(paper),
             None if ways.is_some() => Account::Venue,
             None => return Err(LiveError::NoAccount),
@@ -200,30 +201,35 @@ impl Prepared<'_> {
             driver.durable(now, u64::MAX);
         }
         let names = modules.iter().map(|(name, _)| name.clone());
-        let mut latches = Held::read(&self.directory, mailbox.clone(), names)?;
+        let file = self.directory.latches();
+        let latch_file =
+            LatchFile::start(Arc::clone(&self.directory), mailbox.clone(), file.clone())?;
+        let mut latches = LatchState::new(file, names);
         if let Some(words) = &foreign {
             tracing::error!("{words}: it begins paused, and what it remembers may be of nothing");
             latches.pause(format!("{words}; {}", identity::WHAT_TO_DO));
         }
-        let mut run = Begun {
-            now,
-            driver: &mut driver,
-            account,
+        let surfaces = start::surfaces(&self.names);
+        let begin = Begin {
+            latches: &latches,
+            states: &states,
+            on_liquidation: assembly::on_liquidation(&config.risk),
+            surfaces: &surfaces,
+            is_streamed: self.stage.client().is_some(),
         };
-        run.latch(&latches, false);
-        run.strategies(&states, &modules)?;
-        run.latch(&latches, true);
-        run.trust(&start::surfaces(&self.names), self.stage.client().is_some());
-        run.react(assembly::on_liquidation(&config.risk));
-        let account = run.account;
+        let begun = windvane_session::begin(now, &mut driver, &mut account, &begin);
+        begun.map_err(|(strategy, reason)| LiveError::Refused {
+            strategy: modules[usize::from(strategy.0)].0.clone(),
+            reason,
+        })?;
         let own = ways.as_ref().map(|(own, _)| own);
         self.stage
             .open_streams(config, &self.names, own, &mailbox)?;
         let journal = first.begin(ready, &mailbox)?;
-        latches.keep(driver.engine());
-        self.make_own(foreign.and(Some(latches.told())));
+        latches.look(driver.engine());
+        self.make_own(foreign.and(Some(latches.said())));
         left_to_nobody(config.run.mode, &remains);
-        let outside = self.outside(counter, mailbox.clone(), latches);
+        let outside = self.outside(counter, mailbox.clone(), latch_file);
         let keeper = self.watchdog(epoch, &mailbox)?;
         let outside = Outside { keeper, ..outside };
         cores::warn(config.run.busy_poll);
@@ -235,13 +241,14 @@ impl Prepared<'_> {
             requests,
             clock: engine_clock,
             modules,
-            surfaces: start::surfaces(&self.names),
+            surfaces,
             streams: self
                 .stage
                 .client()
                 .map_or_else(StreamSettings::default, |client| {
                     client.settings().streams.clone()
                 }),
+            latches,
             flattens: config.run.on_stop == Leave::Flatten,
         };
         let pulse = Pulse {
@@ -340,7 +347,7 @@ impl Prepared<'_> {
         Ok(Some(Keeper::start(begin, plan, client, tell)?))
     }
 
-    fn outside(&self, counter: Counter, mailbox: Mailbox, latches: Held) -> Outside {
+    fn outside(&self, counter: Counter, mailbox: Mailbox, latches: LatchFile) -> Outside {
         Outside {
             handle: Handle::current(),
             client: self.stage.client(),
@@ -362,64 +369,6 @@ impl Prepared<'_> {
             showing: Showing::new(counter.started, counter.since_ms),
             keeper: None,
         }
-    }
-}
-
-/// The first moment of a run: everything in it happens at one time, for what the engine wants sent
-/// leaves at its end. A simulated account would meet it later than its record says.
-struct Begun<'a> {
-    now: Time,
-    driver: &'a mut Driver<LiveGuests>,
-    account: Account,
-}
-
-impl Begun<'_> {
-    fn strategies(&mut self, states: &States, modules: &[Module]) -> Result<(), LiveError> {
-        if matches!(self.account, Account::Paper(_)) {
-            // The simulated account is a function of the journal: an order whose record does not
-            // become durable never was, so that it need not wait.
-            self.driver.durable(self.now, u64::MAX);
-        }
-        let started = self.driver.start(self.now, states);
-        started.map_err(|(strategy, reason)| LiveError::Refused {
-            strategy: modules[usize::from(strategy.0)].0.clone(),
-            reason,
-        })
-    }
-
-    /// Quarantines of the file hold before the strategies begin; what tells strategies something
-    /// has to wait until they did.
-    fn latch(&mut self, latches: &Held, have_begun: bool) {
-        for input in latches.missing(self.driver.engine()) {
-            if have_begun || matches!(input, Input::Fault { .. }) {
-                self.driver.handle(self.now, input);
-            }
-        }
-    }
-
-    /// What follows a liquidation, where the configuration has changed it.
-    fn react(&mut self, reaction: OnLiquidation) {
-        if self.driver.engine().on_liquidation() != reaction {
-            self.driver.handle(self.now, Input::OnLiquidation(reaction));
-        }
-    }
-
-    fn trust(&mut self, surfaces: &[Surface], streamed: bool) {
-        let now = self.now;
-        self.driver.handle(now, Input::Live(&LiveInput::Begin));
-        let Account::Paper(paper) = &mut self.account else {
-            return;
-        };
-        if streamed {
-            // What the simulated venue saw before is stale.
-            let instruments = self.driver.engine().instruments().len();
-            for instrument in (0..instruments).map(|id| InstrumentId(id as u16)) {
-                let event = MarketEvent::Gap;
-                paper.market(now, instrument, &event);
-                self.driver.handle(now, Input::Market { instrument, event });
-            }
-        }
-        paper.connect(now, surfaces);
     }
 }
 

@@ -49,11 +49,6 @@ impl LiveGuests {
         self.0.into_iter().map(parts)
     }
 
-    /// What went wrong with a strategy last.
-    pub fn trouble(&self, strategy: StrategyId) -> Option<&str> {
-        self.0.get(usize::from(strategy.0))?.trouble.as_deref()
-    }
-
     /// A strategy as it was loaded.
     pub fn guest(&self, strategy: StrategyId) -> &Guest {
         &self.0[usize::from(strategy.0)].guest
@@ -91,6 +86,10 @@ impl Place {
 impl Guests for LiveGuests {
     fn count(&self) -> usize {
         self.0.len()
+    }
+
+    fn trouble(&self, strategy: StrategyId) -> Option<&str> {
+        self.0.get(usize::from(strategy.0))?.trouble.as_deref()
     }
 
     fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use windvane_journal::{Directory, Latches};
+use windvane_engine::latches::Latches;
+use windvane_journal::Directory;
 
 use super::mailbox::Mailbox;
 
@@ -68,11 +69,6 @@ impl LatchFile {
         })
     }
 
-    /// What was written last, or is being written.
-    pub const fn latches(&self) -> &Latches {
-        &self.latches
-    }
-
     /// Has them written.
     pub fn write(&mut self, latches: Latches) {
         self.latches = latches;
@@ -116,7 +112,7 @@ impl LatchFile {
 
 #[cfg(test)]
 mod tests {
-    use windvane_journal::Latch;
+    use windvane_engine::latches::Latch;
 
     use super::super::mailbox::mailbox;
     use super::*;

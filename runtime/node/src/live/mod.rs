@@ -19,7 +19,6 @@ mod heartbeats;
 mod http;
 mod identity;
 mod latch;
-mod latches;
 mod mailbox;
 mod market;
 mod not_sent;

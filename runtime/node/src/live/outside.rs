@@ -10,13 +10,12 @@ use windvane_admin::view::{self, JournalLag, Status};
 use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
 use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::input::FaultKind;
-use windvane_engine::{Amount, Engine, Notice, StrategyId, Surface};
+use windvane_engine::{Engine, Notice, Surface};
 use windvane_journal::{Directory, Keep};
 use windvane_session::{Guests, Module, Session, venue_surface};
 
 use super::heartbeats::Troubles;
-use super::latches::{Held, OPERATOR};
+use super::latch::LatchFile;
 use super::mailbox::Mailbox;
 use super::not_sent::NotSent;
 use super::reload::Reread;
@@ -49,7 +48,8 @@ pub struct Outside {
     pub config: Arc<Config>,
     /// Reads it again.
     pub reread: Reread,
-    pub latches: Held,
+    /// The file of the latches.
+    pub latches: LatchFile,
     /// Orders that are kept back here.
     pub not_sent: NotSent,
     /// What keeps the run from being ready.
@@ -138,30 +138,8 @@ impl Outside {
 
     /// Tells people.
     pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
-        if let Notice::Unexplained {
-            time,
-            asset,
-            amount,
-            ..
-        } = notice
-            && *amount < Amount::ZERO
-        {
-            let asset = engine.assets().get(usize::from(asset.0));
-            let asset = asset.map_or("", String::as_str);
-            let decrease = format!("{} {asset}", (-*amount).to_decimal());
-            self.latches.note_unexplained(*time, decrease);
-        }
-        if let Notice::Halted { time, limit } = notice {
-            match limit {
-                Some(limit) => self.latches.set_breached(*time, limit.key()),
-                None => self.latches.set_cause(OPERATOR.to_owned()),
-            }
-        }
         if let Notice::ForcedClose { report, .. } = notice {
             self.counted.count(engine, report);
-            if let Some(cause) = forced::cause(engine, report, self.latches.cause()) {
-                self.latches.amend_cause(cause);
-            }
         }
         if let Notice::State { time, to, .. } = notice {
             self.showing.since_ms = time.millis();
@@ -173,15 +151,6 @@ impl Outside {
         self.not_sent.notice(engine, notice);
         self.troubles.tell(engine, notice);
         tell::tell(engine, notice);
-    }
-
-    /// A strategy was quarantined; `trouble` is what its module said last.
-    pub fn quarantined(&mut self, strategy: StrategyId, kind: FaultKind, trouble: &str) {
-        let reason = match kind {
-            FaultKind::Loss => "a loss limit of its own was breached",
-            _ => trouble,
-        };
-        self.latches.set_trouble(strategy, kind, reason.to_owned());
     }
 
     /// The next command of the operator that is still wanted.
@@ -263,7 +232,7 @@ impl Outside {
 
     fn published<G: Guests>(&self, session: &Session<G>, journal: JournalLag) -> Published {
         let (driver, engine) = (session.driver(), session.engine());
-        let strategies = show::strategies(engine, session.modules(), &self.latches);
+        let strategies = show::strategies(engine, session.modules(), session.latches());
         let orders = show::orders(driver);
         let uptime = self.showing.started.elapsed().as_millis();
         let status = Status {
@@ -298,7 +267,7 @@ impl Outside {
     /// Why the run is in its state.
     pub fn reason<G: Guests>(&self, session: &Session<G>) -> String {
         let engine = session.engine();
-        let reason = self.reason_of_state(engine, session.modules());
+        let reason = self.reason_of_state(session);
         let waits = venue_wait::shown(engine);
         let waits = waits.iter().map(venue_wait::in_words);
         let closes = closes::shown(engine);
@@ -318,10 +287,12 @@ impl Outside {
             .join("; ")
     }
 
-    fn reason_of_state(&self, engine: &Engine, modules: &[Module]) -> String {
+    fn reason_of_state<G: Guests>(&self, session: &Session<G>) -> String {
+        let engine = session.engine();
         match engine.run_state() {
             RunState::Ready => {
-                let hindrances = show::hindrances(engine, modules, (&self.latches, &self.not_sent));
+                let reasons = (session.latches(), &self.not_sent);
+                let hindrances = show::hindrances(engine, session.modules(), reasons);
                 if hindrances.is_empty() {
                     "nothing is in doubt".to_owned()
                 } else {
@@ -352,7 +323,7 @@ impl Outside {
                 };
                 format!("it is stopping, and nothing is latched: {on_stop}")
             }
-            RunState::Halted | RunState::Paused => self.latches.cause().to_owned(),
+            RunState::Halted | RunState::Paused => session.latches().cause().to_owned(),
         }
     }
 }

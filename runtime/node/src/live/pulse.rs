@@ -29,7 +29,7 @@ use super::remains::{self, Remains};
 use super::results::Results;
 use super::sockets::Sockets;
 use super::steering::CarriedOut;
-use super::{tell, venue_wait};
+use super::{forced, tell, venue_wait};
 use crate::config::Leave;
 use crate::results::{ResultError, Summary};
 
@@ -219,6 +219,7 @@ impl Pulse {
                 self.tell_whether_sent(&reply, state);
                 self.outside.unsettled.hear(self.session.engine(), &reply);
             }
+            Output::Latches(latches) => self.outside.latches.write(latches),
             Output::CallEnded(ended) => http::count(&ended),
             Output::BudgetWait(lane, waited_ns) => {
                 let waited = Duration::from_nanos(waited_ns.unsigned_abs()).as_secs_f64();
@@ -247,12 +248,12 @@ impl Pulse {
         if let Some(results) = &mut self.results {
             results.notice(engine, notice);
         }
-        if let Notice::Quarantined { strategy, kind, .. } = *notice {
-            let guests = self.session.driver().guests();
-            let trouble = guests.trouble(strategy).unwrap_or_default();
-            self.outside.quarantined(strategy, kind, trouble);
-        }
         self.outside.notice(engine, notice);
+        if let Notice::ForcedClose { report, .. } = notice
+            && let Some(cause) = forced::cause(engine, report, self.session.latches().cause())
+        {
+            self.session.amend_latch(cause);
+        }
     }
 
     /// The answer to an order says whether it was sent.
@@ -428,8 +429,7 @@ impl Pulse {
         while let Some(steer) = self.outside.next_command() {
             self.command(steer, state).await;
         }
-        // A limit latches too; what cannot be written is tried again.
-        self.outside.latches.keep(self.session.engine());
+        self.outside.latches.look();
         self.answer_commands(state);
         let lag = self.lag();
         self.outside.publish(&self.session, lag, false);

@@ -13,13 +13,11 @@ use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order as OwnOrder;
 use windvane_engine::truth::OpenOrder;
 use windvane_engine::{Amount, Engine, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
-use windvane_session::{Driver, Guests};
+use windvane_session::{Driver, Guests, LatchState, Module};
 
-use super::latches;
 use super::not_sent::NotSent;
 use crate::results::hex;
 use crate::results::utc::seconds_text;
-use windvane_session::Module;
 
 /// A series of refusals is shown for so long after its last order, or after the end of its pause.
 const SERIES_SHOWN_MS: i64 = 60_000;
@@ -152,7 +150,7 @@ pub fn balances(engine: &Engine) -> Vec<Balance> {
 }
 
 /// Strategies as configured.
-pub fn strategies(engine: &Engine, modules: &[Module], latches: &latches::Held) -> Vec<Strategy> {
+pub fn strategies(engine: &Engine, modules: &[Module], latches: &LatchState) -> Vec<Strategy> {
     let row = |place| strategy(engine, modules, latches, place);
     (0..modules.len()).filter_map(row).collect()
 }
@@ -161,7 +159,7 @@ pub fn strategies(engine: &Engine, modules: &[Module], latches: &latches::Held) 
 pub fn strategy(
     engine: &Engine,
     modules: &[Module],
-    latches: &latches::Held,
+    latches: &LatchState,
     place: usize,
 ) -> Option<Strategy> {
     let (id, sha256) = modules.get(place)?;
@@ -196,7 +194,7 @@ pub fn strategy(
 pub fn hindrances(
     engine: &Engine,
     modules: &[Module],
-    (latches, not_sent): (&latches::Held, &NotSent),
+    (latches, not_sent): (&LatchState, &NotSent),
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     for (place, (id, _)) in modules.iter().enumerate() {

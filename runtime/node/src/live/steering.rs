@@ -10,7 +10,6 @@ use windvane_engine::input::Command;
 use windvane_session::{Input, Renewed};
 
 use super::latch::Kept;
-use super::latches::OPERATOR;
 use super::pulse::{Pulse, State};
 use super::{closes, remains, show};
 
@@ -60,7 +59,6 @@ impl Pulse {
             }
             Some(name) => self.command_one(name, command, state).await,
         };
-        self.outside.latches.keep(self.session.engine());
         match done {
             Ok((strategy, note)) => state.carried_out.push(CarriedOut {
                 steer,
@@ -96,10 +94,6 @@ impl Pulse {
     }
 
     async fn command_all(&mut self, command: Command, state: &mut State) {
-        self.outside.latches.set_cause(match command {
-            Command::Resume => String::new(),
-            _ => OPERATOR.to_owned(),
-        });
         self.handle(Input::Command(command, None), state).await;
     }
 
@@ -178,7 +172,7 @@ impl Pulse {
             open => pending.push(format!("{open} own orders are being cancelled")),
         }
         let modules = self.session.modules();
-        let row = |at: usize| show::strategy(engine, modules, &self.outside.latches, at);
+        let row = |at: usize| show::strategy(engine, modules, self.session.latches(), at);
         for (at, (name, _)) in modules.iter().enumerate() {
             let id = StrategyId(at as u16);
             let of_answer = strategy.is_none_or(|one| one == id);

@@ -21,7 +21,7 @@ impl<G: Guests> Session<G> {
     pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
         let state = self.driver.state(self.clock.at(now), strategy);
         self.act(now);
-        self.hear_outside(now);
+        self.settle(now);
         state
     }
 
@@ -47,7 +47,7 @@ impl<G: Guests> Session<G> {
         let time = self.clock.at(now);
         let renewed = self.driver.renew(time, strategy, state, may_be_fresh);
         self.act(now);
-        self.hear_outside(now);
+        self.settle(now);
         renewed
     }
 
@@ -65,7 +65,7 @@ impl<G: Guests> Session<G> {
         if self.engine().on_liquidation() != reaction {
             self.engine_input(now, EngineInput::OnLiquidation(reaction));
         }
-        self.hear_outside(now);
+        self.settle(now);
         self.flattens = next.on_stop == OnStop::Flatten;
         self.writer.want_roll();
     }
@@ -121,7 +121,7 @@ impl<G: Guests> Session<G> {
     pub fn play(&mut self, now: Time, time: Time) -> bool {
         self.clock.pass(time);
         let has_happened = self.hear_account(now) || self.engine_timeout(now);
-        self.hear_outside(now);
+        self.settle(now);
         self.look_for_end(now);
         has_happened
     }

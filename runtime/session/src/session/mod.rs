@@ -15,6 +15,7 @@ use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::Input as EngineInput;
 use windvane_engine::input::Command;
+use windvane_engine::latches::Latches;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{
@@ -29,6 +30,7 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::guests::Guests;
 use crate::head::Module;
+use crate::latches::{LatchState, OPERATOR};
 use crate::market::Market;
 use crate::requests::{Call, CallAnswer, CallEnded, CallId, Requests};
 use crate::stop::Stop;
@@ -56,6 +58,8 @@ pub struct Parts<G> {
     pub surfaces: Vec<Surface>,
     /// How user streams are kept.
     pub streams: StreamSettings,
+    /// What is latched, and why.
+    pub latches: LatchState,
     /// `on_stop = "flatten"`.
     pub flattens: bool,
 }
@@ -150,6 +154,8 @@ pub enum Output {
     UserStream(Surface, bool),
     /// Give the watchdog process of spot orders a sign of health.
     Beat(u64),
+    /// Write the file of the latches; it need not be durable before what follows.
+    Latches(Latches),
     /// Tell people.
     Notice(Box<Notice>),
     /// The run is over: nothing follows.
@@ -197,6 +203,7 @@ pub struct Session<G> {
     clock: Clock,
     modules: Vec<Module>,
     surfaces: Vec<Surface>,
+    latches: LatchState,
     flattens: bool,
     market: Market,
     writer: Writer,
@@ -224,6 +231,7 @@ impl<G: Guests> Session<G> {
             modules,
             surfaces,
             streams,
+            latches,
             flattens,
         } = parts;
         let is_of_venue = account.is_of_venue() && requests.is_some();
@@ -238,6 +246,7 @@ impl<G: Guests> Session<G> {
             clock,
             modules,
             surfaces,
+            latches,
             flattens,
             stop: None,
             leaving: VecDeque::new(),
@@ -257,7 +266,7 @@ impl<G: Guests> Session<G> {
             streams.timeout(now, gateway, now_ms);
         }
         session.act(now);
-        session.hear_outside(now);
+        session.settle(now);
         session
     }
 
@@ -302,6 +311,10 @@ impl<G: Guests> Session<G> {
             }
             Input::Journal(event) => self.journal(now, event),
             Input::Command(command, None) => {
+                self.latches.set_cause(match command {
+                    Command::Resume => String::new(),
+                    Command::Pause | Command::Halt | Command::Flatten => OPERATOR.to_owned(),
+                });
                 self.engine_input(now, EngineInput::Command(command));
             }
             Input::Command(command, Some(strategy)) => {
@@ -316,7 +329,7 @@ impl<G: Guests> Session<G> {
                 self.live(now, LiveInput::Stop);
             }
         }
-        self.hear_outside(now);
+        self.settle(now);
         self.look_for_end(now);
     }
 
@@ -443,6 +456,30 @@ impl<G: Guests> Session<G> {
     pub fn is_dust(&self, strategy: StrategyId, instrument: InstrumentId) -> bool {
         let stop = self.stop.as_ref();
         stop.is_some_and(|stop| stop.is_dust(strategy, instrument))
+    }
+
+    /// What is latched, and why.
+    pub const fn latches(&self) -> &LatchState {
+        &self.latches
+    }
+
+    /// The reason of the account's latch is this one from now on: the shell knows more of it.
+    pub fn amend_latch(&mut self, cause: String) {
+        self.latches.amend_cause(cause);
+        self.keep_latches();
+    }
+
+    /// What follows outside, and in the file of the latches.
+    fn settle(&mut self, now: Time) {
+        self.hear_outside(now);
+        self.keep_latches();
+    }
+
+    /// Has the shell write down what changed in what is latched.
+    fn keep_latches(&mut self) {
+        self.latches.look(self.driver.engine());
+        let changed = self.latches.take();
+        self.outputs.extend(changed.map(Output::Latches));
     }
 
     fn engine_input(&mut self, now: Time, input: EngineInput<'_>) {

@@ -1,6 +1,7 @@
 //! What comes from outside and what goes there: requests, user streams and public data.
 
 use windvane_engine::Input as EngineInput;
+use windvane_engine::input::FaultKind;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
@@ -47,9 +48,22 @@ impl<G: Guests> Session<G> {
                     {
                         stop.note_dust(self.driver.engine(), *strategy, *instrument);
                     }
+                    self.note_latch(&notice);
                     self.outputs.push_back(Output::Notice(notice));
                 }
             }
+        }
+    }
+
+    /// Remembers the reason of a latch or a quarantine that a notice tells of.
+    fn note_latch(&mut self, notice: &Notice) {
+        self.latches.notice(self.driver.engine(), notice);
+        if let Notice::Quarantined { strategy, kind, .. } = *notice {
+            let reason = match kind {
+                FaultKind::Loss => "a loss limit of its own was breached",
+                _ => self.driver.guests().trouble(strategy).unwrap_or_default(),
+            };
+            self.latches.set_trouble(strategy, kind, reason.to_owned());
         }
     }
 

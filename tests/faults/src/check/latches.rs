@@ -23,6 +23,14 @@ enum Latch {
 }
 
 impl Latch {
+    fn of(word: &str) -> Self {
+        match word {
+            "halted" => Self::Halted,
+            "paused" => Self::Paused,
+            _ => Self::None,
+        }
+    }
+
     fn after(self, command: &str) -> Self {
         match command {
             "pause" => self.max(Self::Paused),
@@ -38,7 +46,8 @@ pub struct Latches {
     orders: Orders,
     fills: Fills,
     account: Latch,
-    on_disk: Latch,
+    /// Those of the account and of each strategy.
+    on_disk: (Latch, BTreeMap<String, Latch>),
     strategies: BTreeMap<String, Latch>,
     /// Orders that were intended under a latch that forbids them.
     forbidden: BTreeMap<String, Latch>,
@@ -52,7 +61,7 @@ impl Latches {
             orders: Orders::new(terms),
             fills: Fills::new(terms),
             account: Latch::None,
-            on_disk: Latch::None,
+            on_disk: (Latch::None, BTreeMap::new()),
             strategies: BTreeMap::new(),
             forbidden: BTreeMap::new(),
             lost: false,
@@ -97,17 +106,16 @@ impl Check for Latches {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
-            Seen::Latched(word) => {
-                self.on_disk = match word.as_str() {
-                    "halted" => Latch::Halted,
-                    "paused" => Latch::Paused,
-                    _ => Latch::None,
-                }
+            Seen::Latched {
+                account,
+                strategies,
+            } => {
+                let strategies = strategies.iter();
+                let of_each = strategies.map(|(id, word)| (id.clone(), Latch::of(word)));
+                self.on_disk = (Latch::of(account), of_each.collect());
             }
-            // What one strategy was told is in the journal, which may end before it.
             Seen::Process(ProcessSeen::Started { .. }) => {
-                self.account = self.on_disk;
-                self.strategies.clear();
+                (self.account, self.strategies) = self.on_disk.clone();
                 self.forbidden.clear();
             }
             Seen::Process(ProcessSeen::Running {
@@ -184,8 +192,11 @@ mod tests {
     #[test]
     fn a_restart_forgets_no_halt_that_was_written() {
         let halted = || Log::new().start().command("halt", None);
-        assert!(orders(halted().latched("halted").start()).is_err());
+        assert!(orders(halted().latched("halted", &[]).start()).is_err());
         assert_eq!(orders(halted().start()), Ok(()), "killed before it was");
+        let one = |id| halted().latched("none", &[(id, "halted")]).start();
+        assert!(orders(one("mm")).is_err());
+        assert_eq!(orders(one("other")), Ok(()));
     }
 
     #[test]

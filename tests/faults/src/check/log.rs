@@ -211,8 +211,13 @@ impl Log {
     }
 
     /// What the file beside the journal has latched.
-    pub fn latched(self, latch: &str) -> Self {
-        self.with(Seen::Latched(latch.to_owned()))
+    pub fn latched(self, account: &str, strategies: &[(&str, &str)]) -> Self {
+        let strategies = strategies.iter();
+        let of_each = strategies.map(|(id, latch)| ((*id).to_owned(), (*latch).to_owned()));
+        self.with(Seen::Latched {
+            account: account.to_owned(),
+            strategies: of_each.collect(),
+        })
     }
 
     /// A strategy is put into quarantine.

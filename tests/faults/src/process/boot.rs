@@ -10,14 +10,11 @@ use windvane::live::{recover, start};
 use windvane::strategies::Guest;
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
-use windvane_engine::engine::Latch;
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Input, Time};
+use windvane_engine::Time;
 use windvane_session::head::head;
 use windvane_session::{
-    Account, Clock, Driver, Known, Module, Parts, RequestTerms, Requests, Session, Start,
-    StartInput, StartOutput, StartTerms,
+    Account, Begin, Clock, Driver, Known, LatchState, Module, Parts, RequestTerms, Requests,
+    Session, Start, StartInput, StartOutput, StartTerms,
 };
 
 use super::overheard::Overheard;
@@ -130,18 +127,24 @@ impl Process {
             Overheard::new(LiveGuests::new(guests, &states)),
             true,
         );
-        let started = driver.start(now, &states);
-        started.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
-        if let Some(command) = to_latch(given.latch, driver.engine().latch()) {
-            driver.handle(now, Input::Command(command));
-        }
-        driver.handle(now, Input::Live(&LiveInput::Begin));
+        let names = modules.iter().map(|(name, _)| name.clone());
+        let latches = LatchState::new(given.latches, names);
+        let mut account = Account::Venue;
+        let begin = Begin {
+            latches: &latches,
+            states: &states,
+            on_liquidation: assembly::on_liquidation(&config.risk),
+            surfaces: &setup.surfaces,
+            is_streamed: true,
+        };
+        let begun = windvane_session::begin(now, &mut driver, &mut account, &begin);
+        begun.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
         self.tell_running(given.epoch, given.verdict);
         let records = driver.engine().records();
-        let shown = Shown::new(self.life, given.epoch, records, given.latch);
+        let shown = Shown::new(self.life, given.epoch, records);
         let parts = Parts {
             driver,
-            account: Account::Venue,
+            account,
             speaker,
             requests: Some(known.requests),
             clock,
@@ -151,6 +154,7 @@ impl Process {
                 seed: setup.seed,
                 ..StreamSettings::default()
             },
+            latches,
             flattens: config.run.on_stop == Leave::Flatten,
         };
         let session = Session::new(self.shell_time(), parts);
@@ -186,13 +190,4 @@ pub fn requests(setup: &Setup, gateway: Gateway, life: u32, origin: Time) -> Req
     };
     let first = u64::from(life) << 32;
     Requests::new(gateway, terms, origin, setup.surfaces.clone(), first)
-}
-
-/// The stricter of what the file says and what the engine remembers holds.
-fn to_latch(file: Latch, engine: Latch) -> Option<Command> {
-    match (file, engine) {
-        (Latch::Halted, Latch::None | Latch::Paused) => Some(Command::Halt),
-        (Latch::Paused, Latch::None) => Some(Command::Pause),
-        _ => None,
-    }
 }

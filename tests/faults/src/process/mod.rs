@@ -22,8 +22,8 @@ use windvane_client_core::budget::{Cost, Shares};
 use windvane_client_core::gateway::{self, Gateway, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
-use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
+use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{StrategyId, Surface, Time};
 use windvane_session::{
@@ -118,8 +118,8 @@ pub enum Out {
     Append(Block),
     /// A new segment.
     Roll(Vec<u8>, Chain),
-    /// The latch changed.
-    Latch(Latch),
+    /// The file of the latches changes.
+    Latches(Latches),
     /// The process ends by itself, and why.
     Ended(String),
     /// Something for the witness.
@@ -149,8 +149,8 @@ pub struct Given {
     pub epoch_before: Option<u64>,
     /// The epoch that was reserved.
     pub epoch: u64,
-    /// The latch file.
-    pub latch: Latch,
+    /// What the file of the latches says.
+    pub latches: Latches,
 }
 
 /// A process.

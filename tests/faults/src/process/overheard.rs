@@ -79,6 +79,10 @@ impl Guests for Overheard {
         self.guests.count()
     }
 
+    fn trouble(&self, strategy: StrategyId) -> Option<&str> {
+        self.guests.trouble(strategy)
+    }
+
     fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
         self.guests.renew(strategy)
     }

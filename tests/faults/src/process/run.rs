@@ -58,6 +58,7 @@ impl Process {
             Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
             Output::Send(call) => self.send(call),
             Output::Abandon(id) => self.abandon(id),
+            Output::Latches(latches) => self.outs.push_back(Out::Latches(latches)),
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
                 self.outs.extend(top.map(Out::Seen));
@@ -172,7 +173,7 @@ impl Process {
         self.input(Input::Interrupted { surface, symbols });
     }
 
-    /// The session's timers, and the latch.
+    /// The session's timers.
     pub(super) fn keep_session_time(&mut self) {
         let now = self.shell_time();
         let Some((session, _)) = &self.run else {
@@ -181,10 +182,5 @@ impl Process {
         if session.poll_timeout().is_some_and(|(due, _)| due <= now) {
             self.input(Input::Timeout);
         }
-        let Some((session, shown)) = &mut self.run else {
-            return;
-        };
-        let latch = shown.latch(session.engine().latch());
-        self.outs.extend(latch.map(Out::Latch));
     }
 }

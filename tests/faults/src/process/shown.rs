@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane_engine::engine::Latch;
 use windvane_engine::{Amount, AssetId, Notice, Request, Surface};
 use windvane_session::Session;
 
@@ -18,7 +17,6 @@ pub struct Shown {
     life: u32,
     /// The epoch that was reserved for this process.
     epoch: u64,
-    latched: Latch,
     /// The engine's balances after the last step.
     balances: BTreeMap<(Surface, AssetId), Amount>,
     /// Closes by others that people were told of and that are not durable yet.
@@ -37,12 +35,11 @@ struct Step {
 }
 
 impl Shown {
-    /// Of a process that has written so many records, and whose latch file says this.
-    pub fn new(life: u32, epoch: u64, records: u64, latched: Latch) -> Self {
+    /// Of a process that has written so many records.
+    pub fn new(life: u32, epoch: u64, records: u64) -> Self {
         Self {
             life,
             epoch,
-            latched,
             balances: BTreeMap::new(),
             closes: Closes::new(records),
             step: Step::default(),
@@ -114,12 +111,6 @@ impl Shown {
     pub fn durable(&mut self, record: u64) {
         self.closes.durable(record);
     }
-
-    /// The latch, where it changed.
-    pub fn latch(&mut self, latch: Latch) -> Option<Latch> {
-        (std::mem::replace(&mut self.latched, latch) != latch).then_some(latch)
-    }
-
     /// Closes by others that a next process does not know of, where its journal ends with this record; but
     /// the last ones.
     pub fn closes_after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use windvane_engine::codec::{self, RecordBody};
+use windvane_engine::latches::{Latch, Latches};
 use windvane_engine::record::Block;
 use windvane_engine::{ClientOrderId, Input, Intent};
 
@@ -338,7 +339,7 @@ impl World {
             verdict: self.disk.verdict(),
             epoch_before: self.disk.last_epoch(),
             epoch: self.disk.reserve_epoch(unix_s),
-            latch: self.disk.latch,
+            latches: self.disk.latches.clone(),
         };
         let setup = Arc::clone(&self.setup);
         let process = Process::start(setup, self.life, given, self.now_ns, self.wall_ns());
@@ -476,9 +477,9 @@ impl World {
                     self.disk_is_given();
                 }
             }
-            Out::Latch(latch) => {
-                self.disk.latch = latch;
-                self.see(Seen::Latched(format!("{latch:?}").to_lowercase()));
+            Out::Latches(latches) => {
+                self.see(latched(&latches));
+                self.disk.latches = latches;
             }
             Out::Seen(Seen::LossHalt) => {
                 self.see(Seen::LossHalt);
@@ -653,4 +654,16 @@ fn intents(block: &Block, strategies: &[windvane::config::Strategy], epoch: u64)
         }
     }
     ids
+}
+
+/// What the file of the latches says, for the witness.
+fn latched(latches: &Latches) -> Seen {
+    let word = |latch: &Latch| latch.words().map_or("none", |(word, _)| word).to_owned();
+    let strategies = latches.strategies.iter();
+    Seen::Latched {
+        account: word(&latches.account),
+        strategies: strategies
+            .map(|(id, own)| (id.clone(), word(&own.latch)))
+            .collect(),
+    }
 }

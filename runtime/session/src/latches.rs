@@ -1,26 +1,27 @@
-//! What is latched and why: the operator's words, what they still have closed, quarantines and a
-//! margin call, kept in a small file beside the journal, so that they hold even where the journal is
-//! lost. Of file and journal, the stricter holds. Decides nothing: the engine latches.
-
-use std::sync::Arc;
+//! What is latched and why: commands of the operator, positions that they still have closed,
+//! quarantines and a margin call. The shell keeps it in a small file beside the journal, so that it
+//! holds even where the journal is lost. Of file and journal, the stricter holds.
+//!
+//! What may never enter here: deciding to latch. The engine does.
 
 use windvane_engine::engine::{Doubt, Latch};
 use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::{Engine, Input, StrategyId, Time, UserEvent};
-use windvane_journal::{Directory, Latch as Latched, Latches, StrategyLatch};
+use windvane_engine::latches::{Latch as Latched, Latches, StrategyLatch};
+use windvane_engine::{Amount, Engine, Input, Notice, StrategyId, Time, UserEvent};
 
-use super::latch::{Kept, LatchFile};
-use super::mailbox::Mailbox;
-
-/// What the operator's word is called where no other reason is known.
+/// The reason of a command of the operator, where no other is known.
 pub const OPERATOR: &str = "the operator asked for it";
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
 /// The latches of a run with their reasons.
-pub struct Held {
-    /// Strategies that are not configured stay in it.
-    file: LatchFile,
+#[derive(Debug)]
+pub struct LatchState {
+    /// What the shell was given to write last, or has to be given. Strategies that are not configured
+    /// stay in it.
+    said: Latches,
+    /// The shell was not given it yet.
+    is_unsaid: bool,
     account: (Latch, String),
     margin_call: bool,
     /// All positions are being closed.
@@ -33,6 +34,7 @@ pub struct Held {
 }
 
 /// Those of one strategy.
+#[derive(Debug)]
 struct One {
     name: String,
     latch: (Latch, String),
@@ -41,17 +43,9 @@ struct One {
     flattens: bool,
 }
 
-impl Held {
+impl LatchState {
     /// What the file of a data folder says of these strategies.
-    ///
-    /// # Errors
-    /// The system gives no thread to write it.
-    pub fn read(
-        directory: &Arc<Directory>,
-        mailbox: Mailbox,
-        names: impl Iterator<Item = String>,
-    ) -> std::io::Result<Self> {
-        let file = directory.latches();
+    pub fn new(file: Latches, names: impl Iterator<Item = String>) -> Self {
         let strategies = names.map(|name| {
             let said = file.strategies.get(&name).cloned().unwrap_or_default();
             One {
@@ -61,15 +55,16 @@ impl Held {
                 flattens: said.flatten,
             }
         });
-        Ok(Self {
+        Self {
             account: read(&file.account),
             margin_call: file.margin_call,
             flattens: file.flatten,
             strategies: strategies.collect(),
             untold: false,
             unexplained: None,
-            file: LatchFile::start(Arc::clone(directory), mailbox, file)?,
-        })
+            said: file,
+            is_unsaid: false,
+        }
     }
 
     /// What an engine that knows less must be told before its strategies begin.
@@ -105,18 +100,18 @@ impl Held {
     }
 
     /// From here on the account is latched for this reason.
-    pub fn set_cause(&mut self, cause: String) {
+    pub(crate) fn set_cause(&mut self, cause: String) {
         self.account.1 = cause;
     }
 
     /// A balance fell by so much, and nothing explains it.
-    pub fn note_unexplained(&mut self, time: Time, decrease: String) {
+    fn note_unexplained(&mut self, time: Time, decrease: String) {
         self.unexplained = Some((time.0.div_euclid(DAY_NS), decrease));
     }
 
     /// A loss limit latches the account. A decrease of the same day that nothing explains may be a
     /// withdrawal.
-    pub fn set_breached(&mut self, time: Time, limit: &str) {
+    fn set_breached(&mut self, time: Time, limit: &str) {
         let mut cause = format!("{limit} was breached");
         if let Some((day, decrease)) = &self.unexplained
             && *day == time.0.div_euclid(DAY_NS)
@@ -130,7 +125,7 @@ impl Held {
     }
 
     /// The same where it may be latched already: the reason is written down again.
-    pub fn amend_cause(&mut self, cause: String) {
+    pub(crate) fn amend_cause(&mut self, cause: String) {
         self.account.1 = cause;
         self.untold = true;
     }
@@ -145,14 +140,14 @@ impl Held {
         self.untold = true;
     }
 
-    /// What was written last, or is being written.
-    pub const fn told(&self) -> &Latches {
-        self.file.latches()
+    /// What the file is to say, by the last [`Self::look`].
+    pub const fn said(&self) -> &Latches {
+        &self.said
     }
 
     /// A strategy was quarantined for this reason. One without words, as a quarantine of the file
     /// is that the journal does not hold, takes no known reason away.
-    pub fn set_trouble(&mut self, strategy: StrategyId, kind: FaultKind, trouble: String) {
+    pub(crate) fn set_trouble(&mut self, strategy: StrategyId, kind: FaultKind, trouble: String) {
         if let Some(one) = self.strategies.get_mut(usize::from(strategy.0)) {
             let known = one.fault.as_ref().is_some_and(|(known, _)| *known == kind);
             if known && trouble.is_empty() {
@@ -180,14 +175,35 @@ impl Held {
         }
     }
 
-    /// Whether what was latched is durable.
-    pub fn kept(&self) -> Kept {
-        self.file.kept()
+    /// The reasons that a notice has.
+    pub(crate) fn notice(&mut self, engine: &Engine, notice: &Notice) {
+        match notice {
+            Notice::Unexplained {
+                time,
+                asset,
+                amount,
+                ..
+            } if *amount < Amount::ZERO => {
+                let asset = engine.assets().get(usize::from(asset.0));
+                let asset = asset.map_or("", String::as_str);
+                let decrease = format!("{} {asset}", (-*amount).to_decimal());
+                self.note_unexplained(*time, decrease);
+            }
+            Notice::Halted { time, limit } => match limit {
+                Some(limit) => self.set_breached(*time, limit.key()),
+                None => self.set_cause(OPERATOR.to_owned()),
+            },
+            _ => {}
+        }
     }
 
-    /// Has written down what changed.
-    pub fn keep(&mut self, engine: &Engine) {
-        self.file.look();
+    /// What the shell has to write, once.
+    pub(crate) fn take(&mut self) -> Option<Latches> {
+        std::mem::take(&mut self.is_unsaid).then(|| self.said.clone())
+    }
+
+    /// Takes in what changed.
+    pub fn look(&mut self, engine: &Engine) {
         let changed = |(place, one): (usize, &One)| {
             let strategy = StrategyId(place as u16);
             let fault = one.fault.as_ref().map(|(kind, _)| *kind);
@@ -206,7 +222,7 @@ impl Held {
         self.margin_call = is_called(engine);
         self.flattens = flattens_all(engine);
         self.untold = false;
-        let mut next = self.file.latches().clone();
+        let next = &mut self.said;
         next.margin_call = self.margin_call;
         next.flatten = self.flattens;
         next.account = latched(engine.latch(), &self.account.1);
@@ -216,7 +232,7 @@ impl Held {
         }
         let is_clear = |said: &StrategyLatch| *said == StrategyLatch::default();
         next.strategies.retain(|_, said| !is_clear(said));
-        self.file.write(next);
+        self.is_unsaid = true;
     }
 }
 
@@ -302,6 +318,7 @@ const fn stricter(file: Latch, engine: Latch) -> Option<Command> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests {
     use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
     use windvane_engine::ids::StrategyName;
@@ -314,7 +331,6 @@ mod tests {
         OrderType, Price, Qty, Side, Surface, Time, TradeId,
     };
 
-    use super::super::mailbox::{Inbox, mailbox};
     use super::*;
 
     fn engine() -> Engine {
@@ -331,37 +347,20 @@ mod tests {
         .unwrap()
     }
 
-    /// What a process finds, with what must outlive it.
-    fn held(folder: &std::path::Path) -> (Held, Inbox) {
-        let directory = Arc::new(Directory::lock(folder).unwrap());
-        let names = ["a", "b"].map(str::to_owned);
-        let (mailbox, inbox) = mailbox();
-        let held = Held::read(&directory, mailbox, names.into_iter()).unwrap();
-        (held, inbox)
+    /// What a process has whose file says this.
+    fn held(file: Latches) -> LatchState {
+        LatchState::new(file, ["a", "b"].map(str::to_owned).into_iter())
     }
 
-    /// Keeps what an engine has until it is durable, and ends.
-    fn end(mut held: Held, engine: &Engine) {
-        held.keep(engine);
-        while held.kept() == Kept::Writing {
-            held.keep(engine);
-            std::thread::yield_now();
-        }
-        assert_eq!(held.kept(), Kept::Durable);
-    }
-
-    /// The lock of a process that ended is let go by its thread.
-    fn next(folder: &std::path::Path) -> (Held, Inbox) {
-        while Directory::lock(folder).is_err() {
-            std::thread::yield_now();
-        }
-        held(folder)
+    /// What the file says at the end of a process.
+    fn end(mut held: LatchState, engine: &Engine) -> Latches {
+        held.look(engine);
+        held.said().clone()
     }
 
     #[test]
     fn what_was_latched_holds_where_the_journal_is_lost() {
-        let folder = tempfile::tempdir().unwrap();
-        let ((mut first, _inbox), mut engine) = (held(folder.path()), engine());
+        let (mut first, mut engine) = (held(Latches::default()), engine());
         let (strategy, kind) = (StrategyId(1), FaultKind::Trap);
         engine.handle(Time(1), Input::Fault { strategy, kind });
         first.set_trouble(strategy, kind, "trap: unreachable".to_owned());
@@ -373,9 +372,9 @@ mod tests {
                 command,
             },
         );
-        end(first, &engine);
+        let file = end(first, &engine);
 
-        let (mut second, _inbox) = next(folder.path());
+        let mut second = held(file);
         let mut lost = self::engine();
         for input in second.missing(&lost) {
             lost.handle(Time(1), input);
@@ -383,14 +382,14 @@ mod tests {
         second.set_trouble(strategy, kind, String::new());
         assert_eq!(lost.latch_of(StrategyId(0)), Latch::Paused);
         assert_eq!(lost.fault(strategy), Some(kind));
-        let reason = |held: &Held, at| held.reason(&lost, StrategyId(at));
+        let reason = |held: &LatchState, at| held.reason(&lost, StrategyId(at));
         assert_eq!(reason(&second, 1).unwrap(), "trap: unreachable");
         assert_eq!(reason(&second, 0).unwrap(), OPERATOR);
         assert!(second.missing(&lost).is_empty());
 
         lost.handle(Time(3), Input::Renew { strategy });
-        end(second, &lost);
-        let (third, _inbox) = next(folder.path());
+        let file = end(second, &lost);
+        let third = held(file);
         assert_eq!(third.missing(&self::engine()).len(), 1, "the pause alone");
     }
 
@@ -477,13 +476,12 @@ mod tests {
             (Input::Command(command), Latch::None),
             (Input::Steer { strategy, command }, Latch::Halted),
         ] {
-            let folder = tempfile::tempdir().unwrap();
-            let ((first, _inbox), mut engine) = (held(folder.path()), holding());
+            let (first, mut engine) = (held(Latches::default()), holding());
             engine.handle(Time(4), word);
             assert!(engine.is_flattening(strategy));
-            end(first, &engine);
+            let file = end(first, &engine);
 
-            let (second, _inbox) = next(folder.path());
+            let second = held(file);
             let mut lost = holding();
             for input in second.missing(&lost) {
                 lost.handle(Time(4), input);
@@ -495,16 +493,15 @@ mod tests {
             let command = Command::Resume;
             lost.handle(Time(5), Input::Steer { strategy, command });
             lost.handle(Time(5), Input::Command(command));
-            end(second, &lost);
-            let (third, _inbox) = next(folder.path());
+            let file = end(second, &lost);
+            let third = held(file);
             assert!(third.missing(&holding()).is_empty());
         }
     }
 
     #[test]
     fn a_loss_halt_names_a_decrease_of_the_same_day_that_nothing_explains() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut held, _inbox) = held(folder.path());
+        let mut held = held(Latches::default());
         held.set_breached(Time(1), "max_daily_loss");
         assert_eq!(held.cause(), "max_daily_loss was breached");
         held.note_unexplained(Time(2), "120 USDT".to_owned());
@@ -521,7 +518,6 @@ mod tests {
 
     #[test]
     fn a_margin_call_holds_where_the_journal_is_lost_until_somebody_resumes() {
-        let folder = tempfile::tempdir().unwrap();
         let live = || {
             Engine::new(EngineConfig {
                 live: Some(LiveConfig {
@@ -541,19 +537,33 @@ mod tests {
             })
             .unwrap()
         };
-        let ((first, _inbox), mut engine) = (held(folder.path()), live());
+        let (first, mut engine) = (held(Latches::default()), live());
         engine.handle(Time(1), Input::User(&UserEvent::MarginCall));
-        end(first, &engine);
+        let file = end(first, &engine);
 
-        let (second, _inbox) = next(folder.path());
+        let second = held(file);
         let mut lost = live();
         for input in second.missing(&lost) {
             lost.handle(Time(1), input);
         }
         assert_eq!(lost.doubts(), [Doubt::MarginCall]);
         lost.handle(Time(2), Input::Command(Command::Resume));
-        end(second, &lost);
-        let (third, _inbox) = next(folder.path());
+        let file = end(second, &lost);
+        let third = held(file);
         assert!(third.missing(&live()).is_empty());
+    }
+
+    #[test]
+    fn a_change_is_given_to_the_shell_once() {
+        let (mut held, mut engine) = (held(Latches::default()), engine());
+        held.look(&engine);
+        assert_eq!(held.take(), None);
+        engine.handle(Time(1), Input::Command(Command::Halt));
+        held.set_cause(OPERATOR.to_owned());
+        held.look(&engine);
+        let said = held.take().unwrap().account;
+        assert!(matches!(said, Latched::Halted { reason } if reason == OPERATOR));
+        held.look(&engine);
+        assert_eq!(held.take(), None);
     }
 }
