@@ -1,7 +1,7 @@
 //! What a stream itself has to know of a frame.
 
 use windvane_venue::frame::BookLevels;
-use windvane_venue::market_stream::{self, MarketStreamEvent};
+use windvane_venue::market_stream::{self, CommandAnswer, MarketStreamEvent};
 use windvane_venue::user_stream::{self, UserStreamEvent};
 
 /// What a frame is, as far as the stream itself has to know.
@@ -18,13 +18,21 @@ pub enum Look {
 /// Looks at a frame of a market stream. Answers to commands are short and have an `id`; events have
 /// none.
 pub fn look_at_market(text: &str) -> Look {
+    match command_answer(text) {
+        Some(_) => Look::Answer,
+        None => Look::Event,
+    }
+}
+
+/// The answer to a command that a frame of a market stream is, if it is one.
+pub fn command_answer(text: &str) -> Option<CommandAnswer> {
     if text.len() > 4_096 || !text.contains("\"id\"") {
-        return Look::Event;
+        return None;
     }
     let decoded = market_stream::decode(text, &mut BookLevels::default());
-    match decoded.map(|frame| frame.event) {
-        Ok(MarketStreamEvent::Answer(_)) => Look::Answer,
-        _ => Look::Event,
+    match decoded.ok()?.event {
+        MarketStreamEvent::Answer(answer) => Some(answer),
+        _ => None,
     }
 }
 

@@ -244,6 +244,16 @@ impl<F: AsRef<str>> Machine<F> {
         due.into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
+    /// The connections that are open or being opened.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> {
+        let opening = match self.attempt {
+            Attempt::Opening { link, .. } => Some(link),
+            _ => None,
+        };
+        let links = self.leader.iter().chain(&self.follower);
+        links.map(|link| link.id).chain(opening)
+    }
+
     fn advance(&mut self, now_ms: u64) {
         self.advance_links(now_ms);
         self.advance_key(now_ms);

@@ -17,7 +17,7 @@ mod topics;
 #[cfg(test)]
 mod machine_tests;
 
-pub use look::{Look, key_expiry_ms, look_at_market, look_at_user};
+pub use look::{Look, command_answer, key_expiry_ms, look_at_market, look_at_user};
 pub use rules::{key_rules, millis, rules};
 pub use settings::{MarketPath, StreamSettings};
 pub use topics::{BATCH, is_documented, streams_max, subscriptions};

@@ -12,6 +12,16 @@ pub enum MarketPath {
     Raw,
 }
 
+impl MarketPath {
+    /// As it is written in an address.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Combined => "/stream",
+            Self::Raw => "/ws",
+        }
+    }
+}
+
 /// Pings, reconnects, renewals. The defaults keep the rules of the documents (spec 1, Limits,
 /// rule 8; spec 4, section 5) with room to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -109,7 +109,7 @@ impl Run {
             }
             SocketEvent::NotOpened(why, refused) => {
                 self.sockets.remove(&link);
-                let pause_ms = self.heed(refused);
+                let pause_ms = heed(&self.driver.client, self.driver.surface, refused);
                 let status = refused.status;
                 self.obstacle(Obstacle::NotOpened { status, why });
                 self.handle(Input::NotOpened(link, pause_ms));
@@ -207,23 +207,6 @@ impl Run {
         }
     }
 
-    /// How long a refused handshake holds back the next one. 429 and 418 are of the address (spec
-    /// 1, Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused:
-    /// requests may still pass, and cancels and renewals must not wait for a stream.
-    fn heed(&self, refused: Refused) -> Option<u64> {
-        let pause_ms = refused.pause.map(millis);
-        let limit = match refused.status? {
-            429 => Limit::Weight,
-            418 => Limit::Ban,
-            403 => return Some(pause_ms.unwrap_or(millis(FORBIDDEN_PAUSE))),
-            _ => return None,
-        };
-        let surface = self.driver.surface;
-        let client = &self.driver.client;
-        client.heed_refusal(surface, (limit, pause_ms), &Cost::default());
-        client.stopped_for(surface).map(millis)
-    }
-
     fn open(&mut self, link: LinkId, key: Option<String>) {
         // A ban is of the address: a handshake would prolong it as a request does.
         if let Some(stop) = self.driver.client.stopped_for(self.driver.surface) {
@@ -297,6 +280,21 @@ impl Run {
             self.has_dropped = true;
         }
     }
+}
+
+/// How long a refused handshake holds back the next one. 429 and 418 are of the address (spec 1,
+/// Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused: requests
+/// may still pass, and cancels and renewals must not wait for a stream.
+pub(super) fn heed(client: &Client, surface: Surface, refused: Refused) -> Option<u64> {
+    let pause_ms = refused.pause.map(millis);
+    let limit = match refused.status? {
+        429 => Limit::Weight,
+        418 => Limit::Ban,
+        403 => return Some(pause_ms.unwrap_or(millis(FORBIDDEN_PAUSE))),
+        _ => return None,
+    };
+    client.heed_refusal(surface, (limit, pause_ms), &Cost::default());
+    client.stopped_for(surface).map(millis)
 }
 
 /// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.

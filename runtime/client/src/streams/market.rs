@@ -1,9 +1,9 @@
 //! Public market streams, on as many connections as the venue's limit of streams asks for.
 
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tokio::sync::mpsc;
+use url::Url;
 use windvane_venue::frame::{BookLevels, FrameError};
 use windvane_venue::market_stream::{self, MarketStreamFrame, Topic};
 use windvane_venue::route::Surface;
@@ -25,8 +25,6 @@ use super::{MarketPath, StreamItem};
 pub struct MarketStream {
     items: mpsc::Receiver<StreamItem<Received>>,
     restarts: Vec<mpsc::Sender<()>>,
-    /// The topics of each SUBSCRIBE, in the order of the commands' ids, which begin with 1.
-    subscribed: Vec<Vec<Topic>>,
 }
 
 /// One frame of a public stream, as it came. It is decoded where and when it is needed, without a
@@ -43,14 +41,6 @@ impl MarketFrame {
     /// When it was read from its socket, or asked for and answered.
     pub const fn received(&self) -> Instant {
         self.0.at
-    }
-
-    /// Another text that was read from its socket at the same time.
-    pub(super) fn with_text(&self, text: String) -> Self {
-        Self(Received {
-            text: text.into(),
-            at: self.0.at,
-        })
     }
 
     /// What it says; levels of a book go into `levels`.
@@ -93,7 +83,7 @@ impl Client {
         topics: &[Topic],
     ) -> Result<MarketStream, StreamStartError> {
         let settings = self.settings();
-        start::address(settings, surface)?;
+        let address = start::address(settings, surface)?;
         if topics.is_empty() {
             return Err(StreamStartError::NoTopics);
         }
@@ -107,25 +97,18 @@ impl Client {
             MarketData::Documented => MarketPath::Raw,
             MarketData::Auto | MarketData::Streams => settings.streams.path,
         };
-        self.open_market_stream(surface, topics, path, BATCH)
+        Ok(self.open_market_stream(surface, topics, (address, path)))
     }
 
-    /// Streams of any topics; each SUBSCRIBE asks for `batch` of them.
-    pub(super) fn open_market_stream(
+    fn open_market_stream(
         &self,
         surface: Surface,
         topics: &[Topic],
-        path: MarketPath,
-        batch: usize,
-    ) -> Result<MarketStream, StreamStartError> {
+        (address, path): (&Url, MarketPath),
+    ) -> MarketStream {
         let settings = self.settings();
-        let address = start::address(settings, surface)?;
-        let path = match path {
-            MarketPath::Combined => "stream",
-            MarketPath::Raw => "ws",
-        };
         let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
-        let (mut restarts, mut subscribed) = (Vec::new(), Vec::new());
+        let (mut restarts, mut commands) = (Vec::new(), 0);
         for (connection, topics) in topics.chunks(streams_max(surface)).enumerate() {
             let (restart, restart_requests) = mpsc::channel(1);
             restarts.push(restart);
@@ -133,7 +116,7 @@ impl Client {
                 connection,
                 client: self.clone(),
                 surface,
-                url: format!("{}/{path}", address.as_str().trim_end_matches('/')),
+                url: format!("{}{}", address.as_str().trim_end_matches('/'), path.path()),
                 tls: self.tls(),
                 connect_within: settings.streams.connect_within,
                 look: look_at_market,
@@ -143,15 +126,14 @@ impl Client {
             let salt = 16 + surface as u64 + 4 * connection as u64;
             let mut rules = rules(&settings.streams, salt);
             rules.link.silence_max_ms = settings.streams.silence_max.map(millis);
-            rules.commands = subscriptions(topics, batch, subscribed.len());
-            subscribed.extend(topics.chunks(batch).map(<[Topic]>::to_vec));
+            rules.commands = subscriptions(topics, BATCH, commands);
+            commands += rules.commands.len();
             tokio::spawn(driver.run(rules));
         }
-        Ok(MarketStream {
+        MarketStream {
             items: receiver,
             restarts,
-            subscribed,
-        })
+        }
     }
 }
 
@@ -161,22 +143,6 @@ impl MarketStream {
     pub async fn next(&mut self) -> Option<StreamItem<MarketFrame>> {
         let item = self.items.recv().await?;
         Some(item.read(0, |received| Ok(MarketFrame(received))))
-    }
-
-    /// [`Self::next`] for whoever waits for several streams.
-    pub(super) fn poll_next(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<StreamItem<MarketFrame>>> {
-        let item = self.items.poll_recv(context);
-        item.map(|item| Some(item?.read(0, |received| Ok(MarketFrame(received)))))
-    }
-
-    /// The topics of the command that is answered with this id; none if it is not one of ours.
-    pub(super) fn topics_of(&self, id: i64) -> &[Topic] {
-        let at = usize::try_from(id - 1).ok();
-        at.and_then(|at| self.subscribed.get(at))
-            .map_or(&[], Vec::as_slice)
     }
 
     /// How many connections it has.

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use windvane_venue::frame::{BookLevels, FrameError};
+use windvane_venue::frame::FrameError;
 use windvane_venue::market_stream::polling::{Payload, payloads};
-use windvane_venue::market_stream::{self, CommandAnswer, Feed, MarketStreamEvent, Topic};
+use windvane_venue::market_stream::{
+    CommandAnswer, Feed, MarketStreamEvent, MarketStreamFrame, Topic,
+};
 use windvane_venue::route::Surface;
 use windvane_venue::user_stream;
 
@@ -29,16 +31,16 @@ pub enum Heard {
     Answer(CommandAnswer),
 }
 
-/// Looks at a frame of a connection that carries the topics at `carried`, which are of one kind
+/// Looks at a frame, which says `decoded`, of a connection that carries the topics at `carried`, which are of one kind
 /// and in order. Only what can be read is a topic's: anything else would count as its life.
 pub fn hear(
     frame: &str,
+    decoded: Option<&MarketStreamFrame<'_>>,
     carried: &[usize],
     topics: &[Topic],
     places: &BTreeMap<String, usize>,
-    levels: &mut BookLevels,
 ) -> Heard {
-    let Ok(decoded) = market_stream::decode(frame, levels) else {
+    let Some(decoded) = decoded else {
         return Heard::Other;
     };
     let trade_id = match &decoded.event {
@@ -47,14 +49,14 @@ pub fn hear(
         _ => None,
     };
     let is_bare = decoded.stream.is_none();
-    let at = match (decoded.stream, decoded.event) {
-        (None, MarketStreamEvent::Answer(answer)) => return Heard::Answer(answer),
+    let at = match (decoded.stream, &decoded.event) {
+        (None, MarketStreamEvent::Answer(answer)) => return Heard::Answer(answer.clone()),
         (_, MarketStreamEvent::Answer(_) | MarketStreamEvent::Other(_)) => None,
         (Some(name), _) => match places.get(name) {
             Some(at) if carried.binary_search(at).is_err() => return Heard::Stray,
             at => at.copied(),
         },
-        (None, event) => place_of(&event, carried, topics),
+        (None, event) => place_of(event, carried, topics),
     };
     match at {
         None => Heard::Other,
@@ -217,6 +219,9 @@ fn joined(payloads: &[Payload]) -> Payload {
 
 #[cfg(test)]
 mod tests {
+    use windvane_venue::frame::BookLevels;
+    use windvane_venue::market_stream;
+
     use super::*;
 
     const EVERY: &str = "btcusdt@tradepro";
@@ -281,7 +286,9 @@ mod tests {
     fn heard(text: &str, carried: &[usize], topics: &[&str]) -> Heard {
         let topics: Vec<Topic> = topics.iter().map(|topic| topic.parse().unwrap()).collect();
         let places = topics.iter().map(Topic::to_string).zip(0..).collect();
-        hear(text, carried, &topics, &places, &mut BookLevels::default())
+        let mut levels = BookLevels::default();
+        let decoded = market_stream::decode(text, &mut levels).ok();
+        hear(text, decoded.as_ref(), carried, &topics, &places)
     }
 
     #[test]

@@ -93,3 +93,17 @@ pub enum FeedItem<F> {
         why: String,
     },
 }
+
+impl<F> FeedItem<F> {
+    /// The same item with its frame in another form.
+    pub fn map<T>(self, form: impl FnOnce(F) -> T) -> FeedItem<T> {
+        match self {
+            Self::Frame(frame) => FeedItem::Frame(form(frame)),
+            Self::Source { topic, source, why } => FeedItem::Source { topic, source, why },
+            Self::Connected { topics } => FeedItem::Connected { topics },
+            Self::Gap { topics, reason } => FeedItem::Gap { topics, reason },
+            Self::Failed { topics, why } => FeedItem::Failed { topics, why },
+            Self::NotPolled { topics, why } => FeedItem::NotPolled { topics, why },
+        }
+    }
+}

@@ -7,6 +7,8 @@
 mod attempt;
 mod frames;
 mod item;
+mod machine;
+mod questions;
 mod sources;
 
 use windvane_venue::error::code;
@@ -17,6 +19,10 @@ use crate::outcome::Refusal;
 pub use attempt::{Attempt, Next};
 pub use frames::{Heard, Memory, Polled, hear, polled};
 pub use item::{FeedItem, Source, Why};
+pub use machine::{
+    ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, Text, Verdict,
+};
+pub use questions::QuestionId;
 pub use sources::{Allowed, Decision, Rules, Sources};
 
 /// The kind of a topic. Topics of one kind share connections, and no others do: a venue that refuses

@@ -1,0 +1,684 @@
+//! A feed without its sockets: which connection carries which topics, what is polled, and which frames
+//! pass. What happens goes in by [`FeedMachine::handle`], what is to be done comes out of
+//! [`FeedMachine::poll`], and [`FeedMachine::timeout_ms`] says when it wants to be asked again. Time is in
+//! milliseconds of a clock that does not go back.
+//!
+//! Each kind of topic has a connection of its own, so that a venue that refuses one, or closes the
+//! connection at it, takes no other with it.
+//!
+//! What may never enter here: sockets, requests, waiting.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use windvane_venue::market_stream::{CommandAnswer, Feed, MarketStreamFrame, Topic};
+use windvane_venue::route::{Route, Surface};
+use windvane_venue::wire::Parameters;
+
+use crate::budget::polling::{PollingError, plan};
+use crate::outcome::NotDone;
+use crate::settings::MarketData;
+
+use super::super::machine::{Action, Emit, Input, LinkId, Machine};
+use super::super::{
+    BATCH, GapReason, MarketPath, Obstacle, StreamSettings, command_answer, is_documented, millis,
+    rules, streams_max, subscriptions,
+};
+use super::questions::{QuestionId, Questions, Troubled};
+use super::{
+    Allowed, Attempt, Decision, FeedItem, Heard, Memory, Next, Rules, Source, Sources, Why,
+    feed_of, hear, polled,
+};
+
+/// A frame as its owner keeps it.
+pub trait Text: AsRef<str> {
+    /// Another text that came at the same time.
+    #[must_use]
+    fn with_text(&self, text: String) -> Self;
+}
+
+impl Text for String {
+    fn with_text(&self, text: String) -> Self {
+        text
+    }
+}
+
+/// What a feed is made of.
+#[derive(Clone, Debug)]
+pub struct FeedTerms {
+    /// Surface.
+    pub surface: Surface,
+    /// The topics.
+    pub topics: Vec<Topic>,
+    /// From where they may come.
+    pub mode: MarketData,
+    /// How connections are kept.
+    pub settings: StreamSettings,
+    /// Weight per minute that polling may use.
+    pub polling_weight: u32,
+}
+
+/// A feed that cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeedError {
+    /// Nothing to subscribe.
+    #[error("a market stream needs at least one topic")]
+    NoTopics,
+    /// What has to be polled cannot be.
+    #[error("market_data is \"documented\", so it has to be polled: {0}")]
+    Polling(#[from] PollingError),
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum FeedInput<F> {
+    /// Time passed.
+    Tick,
+    /// A connection is open.
+    Opened(LinkId),
+    /// A connection did not come about.
+    NotOpened {
+        /// Which.
+        link: LinkId,
+        /// HTTP status of the refusal.
+        status: Option<u16>,
+        /// Why.
+        why: String,
+        /// The pause that the venue wants, if it said one.
+        pause_ms: Option<u64>,
+    },
+    /// A connection was not tried, for the venue wants no requests for so long.
+    Held(LinkId, u64),
+    /// A text frame.
+    Text(LinkId, F),
+    /// A PING was answered.
+    Pong(LinkId),
+    /// A connection was closed or broke.
+    Closed(LinkId),
+    /// What became of a question.
+    Answered {
+        /// Which.
+        question: QuestionId,
+        /// Its answer.
+        result: Result<F, NotDone>,
+        /// The venue's clock, Unix milliseconds.
+        venue_ms: i64,
+    },
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FeedOutput<F> {
+    /// Open a connection at this path.
+    Open(LinkId, MarketPath),
+    /// Send a message.
+    Send(LinkId, String),
+    /// Send a PING.
+    Ping(LinkId),
+    /// Close a connection, or give up opening it.
+    Close(LinkId),
+    /// Ask the venue; [`FeedInput::Answered`] is the answer.
+    Ask(QuestionId, &'static Route, Parameters),
+    /// A frame of a connection. [`FeedMachine::hear`] has to be told what it says.
+    Frame(ConnectionId, F),
+    /// Tell the consumer. Frames of [`FeedItem::Frame`] are from polling.
+    Item(FeedItem<F>),
+}
+
+/// Number of a connection with all that replaced it; the upper half of its links' ids, from 1 on.
+pub type ConnectionId = u64;
+
+/// What becomes of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The consumer gets it.
+    Pass,
+    /// The consumer gets it with this text.
+    PassAs(String),
+    /// The consumer does not get it.
+    Drop,
+}
+
+/// Topics of one kind, no more than one connection carries, and that connection.
+#[derive(Debug)]
+struct Group<F> {
+    topics: Vec<usize>,
+    attempt: Attempt,
+    connection: Option<Connection<F>>,
+}
+
+#[derive(Debug)]
+struct Connection<F> {
+    id: ConnectionId,
+    machine: Machine<F>,
+    /// The topics of each SUBSCRIBE, in the order of the commands' ids, which begin with 1.
+    subscribed: Vec<Vec<usize>>,
+    /// When the machine wants to be told the time.
+    due_ms: u64,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct FeedMachine<F> {
+    surface: Surface,
+    mode: MarketData,
+    settings: StreamSettings,
+    topics: Vec<Topic>,
+    /// Topics by their names.
+    places: BTreeMap<String, usize>,
+    memory: Vec<Memory>,
+    groups: Vec<Group<F>>,
+    /// Connections that were begun.
+    begun: ConnectionId,
+    sources: Sources,
+    tick_ms: u64,
+    questions: Questions,
+    /// The topics that are polled now.
+    polled: Vec<usize>,
+    polling_weight: u32,
+    outputs: VecDeque<FeedOutput<F>>,
+}
+
+/// Pieces of one kind of topics that have not stood.
+const FAILING_MAX: usize = 4;
+/// Bits of a link's id that tell the connections of a stream apart.
+const LINK_BITS: u32 = 32;
+
+impl<F: Text> FeedMachine<F> {
+    /// A feed that wants its first connections at `now_ms`.
+    ///
+    /// # Errors
+    /// There is no topic, or what has to be polled cannot be.
+    pub fn new(now_ms: u64, terms: FeedTerms) -> Result<Self, FeedError> {
+        let FeedTerms {
+            surface,
+            mut topics,
+            mode,
+            settings,
+            polling_weight,
+        } = terms;
+        if topics.is_empty() {
+            return Err(FeedError::NoTopics);
+        }
+        topics.sort();
+        topics.dedup();
+        let allowed = topics.iter();
+        let allowed: Vec<_> = allowed
+            .map(|topic| Allowed::new(mode, surface, topic, &settings))
+            .collect();
+        if mode == MarketData::Documented {
+            let polled = topics.iter().filter(|topic| !is_documented(topic));
+            let polled: Vec<Topic> = polled.cloned().collect();
+            plan(surface, &polled, polling_weight)?;
+        }
+        let mut feed = Self {
+            surface,
+            mode,
+            places: topics.iter().map(Topic::to_string).zip(0..).collect(),
+            memory: topics.iter().map(|_| Memory::default()).collect(),
+            groups: Vec::new(),
+            begun: 0,
+            sources: Sources::new(Rules::new(&settings), now_ms, &allowed),
+            tick_ms: 0,
+            questions: Questions::default(),
+            polled: Vec::new(),
+            polling_weight,
+            outputs: VecDeque::new(),
+            topics,
+            settings,
+        };
+        feed.open_groups(now_ms);
+        feed.carry_out(now_ms);
+        Ok(feed)
+    }
+
+    /// Takes in what happened; then [`Self::poll`] has to be drained.
+    pub fn handle(&mut self, now_ms: u64, input: FeedInput<F>) {
+        match input {
+            FeedInput::Tick => self.tick(now_ms),
+            FeedInput::Opened(link) => self.link(now_ms, link, Input::Opened),
+            FeedInput::Held(link, pause_ms) => {
+                self.link(now_ms, link, |link| Input::NotOpened(link, Some(pause_ms)));
+            }
+            FeedInput::NotOpened {
+                link,
+                status,
+                why,
+                pause_ms,
+            } => {
+                let obstacle = Obstacle::NotOpened { status, why };
+                if let Some(group) = self.group_of(link >> LINK_BITS) {
+                    self.failed(now_ms, group, obstacle);
+                }
+                self.link(now_ms, link, |link| Input::NotOpened(link, pause_ms));
+            }
+            FeedInput::Text(link, frame) => {
+                if let Some(answer) = command_answer(frame.as_ref()) {
+                    if let Some(group) = self.group_of(link >> LINK_BITS) {
+                        self.command_answered(now_ms, group, answer);
+                    }
+                    self.link(now_ms, link, Input::Answer);
+                } else {
+                    self.link(now_ms, link, |link| Input::Frame(link, frame));
+                }
+            }
+            FeedInput::Pong(link) => self.link(now_ms, link, Input::Pong),
+            FeedInput::Closed(link) => self.link(now_ms, link, Input::Closed),
+            FeedInput::Answered {
+                question,
+                result,
+                venue_ms,
+            } => self.answered(now_ms, question, result, venue_ms),
+        }
+        self.carry_out(now_ms);
+    }
+
+    /// What is to be done next.
+    pub fn poll(&mut self) -> Option<FeedOutput<F>> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`FeedInput::Tick`] is due.
+    pub fn timeout_ms(&self) -> u64 {
+        let connections = self.groups.iter().flat_map(|group| &group.connection);
+        let connections = connections.map(|connection| connection.due_ms).min();
+        let connections = connections.unwrap_or(u64::MAX);
+        self.tick_ms
+            .min(connections)
+            .min(self.questions.timeout_ms())
+    }
+
+    /// Polling may use another weight per minute from the next plan on.
+    pub const fn set_polling_weight(&mut self, weight: u32) {
+        self.polling_weight = weight;
+    }
+
+    /// Whether any topic is streamed now.
+    pub fn is_streamed(&self) -> bool {
+        (0..self.topics.len()).any(|at| self.sources.is_streamed(at))
+    }
+
+    /// From where a topic comes now; `None` if it is not one of the feed's.
+    pub fn source(&self, topic: &Topic) -> Option<Source> {
+        let at = self.places.get(&topic.to_string())?;
+        Some(self.sources.source(*at))
+    }
+
+    /// What becomes of a frame of [`FeedOutput::Frame`], which says this; `None` if it cannot be read.
+    /// Then [`Self::poll`] has to be drained.
+    pub fn hear(
+        &mut self,
+        now_ms: u64,
+        connection: ConnectionId,
+        (text, decoded): (&str, Option<&MarketStreamFrame<'_>>),
+    ) -> Verdict {
+        let Some(group) = self.group_of(connection) else {
+            return Verdict::Drop;
+        };
+        let carried = &self.groups[group].topics;
+        let verdict = match hear(text, decoded, carried, &self.topics, &self.places) {
+            Heard::Other => Verdict::Pass,
+            Heard::Answer(answer) => {
+                self.command_answered(now_ms, group, answer);
+                Verdict::Drop
+            }
+            Heard::Topic {
+                at,
+                wrapped,
+                trade_id,
+            } if self.sources.is_streamed(at) => {
+                self.sources.spoke(now_ms, at);
+                if self.memory[at].is_fresh(&self.topics[at], trade_id) {
+                    wrapped.map_or(Verdict::Pass, Verdict::PassAs)
+                } else {
+                    Verdict::Drop
+                }
+            }
+            // What was given up is served from elsewhere, and one frame is no return.
+            Heard::Topic { .. } | Heard::Stray => Verdict::Drop,
+        };
+        self.carry_out(now_ms);
+        verdict
+    }
+
+    fn tick(&mut self, now_ms: u64) {
+        if self.tick_ms <= now_ms {
+            self.sources.tick(now_ms);
+            self.tick_ms = self.sources.timeout_ms();
+        }
+        let due = self.groups.iter().flat_map(|group| &group.connection);
+        let due = due.filter(|connection| connection.due_ms <= now_ms);
+        let due: Vec<ConnectionId> = due.map(|connection| connection.id).collect();
+        for connection in due {
+            self.connection(now_ms, connection, Input::Tick);
+        }
+        for (id, route, parameters) in self.questions.due(now_ms) {
+            self.outputs
+                .push_back(FeedOutput::Ask(id, route, parameters));
+        }
+    }
+
+    fn group_of(&self, connection: ConnectionId) -> Option<usize> {
+        let is_it = |group: &Group<F>| group.id() == Some(connection);
+        self.groups.iter().position(is_it)
+    }
+
+    fn link(&mut self, now_ms: u64, link: LinkId, input: impl FnOnce(LinkId) -> Input<F>) {
+        let (connection, link) = (link >> LINK_BITS, link & ((1 << LINK_BITS) - 1));
+        self.connection(now_ms, connection, input(link));
+    }
+
+    /// Something happened to a connection.
+    fn connection(&mut self, now_ms: u64, id: ConnectionId, input: Input<F>) {
+        let Some(group) = self.group_of(id) else {
+            return;
+        };
+        let Some(connection) = &mut self.groups[group].connection else {
+            return;
+        };
+        connection.machine.handle(now_ms, input);
+        // What follows may put another connection in its place.
+        while let Some(group) = self.group_of(id)
+            && let Some(connection) = &mut self.groups[group].connection
+        {
+            connection.due_ms = connection.machine.timeout_ms(now_ms);
+            let Some(action) = connection.machine.poll_action() else {
+                return;
+            };
+            self.act(now_ms, (group, id), action);
+        }
+    }
+
+    fn act(&mut self, now_ms: u64, (group, id): (usize, ConnectionId), action: Action<F>) {
+        let of = |link| id << LINK_BITS | link;
+        let output = match action {
+            Action::Open(link, _) => FeedOutput::Open(of(link), self.groups[group].attempt.path),
+            Action::Send(link, text) => FeedOutput::Send(of(link), text),
+            Action::Ping(link) => FeedOutput::Ping(of(link)),
+            Action::Close(link) => FeedOutput::Close(of(link)),
+            Action::Emit(Emit::Frame(frame)) => FeedOutput::Frame(id, frame),
+            Action::Emit(Emit::Connected) => {
+                let topics = self.groups[group].topics.clone();
+                for at in &topics {
+                    self.sources.subscribed(*at);
+                }
+                self.groups[group].attempt.stands();
+                let topics = self.named(&topics);
+                FeedOutput::Item(FeedItem::Connected { topics })
+            }
+            Action::Emit(Emit::Gap(reason)) => return self.gap(now_ms, group, reason),
+            Action::Emit(Emit::NotSubscribed(reason)) => {
+                return self.failed(now_ms, group, Obstacle::NotSubscribed(reason));
+            }
+            // Public streams have no listen key.
+            Action::CreateKey | Action::RenewKey(_) | Action::Emit(Emit::Alive(_)) => return,
+        };
+        self.outputs.push_back(output);
+    }
+
+    fn gap(&mut self, now_ms: u64, group: usize, reason: GapReason) {
+        let topics = self.groups[group].topics.clone();
+        for at in &topics {
+            self.sources.lost(now_ms, *at);
+        }
+        self.tick_ms = self.sources.timeout_ms();
+        let topics = self.named(&topics);
+        self.item(FeedItem::Gap { topics, reason });
+    }
+
+    fn failed(&mut self, now_ms: u64, group: usize, why: Obstacle) {
+        let topics = self.groups[group].topics.clone();
+        match self.groups[group].attempt.next(&why) {
+            Next::Wait => {}
+            Next::Reopen => self.reopen(now_ms, group),
+            Next::GiveUp(Why::Unsubscribable) if self.may_halve(group) => {
+                self.halve(now_ms, group);
+            }
+            Next::GiveUp(why) => {
+                for at in &topics {
+                    if self.sources.can_do_without(*at) {
+                        self.sources.no_stream(*at, why.clone());
+                    }
+                }
+            }
+        }
+        let topics = self.named(&topics);
+        self.item(FeedItem::Failed { topics, why });
+    }
+
+    /// A refusal among others says nothing of the others: they are asked apart.
+    fn command_answered(&mut self, now_ms: u64, group: usize, answer: CommandAnswer) {
+        let Err(error) = answer.result else { return };
+        let group_state = &mut self.groups[group];
+        let subscribed = group_state.connection.as_ref().map(|one| &one.subscribed);
+        let place = answer.id.and_then(|id| usize::try_from(id - 1).ok());
+        let of_command = subscribed.zip(place).and_then(|(all, at)| all.get(at));
+        let refused = of_command.unwrap_or(&group_state.topics).clone();
+        if refused.len() > 1 && !group_state.attempt.is_apart {
+            group_state.attempt.is_apart = true;
+            return self.reopen(now_ms, group);
+        }
+        for at in refused {
+            self.sources.no_stream(at, Why::Refused(error.to_string()));
+        }
+    }
+
+    fn answered(
+        &mut self,
+        now_ms: u64,
+        question: QuestionId,
+        result: Result<F, NotDone>,
+        venue_ms: i64,
+    ) {
+        let (text, not_done) = match result {
+            Ok(text) => (Some(text), None),
+            Err(not_done) => (None, Some(not_done)),
+        };
+        let Some((topics, trouble)) = self.questions.answered(now_ms, question, not_done) else {
+            return;
+        };
+        let places = topics.iter().map(|topic| self.places[&topic.to_string()]);
+        // An answer that was on its way when the stream spoke again is older than the stream.
+        let places: Vec<usize> = places.filter(|at| self.sources.is_polled(*at)).collect();
+        match (text, trouble) {
+            (Some(text), _) => self.polled(now_ms, &places, &text, venue_ms),
+            (None, Some(Troubled::Finally(why))) => {
+                for at in places {
+                    let why = Why::NotAnswered(why.clone());
+                    self.sources.no_polling(now_ms, at, why);
+                }
+            }
+            (None, Some(Troubled::ForNow(why))) if !places.is_empty() => {
+                let topics = self.named(&places);
+                self.item(FeedItem::NotPolled { topics, why });
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn polled(&mut self, now_ms: u64, places: &[usize], text: &F, venue_ms: i64) {
+        for at in places.iter().copied() {
+            let topic = &self.topics[at];
+            let memory = &mut self.memory[at];
+            match polled(topic, self.surface, venue_ms, text.as_ref(), memory) {
+                Ok(polled) => {
+                    self.sources.answered(now_ms, at, polled.is_news);
+                    for frame in polled.frames {
+                        self.item(FeedItem::Frame(text.with_text(frame)));
+                    }
+                }
+                Err(error) => {
+                    let (topics, why) = (vec![topic.clone()], error.to_string());
+                    self.item(FeedItem::NotPolled { topics, why });
+                }
+            }
+        }
+        self.tick_ms = self.sources.timeout_ms();
+    }
+
+    /// Does what was decided.
+    fn carry_out(&mut self, now_ms: u64) {
+        let mut has_changed = false;
+        while let Some(decision) = self.sources.poll_decision() {
+            match decision {
+                Decision::Restart(at) => self.restart(now_ms, at),
+                Decision::Serve(at, source, why) => {
+                    has_changed = true;
+                    let topic = self.topics[at].clone();
+                    self.item(FeedItem::Source { topic, source, why });
+                }
+            }
+        }
+        if has_changed {
+            for group in 0..self.groups.len() {
+                if self.streamed(group).is_empty() {
+                    self.close(group);
+                }
+            }
+            self.plan_polling(now_ms);
+            self.tick_ms = self.sources.timeout_ms();
+        }
+    }
+
+    fn restart(&mut self, now_ms: u64, at: usize) {
+        let with_it = self
+            .groups
+            .iter()
+            .filter(|group| group.topics.contains(&at));
+        let with_it: Vec<_> = with_it.filter_map(Group::id).collect();
+        for connection in with_it {
+            self.connection(now_ms, connection, Input::Restart);
+        }
+    }
+
+    /// Polls what is to be polled now, if that is not what is polled already.
+    fn plan_polling(&mut self, now_ms: u64) {
+        let all = 0..self.topics.len();
+        let polled: Vec<usize> = all.filter(|at| self.sources.is_polled(*at)).collect();
+        if polled == self.polled {
+            return;
+        }
+        let topics = self.named(&polled);
+        self.polled = polled;
+        match plan(self.surface, &topics, self.polling_weight) {
+            Ok(polls) => self.questions.ask(now_ms, polls),
+            Err(error) => {
+                self.questions.ask(now_ms, Vec::new());
+                let why = error.to_string();
+                self.item(FeedItem::NotPolled { topics, why });
+            }
+        }
+    }
+
+    fn item(&mut self, item: FeedItem<F>) {
+        self.outputs.push_back(FeedOutput::Item(item));
+    }
+
+    fn named(&self, topics: &[usize]) -> Vec<Topic> {
+        topics.iter().map(|at| self.topics[*at].clone()).collect()
+    }
+}
+
+/// The connections.
+impl<F: Text> FeedMachine<F> {
+    /// A group for each kind of topic that is streamed, or several if there are too many of it.
+    fn open_groups(&mut self, now_ms: u64) {
+        let mut kinds: BTreeMap<Option<Feed>, Vec<usize>> = BTreeMap::new();
+        for (at, topic) in self.topics.iter().enumerate() {
+            if self.sources.is_streamed(at) {
+                kinds.entry(feed_of(topic)).or_default().push(at);
+            }
+        }
+        for topics in kinds.into_values() {
+            for topics in topics.chunks(streams_max(self.surface)) {
+                let attempt = self.first_attempt();
+                self.begin_group(now_ms, topics.to_vec(), attempt);
+            }
+        }
+    }
+
+    fn first_attempt(&self) -> Attempt {
+        Attempt::first(self.mode, &self.settings)
+    }
+
+    fn begin_group(&mut self, now_ms: u64, topics: Vec<usize>, attempt: Attempt) {
+        self.groups.push(Group {
+            topics,
+            attempt,
+            connection: None,
+        });
+        self.open(now_ms, self.groups.len() - 1);
+    }
+
+    /// A new connection for a group in place of its old one, without the topics that have none.
+    fn reopen(&mut self, now_ms: u64, group: usize) {
+        self.groups[group].topics = self.streamed(group);
+        self.open(now_ms, group);
+    }
+
+    fn open(&mut self, now_ms: u64, group: usize) {
+        self.close(group);
+        self.begun += 1;
+        let id = self.begun;
+        let Group {
+            topics, attempt, ..
+        } = &self.groups[group];
+        let batch = if attempt.is_apart { 1 } else { BATCH };
+        let salt = 16 + self.surface as u64 + 4 * id;
+        let mut rules = rules(&self.settings, salt);
+        rules.link.silence_max_ms = self.settings.silence_max.map(millis);
+        rules.commands = subscriptions(&self.named(topics), batch, 0);
+        self.groups[group].connection = Some(Connection {
+            id,
+            machine: Machine::new(rules, now_ms),
+            subscribed: topics.chunks(batch).map(<[usize]>::to_vec).collect(),
+            due_ms: now_ms,
+        });
+        self.connection(now_ms, id, Input::Tick);
+    }
+
+    fn close(&mut self, group: usize) {
+        let Some(connection) = self.groups[group].connection.take() else {
+            return;
+        };
+        for link in connection.machine.links() {
+            let link = connection.id << LINK_BITS | link;
+            self.outputs.push_back(FeedOutput::Close(link));
+        }
+    }
+
+    /// Two connections in place of one: if a topic ends the connection, it is cut off from the others
+    /// step by step.
+    fn halve(&mut self, now_ms: u64, group: usize) {
+        let mut topics = self.streamed(group);
+        let others = topics.split_off(topics.len() / 2);
+        let attempt = self.first_attempt();
+        self.groups[group].topics = topics;
+        self.groups[group].attempt = attempt;
+        self.open(now_ms, group);
+        self.begin_group(now_ms, others, attempt);
+    }
+
+    /// Not where so many pieces of a kind fail that it is the kind: a venue may block an address
+    /// that is disconnected again and again (spec 1, Limits, rule 8).
+    fn may_halve(&self, group: usize) -> bool {
+        let kind = |group: &Group<F>| group.topics.first().map(|at| feed_of(&self.topics[*at]));
+        // Those that were given up count as well.
+        let failing = self.groups.iter().filter(|other| {
+            let is_failing = !other.attempt.has_stood && other.topics.len() > 1;
+            is_failing && kind(other) == kind(&self.groups[group])
+        });
+        self.streamed(group).len() > 1 && failing.count() < FAILING_MAX
+    }
+
+    /// The topics of a group that have a stream.
+    fn streamed(&self, group: usize) -> Vec<usize> {
+        let topics = self.groups[group].topics.iter().copied();
+        topics.filter(|at| self.sources.is_streamed(*at)).collect()
+    }
+}
+
+impl<F> Group<F> {
+    fn id(&self) -> Option<ConnectionId> {
+        Some(self.connection.as_ref()?.id)
+    }
+}

@@ -1,0 +1,348 @@
+//! One source of market data that works by topic: streams where the venue has them, polling where
+//! it has not, the same frames from both ([`MarketFeed`]).
+//!
+//! [`FeedMachine`] decides; here are its sockets, its requests and its timers, on one task.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use windvane_client_core::streams::feed::{
+    self, ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, QuestionId, Text,
+    Verdict,
+};
+use windvane_client_core::streams::machine::LinkId;
+use windvane_client_core::streams::millis;
+use windvane_venue::frame::BookLevels;
+use windvane_venue::market_stream::{self, Topic};
+use windvane_venue::route::{Route, Surface};
+use windvane_venue::wire::Parameters;
+
+use crate::budget::Lane;
+use crate::client::Client;
+use crate::outcome::NotDone;
+
+use super::driver::heed;
+use super::market::MarketFrame;
+use super::received::Received;
+use super::socket::{SocketCommand, SocketEvent};
+use super::start::{self, StreamStartError};
+use super::{GapReason, MarketPath};
+
+pub use windvane_client_core::streams::feed::{Source, Why};
+
+/// What comes out of a [`MarketFeed`].
+pub type FeedItem = feed::FeedItem<MarketFrame>;
+
+/// Frames that wait between sockets and the feed: when it is full, TCP holds the venue back.
+const WAITING: usize = 1_024;
+/// No timer waits longer than an hour; it looks again then.
+const LATEST_MS: u64 = 3_600_000;
+
+/// Public market data by topic; see [`Client::market_feed`].
+#[derive(Debug)]
+pub struct MarketFeed {
+    items: mpsc::Receiver<FeedItem>,
+    /// From where each topic came by the items that were taken.
+    sources: BTreeMap<Topic, Source>,
+}
+
+impl Client {
+    /// Market data of these topics from wherever the venue tells it, by `market_data` of the
+    /// settings:
+    ///
+    /// - `Streams`: every topic is streamed.
+    /// - `Documented`: `tradepro` is streamed on the path `/ws`, everything else polled; nothing
+    ///   outside documents 1 to 3 is sent.
+    /// - `Auto`: every topic is streamed, and polled when the venue refuses its stream. A stream
+    ///   that is silent is polled beside, and given up when polling shows what it does not bring.
+    ///
+    /// Polling keeps the Query lane's part of the budget. Polled, book differences are books of 50
+    /// levels, each of which replaces the last one, and `tradepro` is `trade`, which tells the side
+    /// instead of the addresses. A stream that was given up is not tried again until the next
+    /// start. It must be called inside a tokio runtime.
+    ///
+    /// ```no_run
+    /// use windvane_client::streams::FeedItem;
+    /// use windvane_venue::BookLevels;
+    /// use windvane_venue::route::Surface;
+    ///
+    /// # async fn watch(client: windvane_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let topics = ["btcusdt@bookTicker".parse()?, "btcusdt@markPrice".parse()?];
+    /// let mut feed = client.market_feed(Surface::Futures, &topics)?;
+    /// let mut levels = BookLevels::default();
+    /// loop {
+    ///     match feed.next().await {
+    ///         FeedItem::Frame(frame) => println!("{:?}", frame.decode(&mut levels)?.event),
+    ///         FeedItem::Source { topic, source, why } => println!("{topic}: {source:?}, {why}"),
+    ///         other => println!("{other:?}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn market_feed(
+        &self,
+        surface: Surface,
+        topics: &[Topic],
+    ) -> Result<MarketFeed, StreamStartError> {
+        let settings = self.settings();
+        let terms = FeedTerms {
+            surface,
+            topics: topics.to_vec(),
+            mode: settings.market_data,
+            settings: settings.streams.clone(),
+            polling_weight: self.polling_weight(surface),
+        };
+        let machine = FeedMachine::new(0, terms)?;
+        if machine.is_streamed() {
+            start::address(settings, surface)?;
+        }
+        let sources = topics.iter().map(|topic| {
+            let source = machine.source(topic).unwrap_or(Source::None);
+            (topic.clone(), source)
+        });
+        let sources = sources.collect();
+        let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
+        let (happened, events) = mpsc::channel(WAITING);
+        let run = Run {
+            client: self.clone(),
+            surface,
+            machine,
+            items,
+            happened,
+            sockets: BTreeMap::new(),
+            levels: BookLevels::default(),
+            started: Instant::now(),
+            topics: topics.to_vec(),
+            has_dropped: false,
+        };
+        tokio::spawn(run.run(events));
+        Ok(MarketFeed {
+            items: receiver,
+            sources,
+        })
+    }
+
+    fn polling_weight(&self, surface: Surface) -> u32 {
+        self.with_budget(surface, |budget, _| budget.steady_weight(Lane::Query))
+    }
+}
+
+impl From<FeedError> for StreamStartError {
+    fn from(error: FeedError) -> Self {
+        match error {
+            FeedError::NoTopics => Self::NoTopics,
+            FeedError::Polling(error) => Self::Polling(error),
+        }
+    }
+}
+
+impl Text for Received {
+    fn with_text(&self, text: String) -> Self {
+        Self {
+            text: text.into(),
+            at: self.at,
+        }
+    }
+}
+
+impl MarketFeed {
+    /// The next item. It may be dropped while it waits; nothing is lost.
+    pub async fn next(&mut self) -> FeedItem {
+        let Some(item) = self.items.recv().await else {
+            // The tokio runtime is shutting down.
+            return std::future::pending().await;
+        };
+        if let FeedItem::Source { topic, source, .. } = &item {
+            self.sources.insert(topic.clone(), *source);
+        }
+        item
+    }
+
+    /// From where a topic comes, by the items that were taken; `None` if it is not one of the feed's.
+    pub fn source(&self, topic: &Topic) -> Option<Source> {
+        self.sources.get(topic).copied()
+    }
+}
+
+/// Something that happened outside.
+#[derive(Debug)]
+enum Happened {
+    Socket(LinkId, SocketEvent),
+    Answered(QuestionId, Result<Received, NotDone>),
+}
+
+/// The task of a feed.
+struct Run {
+    client: Client,
+    surface: Surface,
+    machine: FeedMachine<Received>,
+    items: mpsc::Sender<FeedItem>,
+    happened: mpsc::Sender<Happened>,
+    sockets: BTreeMap<LinkId, mpsc::UnboundedSender<SocketCommand>>,
+    levels: BookLevels,
+    started: Instant,
+    topics: Vec<Topic>,
+    has_dropped: bool,
+}
+
+impl Run {
+    /// Runs until the consumer is gone.
+    async fn run(mut self, mut events: mpsc::Receiver<Happened>) {
+        self.perform();
+        loop {
+            let due_ms = self.machine.timeout_ms().min(self.now_ms() + LATEST_MS);
+            let due = self.started + Duration::from_millis(due_ms);
+            tokio::select! {
+                Some(happened) = events.recv() => match happened {
+                    Happened::Socket(link, event) => self.socket_event(link, event),
+                    Happened::Answered(question, result) => {
+                        let venue_us = self.client.clock().venue_us(self.surface);
+                        let venue_ms = venue_us.div_euclid(1_000);
+                        self.handle(FeedInput::Answered { question, result, venue_ms });
+                    }
+                },
+                () = tokio::time::sleep_until(due) => {
+                    let weight = self.client.polling_weight(self.surface);
+                    self.machine.set_polling_weight(weight);
+                    self.handle(FeedInput::Tick);
+                }
+                () = self.items.closed() => return,
+            }
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        millis(self.started.elapsed())
+    }
+
+    fn socket_event(&mut self, link: LinkId, event: SocketEvent) {
+        let input = match event {
+            SocketEvent::Opened => FeedInput::Opened(link),
+            SocketEvent::NotOpened(why, refused) => {
+                self.sockets.remove(&link);
+                FeedInput::NotOpened {
+                    link,
+                    status: refused.status,
+                    why,
+                    pause_ms: heed(&self.client, self.surface, refused),
+                }
+            }
+            SocketEvent::Text(text) => FeedInput::Text(link, text),
+            SocketEvent::Binary(length) => {
+                let text = format!("a binary frame of {length} bytes");
+                FeedInput::Text(link, Received::now(text))
+            }
+            SocketEvent::Pong => FeedInput::Pong(link),
+            SocketEvent::Closed => {
+                self.sockets.remove(&link);
+                FeedInput::Closed(link)
+            }
+        };
+        self.handle(input);
+    }
+
+    fn handle(&mut self, input: FeedInput<Received>) {
+        let now_ms = self.now_ms();
+        self.machine.handle(now_ms, input);
+        self.perform();
+    }
+
+    fn perform(&mut self) {
+        while let Some(output) = self.machine.poll() {
+            match output {
+                FeedOutput::Open(link, path) => self.open(link, path),
+                FeedOutput::Send(link, text) => self.command(link, SocketCommand::Send(text)),
+                FeedOutput::Ping(link) => self.command(link, SocketCommand::Ping),
+                FeedOutput::Close(link) => {
+                    self.sockets.remove(&link);
+                }
+                FeedOutput::Ask(question, route, parameters) => {
+                    self.ask(question, route, parameters);
+                }
+                FeedOutput::Frame(connection, frame) => self.frame(connection, frame),
+                FeedOutput::Item(item) => self.deliver(item.map(MarketFrame)),
+            }
+        }
+    }
+
+    fn open(&mut self, link: LinkId, path: MarketPath) {
+        // A ban is of the address: a handshake would prolong it as a request does.
+        if let Some(stop) = self.client.stopped_for(self.surface) {
+            let now_ms = self.now_ms();
+            let held = FeedInput::Held(link, millis(stop));
+            return self.machine.handle(now_ms, held);
+        }
+        let happened = self.happened.clone();
+        let tell = move |event| {
+            let happened = happened.clone();
+            async move { happened.send(Happened::Socket(link, event)).await.is_ok() }
+        };
+        match self.client.socket(self.surface, (link, path.path()), tell) {
+            Ok(commands) => {
+                self.sockets.insert(link, commands);
+            }
+            Err(error) => {
+                let not_opened = FeedInput::NotOpened {
+                    link,
+                    status: None,
+                    why: error.to_string(),
+                    pause_ms: None,
+                };
+                let now_ms = self.now_ms();
+                self.machine.handle(now_ms, not_opened);
+            }
+        }
+    }
+
+    fn command(&self, link: LinkId, command: SocketCommand) {
+        if let Some(socket) = self.sockets.get(&link) {
+            // A socket that is gone says so by its own event.
+            let _ = socket.send(command);
+        }
+    }
+
+    /// Each question has a task of its own, so that a slow one delays no other.
+    fn ask(&self, question: QuestionId, route: &'static Route, parameters: Parameters) {
+        let client = self.client.in_lane(Lane::Query);
+        let happened = self.happened.clone();
+        tokio::spawn(async move {
+            let outcome = client.call(route, None, &parameters).await;
+            let result = outcome.into_result();
+            let result = result.map(|answer| Received::now(answer.text));
+            // A feed that has ended hears nothing, which is no loss.
+            let _ = happened.send(Happened::Answered(question, result)).await;
+        });
+    }
+
+    fn frame(&mut self, connection: ConnectionId, frame: Received) {
+        let decoded = market_stream::decode(frame.as_ref(), &mut self.levels).ok();
+        let said = (frame.as_ref(), decoded.as_ref());
+        let now_ms = millis(self.started.elapsed());
+        let frame = match self.machine.hear(now_ms, connection, said) {
+            Verdict::Pass => frame,
+            Verdict::PassAs(text) => frame.with_text(text),
+            Verdict::Drop => return,
+        };
+        self.deliver(FeedItem::Frame(MarketFrame(frame)));
+    }
+
+    /// Hands an item to the consumer. A consumer who is too slow loses items and is told so as
+    /// soon as there is room; the venue is not held back, because that would end the connection.
+    fn deliver(&mut self, item: FeedItem) {
+        if self.has_dropped {
+            let gap = FeedItem::Gap {
+                topics: self.topics.clone(),
+                reason: GapReason::Overflow,
+            };
+            match self.items.try_send(gap) {
+                Ok(()) => self.has_dropped = false,
+                Err(_) => return,
+            }
+        }
+        if self.items.try_send(item).is_err() {
+            self.has_dropped = true;
+        }
+    }
+}
