@@ -137,17 +137,22 @@ pub fn settings(config: &Config) -> Result<Settings, ConnectionError> {
     let mut settings = Settings::new(addresses, dialect, Credentials::default());
     settings.spot_api = api(venue.spot.api.unwrap_or(venue.api));
     settings.futures_api = api(venue.futures.api.unwrap_or(venue.api));
-    settings.market_data = match venue.market_data {
-        config::MarketData::Auto => MarketData::Auto,
-        config::MarketData::Documented => MarketData::Documented,
-        config::MarketData::Streams => MarketData::Streams,
-    };
+    settings.market_data = market_data(venue.market_data);
     if let Some(file) = &venue.tls_roots {
         settings.tls_roots = roots_file(file)?;
     }
     // Processes that lost the venue together must not come back together. It decides pauses only.
     settings.streams.seed = RandomState::new().hash_one(std::process::id());
     Ok(settings)
+}
+
+/// From where public data may come.
+pub const fn market_data(configured: config::MarketData) -> MarketData {
+    match configured {
+        config::MarketData::Auto => MarketData::Auto,
+        config::MarketData::Documented => MarketData::Documented,
+        config::MarketData::Streams => MarketData::Streams,
+    }
 }
 
 fn api(api: config::Api) -> windvane_client::Api {

@@ -20,6 +20,7 @@ mod latches;
 mod market;
 mod outbox;
 pub mod paper;
+mod public_streams;
 mod quiet;
 mod requests;
 mod saving;
@@ -39,6 +40,7 @@ pub use head::{Head, Made, Module, SavedStrategy};
 pub use latches::{LatchState, OPERATOR};
 pub use outbox::Outbox;
 pub use paper::Paper;
+pub use public_streams::{PublicStreams, is_public};
 pub use quiet::Quiet;
 pub use requests::{
     CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES,

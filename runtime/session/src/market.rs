@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use windvane_client_core::streams::feed::Verdict;
 use windvane_engine::{Instrument, InstrumentId, MarketEvent, Surface};
-use windvane_venue::market_stream;
+use windvane_venue::market_stream::{self, MarketStreamFrame};
 use windvane_venue::speak::{MarketError, MarketReader, Missing, Names};
 use windvane_venue::{BookLevels, Frame};
 
@@ -30,8 +31,40 @@ impl Market {
         }
     }
 
-    /// A public frame. Answers the instrument whose snapshot has to be fetched.
+    /// A public frame, once `hear` has heard what it says. Answers the instrument whose snapshot has
+    /// to be fetched.
     pub(crate) fn frame(
+        &mut self,
+        surface: Surface,
+        text: &str,
+        hear: impl FnOnce(Option<&MarketStreamFrame<'_>>) -> Verdict,
+        emit: &mut Emit<'_>,
+    ) -> Option<InstrumentId> {
+        let decoded = match market_stream::decode(text, &mut self.levels) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                if hear(None) == Verdict::Pass {
+                    tracing::warn!(%surface, %error, text, "a public frame cannot be read");
+                }
+                return None;
+            }
+        };
+        match hear(Some(&decoded)) {
+            Verdict::Pass => {}
+            // A bare payload is told apart by its topic alone.
+            Verdict::PassAs(text) => {
+                return self.read(surface, &text, emit);
+            }
+            Verdict::Drop => return None,
+        }
+        let missing = self
+            .reader
+            .frame(surface, &decoded.event, &self.levels, emit);
+        self.snapshot_to_fetch(missing)
+    }
+
+    /// The same of a frame that its stream does not have to hear.
+    pub(crate) fn read(
         &mut self,
         surface: Surface,
         text: &str,
@@ -40,7 +73,7 @@ impl Market {
         let decoded = match market_stream::decode(text, &mut self.levels) {
             Ok(decoded) => decoded,
             Err(error) => {
-                tracing::warn!(%surface, %error, text, "a public frame cannot be read");
+                tracing::warn!(%surface, %error, text, "public data cannot be read");
                 return None;
             }
         };

@@ -21,9 +21,9 @@ use crate::requests::venue_surface;
 /// as the budget stops for one, milliseconds.
 const FORBIDDEN_PAUSE_MS: u64 = 60_000;
 /// A trouble that goes on is logged once in so many failures.
-const LOGGED_EVERY: u64 = 16;
+pub(crate) const LOGGED_EVERY: u64 = 16;
 
-/// What happened to a connection of a user stream.
+/// What happened to a connection of a stream.
 #[derive(Clone, Copy, Debug)]
 pub enum SocketEvent<'a> {
     /// It stands.
@@ -37,15 +37,15 @@ pub enum SocketEvent<'a> {
         /// `Retry-After`, milliseconds.
         pause_ms: Option<u64>,
     },
-    /// A frame.
-    Text(&'a str),
+    /// A frame, and when it was read from its socket.
+    Text(&'a str, Time),
     /// A PING was answered.
     Pong,
     /// It ended.
     Closed,
 }
 
-/// What is to be done with a connection of a user stream.
+/// What is to be done with a connection of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketAction {
     /// Connect to this path of the surface.
@@ -163,7 +163,7 @@ impl UserStreams {
                 let pause_ms = heed(surface, (status, pause_ms), budget);
                 Input::NotOpened(link, pause_ms)
             }
-            SocketEvent::Text(text) => {
+            SocketEvent::Text(text, _) => {
                 let expired = key_expiry_ms(text);
                 let frame = Input::Frame(link, text.to_owned());
                 self.tell(now, surface, frame, budget);
@@ -286,7 +286,7 @@ fn tell_gap(surface: Surface, reason: GapReason) {
 /// How long a refused handshake holds back the next one. 429 and 418 are of the address (spec 1, Limits,
 /// rule 6), so requests stop as well. A firewall (403) speaks of what it refused: requests may still
 /// pass, and cancels and renewals must not wait for a stream.
-fn heed(
+pub(crate) fn heed(
     surface: Surface,
     (status, pause_ms): (Option<u16>, Option<u64>),
     (gateway, now_ms): (&Gateway, u64),

@@ -222,9 +222,10 @@ impl Prepared<'_> {
             strategy: modules[usize::from(strategy.0)].0.clone(),
             reason,
         })?;
-        let own = ways.as_ref().map(|(own, _)| own);
-        self.stage
-            .open_streams(config, &self.names, own, &mailbox)?;
+        let public = self
+            .stage
+            .public_streams(config, &self.names, clock.now())?;
+        self.stage.watch_stops(config, &self.names, &mailbox);
         let journal = first.begin(ready, &mailbox)?;
         latches.look(driver.engine());
         self.make_own(foreign.and(Some(latches.said())));
@@ -248,6 +249,7 @@ impl Prepared<'_> {
                 .map_or_else(StreamSettings::default, |client| {
                     client.settings().streams.clone()
                 }),
+            public,
             latches,
             flattens: config.run.on_stop == Leave::Flatten,
         };

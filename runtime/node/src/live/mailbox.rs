@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{
     Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
 };
 use windvane_client::RawAnswer;
-use windvane_client::streams::{MarketFrame, SocketEvent};
+use windvane_client::streams::SocketEvent;
 use windvane_client_core::gateway::{Answer, Failure};
 use windvane_engine::Surface;
 use windvane_engine::live::LiveInput;
@@ -26,21 +26,7 @@ const BREATHS: u32 = 64;
 /// Something that happened outside.
 #[derive(Debug)]
 pub enum Happened {
-    /// A public frame.
-    Frame {
-        /// Surface.
-        surface: Surface,
-        /// The frame.
-        frame: MarketFrame,
-    },
-    /// Public events of these symbols may have been missed.
-    Interrupted {
-        /// Surface.
-        surface: Surface,
-        /// Symbols, upper case.
-        symbols: Vec<String>,
-    },
-    /// Something happened to a connection of a user stream.
+    /// Something happened to a connection of a stream.
     Socket(Surface, u64, SocketEvent),
     /// What came back of a call.
     Came(CallId, Came),

@@ -40,7 +40,6 @@ mod sockets;
 mod stage;
 pub mod start;
 mod steering;
-mod streams;
 mod tell;
 mod terms;
 mod thread;

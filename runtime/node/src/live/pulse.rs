@@ -15,7 +15,7 @@ use windvane_client_core::streams::millis;
 use windvane_engine::{Notice, Reply, Request, Surface, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
 use windvane_session::{
-    CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent,
+    CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent, is_public,
 };
 
 use super::awake::Awake;
@@ -230,8 +230,13 @@ impl Pulse {
                     sockets.act(surface, link, action);
                 }
             }
-            Output::UserStream(surface, is_up) => {
-                let name = [surface.as_str(), "user"];
+            Output::Stream {
+                surface,
+                is_public,
+                is_up,
+            } => {
+                let kind = if is_public { "market" } else { "user" };
+                let name = [surface.as_str(), kind];
                 table::STREAM_UP.of(name).set(f64::from(u8::from(is_up)));
                 if !is_up {
                     table::STREAM_GAPS.of(name).increment(1);
@@ -323,22 +328,6 @@ impl Pulse {
 
     async fn take(&mut self, happened: Happened, state: &mut State) {
         match happened {
-            Happened::Frame { surface, frame } => {
-                self.outside.count_frame(surface);
-                let received = self.clock.at(frame.received());
-                let text = frame.text();
-                let input = Input::Frame {
-                    surface,
-                    text,
-                    received,
-                };
-                self.handle(input, state).await;
-            }
-            Happened::Interrupted { surface, symbols } => {
-                let symbols = &symbols;
-                let input = Input::Interrupted { surface, symbols };
-                self.handle(input, state).await;
-            }
             Happened::Socket(surface, link, event) => {
                 self.take_socket((surface, link), event, state).await;
             }
@@ -367,10 +356,15 @@ impl Pulse {
                 status: refused.status,
                 pause_ms: refused.pause.map(millis),
             },
-            Told::Text(received) => SocketEvent::Text(&received.text),
+            Told::Text(received) => {
+                if is_public(link) {
+                    self.outside.count_frame(surface);
+                }
+                SocketEvent::Text(&received.text, self.clock.at(received.at))
+            }
             Told::Binary(length) => {
                 binary = format!("a binary frame of {length} bytes");
-                SocketEvent::Text(&binary)
+                SocketEvent::Text(&binary, self.clock.now())
             }
             Told::Pong => SocketEvent::Pong,
             Told::Closed => SocketEvent::Closed,

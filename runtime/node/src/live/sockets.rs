@@ -1,4 +1,4 @@
-//! The connections of user streams: opens and closes them as the session says, and tells what happens
+//! The connections of streams: opens and closes them as the session says, and tells what happens
 //! on them. They are heard on the engine's thread.
 //!
 //! What may never enter here: when to connect, and what events say.
@@ -64,7 +64,7 @@ impl Sockets {
                 self.open.insert((surface, link), commands);
             }
             // The configuration was checked for it.
-            Err(error) => tracing::error!(%surface, %error, "no user stream"),
+            Err(error) => tracing::error!(%surface, %error, "no stream"),
         }
     }
 

@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use windvane_client::Client;
+use windvane_client::streams::StreamStartError;
 use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
 use windvane_venue::Assets;
 
-use windvane_session::{Requests, venue_surface};
+use windvane_session::{PublicStreams, Requests, venue_surface};
 use windvane_venue::speak::FuturesAccount;
 
 use super::clock::Clock;
 use super::desk::Counter;
-use super::http::Way;
 use super::mailbox::Mailbox;
 use super::player::Player;
 use super::results::Results;
-use super::{LiveError, Market, Playing, plan, start, streams, venue_wait};
+use super::{LiveError, Market, Playing, plan, start, venue_wait};
 use crate::assembly;
 use crate::backtest::{Progress, load};
 use crate::bans;
@@ -147,28 +147,31 @@ impl Stage {
         Ok(Some(Box::new(paper)))
     }
 
-    /// Begins the public streams, each on a task of the engine's thread.
-    pub fn open_streams(
+    /// The public streams of a run that begins `now`; none beside recordings.
+    ///
+    /// # Errors
+    /// What has to be polled cannot be.
+    pub fn public_streams(
         &self,
         config: &Config,
         names: &[InstrumentName],
-        own: Option<&Way>,
-        mailbox: &Mailbox,
-    ) -> Result<(), LiveError> {
-        let (Self::Venue(client), Some(own)) = (self, own) else {
-            return Ok(());
+        now: Time,
+    ) -> Result<Option<PublicStreams>, LiveError> {
+        let Self::Venue(client) = self else {
+            return Ok(None);
         };
-        if config.run.mode == Mode::Live {
+        let surfaces = start::surfaces(names);
+        let with = (&client.settings().streams, client.gateway());
+        let streams = start::public_streams(config, &surfaces, with, now);
+        Ok(Some(streams.map_err(StreamStartError::from)?))
+    }
+
+    /// Tells the engine of stops that a request outside of the session met.
+    pub fn watch_stops(&self, config: &Config, names: &[InstrumentName], mailbox: &Mailbox) {
+        if let (Self::Venue(client), Mode::Live) = (self, config.run.mode) {
             let surfaces = start::surfaces(names);
             tokio::spawn(venue_wait::watch(client.clone(), surfaces, mailbox.clone()));
         }
-        let _entered = own.handle.enter();
-        for surface in start::surfaces(names) {
-            let topics = start::topics(config, surface);
-            let feed = own.client.market_feed(venue_surface(surface), &topics)?;
-            tokio::spawn(streams::market(surface, feed, mailbox.clone()));
-        }
-        Ok(())
     }
 }
 

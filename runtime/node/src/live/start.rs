@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use windvane_client::Client;
+use windvane_client_core::Gateway;
+use windvane_client_core::budget::{Budgets, Lane};
+use windvane_client_core::streams::StreamSettings;
+use windvane_client_core::streams::feed::{FeedError, FeedTerms};
 use windvane_engine::config::EngineConfig;
 use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
-use windvane_engine::{Instrument, Surface};
+use windvane_engine::{Instrument, Surface, Time};
 use windvane_session::{
-    CallId, FindAccount, Known, RequestTerms, Requests, Start, StartError, StartInput, StartOutput,
-    StartTerms,
+    CallId, FindAccount, Known, PublicStreams, RequestTerms, Requests, Start, StartError,
+    StartInput, StartOutput, StartTerms, venue_surface,
 };
 use windvane_venue::Assets;
 use windvane_venue::market_stream::{Feed, Topic};
@@ -21,6 +25,7 @@ use super::http::{self, Http, Way};
 use super::mailbox::{self, Came, Happened, Waited};
 use crate::assembly;
 use crate::config::{self, Config, InstrumentName, Leave, MarketData, Stream};
+use crate::connection::market_data;
 
 pub use windvane_session::surfaces;
 
@@ -210,6 +215,32 @@ pub fn speaker(
         futures_account,
         documented: config.venue.market_data == MarketData::Documented,
     }
+}
+
+/// The public streams of a run that begins `now`, with the weight that polling has by the gateway's
+/// budgets.
+///
+/// # Errors
+/// What has to be polled cannot be.
+pub fn public_streams(
+    config: &Config,
+    surfaces: &[Surface],
+    (settings, gateway): (&StreamSettings, &Gateway),
+    now: Time,
+) -> Result<PublicStreams, FeedError> {
+    let terms = surfaces.iter().map(|surface| {
+        let venue = venue_surface(*surface);
+        let weight = |budgets: &mut Budgets| budgets.of(venue).steady_weight(Lane::Query);
+        let terms = FeedTerms {
+            surface: venue,
+            topics: topics(config, *surface),
+            mode: market_data(config.venue.market_data),
+            settings: settings.clone(),
+            polling_weight: gateway.with_budgets(weight),
+        };
+        (*surface, terms)
+    });
+    PublicStreams::new(now, terms)
 }
 
 /// The public topics of a surface: what strategies are told, and what risk and equity need.

@@ -16,11 +16,13 @@ use std::time::Duration;
 use windvane_client_core::Gateway;
 use windvane_client_core::budget::Lane;
 use windvane_client_core::outcome::NotDone;
+use windvane_client_core::streams::feed::QuestionId;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{ClientOrderId, InstrumentId, Reply, Request, Surface, Time};
 use windvane_venue::route::Route;
 use windvane_venue::sign::{Prepared, Stamp};
 use windvane_venue::speak::Speaker;
+use windvane_venue::wire::Parameters;
 
 pub use calls::{CallAnswer, CallId};
 pub(crate) use clocks::Reading;
@@ -80,6 +82,8 @@ enum Purpose {
     CreateKey(Surface),
     /// Its renewal.
     RenewKey(Surface),
+    /// A question of public data, which is asked again and again.
+    Poll(Surface, QuestionId),
     /// A question of a start.
     Start,
 }
@@ -101,6 +105,8 @@ pub(crate) enum Done {
     Key(Surface, Result<String, NotDone>),
     /// What became of the renewal of a listen key.
     Renewed(Surface, Result<String, NotDone>),
+    /// What became of a question of public data.
+    Polled(Surface, QuestionId, Result<String, NotDone>),
     /// A call ended, for the metrics.
     Ended(CallEnded),
     /// A call waited so long for its share of the budget, nanoseconds, or gave up after that.
@@ -267,6 +273,9 @@ impl Requests {
             Purpose::Probe => {}
             Purpose::CreateKey(surface) => self.done.push_back(Done::Key(surface, became)),
             Purpose::RenewKey(surface) => self.done.push_back(Done::Renewed(surface, became)),
+            Purpose::Poll(surface, question) => {
+                self.done.push_back(Done::Polled(surface, question, became));
+            }
             Purpose::Start => self.done.push_back(Done::Start(became)),
         }
         self.tell_stops(now);
@@ -323,7 +332,7 @@ impl Requests {
         let Some(route) = windvane_venue::route::named(&name) else {
             return;
         };
-        let mut parameters = windvane_venue::wire::Parameters::new();
+        let mut parameters = Parameters::new();
         parameters.push("symbol", symbol);
         parameters.push("limit", DEPTH_LEVELS);
         let call = self.plain_call(route, parameters, Lane::Query, Purpose::Depth(id));
@@ -334,6 +343,26 @@ impl Requests {
     pub(crate) fn create_key(&mut self, now: Time, surface: Surface, speaker: &Speaker) {
         let name = format!("{surface}.create_listen_key");
         self.key_call(now, &name, (None, Purpose::CreateKey(surface)), speaker);
+    }
+
+    /// Asks a question of public data.
+    pub(crate) fn ask_for_public(
+        &mut self,
+        now: Time,
+        (surface, question): (Surface, QuestionId),
+        (route, parameters): (&'static Route, Parameters),
+        speaker: &Speaker,
+    ) {
+        let purpose = Purpose::Poll(surface, question);
+        let call = self.plain_call(route, parameters, Lane::Query, purpose);
+        self.call(now, call, speaker);
+    }
+
+    /// The venue's clock, Unix milliseconds.
+    pub(crate) fn venue_ms(&self, now: Time, surface: Surface) -> i64 {
+        let local_us = now.0.div_euclid(1_000);
+        let venue_us = self.gateway.venue_us(local_us, venue_surface(surface));
+        venue_us.div_euclid(1_000)
     }
 
     /// Renews a listen key.

@@ -46,12 +46,7 @@ impl<G: Guests> Session<G> {
         if let Some(requests) = &mut self.requests {
             requests.timeout(now, &self.speaker);
         }
-        if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests)
-            && streams.next().is_some_and(|due| due <= now)
-        {
-            let (gateway, now_ms) = requests.budget(now);
-            streams.timeout(now, gateway, now_ms);
-        }
+        self.streams_timeout(now);
         if !self.clock.is_played() {
             while self.hear_account(now) {}
             self.engine_timeout(now);

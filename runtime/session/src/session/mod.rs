@@ -32,6 +32,7 @@ use crate::guests::Guests;
 use crate::head::Module;
 use crate::latches::{LatchState, OPERATOR};
 use crate::market::Market;
+use crate::public_streams::PublicStreams;
 use crate::requests::{Call, CallAnswer, CallEnded, CallId, Requests};
 use crate::stop::Stop;
 use crate::user_streams::{SocketAction, SocketEvent, UserStreams};
@@ -58,6 +59,8 @@ pub struct Parts<G> {
     pub surfaces: Vec<Surface>,
     /// How user streams are kept.
     pub streams: StreamSettings,
+    /// Streams of public data; none beside recordings.
+    pub public: Option<PublicStreams>,
     /// What is latched, and why.
     pub latches: LatchState,
     /// `on_stop = "flatten"`.
@@ -69,22 +72,6 @@ pub struct Parts<G> {
 pub enum Input<'a> {
     /// [`Session::poll_timeout`] has come.
     Timeout,
-    /// A public frame.
-    Frame {
-        /// Surface.
-        surface: Surface,
-        /// The frame.
-        text: &'a str,
-        /// When it was read from its socket.
-        received: Time,
-    },
-    /// Public events of these symbols may have been missed.
-    Interrupted {
-        /// Surface.
-        surface: Surface,
-        /// Symbols, upper case.
-        symbols: &'a [String],
-    },
     /// A public event that was decoded before, as those of a recording are.
     Market {
         /// The instrument.
@@ -94,7 +81,7 @@ pub enum Input<'a> {
     },
     /// What came back of a call.
     Answer(CallId, CallAnswer<'a>),
-    /// Something happened to a connection of a user stream.
+    /// Something happened to a connection of a stream, which has this number.
     Socket(Surface, LinkId, SocketEvent<'a>),
     /// What is to be trusted.
     Live(LiveInput),
@@ -148,10 +135,17 @@ pub enum Output {
     CallEnded(CallEnded),
     /// A call of a lane waited so long for its share of the budget, nanoseconds, or gave up after that.
     BudgetWait(Lane, i64),
-    /// Do something with a connection of a user stream.
+    /// Do something with a connection of a stream, which has this number: see [`crate::is_public`].
     Socket(Surface, LinkId, SocketAction),
-    /// A user stream misses nothing from here on, or may miss events.
-    UserStream(Surface, bool),
+    /// A stream misses nothing from here on, or may miss events.
+    Stream {
+        /// Surface.
+        surface: Surface,
+        /// A stream of public data; else the user stream.
+        is_public: bool,
+        /// It misses nothing.
+        is_up: bool,
+    },
     /// Give the watchdog process of spot orders a sign of health.
     Beat(u64),
     /// Write the file of the latches; it need not be durable before what follows.
@@ -200,6 +194,7 @@ pub struct Session<G> {
     speaker: Speaker,
     requests: Option<Requests>,
     streams: Option<UserStreams>,
+    public: Option<PublicStreams>,
     clock: Clock,
     modules: Vec<Module>,
     surfaces: Vec<Surface>,
@@ -231,6 +226,7 @@ impl<G: Guests> Session<G> {
             modules,
             surfaces,
             streams,
+            public,
             latches,
             flattens,
         } = parts;
@@ -242,6 +238,7 @@ impl<G: Guests> Session<G> {
             account,
             speaker,
             requests,
+            public,
             streams: is_of_venue.then(|| UserStreams::new(now, &surfaces, &streams)),
             clock,
             modules,
@@ -261,10 +258,7 @@ impl<G: Guests> Session<G> {
         {
             requests.watch_clocks(now);
         }
-        if let (Some(streams), Some(requests)) = (&mut session.streams, &session.requests) {
-            let (gateway, now_ms) = requests.budget(now);
-            streams.timeout(now, gateway, now_ms);
-        }
+        session.streams_timeout(now);
         session.act(now);
         session.settle(now);
         session
@@ -278,26 +272,12 @@ impl<G: Guests> Session<G> {
         }
         match input {
             Input::Timeout => self.timeout(now),
-            Input::Frame {
-                surface,
-                text,
-                received,
-            } => {
-                self.since = Some(received);
-                self.frame(now, surface, text);
-                self.since = None;
-            }
-            Input::Interrupted { surface, symbols } => self.interrupted(now, surface, symbols),
             Input::Market { instrument, event } => {
                 let time = self.clock.at(now);
                 self.account.market(time, instrument, &event);
                 self.engine_input(now, EngineInput::Market { instrument, event });
             }
-            Input::Socket(surface, link, event) => {
-                if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
-                    streams.socket(now, (surface, link), event, requests.budget(now));
-                }
-            }
+            Input::Socket(surface, link, event) => self.socket(now, (surface, link), event),
             Input::Answer(id, answer) => {
                 if let Some(requests) = &mut self.requests {
                     requests.answered(now, (id, answer), &self.speaker);
@@ -371,7 +351,9 @@ impl<G: Guests> Session<G> {
         let roll = self.writer.roll_at();
         let stop = self.stop.as_ref().map(Stop::by);
         let requests = self.requests.as_ref().and_then(Requests::next);
-        let streams = self.streams.as_ref().and_then(UserStreams::next);
+        let user = self.streams.as_ref().and_then(UserStreams::next);
+        let public = self.public.as_ref().and_then(PublicStreams::next);
+        let streams = user.into_iter().chain(public).min();
         let all = [
             (engine, Reason::Engine),
             (account, Reason::Account),

@@ -1,11 +1,14 @@
 //! What comes from outside and what goes there: requests, user streams and public data.
 
+use windvane_client_core::streams::feed::{ConnectionId, Verdict};
+use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::Input as EngineInput;
 use windvane_engine::input::FaultKind;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
 };
+use windvane_venue::market_stream::MarketStreamFrame;
 use windvane_venue::speak::Note;
 use windvane_venue::user_stream;
 
@@ -14,8 +17,9 @@ use crate::account::Account;
 use crate::driver::Action;
 use crate::guests::Guests;
 use crate::market::Market;
+use crate::public_streams::{PublicStreams, Received, Want as WantPublic, is_public};
 use crate::requests::{Done, Requests};
-use crate::user_streams::{UserStreams, Want};
+use crate::user_streams::{SocketEvent, UserStreams, Want};
 
 impl<G: Guests> Session<G> {
     /// Does what follows from the last input.
@@ -89,11 +93,112 @@ impl<G: Guests> Session<G> {
     pub(super) fn hear_outside(&mut self, now: Time) {
         loop {
             self.hear_requests(now);
-            let Some(want) = self.streams.as_mut().and_then(UserStreams::poll) else {
+            if let Some(want) = self.streams.as_mut().and_then(UserStreams::poll) {
+                self.want(now, want);
+            } else if let Some(want) = self.public.as_mut().and_then(PublicStreams::poll) {
+                self.want_public(now, want);
+            } else {
                 return;
-            };
-            self.want(now, want);
+            }
         }
+    }
+
+    /// Something happened to a connection.
+    pub(super) fn socket(
+        &mut self,
+        now: Time,
+        (surface, link): (Surface, LinkId),
+        event: SocketEvent<'_>,
+    ) {
+        let Some(requests) = &self.requests else {
+            return;
+        };
+        let budget = requests.budget(now);
+        if is_public(link) {
+            if let Some(public) = &mut self.public {
+                public.socket(now, (surface, link), event, budget);
+            }
+        } else if let Some(streams) = &mut self.streams {
+            streams.socket(now, (surface, link), event, budget);
+        }
+        // A handshake may have been refused for a limit.
+        if let (SocketEvent::NotOpened { .. }, Some(requests)) = (event, &mut self.requests) {
+            requests.tell_stops(now);
+        }
+    }
+
+    /// Everything of the streams whose time has come.
+    pub(super) fn streams_timeout(&mut self, now: Time) {
+        let Some(requests) = &self.requests else {
+            return;
+        };
+        let (gateway, now_ms) = requests.budget(now);
+        if let Some(streams) = &mut self.streams
+            && streams.next().is_some_and(|due| due <= now)
+        {
+            streams.timeout(now, gateway, now_ms);
+        }
+        if let Some(public) = &mut self.public {
+            public.timeout(now, (gateway, now_ms));
+        }
+    }
+
+    fn want_public(&mut self, now: Time, want: WantPublic) {
+        match want {
+            WantPublic::Socket(surface, link, action) => {
+                let output = Output::Socket(surface, link, action);
+                self.outputs.push_back(output);
+            }
+            WantPublic::Ask(surface, question, route, parameters) => {
+                if let Some(requests) = &mut self.requests {
+                    let (of, what) = ((surface, question), (route, parameters));
+                    requests.ask_for_public(now, of, what, &self.speaker);
+                }
+            }
+            WantPublic::Frame(surface, connection, frame) => {
+                self.public_frame(now, (surface, connection), &frame);
+            }
+            WantPublic::Polled(surface, frame) => {
+                self.since = Some(frame.at);
+                self.read_market(now, |market, emit| market.read(surface, &frame.text, emit));
+                self.since = None;
+            }
+            WantPublic::Interrupted(surface, symbols) => self.interrupted(now, surface, &symbols),
+            WantPublic::Up(surface, is_up) => self.outputs.push_back(Output::Stream {
+                surface,
+                is_public: true,
+                is_up,
+            }),
+        }
+    }
+
+    /// A frame is decoded once: for its stream, and for the market.
+    fn public_frame(
+        &mut self,
+        now: Time,
+        (surface, connection): (Surface, ConnectionId),
+        frame: &Received,
+    ) {
+        let (Some(public), Some(requests)) = (&mut self.public, &self.requests) else {
+            return;
+        };
+        let (budget, time) = (requests.budget(now), self.clock.at(now));
+        let (driver, account) = (&mut self.driver, &mut self.account);
+        let mut emit = |instrument: InstrumentId, event: MarketEvent<'_>| {
+            account.market(time, instrument, &event);
+            driver.handle(time, EngineInput::Market { instrument, event });
+        };
+        let text = frame.text.as_str();
+        let hear = |decoded: Option<&MarketStreamFrame<'_>>| {
+            public.hear(now, (surface, connection), (text, decoded), budget)
+        };
+        let fetch = self.market.frame(surface, text, hear, &mut emit);
+        self.since = Some(frame.at);
+        self.act(now);
+        if let Some(id) = fetch {
+            self.fetch_depth(now, id);
+        }
+        self.since = None;
     }
 
     pub(super) fn want(&mut self, now: Time, want: Want) {
@@ -114,11 +219,19 @@ impl<G: Guests> Session<G> {
             }
             Want::Frame(surface, text) => self.user(now, surface, &text),
             Want::Up(surface) => {
-                self.outputs.push_back(Output::UserStream(surface, true));
+                self.outputs.push_back(Output::Stream {
+                    surface,
+                    is_public: false,
+                    is_up: true,
+                });
                 self.live(now, LiveInput::StreamUp { surface });
             }
             Want::Down(surface) => {
-                self.outputs.push_back(Output::UserStream(surface, false));
+                self.outputs.push_back(Output::Stream {
+                    surface,
+                    is_public: false,
+                    is_up: false,
+                });
                 self.live(now, LiveInput::StreamDown { surface });
             }
             Want::Alive(surface) => self.live(now, LiveInput::StreamAlive { surface }),
@@ -151,6 +264,13 @@ impl<G: Guests> Session<G> {
                 Done::Renewed(surface, renewed) => {
                     if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
                         streams.renewed(now, surface, renewed, requests.budget(now));
+                    }
+                }
+                Done::Polled(surface, question, result) => {
+                    if let (Some(public), Some(requests)) = (&mut self.public, &self.requests) {
+                        let answer = (result, requests.venue_ms(now, surface));
+                        let budget = requests.budget(now);
+                        public.answered(now, (surface, question), answer, budget);
                     }
                 }
                 Done::Replies(replies) => {
@@ -209,10 +329,6 @@ impl<G: Guests> Session<G> {
         if let Some(requests) = &mut self.requests {
             requests.fetch_depth(now, of, &self.speaker);
         }
-    }
-
-    pub(super) fn frame(&mut self, now: Time, surface: Surface, text: &str) {
-        self.read_market(now, |market, emit| market.frame(surface, text, emit));
     }
 
     pub(super) fn depth(&mut self, now: Time, id: InstrumentId, text: Option<&str>) {

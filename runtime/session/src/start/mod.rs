@@ -208,6 +208,7 @@ impl Start {
                 | Done::Waited(..)
                 | Done::Replies(_)
                 | Done::Depth(..)
+                | Done::Polled(..)
                 | Done::Key(..)
                 | Done::Renewed(..) => {}
             }

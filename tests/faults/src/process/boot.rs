@@ -19,8 +19,7 @@ use windvane_session::{
 
 use super::overheard::Overheard;
 use super::shown::Shown;
-use super::streams::Stream;
-use super::{Given, Out, Process, REQUEST_NS, Setup, StreamKey};
+use super::{Given, Out, Process, REQUEST_NS, Setup};
 
 /// A start under way.
 pub struct Boot {
@@ -142,6 +141,13 @@ impl Process {
         self.tell_running(given.epoch, given.verdict);
         let records = driver.engine().records();
         let shown = Shown::new(self.life, given.epoch, records);
+        let streams = StreamSettings {
+            seed: setup.seed,
+            ..StreamSettings::default()
+        };
+        let (gateway, begun) = (known.requests.gateway(), self.shell_time());
+        let public = start::public_streams(config, &setup.surfaces, (&streams, gateway), begun);
+        let public = public.map_err(|error| error.to_string())?;
         let parts = Parts {
             driver,
             account,
@@ -150,35 +156,15 @@ impl Process {
             clock,
             modules,
             surfaces: setup.surfaces.clone(),
-            streams: StreamSettings {
-                seed: setup.seed,
-                ..StreamSettings::default()
-            },
+            streams,
+            public: Some(public),
             latches,
             flattens: config.run.on_stop == Leave::Flatten,
         };
         let session = Session::new(self.shell_time(), parts);
         self.run = Some((session, shown));
         self.perform();
-        self.open_streams();
         Ok(())
-    }
-
-    fn open_streams(&mut self) {
-        let setup = std::sync::Arc::clone(&self.setup);
-        for surface in &setup.surfaces {
-            let topics = start::topics(&setup.config, *surface);
-            let mut topics: Vec<_> = topics.iter().map(ToString::to_string).collect();
-            topics.sort();
-            topics.dedup();
-            let key = StreamKey {
-                surface: *surface,
-                user: false,
-            };
-            self.streams
-                .push(Stream::new(key, &topics, setup.seed, self.now_ns));
-            self.stream(key, windvane_client::streams::sans_io::Input::Tick);
-        }
     }
 }
 

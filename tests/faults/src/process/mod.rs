@@ -9,7 +9,6 @@ mod notices;
 mod overheard;
 mod run;
 mod shown;
-mod streams;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +16,7 @@ use std::time::Duration;
 
 use windvane::config::{Config, InstrumentName};
 use windvane::live::recover::Remembered;
-use windvane_client::streams::sans_io;
-use windvane_client_core::budget::{Cost, Shares};
+use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{self, Gateway, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
@@ -27,10 +25,9 @@ use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{StrategyId, Surface, Time};
 use windvane_session::{
-    CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput, venue_surface,
+    CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput,
 };
-use windvane_venue::error::Limit;
-use windvane_venue::route::{self, Route};
+use windvane_venue::route::Route;
 use windvane_venue::sign::Prepared;
 
 use crate::modules::Modules;
@@ -39,8 +36,6 @@ use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
 use boot::{Boot, requests};
 use overheard::Overheard;
 use shown::Shown;
-pub use streams::StreamKey;
-use streams::{Stream, Want};
 
 const MS: i64 = 1_000_000;
 /// A request without an answer is given up (the client's own default).
@@ -62,6 +57,15 @@ pub struct Setup {
     pub identity: Identity,
     /// The seed.
     pub seed: u64,
+}
+
+/// Which stream of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamKey {
+    /// Surface.
+    pub surface: Surface,
+    /// The user stream; else public data.
+    pub user: bool,
 }
 
 /// What happens to a process.
@@ -158,15 +162,11 @@ pub struct Process {
     /// Its life: 1, 2, ...
     pub life: u32,
     setup: Arc<Setup>,
-    /// For the handshakes of public streams, which share the stops of the requests.
-    gateway: Gateway,
     boot: Option<Boot>,
     /// The session, once it runs, and what the witness has of it.
     run: Option<(Session<Overheard>, Shown)>,
-    streams: Vec<Stream>,
     outs: VecDeque<Out>,
     now_ns: i64,
-    started_ns: i64,
     /// Wall less true time at the start.
     counted_from_ns: i64,
     /// Why it cannot go on: a bug, of the runtime or of this simulator.
@@ -182,16 +182,13 @@ impl Process {
             Arc::new(Nonces::new()),
         );
         let now = Time(wall_ns);
-        let requests = requests(&setup, gateway.clone(), life, now);
+        let requests = requests(&setup, gateway, life, now);
         let mut process = Self {
             life,
-            gateway,
             boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
-            streams: Vec::new(),
             outs: VecDeque::new(),
             now_ns,
-            started_ns: now_ns,
             counted_from_ns: wall_ns - now_ns,
             broken: None,
             setup,
@@ -209,8 +206,8 @@ impl Process {
                 let late = Duration::from_nanos(late_ns.unsigned_abs());
                 self.called(id, CallAnswer::Late(late));
             }
-            In::Opened(key, link) if key.user => self.socket(key, link, SocketEvent::Opened),
-            In::NotOpened(key, link, answer) if key.user => {
+            In::Opened(key, link) => self.socket(key, link, SocketEvent::Opened),
+            In::NotOpened(key, link, answer) => {
                 let pause_ms = answer.as_ref().and_then(retry_after_ms);
                 let not_opened = SocketEvent::NotOpened {
                     why: "the venue refuses it, or does not answer",
@@ -219,16 +216,12 @@ impl Process {
                 };
                 self.socket(key, link, not_opened);
             }
-            In::Text(key, link, text) if key.user => {
-                self.socket(key, link, SocketEvent::Text(&text));
+            In::Text(key, link, text) => {
+                let now = self.shell_time();
+                self.socket(key, link, SocketEvent::Text(&text, now));
             }
-            In::Pong(key, link) if key.user => self.socket(key, link, SocketEvent::Pong),
-            In::Closed(key, link) if key.user => self.socket(key, link, SocketEvent::Closed),
-            In::Opened(key, link) => self.stream(key, sans_io::Input::Opened(link)),
-            In::NotOpened(key, link, answer) => self.not_opened(key, link, answer.as_ref()),
-            In::Text(key, link, text) => self.stream(key, sans_io::Input::Frame(link, text)),
-            In::Pong(key, link) => self.stream(key, sans_io::Input::Pong(link)),
-            In::Closed(key, link) => self.stream(key, sans_io::Input::Closed(link)),
+            In::Pong(key, link) => self.socket(key, link, SocketEvent::Pong),
+            In::Closed(key, link) => self.socket(key, link, SocketEvent::Closed),
             In::Durable(record) => self.input(Input::Journal(JournalEvent::Durable(record))),
             In::Rolled(record) => self.input(Input::Journal(JournalEvent::Rolled(record))),
             In::Stalled => self.input(Input::Journal(JournalEvent::Stalled)),
@@ -243,14 +236,7 @@ impl Process {
 
     /// Everything whose time has come.
     fn keep_time(&mut self) {
-        let now_ns = self.now_ns;
         self.keep_start_time();
-        for place in 0..self.streams.len() {
-            let key = self.streams[place].key;
-            if self.streams[place].wake_ns(now_ns) <= now_ns {
-                self.stream(key, sans_io::Input::Tick);
-            }
-        }
         self.keep_session_time();
     }
 
@@ -271,9 +257,7 @@ impl Process {
 
     /// When it wants to be told the time.
     pub fn wake_ns(&mut self) -> i64 {
-        let now_ns = self.now_ns;
-        let streams = self.streams.iter_mut().map(|stream| stream.wake_ns(now_ns));
-        let mut wake = streams.min().unwrap_or(i64::MAX);
+        let mut wake = i64::MAX;
         let session = self.run.as_ref().map(|(session, _)| session);
         let session = session.and_then(Session::poll_timeout).map(|(due, _)| due);
         let start = self.boot.as_ref().and_then(Boot::due);
@@ -313,11 +297,6 @@ impl Process {
         session.is_none_or(Requests::is_idle)
     }
 
-    /// Milliseconds since the start, which the gateway counts its stops in.
-    fn since_start_ms(&self) -> u64 {
-        u64::try_from((self.now_ns - self.started_ns) / MS).unwrap_or(0)
-    }
-
     /// An answer came, or none will.
     fn heard(&mut self, id: RequestId, answer: Option<&Answer>) {
         let Some(answer) = answer else {
@@ -345,63 +324,6 @@ impl Process {
 
     fn socket(&mut self, key: StreamKey, link: u64, event: SocketEvent<'_>) {
         self.input(Input::Socket(key.surface, link, event));
-    }
-
-    fn not_opened(&mut self, key: StreamKey, link: u64, answer: Option<&Answer>) {
-        let pause_ms = answer.and_then(|answer| {
-            let after_ms = retry_after_ms(answer);
-            self.heed(venue_surface(key.surface), answer.status, after_ms)
-        });
-        self.stream(key, sans_io::Input::NotOpened(link, pause_ms));
-    }
-
-    /// A handshake was refused: what that stops, as the streams' driver has it; the pause that the
-    /// stream is told, milliseconds.
-    fn heed(&self, surface: route::Surface, status: u16, pause_ms: Option<u64>) -> Option<u64> {
-        let limit = match status {
-            429 => Limit::Weight,
-            418 => Limit::Ban,
-            403 => return Some(pause_ms.unwrap_or(60_000)),
-            _ => return None,
-        };
-        let (gateway, ms) = (&self.gateway, self.since_start_ms());
-        gateway.heed_refusal(ms, surface, (limit, pause_ms), &Cost::default());
-        gateway.stopped_ms(ms, surface)
-    }
-
-    /// Something happened to a stream; what it then wants is done.
-    fn stream(&mut self, key: StreamKey, input: sans_io::Input<String>) {
-        let Some(place) = self.streams.iter().position(|stream| stream.key == key) else {
-            return;
-        };
-        self.streams[place].handle(self.now_ns, input);
-        while let Some(want) = self.streams[place].poll() {
-            self.want(key, want);
-        }
-    }
-
-    fn want(&mut self, key: StreamKey, want: Want) {
-        let surface = key.surface;
-        match want {
-            Want::Open(link, target) => {
-                let ms = self.since_start_ms();
-                match self.gateway.stopped_ms(ms, venue_surface(surface)) {
-                    // A ban is of the address: a handshake would prolong it as a request does.
-                    Some(ms) => self.stream(key, sans_io::Input::NotOpened(link, Some(ms))),
-                    None => self.outs.push_back(Out::Open(key, link, target)),
-                }
-            }
-            Want::Say(link, text) => self.outs.push_back(Out::Say(key, link, text)),
-            Want::Ping(link) => self.outs.push_back(Out::Ping(key, link)),
-            Want::Close(link) => self.outs.push_back(Out::Close(key, link)),
-            Want::Frame(text) => self.input(Input::Frame {
-                surface,
-                text: &text,
-                received: self.shell_time(),
-            }),
-            Want::Gap => self.interrupted(surface),
-            Want::Connected | Want::Alive => {}
-        }
     }
 
     /// It runs: for the witness.

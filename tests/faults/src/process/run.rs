@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
-use windvane_engine::{Request, StrategyId, Surface, Time};
+use windvane_engine::{Request, StrategyId, Time};
 use windvane_session::{
-    Call, CallAnswer, Ended, Guests as _, Input, JournalEvent, Output, SocketAction,
+    Call, CallAnswer, Ended, Guests as _, Input, JournalEvent, Output, SocketAction, is_public,
 };
 
 use super::{Out, Process, REQUEST_NS, StreamKey, Wire, shown};
@@ -72,7 +72,7 @@ impl Process {
             Output::Socket(surface, link, action) => {
                 let key = StreamKey {
                     surface,
-                    user: true,
+                    user: !is_public(link),
                 };
                 self.outs.push_back(match action {
                     SocketAction::Open(path) => Out::Open(key, link, path),
@@ -95,7 +95,7 @@ impl Process {
             | Output::Replied(_)
             | Output::CallEnded(_)
             | Output::BudgetWait(..)
-            | Output::UserStream(..) => {}
+            | Output::Stream { .. } => {}
         }
     }
 
@@ -159,18 +159,6 @@ impl Process {
             }
         }
         self.perform();
-    }
-
-    /// Public events of a surface may have been missed.
-    pub(super) fn interrupted(&mut self, surface: Surface) {
-        let Some((session, _)) = &self.run else {
-            return;
-        };
-        let instruments = session.engine().instruments().iter();
-        let of_surface = instruments.filter(|rules| rules.surface == surface);
-        let symbols: Vec<_> = of_surface.map(|rules| rules.symbol.clone()).collect();
-        let symbols = &symbols;
-        self.input(Input::Interrupted { surface, symbols });
     }
 
     /// The session's timers.

@@ -75,6 +75,8 @@ pub struct Link {
 /// A connection's name in the world.
 pub fn link_name(life: u32, key: StreamKey, link: u64) -> LinkName {
     let stream = key.surface as u64 * 2 + u64::from(key.user);
+    // A connection of public data has the stream's number in its upper half.
+    let link = ((link >> 32) << 16) | (link & 0xffff);
     (u64::from(life) << 32) | (stream << 28) | link
 }
 

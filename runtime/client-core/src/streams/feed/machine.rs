@@ -183,6 +183,11 @@ const FAILING_MAX: usize = 4;
 /// Bits of a link's id that tell the connections of a stream apart.
 const LINK_BITS: u32 = 32;
 
+/// The connection that a link is of.
+pub const fn connection_of(link: LinkId) -> ConnectionId {
+    link >> LINK_BITS
+}
+
 impl<F: Text> FeedMachine<F> {
     /// A feed that wants its first connections at `now_ms`.
     ///
@@ -246,14 +251,14 @@ impl<F: Text> FeedMachine<F> {
                 pause_ms,
             } => {
                 let obstacle = Obstacle::NotOpened { status, why };
-                if let Some(group) = self.group_of(link >> LINK_BITS) {
+                if let Some(group) = self.group_of(connection_of(link)) {
                     self.failed(now_ms, group, obstacle);
                 }
                 self.link(now_ms, link, |link| Input::NotOpened(link, pause_ms));
             }
             FeedInput::Text(link, frame) => {
                 if let Some(answer) = command_answer(frame.as_ref()) {
-                    if let Some(group) = self.group_of(link >> LINK_BITS) {
+                    if let Some(group) = self.group_of(connection_of(link)) {
                         self.command_answered(now_ms, group, answer);
                     }
                     self.link(now_ms, link, Input::Answer);
@@ -363,7 +368,7 @@ impl<F: Text> FeedMachine<F> {
     }
 
     fn link(&mut self, now_ms: u64, link: LinkId, input: impl FnOnce(LinkId) -> Input<F>) {
-        let (connection, link) = (link >> LINK_BITS, link & ((1 << LINK_BITS) - 1));
+        let (connection, link) = (connection_of(link), link & ((1 << LINK_BITS) - 1));
         self.connection(now_ms, connection, input(link));
     }
 

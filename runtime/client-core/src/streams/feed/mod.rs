@@ -21,6 +21,7 @@ pub use frames::{Heard, Memory, Polled, hear, polled};
 pub use item::{FeedItem, Source, Why};
 pub use machine::{
     ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, Text, Verdict,
+    connection_of,
 };
 pub use questions::QuestionId;
 pub use sources::{Allowed, Decision, Rules, Sources};
