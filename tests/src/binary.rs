@@ -4,13 +4,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+static PATH: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has all tests of this process run this binary.
+///
+/// # Panics
+/// Another one was run already.
+pub fn choose(path: &Path) {
+    let chosen = PATH.get_or_init(|| path.to_owned());
+    assert_eq!(chosen, path, "another binary was run already");
+}
+
 /// The binary under test: `WINDVANE_BIN` if set, else built beside the tests. It is built (which
 /// takes no time when it is fresh) rather than looked for, so that no stale one is ever tested.
 ///
 /// # Panics
 /// It cannot be built: a test cannot go on.
 pub fn path() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match std::env::var_os("WINDVANE_BIN") {
         Some(path) => PathBuf::from(path),
         None => build(),

@@ -26,6 +26,85 @@ macro_rules! planted {
     };
 }
 
+/// A constant that a test changes, to prove that the live run and the simulator of faults run the same
+/// code; the first value, and nothing else, without the feature `planted`.
+#[cfg(feature = "planted")]
+#[macro_export]
+macro_rules! constant {
+    ($constant:ident, $value:expr, changed: $changed:expr) => {
+        if $crate::planted::is_changed($crate::planted::Constant::$constant) {
+            $changed
+        } else {
+            $value
+        }
+    };
+}
+
+/// A constant that a test changes, to prove that the live run and the simulator of faults run the same
+/// code; the first value, and nothing else, without the feature `planted`.
+#[cfg(not(feature = "planted"))]
+#[macro_export]
+macro_rules! constant {
+    ($constant:ident, $value:expr, changed: $changed:expr) => {
+        $value
+    };
+}
+
+#[cfg(feature = "planted")]
+pub use change::{Constant, change, is_changed};
+
+#[cfg(feature = "planted")]
+mod change {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A constant of the session that can be changed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Constant {
+        /// An order that could not leave within this does not leave.
+        LateOrder,
+        /// The part of the limits that is kept for cancels.
+        LaneReserve,
+        /// A segment of the journal ends after so many blocks.
+        SegmentBlocks,
+        /// How long `on_stop` may take.
+        StopWithin,
+    }
+
+    impl Constant {
+        /// Each of them.
+        pub const ALL: [Self; 4] = [
+            Self::LateOrder,
+            Self::LaneReserve,
+            Self::SegmentBlocks,
+            Self::StopWithin,
+        ];
+
+        /// Its name in the environment of a process.
+        pub const fn name(self) -> &'static str {
+            match self {
+                Self::LateOrder => "late-order",
+                Self::LaneReserve => "lane-reserve",
+                Self::SegmentBlocks => "segment-blocks",
+                Self::StopWithin => "stop-within",
+            }
+        }
+    }
+
+    /// The changed constant of this process, by its place in [`Constant::ALL`] plus one; 0 is none.
+    static CHANGED: AtomicUsize = AtomicUsize::new(0);
+
+    /// Changes this constant in this process, or none.
+    pub fn change(constant: Option<Constant>) {
+        let place = constant.map_or(0, |constant| constant as usize + 1);
+        CHANGED.store(place, Ordering::Relaxed);
+    }
+
+    /// Whether this constant is the changed one.
+    pub fn is_changed(constant: Constant) -> bool {
+        CHANGED.load(Ordering::Relaxed) == constant as usize + 1
+    }
+}
+
 #[cfg(feature = "planted")]
 pub use choice::{Planted, UnknownBug, is, plant};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windvane_engine::{Engine, InstrumentId, StrategyId, Surface, Time};
+use windvane_engine::{Engine, InstrumentId, StrategyId, Surface, Time, constant};
 
 /// How long `on_stop` may take, beside what the venue has it wait.
 pub const STOP_WITHIN_MS: i64 = 10_000;
@@ -23,10 +23,10 @@ pub(crate) struct Stop {
 
 impl Stop {
     /// A stop that begins `now`.
-    pub(crate) const fn new(now: Time) -> Self {
+    pub(crate) fn new(now: Time) -> Self {
         Self {
             since: now,
-            by: now.plus_ms(STOP_WITHIN_MS),
+            by: now.plus_ms(constant!(StopWithin, STOP_WITHIN_MS, changed: 0)),
             dust: BTreeSet::new(),
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use windvane_engine::record::Block;
-use windvane_engine::{Time, planted};
+use windvane_engine::{Time, constant, planted};
 
 /// What was recorded becomes durable within this, orders or not.
 pub const SEAL_EVERY_MS: i64 = 100;
@@ -20,6 +20,11 @@ pub const SEGMENT_AGE_MS: i64 = 300_000;
 const PLAYED: u64 = 8;
 /// After a disk failed, a new segment is tried this often.
 pub const ROLL_AGAIN_MS: i64 = 1_000;
+/// See [`SEGMENT_BLOCKS`].
+fn segment_blocks() -> u64 {
+    constant!(SegmentBlocks, SEGMENT_BLOCKS, changed: 4)
+}
+
 /// So many blocks may be on their way to the disk. More wait here.
 pub const BLOCKS_UNDER_WAY: usize = 4_000;
 
@@ -182,7 +187,7 @@ impl Writer {
             return Some(self.again);
         }
         let is_long = self.bytes >= SEGMENT_BYTES * self.times
-            || self.blocks >= SEGMENT_BLOCKS * self.times
+            || self.blocks >= segment_blocks() * self.times
             || self.is_wanted;
         let at = if is_long {
             self.again

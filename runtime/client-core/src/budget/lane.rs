@@ -1,7 +1,7 @@
 //! Lanes: what a request is for decides which part of a limit it may use.
 
-use windvane_venue::planted;
 use windvane_venue::route::Route;
+use windvane_venue::{constant, planted};
 
 /// How many lanes there are.
 pub(super) const LANES: usize = 7;
@@ -143,6 +143,6 @@ impl Shares {
 impl Default for Shares {
     /// 15 percent cancels and closes, 10 heartbeats, 15 reconciliation, 25 placing; the rest for all.
     fn default() -> Self {
-        Self([15, 0, 10, 0, 15, 25, 0])
+        Self([constant!(LaneReserve, 15, changed: 45), 0, 10, 0, 15, 25, 0])
     }
 }

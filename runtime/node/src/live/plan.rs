@@ -7,6 +7,7 @@ use std::fmt;
 
 use windvane_client::budget::polling::{self, Poll, PollingError};
 use windvane_client::budget::{Lane, LimitKind, RateLimit, Shares, SharesError};
+use windvane_client_core::Gateway;
 use windvane_engine::Surface;
 use windvane_venue::market_stream::{Feed, Topic};
 use windvane_venue::route;
@@ -353,6 +354,28 @@ pub fn shares(plans: &[Plan]) -> Result<Shares, SharesError> {
         .or_else(|_| {
             with(&|lane| need(lane).saturating_sub(if lane == Lane::Place { 3 } else { 0 }))
         })
+}
+
+/// Gives the budget of each surface the shares that its plan needs; exchange information has told
+/// the limits.
+///
+/// # Errors
+/// A plan does not fit the limits.
+pub fn keep(config: &Config, surfaces: &[Surface], gateway: &Gateway) -> Result<(), Overbooked> {
+    for surface in surfaces.iter().copied() {
+        let venue = venue_surface(surface);
+        let limits = gateway.with_budgets(|budgets| budgets.of(venue).limits());
+        let plans = Wants::of(config, surface).plans(&limits);
+        for plan in &plans {
+            plan.check()?;
+            let (weight, limit, polling) = (plan.sum(), plan.limit, plan.polling.to_string());
+            tracing::info!(%surface, weight, limit, polling, "the plan of weights");
+        }
+        if let Ok(shares) = shares(&plans) {
+            gateway.with_budgets(|budgets| budgets.of(venue).set_shares(shares));
+        }
+    }
+    Ok(())
 }
 
 impl fmt::Display for Polling {

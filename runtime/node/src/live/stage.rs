@@ -9,7 +9,7 @@ use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
 use windvane_venue::Assets;
 
-use windvane_session::{PublicStreams, Requests, venue_surface};
+use windvane_session::{PublicStreams, Requests};
 use windvane_venue::speak::FuturesAccount;
 
 use super::clock::Clock;
@@ -70,7 +70,8 @@ impl Stage {
         bans::heed(&client, &config.run.data_dir);
         bans::sit_out(&client, &start::surfaces(names), |words| counter.say(words)).await;
         counter.say("the venue is asked for its clock and its instruments");
-        let plan = || keep_plans(config, names, &client);
+        let surfaces = start::surfaces(names);
+        let plan = || plan::keep(config, &surfaces, client.gateway()).map_err(LiveError::from);
         let terms = start::terms(config, names);
         let (known, clock) = start::find_out(config, &client, terms, plan).await?;
         let found = Found {
@@ -173,25 +174,6 @@ impl Stage {
             tokio::spawn(venue_wait::watch(client.clone(), surfaces, mailbox.clone()));
         }
     }
-}
-
-/// Gives the budget of each surface the shares that its plan needs; exchange information has told
-/// the limits.
-fn keep_plans(config: &Config, names: &[InstrumentName], client: &Client) -> Result<(), LiveError> {
-    for surface in start::surfaces(names) {
-        let venue = venue_surface(surface);
-        let limits = client.with_budget(venue, |budget, _| budget.limits());
-        let plans = plan::Wants::of(config, surface).plans(&limits);
-        for plan in &plans {
-            plan.check()?;
-            let (weight, limit, polling) = (plan.sum(), plan.limit, plan.polling.to_string());
-            tracing::info!(%surface, weight, limit, polling, "the plan of weights");
-        }
-        if let Ok(shares) = plan::shares(&plans) {
-            client.with_budget(venue, |budget, _| budget.set_shares(shares));
-        }
-    }
-    Ok(())
 }
 
 async fn recorded(

@@ -6,7 +6,7 @@ use windvane_client_core::Asked as AskedRoute;
 use windvane_client_core::budget::{Cost, Departed, Lane};
 use windvane_client_core::gateway::{Answer, Failure, Now, denied};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
-use windvane_engine::Time;
+use windvane_engine::{Time, constant};
 use windvane_venue::route::Route;
 use windvane_venue::speak::Speaker;
 use windvane_venue::wire::Parameters;
@@ -15,12 +15,17 @@ use super::{Call, CallEnded, Done, Purpose, Requests};
 
 /// An order that could not leave within this does not: the process was stopped, and the dead man's
 /// switch that covered it may have acted.
-pub(super) const FRESH_NS: i64 = 1_000_000_000;
+const FRESH_NS: i64 = 1_000_000_000;
 /// While `on_stop` is applied an answer is waited for so long: a connection that died must not cost
 /// all of its time. What has no answer is asked for and, being a cancel, sent again.
 const HURRIED: Duration = Duration::from_secs(3);
 /// After a question that failed.
 pub(super) const AGAIN_NS: i64 = 2_000_000_000;
+
+/// How long after it was handed over an order may leave, nanoseconds.
+pub(super) fn fresh_ns() -> i64 {
+    constant!(LateOrder, FRESH_NS, changed: -1)
+}
 
 /// The number of a call. It is used once in a process.
 pub type CallId = u64;

@@ -11,7 +11,7 @@ use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Request, Time, planted};
 use windvane_venue::speak::{Asked, Heard, Note, SpeakError, Speaker};
 
-use super::calls::{FRESH_NS, Wanted};
+use super::calls::{Wanted, fresh_ns};
 use super::{Done, MODES, Purpose, Requests, venue_surface};
 use crate::session::log_note;
 
@@ -190,7 +190,7 @@ impl Requests {
             patience_ns: if places { 0 } else { PATIENCE_NS },
             within: self.within(is_countdown, places),
             leave_by: (is_order && !planted!(LateOrderSent))
-                .then(|| carried.handed.plus_ns(FRESH_NS)),
+                .then(|| carried.handed.plus_ns(fresh_ns())),
             since: carried.since.filter(|_| is_order),
             purpose: Purpose::Part(number),
         }

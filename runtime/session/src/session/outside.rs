@@ -1,6 +1,6 @@
 //! What comes from outside and what goes there: requests, user streams and public data.
 
-use windvane_client_core::streams::feed::{ConnectionId, Verdict};
+use windvane_client_core::streams::feed::ConnectionId;
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::Input as EngineInput;
 use windvane_engine::input::FaultKind;

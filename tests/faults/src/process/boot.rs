@@ -6,7 +6,7 @@ use std::time::Duration;
 use windvane::assembly;
 use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
-use windvane::live::{recover, start};
+use windvane::live::{plan, recover, start};
 use windvane::strategies::Guest;
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
@@ -71,8 +71,14 @@ impl Process {
             match output {
                 StartOutput::Send(call) => self.send(call),
                 StartOutput::Abandon(id) => self.abandon(id),
-                // The budget keeps its usual shares.
-                StartOutput::LimitsKnown | StartOutput::CallEnded(_) => {}
+                StartOutput::LimitsKnown => {
+                    let setup = &self.setup;
+                    let kept = plan::keep(&setup.config, &setup.surfaces, &self.gateway);
+                    if let Err(error) = kept {
+                        self.broken = Some(error.to_string());
+                    }
+                }
+                StartOutput::CallEnded(_) => {}
             }
         }
         let result = self.boot.as_mut().and_then(|boot| boot.start.take_result());

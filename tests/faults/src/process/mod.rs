@@ -162,6 +162,8 @@ pub struct Process {
     /// Its life: 1, 2, ...
     pub life: u32,
     setup: Arc<Setup>,
+    /// The way out of the start, for its plan of weights.
+    gateway: Gateway,
     boot: Option<Boot>,
     /// The session, once it runs, and what the witness has of it.
     run: Option<(Session<Overheard>, Shown)>,
@@ -182,9 +184,10 @@ impl Process {
             Arc::new(Nonces::new()),
         );
         let now = Time(wall_ns);
-        let requests = requests(&setup, gateway, life, now);
+        let requests = requests(&setup, gateway.clone(), life, now);
         let mut process = Self {
             life,
+            gateway,
             boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
             outs: VecDeque::new(),

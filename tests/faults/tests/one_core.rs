@@ -1,0 +1,106 @@
+//! The live binary and the simulator of faults run the same session: a constant of it that is changed
+//! changes what both do.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::Path;
+
+use faults::life::{self, Options};
+use faults::modules::Modules;
+use windvane_engine::planted::{Constant, change};
+use windvane_tests::binary;
+use windvane_tests::launch::Launch;
+use windvane_tests::venue::Venue;
+
+/// What a run of the live binary shows of the constants.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
+    /// An order came to the venue; else it was too late to leave.
+    places_orders: bool,
+    /// The weight that its plan keeps.
+    planned: Option<String>,
+    /// Its journal has more segments than the one of its start.
+    has_short_segments: bool,
+    /// It ended with `on_stop` done.
+    ends_in_order: bool,
+}
+
+/// Runs the live binary against the simulated venue until its strategy has placed an order, or cannot.
+fn run(changed: Option<Constant>) -> Shown {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let venue = Venue::start(&["--seed", "7"]);
+    let mut launch = Launch::new(&venue, &data).modules(&["market_maker", "ema_cross"]);
+    if let Some(constant) = changed {
+        launch = launch.env("WINDVANE_CHANGED", constant.name());
+    }
+    let mut instance = launch.start();
+    instance.ready();
+    let places_orders = loop {
+        if instance
+            .log()
+            .contains("ms to leave: what covered it may be over")
+        {
+            break false;
+        }
+        let orders = instance.answer("orders");
+        if orders.as_array().is_some_and(|orders| !orders.is_empty()) {
+            break true;
+        }
+    };
+    let has_short_segments = std::fs::read_dir(data.join("journal")).unwrap().count() > 1;
+    let log = instance.log();
+    let plan = log
+        .lines()
+        .find(|line| line.contains("the plan of weights"));
+    let planned = plan.and_then(|line| line.split("weight=").nth(1));
+    Shown {
+        places_orders,
+        planned: planned.and_then(|rest| rest.split_whitespace().next().map(str::to_owned)),
+        has_short_segments,
+        ends_in_order: instance.terminate().success(),
+    }
+}
+
+/// Seeds that are led with each constant until one goes otherwise.
+const SEEDS: std::ops::Range<u64> = 1..13;
+
+/// What a seed did, as a hash.
+fn lead(seed: u64, modules: &Modules, changed: Option<Constant>) -> String {
+    change(changed);
+    let options = Options {
+        faults_ms: 6 * 60_000,
+        ..Options::default()
+    };
+    let life = life::lead(seed, modules, &options).unwrap();
+    change(None);
+    life.fingerprint
+}
+
+#[test]
+fn a_changed_constant_changes_the_live_run_and_a_seed() {
+    binary::choose(Path::new(env!("CARGO_BIN_EXE_windvane-changed")));
+    let modules = Modules::build().unwrap();
+    let usual = run(None);
+    assert!(usual.places_orders && usual.ends_in_order && !usual.has_short_segments);
+    let seeds: Vec<_> = SEEDS.map(|seed| lead(seed, &modules, None)).collect();
+    assert_eq!(lead(1, &modules, None), seeds[0], "a seed is one life");
+    for constant in Constant::ALL {
+        let (shown, name) = (run(Some(constant)), constant.name());
+        let is_changed = match constant {
+            Constant::LateOrder => !shown.places_orders,
+            Constant::LaneReserve => shown.planned != usual.planned,
+            Constant::SegmentBlocks => shown.has_short_segments,
+            Constant::StopWithin => !shown.ends_in_order,
+        };
+        assert!(
+            is_changed,
+            "{name} changes the live run: {shown:?}, {usual:?}"
+        );
+        assert_ne!(
+            seed(&modules, Some(constant)),
+            usual_seed,
+            "{name} changes a seed"
+        );
+    }
+}
