@@ -261,6 +261,8 @@ impl<F: Text> FeedMachine<F> {
                     if let Some(group) = self.group_of(connection_of(link)) {
                         self.command_answered(now_ms, group, answer);
                     }
+                    // A topic that was refused is not connected.
+                    self.carry_out(now_ms);
                     self.link(now_ms, link, Input::Answer);
                 } else {
                     self.link(now_ms, link, |link| Input::Frame(link, frame));

@@ -1,0 +1,223 @@
+//! A feed in virtual time: what it connects, asks and tells, without sockets.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use windvane_client_core::outcome::{Doubt, Lost, NotDone};
+use windvane_client_core::settings::MarketData;
+use windvane_client_core::streams::feed::{
+    FeedError, FeedInput, FeedItem, FeedMachine, FeedOutput, FeedTerms, QuestionId, Source,
+    Verdict, connection_of,
+};
+use windvane_client_core::streams::machine::LinkId;
+use windvane_client_core::streams::{MarketPath, StreamSettings};
+use windvane_venue::frame::BookLevels;
+use windvane_venue::market_stream::{self, Topic};
+use windvane_venue::route::Surface;
+
+const TOP: &str = "btcusdt@bookTicker";
+const MARK: &str = "btcusdt@markPrice";
+
+/// A feed and its time.
+struct Run {
+    feed: FeedMachine<String>,
+    now_ms: u64,
+}
+
+impl Run {
+    fn new(mode: MarketData, topics: &[&str]) -> Self {
+        let feed = FeedMachine::new(0, terms(mode, topics)).unwrap();
+        Self { feed, now_ms: 0 }
+    }
+
+    fn tell(&mut self, input: FeedInput<String>) -> Vec<FeedOutput<String>> {
+        self.feed.handle(self.now_ms, input);
+        self.outputs()
+    }
+
+    fn outputs(&mut self) -> Vec<FeedOutput<String>> {
+        std::iter::from_fn(|| self.feed.poll()).collect()
+    }
+
+    /// Time goes on to the next timer, until something is to be done.
+    fn wait(&mut self) -> Vec<FeedOutput<String>> {
+        for _ in 0..100 {
+            self.now_ms = self.feed.timeout_ms();
+            let outputs = self.tell(FeedInput::Tick);
+            if !outputs.is_empty() {
+                return outputs;
+            }
+        }
+        panic!("nothing is to be done");
+    }
+
+    /// A connection opens and its subscriptions are answered.
+    fn subscribe(&mut self, link: LinkId) -> Vec<FeedOutput<String>> {
+        let sent = self.tell(FeedInput::Opened(link));
+        let mut outputs = Vec::new();
+        for id in 1..=sent.len() {
+            let answer = format!("{{\"result\":null,\"id\":{id}}}");
+            outputs.extend(self.tell(FeedInput::Text(link, answer)));
+        }
+        outputs
+    }
+
+    fn hear(&mut self, link: LinkId, text: &str) -> Verdict {
+        let mut levels = BookLevels::default();
+        let decoded = market_stream::decode(text, &mut levels).ok();
+        let said = (text, decoded.as_ref());
+        self.feed.hear(self.now_ms, connection_of(link), said)
+    }
+}
+
+fn terms(mode: MarketData, topics: &[&str]) -> FeedTerms {
+    let topics = topics.iter().map(|topic| topic.parse().unwrap());
+    FeedTerms {
+        surface: Surface::Futures,
+        topics: topics.collect(),
+        mode,
+        settings: StreamSettings::default(),
+        polling_weight: 840,
+    }
+}
+
+/// The connections that are wanted.
+fn opened(outputs: &[FeedOutput<String>]) -> Vec<LinkId> {
+    let links = outputs.iter().filter_map(|output| match output {
+        FeedOutput::Open(link, _) => Some(*link),
+        _ => None,
+    });
+    links.collect()
+}
+
+fn closed(outputs: &[FeedOutput<String>]) -> Vec<LinkId> {
+    let links = outputs.iter().filter_map(|output| match output {
+        FeedOutput::Close(link) => Some(*link),
+        _ => None,
+    });
+    links.collect()
+}
+
+fn asked(outputs: &[FeedOutput<String>]) -> Vec<(QuestionId, &'static str)> {
+    let questions = outputs.iter().filter_map(|output| match output {
+        FeedOutput::Ask(id, route, _) => Some((*id, route.name)),
+        _ => None,
+    });
+    questions.collect()
+}
+
+fn is_connected(outputs: &[FeedOutput<String>]) -> bool {
+    let is_it = |output: &FeedOutput<String>| {
+        matches!(output, FeedOutput::Item(FeedItem::Connected { .. }))
+    };
+    outputs.iter().any(is_it)
+}
+
+#[test]
+fn each_kind_of_topic_has_a_connection() {
+    let mut run = Run::new(MarketData::Streams, &[TOP, MARK]);
+    let links = opened(&run.outputs());
+    assert_eq!(links.len(), 2);
+    assert_ne!(connection_of(links[0]), connection_of(links[1]));
+    assert!(links.iter().all(|link| connection_of(*link) > 0));
+    assert!(is_connected(&run.subscribe(links[0])));
+}
+
+#[test]
+fn a_frame_passes_where_its_topic_is_carried() {
+    let mut run = Run::new(MarketData::Streams, &[TOP, MARK]);
+    let mut links = opened(&run.outputs());
+    let subscribes_top = |outputs: &[FeedOutput<String>]| {
+        let is_it = |output: &FeedOutput<String>| matches!(output, FeedOutput::Send(_, text) if text.contains(TOP));
+        outputs.iter().any(is_it)
+    };
+    if !subscribes_top(&run.tell(FeedInput::Opened(links[0]))) {
+        links.reverse();
+    }
+    let top = r#"{"u":1,"s":"BTCUSDT","b":"1","B":"1","a":"2","A":"1"}"#;
+    let wrapped = format!(r#"{{"stream":"{TOP}","data":{top}}}"#);
+    assert_eq!(run.hear(links[0], &wrapped), Verdict::Pass);
+    assert_eq!(run.hear(links[0], top), Verdict::PassAs(wrapped.clone()));
+    assert_eq!(run.hear(links[1], &wrapped), Verdict::Drop);
+    assert_eq!(run.hear(links[0], "<html>"), Verdict::Pass);
+    assert_eq!(run.hear(999 << 32, &wrapped), Verdict::Drop);
+}
+
+#[test]
+fn a_venue_that_takes_no_requests_is_not_connected_to() {
+    let mut run = Run::new(MarketData::Streams, &[TOP]);
+    let link = opened(&run.outputs())[0];
+    assert!(run.tell(FeedInput::Held(link, 90_000)).is_empty());
+    let next = opened(&run.wait());
+    assert_eq!(next.len(), 1);
+    assert!(run.now_ms >= 90_000, "{}", run.now_ms);
+}
+
+#[test]
+fn a_refused_topic_is_polled_and_its_connection_closed() {
+    let mut run = Run::new(MarketData::Auto, &[TOP]);
+    let link = opened(&run.outputs())[0];
+    run.tell(FeedInput::Opened(link));
+    let refusal = r#"{"id":1,"error":{"code":2,"msg":"no such stream"}}"#;
+    let outputs = run.tell(FeedInput::Text(link, refusal.to_owned()));
+    assert_eq!(closed(&outputs), [link]);
+    assert!(!is_connected(&outputs));
+    let topic: Topic = TOP.parse().unwrap();
+    assert_eq!(run.feed.source(&topic), Some(Source::Polling));
+
+    let questions = asked(&run.wait());
+    let [(question, "futures.book_ticker")] = questions[..] else {
+        panic!("{questions:?}");
+    };
+    // It is not asked again before its answer, and at once where there was none.
+    run.now_ms += 60_000;
+    assert!(asked(&run.tell(FeedInput::Tick)).is_empty());
+    let unknown = NotDone::Unknown(Doubt::NoAnswer(Lost::Cut("cut".to_owned())));
+    let answered = |result| FeedInput::Answered {
+        question,
+        result,
+        venue_ms: 1,
+    };
+    let told = run.tell(answered(Err(unknown)));
+    let is_trouble = |output: &FeedOutput<String>| {
+        matches!(output, FeedOutput::Item(FeedItem::NotPolled { .. }))
+    };
+    assert!(told.iter().any(is_trouble));
+    assert_eq!(asked(&run.wait()).len(), 1);
+    let top = r#"{"symbol":"BTCUSDT","bidPrice":"1","bidQty":"1","askPrice":"2","askQty":"1",
+        "time":1,"lastUpdateId":1}"#;
+    let frames = run.tell(answered(Ok(top.to_owned())));
+    assert!(
+        matches!(&frames[..], [FeedOutput::Item(FeedItem::Frame(text))] if text.contains(TOP)),
+        "{frames:?}"
+    );
+}
+
+#[test]
+fn a_path_that_is_not_there_is_left_for_the_other() {
+    let mut run = Run::new(MarketData::Streams, &[TOP]);
+    let link = opened(&run.outputs())[0];
+    let outputs = run.tell(FeedInput::NotOpened {
+        link,
+        status: Some(404),
+        why: "not found".to_owned(),
+        pause_ms: None,
+    });
+    let next = outputs.iter().find_map(|output| match output {
+        FeedOutput::Open(next, path) => Some((*next, *path)),
+        _ => None,
+    });
+    let (next, path) = next.unwrap();
+    assert_eq!(path, MarketPath::Raw);
+    assert_ne!(connection_of(next), connection_of(link));
+    // What comes of the old one is nobody's.
+    assert!(run.tell(FeedInput::Opened(link)).is_empty());
+}
+
+#[test]
+fn a_feed_needs_topics_and_a_way_to_each() {
+    let refused = FeedMachine::<String>::new(0, terms(MarketData::Auto, &[])).unwrap_err();
+    assert_eq!(refused, FeedError::NoTopics);
+    let forced = terms(MarketData::Documented, &["btcusdt@forceOrder"]);
+    let refused = FeedMachine::<String>::new(0, forced).unwrap_err();
+    assert!(matches!(refused, FeedError::Polling(_)), "{refused}");
+}
