@@ -6,11 +6,11 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::protocol::Refusal;
 use windvane_engine::record::Block;
 use windvane_engine::{
-    ClientOrderId, Effect, Engine, Event, Input, Intent, Notice, Outcome, Reply, Request,
-    StrategyId, Surface, Time,
+    ClientOrderId, Engine, Event, Input, Notice, Outcome, Reply, Request, StrategyId, Surface, Time,
 };
 
-use crate::guests::{Guests, InitResult};
+use crate::engine_loop::{BeginError, EffectHandler, EngineLoop, feed_answer};
+use crate::guests::Guests;
 use crate::outbox::{Outbox, about};
 use crate::saving::Saving;
 
@@ -34,8 +34,13 @@ pub enum Action {
 /// After each call, drain [`Driver::poll`], then come back at [`Driver::next_timeout`].
 #[derive(Debug)]
 pub struct Driver<G> {
-    /// Away only while a strategy is called with it.
-    engine: Option<Box<Engine>>,
+    core: EngineLoop,
+    ends: Ends<G>,
+}
+
+/// What the engine's effects reach.
+#[derive(Debug)]
+struct Ends<G> {
     guests: G,
     outbox: Outbox,
     saving: Saving,
@@ -52,17 +57,6 @@ pub enum Renewed {
     Fresh(String),
 }
 
-/// Why a strategy does not begin.
-#[derive(Debug, thiserror::Error)]
-enum Trouble {
-    #[error("it refuses: {0}")]
-    Refused(String),
-    #[error("its start failed: {}", .0.as_str())]
-    Fault(FaultKind),
-    #[error("it cannot use its saved state: {0}")]
-    State(String),
-}
-
 impl<G: Guests> Driver<G> {
     /// A driver whose strategies were not started. Without a journal, records count as durable at
     /// once.
@@ -72,12 +66,14 @@ impl<G: Guests> Driver<G> {
             outbox.release(u64::MAX);
         }
         Self {
-            engine: Some(Box::new(engine)),
-            guests,
-            outbox,
-            saving: Saving::default(),
-            actions: VecDeque::new(),
-            keeps_journal,
+            core: EngineLoop::new(engine),
+            ends: Ends {
+                guests,
+                outbox,
+                saving: Saving::default(),
+                actions: VecDeque::new(),
+                keeps_journal,
+            },
         }
     }
 
@@ -92,21 +88,10 @@ impl<G: Guests> Driver<G> {
         now: Time,
         states: &[Option<Vec<u8>>],
     ) -> Result<(), (StrategyId, String)> {
-        if self.keeps_journal {
-            self.saving.begin(states);
+        if self.ends.keeps_journal {
+            self.ends.saving.begin(states);
         }
-        for place in 0..self.guests.count() {
-            let strategy = StrategyId(place as u16);
-            if self.engine().fault(strategy).is_some() {
-                continue;
-            }
-            let state = states.get(place).and_then(Option::as_deref);
-            match self.begin(now, strategy, state) {
-                Err(Trouble::Refused(reason)) => return Err((strategy, reason)),
-                Err(trouble) => self.quarantine(now, strategy, &trouble),
-                Ok(()) => {}
-            }
-        }
+        self.core.start(now, states, &mut self.ends.guests)?;
         self.drain(now);
         Ok(())
     }
@@ -116,9 +101,10 @@ impl<G: Guests> Driver<G> {
     /// # Errors
     /// Why it does not.
     pub fn rehearse(&mut self, strategy: StrategyId, state: Option<&[u8]>) -> Result<(), String> {
-        let tried = self.try_begin(strategy, state);
-        self.guests.show_output(strategy, self.engine().now());
-        tried.map(|_| ()).map_err(|trouble| trouble.to_string())
+        let guests = &mut self.ends.guests;
+        let tried = self.core.try_begin(strategy, state, guests);
+        guests.show_output(strategy, self.core.engine().now());
+        tried.map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Begins a new instance of a strategy's module, out of quarantine or after a change of the
@@ -133,86 +119,34 @@ impl<G: Guests> Driver<G> {
         state: Option<&[u8]>,
         may_be_fresh: bool,
     ) -> Result<Renewed, String> {
-        self.guests.renew(strategy)?;
-        self.handle_quietly(now, Input::Renew { strategy });
-        let mut begun = self
-            .begin(now, strategy, state)
+        let (core, guests) = (&mut self.core, &mut self.ends.guests);
+        guests.renew(strategy)?;
+        core.handle(now, Input::Renew { strategy });
+        let mut begun = core
+            .begin(now, strategy, state, guests)
             .map(|()| Renewed::WithState);
-        if let Err(Trouble::State(reason)) = &begun
+        if let Err(BeginError::State(reason)) = &begun
             && may_be_fresh
         {
             let reason = reason.clone();
-            begun = match self.guests.renew(strategy) {
-                Ok(()) => self.begin(now, strategy, None),
-                Err(reason) => Err(Trouble::Refused(reason)),
+            begun = match guests.renew(strategy) {
+                Ok(()) => core.begin(now, strategy, None, guests),
+                Err(reason) => Err(BeginError::Refused(reason)),
             }
             .map(|()| Renewed::Fresh(reason));
         }
-        if let Err(trouble) = &begun {
-            self.quarantine(now, strategy, trouble);
+        if let Err(error) = &begun {
+            core.quarantine(now, strategy, error);
         }
         self.drain(now);
-        begun.map_err(|trouble| trouble.to_string())
-    }
-
-    /// `start`, then `load`; what `start` intends counts once both succeeded.
-    fn begin(
-        &mut self,
-        now: Time,
-        strategy: StrategyId,
-        state: Option<&[u8]>,
-    ) -> Result<(), Trouble> {
-        let intents = self.try_begin(strategy, state);
-        self.guests.show_output(strategy, now);
-        let intents = &intents?;
-        self.handle_quietly(now, Input::Answer { strategy, intents });
-        Ok(())
-    }
-
-    fn try_begin(
-        &mut self,
-        strategy: StrategyId,
-        state: Option<&[u8]>,
-    ) -> Result<Vec<Intent>, Trouble> {
-        let Some(engine) = self.engine.take() else {
-            return Ok(Vec::new());
-        };
-        let (engine, result) = self.guests.init(strategy, engine);
-        self.engine = Some(engine);
-        match result {
-            InitResult::Ready => {}
-            InitResult::Refused(reason) => return Err(Trouble::Refused(reason)),
-            InitResult::Fault(kind) => return Err(Trouble::Fault(kind)),
-        }
-        // `load` begins a callback of its own.
-        let intents = self.guests.intents(strategy).to_vec();
-        if let Some(state) = state {
-            let loaded = self.guests.load(strategy, state);
-            loaded.map_err(Trouble::State)?;
-        }
-        Ok(intents)
-    }
-
-    fn quarantine(&mut self, now: Time, strategy: StrategyId, trouble: &Trouble) {
-        let kind = match trouble {
-            Trouble::Refused(_) => FaultKind::Contract,
-            Trouble::Fault(kind) => *kind,
-            Trouble::State(_) => FaultKind::State,
-        };
-        self.handle_quietly(now, Input::Fault { strategy, kind });
+        begun.map_err(|error| error.to_string())
     }
 
     /// Takes an input.
     #[inline]
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
-        self.handle_quietly(now, input);
+        self.core.handle(now, input);
         self.drain(now);
-    }
-
-    fn handle_quietly(&mut self, now: Time, input: Input<'_>) {
-        if let Some(engine) = &mut self.engine {
-            engine.handle(now, input);
-        }
     }
 
     /// The journal is durable up to this record: orders that waited for it leave, but those whose
@@ -220,7 +154,7 @@ impl<G: Guests> Driver<G> {
     /// wait are not looked at, so that a simulated account stays a function of the journal.
     pub fn durable(&mut self, now: Time, record: u64) {
         let mut late = Vec::new();
-        for request in self.outbox.release(record) {
+        for request in self.ends.outbox.release(record) {
             if let Request::Place(order) = &request
                 && let Some(why) = self.engine().kept_back(order, now)
             {
@@ -229,7 +163,7 @@ impl<G: Guests> Driver<G> {
             }
             let of_late = |id| late.iter().any(|(late, _)| late == id);
             if !about(&request).is_some_and(of_late) {
-                self.actions.push_back(Action::Request(request));
+                self.ends.actions.push_back(Action::Request(request));
             }
         }
         for (client_order_id, why) in late {
@@ -245,12 +179,13 @@ impl<G: Guests> Driver<G> {
     /// Records what strategies know that were called since it was recorded last, before a block is
     /// ended by time.
     pub fn save(&mut self, now: Time) {
-        for strategy in self.saving.due(now) {
+        for strategy in self.ends.saving.due(now) {
             if self.engine().fault(strategy).is_some() {
                 continue;
             }
-            if let Err(kind) = self.save_one(now, strategy) {
-                self.handle_quietly(now, Input::Fault { strategy, kind });
+            let saved = self.ends.save(now, strategy, self.core.engine_mut());
+            if let Err(kind) = saved {
+                self.core.handle(now, Input::Fault { strategy, kind });
             }
         }
         self.drain(now);
@@ -258,168 +193,168 @@ impl<G: Guests> Driver<G> {
 
     /// Whether a strategy was called since what it knows was recorded.
     pub fn has_unsaved(&self) -> bool {
-        self.saving.is_behind()
+        self.ends.saving.is_behind()
     }
 
     /// Records what a strategy knows now, and answers it; what it saved before, where it is not
     /// running or cannot say it any more.
     pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
         if self.engine().fault(strategy).is_none() {
-            match self.save_one(now, strategy) {
-                Ok(()) if self.keeps_journal => return self.saving.last(strategy),
+            match self.ends.save(now, strategy, self.core.engine_mut()) {
+                Ok(()) if self.ends.keeps_journal => return self.ends.saving.last(strategy),
                 Ok(()) => {}
-                Err(kind) => self.handle_quietly(now, Input::Fault { strategy, kind }),
+                Err(kind) => self.core.handle(now, Input::Fault { strategy, kind }),
             }
         }
         // One that failed answers what it saved before.
-        self.guests.save(strategy).ok().flatten()
-    }
-
-    fn save_one(&mut self, now: Time, strategy: StrategyId) -> Result<(), FaultKind> {
-        let state = self.guests.save(strategy)?;
-        let fuel = self.guests.fuel_of_save(strategy);
-        let (handled, state) = self.saving.take(now, strategy, state, fuel);
-        if let Some(engine) = &mut self.engine {
-            let input = Input::Saved {
-                strategy,
-                handled,
-                state,
-            };
-            engine.handle(now, input);
-        }
-        Ok(())
+        self.ends.guests.save(strategy).ok().flatten()
     }
 
     /// Ends the running block, so that what was recorded becomes durable soon.
     pub fn seal(&mut self) {
-        if let Some(engine) = &mut self.engine {
-            engine.seal();
-        }
+        self.core.seal();
         self.collect_blocks();
     }
 
     /// The next thing to do.
     #[inline]
     pub fn poll(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.ends.actions.pop_front()
     }
 
     /// When [`Input::Timeout`] is due.
     #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
-        let (time, _) = self.engine.as_ref()?.poll_timeout()?;
-        Some(time)
+        self.core.next_timeout()
     }
 
     /// The engine.
-    ///
-    /// # Panics
-    /// Never: it is away only within a call.
     pub fn engine(&self) -> &Engine {
-        match &self.engine {
-            Some(engine) => engine,
-            None => unreachable!("the engine is away only while a strategy is called"),
-        }
+        self.core.engine()
     }
 
     /// The strategies.
     pub const fn guests(&self) -> &G {
-        &self.guests
+        &self.ends.guests
     }
 
     /// The strategies, to be changed between inputs.
     pub const fn guests_mut(&mut self) -> &mut G {
-        &mut self.guests
+        &mut self.ends.guests
     }
 
     /// The engine and the strategies, at the end.
-    pub fn into_parts(self) -> (Option<Engine>, G) {
-        (self.engine.map(|engine| *engine), self.guests)
+    pub fn into_parts(self) -> (Engine, G) {
+        (self.core.into_engine(), self.ends.guests)
     }
 
     /// Orders that wait for the journal.
     pub fn waiting(&self) -> usize {
-        self.outbox.len()
+        self.ends.outbox.len()
     }
 
     /// Whether an order waits for the journal, so that the venue cannot have it.
     pub fn is_waiting(&self, id: &ClientOrderId) -> bool {
-        self.outbox.holds(id)
+        self.ends.outbox.holds(id)
     }
 
     /// The whole state: the engine's snapshot and each strategy's. To be asked for only when
     /// every action was taken.
     pub fn snapshot(&mut self) -> (Vec<u8>, Vec<Option<Vec<u8>>>) {
         let now = self.engine().now();
-        let count = self.guests.count();
+        let count = self.ends.guests.count();
         let states = (0..count).map(|place| self.state(now, StrategyId(place as u16)));
         let states: Vec<_> = states.collect();
         self.drain(now);
-        let engine = self.engine.as_mut().map(|engine| engine.snapshot());
+        let engine = self.core.engine_mut().snapshot();
         self.collect_blocks();
-        (engine.unwrap_or_default(), states)
+        (engine, states)
     }
 
     /// Does what the engine wants done, until it wants nothing more.
     fn drain(&mut self, now: Time) {
-        while let Some(effect) = self.engine.as_mut().and_then(|engine| engine.poll_effect()) {
-            match effect {
-                Effect::Deliver { strategy, event } => self.deliver(now, strategy, &event),
-                Effect::Send { record, request } => {
-                    if let Some(request) = self.outbox.push(record, *request) {
-                        self.actions.push_back(Action::Request(request));
-                    }
-                }
-                Effect::Reconnect { surface } => {
-                    self.actions.push_back(Action::Reconnect(surface));
-                }
-                Effect::Beat { number } => self.actions.push_back(Action::Beat(number)),
-            }
-        }
-        while let Some(notice) = self.engine.as_mut().and_then(|engine| engine.poll_notice()) {
-            self.actions.push_back(Action::Notice(Box::new(notice)));
-        }
+        self.core.drain(now, &mut self.ends);
         self.collect_blocks();
-    }
-
-    fn deliver(&mut self, now: Time, strategy: StrategyId, event: &Event) {
-        // It failed at an event before this one.
-        if self.engine().fault(strategy).is_some() {
-            return;
-        }
-        let Some(engine) = self.engine.take() else {
-            return;
-        };
-        let (engine, result) = self.guests.deliver(strategy, engine, event);
-        let engine = self.engine.insert(engine);
-        match result {
-            Ok(()) => {
-                let intents = self.guests.intents(strategy);
-                if self.saving.called(strategy, event, intents) {
-                    // `save` begins a callback of its own.
-                    let intents = &intents.to_vec();
-                    // What it would not know any more after a restart, it does not do.
-                    let input = match self.save_one(now, strategy) {
-                        Ok(()) => Input::Answer { strategy, intents },
-                        Err(kind) => Input::Fault { strategy, kind },
-                    };
-                    self.handle_quietly(now, input);
-                } else if !intents.is_empty() {
-                    engine.handle(now, Input::Answer { strategy, intents });
-                }
-            }
-            Err(kind) => engine.handle(now, Input::Fault { strategy, kind }),
-        }
-        self.guests.show_output(strategy, now);
     }
 
     /// Blocks go to the journal before the requests that wait for them can be released.
     fn collect_blocks(&mut self) {
-        if !self.keeps_journal {
+        if !self.ends.keeps_journal {
             return;
         }
-        while let Some(block) = self.engine.as_mut().and_then(|engine| engine.poll_block()) {
-            self.actions.push_back(Action::Append(block));
+        while let Some(block) = self.core.poll_block() {
+            self.ends.actions.push_back(Action::Append(block));
         }
+    }
+}
+
+impl<G: Guests> Ends<G> {
+    /// Records what a strategy knows now.
+    fn save(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        engine: &mut Engine,
+    ) -> Result<(), FaultKind> {
+        let state = self.guests.save(strategy)?;
+        let fuel = self.guests.fuel_of_save(strategy);
+        let (handled, state) = self.saving.take(now, strategy, state, fuel);
+        let input = Input::Saved {
+            strategy,
+            handled,
+            state,
+        };
+        engine.handle(now, input);
+        Ok(())
+    }
+}
+
+impl<G: Guests> EffectHandler for Ends<G> {
+    fn deliver(
+        &mut self,
+        strategy: StrategyId,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        self.guests.deliver(strategy, engine, event)
+    }
+
+    fn settle(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        engine: &mut Engine,
+        event: &Event,
+        result: Result<(), FaultKind>,
+    ) {
+        let intents = self.guests.intents(strategy);
+        if result.is_ok() && self.saving.called(strategy, event, intents) {
+            // `save` begins a callback of its own.
+            let intents = intents.to_vec();
+            // What it would not know any more after a restart, it does not do.
+            let saved = self.save(now, strategy, engine);
+            feed_answer(now, strategy, engine, saved.map(|()| intents.as_slice()));
+        } else {
+            feed_answer(now, strategy, engine, result.map(|()| intents));
+        }
+        self.guests.show_output(strategy, now);
+    }
+
+    fn send(&mut self, _: Time, record: u64, request: Box<Request>) {
+        if let Some(request) = self.outbox.push(record, *request) {
+            self.actions.push_back(Action::Request(request));
+        }
+    }
+
+    fn reconnect(&mut self, surface: Surface) {
+        self.actions.push_back(Action::Reconnect(surface));
+    }
+
+    fn beat(&mut self, number: u64) {
+        self.actions.push_back(Action::Beat(number));
+    }
+
+    fn notice(&mut self, _: &Engine, notice: Notice) {
+        self.actions.push_back(Action::Notice(Box::new(notice)));
     }
 }

@@ -1,7 +1,7 @@
 //! The live run without IO: everything that it decides and that is not the engine's.
 //!
 //! The live shell (`runtime/node/src/live`) and the simulator of faults (`tests/faults`) drive the
-//! same [`Session`]; backtest and replay use its parts. It decodes what streams say, lends the engine
+//! same [`Session`]; backtest and replay run its [`EngineLoop`]. It decodes what streams say, lends the engine
 //! to the strategies, lets an order leave once its record is durable, decides when segments of the
 //! journal end, and how a run stops.
 //!
@@ -14,6 +14,7 @@ mod account;
 mod begin;
 mod clock;
 mod driver;
+mod engine_loop;
 mod guests;
 pub mod head;
 mod latches;
@@ -35,6 +36,7 @@ pub use account::Account;
 pub use begin::{Begin, begin};
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
+pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
 pub use guests::{Guests, InitResult, NoGuests};
 pub use head::{Head, Made, Module, SavedStrategy};
 pub use latches::{LatchState, OPERATOR};

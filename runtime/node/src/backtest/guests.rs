@@ -3,11 +3,9 @@
 use windvane_engine::event::Event;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Intent, StrategyId, Time};
-use windvane_host::FaultKind as HostFault;
-use windvane_session::InitResult;
+use windvane_host::{FaultKind as HostFault, PlotPoint};
+use windvane_session::{Guests, InitResult};
 
-use super::session::Guests;
-use super::tally::Tally;
 use crate::strategies::{Guest, engine_fault, show_lines};
 
 /// All strategies of a run, in the order of the configuration.
@@ -15,24 +13,47 @@ pub struct HostedGuests {
     guests: Vec<Guest>,
     /// Why each failed, in the order of the guests; a failed instance is not called again.
     faults: Vec<Option<String>>,
+    /// Points since they were last taken.
+    points: Vec<(StrategyId, Time, PlotPoint)>,
 }
 
 impl HostedGuests {
     /// Strategies that have not begun.
     pub fn new(guests: Vec<Guest>) -> Self {
         let faults = vec![None; guests.len()];
-        Self { guests, faults }
+        let points = Vec::new();
+        Self {
+            guests,
+            faults,
+            points,
+        }
     }
 
     /// Strategies of a run that ended, each with its last fault.
     pub fn ended(guests: impl Iterator<Item = (Guest, Option<String>)>) -> Self {
         let (guests, faults) = guests.unzip();
-        Self { guests, faults }
+        let points = Vec::new();
+        Self {
+            guests,
+            faults,
+            points,
+        }
     }
 
     /// Why a strategy failed, in one sentence.
     pub fn fault(&self, strategy: StrategyId) -> Option<&str> {
         self.faults.get(usize::from(strategy.0))?.as_deref()
+    }
+
+    /// Whether there are points to take.
+    #[inline]
+    pub const fn has_points(&self) -> bool {
+        !self.points.is_empty()
+    }
+
+    /// The points since they were last taken, in their order.
+    pub fn take_points(&mut self) -> std::vec::Drain<'_, (StrategyId, Time, PlotPoint)> {
+        self.points.drain(..)
     }
 
     /// The strategies.
@@ -42,6 +63,10 @@ impl HostedGuests {
 }
 
 impl Guests for HostedGuests {
+    fn count(&self) -> usize {
+        self.guests.len()
+    }
+
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
         let guest = &mut self.guests[usize::from(strategy.0)];
         let (engine, result) =
@@ -85,21 +110,31 @@ impl Guests for HostedGuests {
         self.guests[usize::from(strategy.0)].strategy.intents()
     }
 
+    /// A backtest begins without saved states and carries none over.
+    fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+        Ok(None)
+    }
+
+    fn load(&mut self, strategy: StrategyId, _: &[u8]) -> Result<(), String> {
+        Err(format!("strategy {} has no saved state", strategy.0))
+    }
+
     #[inline]
-    fn drain_output(&mut self, strategy: StrategyId, now: Time, tally: &mut Tally) {
-        let guest = &mut self.guests[usize::from(strategy.0)];
-        if guest.strategy.has_output() {
-            show_output(guest, strategy, now, tally);
+    fn show_output(&mut self, strategy: StrategyId, now: Time) {
+        if self.guests[usize::from(strategy.0)].strategy.has_output() {
+            self.take_output(strategy, now);
         }
     }
 }
 
-#[cold]
-fn show_output(guest: &mut Guest, strategy: StrategyId, now: Time, tally: &mut Tally) {
-    let output = guest.strategy.take_output();
-    let name = &guest.name;
-    show_lines(name, now, &output.logs);
-    for point in output.plots {
-        tally.plot(now, strategy, &point.series, point.value, point.scale);
+impl HostedGuests {
+    #[cold]
+    fn take_output(&mut self, strategy: StrategyId, now: Time) {
+        let guest = &mut self.guests[usize::from(strategy.0)];
+        let output = guest.strategy.take_output();
+        show_lines(&guest.name, now, &output.logs);
+        let points = output.plots.into_iter();
+        self.points
+            .extend(points.map(|point| (strategy, now, point)));
     }
 }

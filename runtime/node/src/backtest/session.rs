@@ -8,48 +8,32 @@ use std::time::{Duration, Instant};
 
 use windvane_engine::event::Event;
 use windvane_engine::input::FaultKind;
-use windvane_engine::{Effect, Engine, Input, Request, StrategyId, Time};
-use windvane_session::InitResult;
+use windvane_engine::{Engine, Input, Notice, Request, StrategyId, Time};
 use windvane_session::transit::Transit;
+use windvane_session::{EffectHandler, EngineLoop, Guests as _, NoticesOnly, feed_answer};
 use windvane_sim::{Latency, Venue, VenueMessage};
 
 use super::feed::Feed;
+use super::guests::HostedGuests;
 use super::tally::Tally;
 use crate::recording::RecordingError;
 
-/// Strategies, as a run drives them.
-pub trait Guests {
-    /// Calls `start` of a strategy.
-    fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult);
-
-    /// Delivers an event. The intents of a callback that succeeded can be read until the next
-    /// one. The engine comes back, whatever happens.
-    fn deliver(
-        &mut self,
-        strategy: StrategyId,
-        engine: Box<Engine>,
-        event: &Event,
-    ) -> (Box<Engine>, Result<(), FaultKind>);
-
-    /// What the last callback of a strategy intended.
-    fn intents(&self, strategy: StrategyId) -> &[windvane_engine::Intent];
-
-    /// Hands over the log lines and points of a strategy since the last time.
-    fn drain_output(&mut self, strategy: StrategyId, now: Time, tally: &mut Tally);
-}
-
 /// One run.
-pub struct Session<G> {
-    /// Empty only while a strategy is called with the engine.
-    engine: Option<Box<Engine>>,
-    venue: Venue,
-    guests: G,
-    latency: Latency,
-    requests: Transit<Request>,
-    messages: Transit<VenueMessage>,
+pub struct Session {
+    core: EngineLoop,
+    world: World,
     next_sample: Time,
     /// The earliest time of everything but the market.
     next_other: Time,
+}
+
+/// What the engine's effects reach.
+struct World {
+    venue: Venue,
+    guests: HostedGuests,
+    latency: Latency,
+    requests: Transit<Request>,
+    messages: Transit<VenueMessage>,
     tally: Tally,
     clock: Clock,
 }
@@ -129,31 +113,39 @@ impl Clock {
 }
 
 /// What is left of a run.
-pub struct Finished<G> {
+pub struct Finished {
     /// The engine in its last state.
     pub engine: Engine,
     /// The strategies.
-    pub guests: G,
+    pub guests: HostedGuests,
     /// Counts and rows.
     pub tally: Tally,
     /// Wall time by part.
     pub clock: Clock,
 }
 
-impl<G: Guests> Session<G> {
+impl Session {
     /// A run that has not begun.
-    pub fn new(engine: Engine, venue: Venue, guests: G, latency: Latency, tally: Tally) -> Self {
+    pub fn new(
+        engine: Engine,
+        venue: Venue,
+        guests: HostedGuests,
+        latency: Latency,
+        tally: Tally,
+    ) -> Self {
         Self {
-            engine: Some(Box::new(engine)),
-            venue,
-            guests,
-            latency,
-            requests: Transit::default(),
-            messages: Transit::default(),
+            core: EngineLoop::new(engine),
+            world: World {
+                venue,
+                guests,
+                latency,
+                requests: Transit::default(),
+                messages: Transit::default(),
+                tally,
+                clock: Clock::default(),
+            },
             next_sample: Time::NEVER,
             next_other: Time::NEVER,
-            tally,
-            clock: Clock::default(),
         }
     }
 
@@ -162,25 +154,10 @@ impl<G: Guests> Session<G> {
     /// # Errors
     /// The first strategy that refuses, with its reason. One that fails is quarantined.
     pub fn start(&mut self, now: Time) -> Result<(), (StrategyId, String)> {
-        self.tally.start(now);
+        self.world.tally.start(now);
         self.next_sample = next_second(now);
-        for index in 0..self.tally.strategies.len() {
-            let strategy = StrategyId(index as u16);
-            let Some(engine) = self.engine.take() else {
-                break;
-            };
-            let (mut engine, result) = self.guests.init(strategy, engine);
-            match result {
-                InitResult::Ready => {
-                    let intents = self.guests.intents(strategy);
-                    engine.handle(now, Input::Answer { strategy, intents });
-                }
-                InitResult::Refused(reason) => return Err((strategy, reason)),
-                InitResult::Fault(kind) => engine.handle(now, Input::Fault { strategy, kind }),
-            }
-            self.engine = Some(engine);
-            self.guests.drain_output(strategy, now, &mut self.tally);
-        }
+        self.core.start(now, &[], &mut self.world.guests)?;
+        self.world.take_points();
         self.drain(now);
         Ok(())
     }
@@ -193,7 +170,7 @@ impl<G: Guests> Session<G> {
         mut self,
         feed: &mut Feed,
         progress: &mut dyn FnMut(Time),
-    ) -> Result<Finished<G>, RecordingError> {
+    ) -> Result<Finished, RecordingError> {
         loop {
             let (venue_at, engine_at) = (feed.venue_time(), feed.engine_time());
             let market_at = venue_at.min(engine_at);
@@ -204,7 +181,7 @@ impl<G: Guests> Session<G> {
                 } else {
                     self.engine_market(feed, engine_at);
                     feed.advance_engine();
-                    if self.clock.events.is_multiple_of(PROGRESS_EVENTS) {
+                    if self.world.clock.events.is_multiple_of(PROGRESS_EVENTS) {
                         progress(engine_at);
                     }
                 }
@@ -221,43 +198,43 @@ impl<G: Guests> Session<G> {
     fn venue_market(&mut self, feed: &Feed, now: Time) {
         let (chunk, event) = feed.venue_event();
         let latency_ns = feed.latency_ns();
-        self.latency.observe(latency_ns);
-        self.tally.feed_latency(latency_ns);
-        let timer = self.clock.start();
+        self.world.latency.observe(latency_ns);
+        self.world.tally.feed_latency(latency_ns);
+        let timer = self.world.clock.start();
         let market = event.market(&chunk.levels);
-        self.venue.market(now, event.instrument, &market);
-        self.clock.venue.stop(timer);
+        self.world.venue.market(now, event.instrument, &market);
+        self.world.clock.venue.stop(timer);
         self.collect_messages(now);
     }
 
     #[inline]
     fn engine_market(&mut self, feed: &Feed, now: Time) {
         let (chunk, event) = feed.engine_event();
-        self.clock.next_event();
+        self.world.clock.next_event();
         let input = Input::Market {
             instrument: event.instrument,
             event: event.market(&chunk.levels),
         };
-        self.tally.event(&input);
+        self.world.tally.event(&input);
         self.feed_engine(now, input);
     }
 
     /// Everything but the market: the earliest, in the order of the module's page.
     fn other(&mut self) {
         let now = self.next_other;
-        if self.venue.next_timeout() <= now {
-            self.venue.timeout(now);
+        if self.world.venue.next_timeout() <= now {
+            self.world.venue.timeout(now);
             self.collect_messages(now);
-        } else if self.requests.next_arrival() <= now {
-            if let Some((_, request)) = self.requests.receive() {
-                let timer = self.clock.start();
-                self.venue.request(now, &request);
-                self.clock.venue.stop(timer);
+        } else if self.world.requests.next_arrival() <= now {
+            if let Some((_, request)) = self.world.requests.receive() {
+                let timer = self.world.clock.start();
+                self.world.venue.request(now, &request);
+                self.world.clock.venue.stop(timer);
                 self.note_queue(&request);
                 self.collect_messages(now);
             }
-        } else if self.messages.next_arrival() <= now {
-            if let Some((_, message)) = self.messages.receive() {
+        } else if self.world.messages.next_arrival() <= now {
+            if let Some((_, message)) = self.world.messages.receive() {
                 self.take_message(now, &message);
             }
         } else if self.next_sample <= now {
@@ -275,10 +252,10 @@ impl<G: Guests> Session<G> {
             return;
         };
         let (instrument, side) = (order.terms.instrument, order.terms.side);
-        if let Some((price, Some(ahead))) = self.venue.queue_ahead(instrument, side)
+        if let Some((price, Some(ahead))) = self.world.venue.queue_ahead(instrument, side)
             && order.terms.price.is_some_and(|own| own.0 == price)
         {
-            self.tally.queue_ahead(instrument, ahead);
+            self.world.tally.queue_ahead(instrument, ahead);
         }
     }
 
@@ -292,122 +269,128 @@ impl<G: Guests> Session<G> {
     #[inline]
     fn collect_messages(&mut self, now: Time) {
         let mut any = false;
-        while let Some(message) = self.venue.poll() {
-            let latency_ns = self.latency.order();
-            self.messages.send(now, latency_ns, message);
+        while let Some(message) = self.world.venue.poll() {
+            let latency_ns = self.world.latency.order();
+            self.world.messages.send(now, latency_ns, message);
             any = true;
         }
-        if any || self.venue.next_timeout() <= self.next_other {
+        if any || self.world.venue.next_timeout() <= self.next_other {
             self.refresh();
         } else {
-            self.next_other = self.next_other.min(self.venue.next_timeout());
+            self.next_other = self.next_other.min(self.world.venue.next_timeout());
         }
     }
 
     #[inline]
     fn feed_engine(&mut self, now: Time, input: Input<'_>) {
-        let timer = self.clock.start();
-        if let Some(engine) = &mut self.engine {
-            engine.handle(now, input);
-        }
-        self.clock.engine.stop(timer);
+        let timer = self.world.clock.start();
+        self.core.handle(now, input);
+        self.world.clock.engine.stop(timer);
         self.drain(now);
     }
 
-    /// Does what the engine wants done, until it wants nothing more.
     #[inline]
     fn drain(&mut self, now: Time) {
-        while let Some(effect) = self.engine.as_mut().and_then(|engine| engine.poll_effect()) {
-            match effect {
-                Effect::Deliver { strategy, event } => self.deliver(now, strategy, &event),
-                Effect::Send { request, .. } => {
-                    // A backtest keeps no journal: its records are durable at once.
-                    let latency_ns = self.latency.order();
-                    self.tally.request_latency(latency_ns);
-                    self.requests.send(now, latency_ns, *request);
-                }
-                // A backtest has no streams.
-                Effect::Reconnect { .. } | Effect::Beat { .. } => {}
-            }
-        }
-        if let Some(engine) = &mut self.engine {
-            while let Some(notice) = engine.poll_notice() {
-                let timer = self.clock.start();
-                self.tally.notice(engine, &notice);
-                self.clock.results.stop(timer);
-            }
-        }
+        self.core.drain(now, &mut self.world);
         self.refresh();
     }
 
     #[inline]
-    fn deliver(&mut self, now: Time, strategy: StrategyId, event: &Event) {
-        let Some(engine) = self.engine.take() else {
-            return;
-        };
-        let timer = self.clock.start();
-        let (engine, result) = self.guests.deliver(strategy, engine, event);
-        self.clock.guests.stop(timer);
-        let engine = self.engine.insert(engine);
-        self.tally.delivered(strategy);
-        let timer = self.clock.start();
-        match result {
-            Ok(()) => {
-                let intents = self.guests.intents(strategy);
-                if !intents.is_empty() {
-                    engine.handle(now, Input::Answer { strategy, intents });
-                }
-            }
-            Err(kind) => engine.handle(now, Input::Fault { strategy, kind }),
-        }
-        self.clock.engine.stop(timer);
-        self.guests.drain_output(strategy, now, &mut self.tally);
-    }
-
-    #[inline]
     fn refresh(&mut self) {
-        let timer = match &self.engine {
-            Some(engine) => engine.poll_timeout().map_or(Time::NEVER, |(time, _)| time),
-            None => Time::NEVER,
-        };
+        let timer = self.core.next_timeout().unwrap_or(Time::NEVER);
         self.next_other = timer
-            .min(self.venue.next_timeout())
-            .min(self.requests.next_arrival())
-            .min(self.messages.next_arrival())
+            .min(self.world.venue.next_timeout())
+            .min(self.world.requests.next_arrival())
+            .min(self.world.messages.next_arrival())
             .min(self.next_sample);
     }
 
     fn sample(&mut self, now: Time) {
-        let timer = self.clock.start();
-        if let Some(engine) = &self.engine {
-            self.tally.sample(engine, now);
-        }
-        self.clock.results.stop(timer);
+        let timer = self.world.clock.start();
+        self.world.tally.sample(self.core.engine(), now);
+        self.world.clock.results.stop(timer);
     }
 
-    fn finish(mut self) -> Finished<G> {
-        let mut engine = match self.engine.take() {
-            Some(engine) => *engine,
-            None => unreachable!("the engine is away only while a strategy is called"),
-        };
+    fn finish(self) -> Finished {
+        let (mut core, mut world) = (self.core, self.world);
         // What happened at the venue is learned, but nobody acts on it any more.
-        while let Some((at, message)) = self.messages.receive() {
+        while let Some((at, message)) = world.messages.receive() {
             match &message {
-                VenueMessage::Reply(reply) => engine.handle(at, Input::Reply(reply)),
-                VenueMessage::User(event) => engine.handle(at, Input::User(event)),
+                VenueMessage::Reply(reply) => core.handle(at, Input::Reply(reply)),
+                VenueMessage::User(event) => core.handle(at, Input::User(event)),
             }
-            while engine.poll_effect().is_some() {}
-            while let Some(notice) = engine.poll_notice() {
-                self.tally.notice(&engine, &notice);
-            }
+            let tally = &mut world.tally;
+            let mut counted = NoticesOnly(|engine: &Engine, notice| tally.notice(engine, &notice));
+            core.drain(at, &mut counted);
         }
-        self.tally.end(&engine);
+        let engine = core.into_engine();
+        world.tally.end(&engine);
         Finished {
             engine,
-            guests: self.guests,
-            tally: self.tally,
-            clock: self.clock,
+            guests: world.guests,
+            tally: world.tally,
+            clock: world.clock,
         }
+    }
+}
+
+impl World {
+    #[cold]
+    fn take_points(&mut self) {
+        for (strategy, now, point) in self.guests.take_points() {
+            self.tally
+                .plot(now, strategy, &point.series, point.value, point.scale);
+        }
+    }
+}
+
+impl EffectHandler for World {
+    #[inline]
+    fn deliver(
+        &mut self,
+        strategy: StrategyId,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        let timer = self.clock.start();
+        let called = self.guests.deliver(strategy, engine, event);
+        self.clock.guests.stop(timer);
+        self.tally.delivered(strategy);
+        called
+    }
+
+    #[inline]
+    fn settle(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        engine: &mut Engine,
+        _: &Event,
+        result: Result<(), FaultKind>,
+    ) {
+        let timer = self.clock.start();
+        let result = result.map(|()| self.guests.intents(strategy));
+        feed_answer(now, strategy, engine, result);
+        self.clock.engine.stop(timer);
+        self.guests.show_output(strategy, now);
+        if self.guests.has_points() {
+            self.take_points();
+        }
+    }
+
+    /// A backtest keeps no journal: its records are durable at once.
+    #[inline]
+    fn send(&mut self, now: Time, _: u64, request: Box<Request>) {
+        let latency_ns = self.latency.order();
+        self.tally.request_latency(latency_ns);
+        self.requests.send(now, latency_ns, *request);
+    }
+
+    #[inline]
+    fn notice(&mut self, engine: &Engine, notice: Notice) {
+        let timer = self.clock.start();
+        self.tally.notice(engine, &notice);
+        self.clock.results.stop(timer);
     }
 }
 

@@ -32,7 +32,7 @@ pub fn summarize(
     config: &Config,
     recordings: &[Recording],
     sources: &[RulesSource],
-    finished: Finished<HostedGuests>,
+    finished: Finished,
     timing: &Timing,
 ) -> (ResultWriter, Summary) {
     let Finished {

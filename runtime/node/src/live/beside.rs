@@ -6,6 +6,7 @@ use windvane_engine::event::EventKind;
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
 use windvane_host::FaultKind as HostFault;
+use windvane_session::{EngineLoop, Guests, InitResult};
 
 use crate::strategies::{Guest, engine_fault};
 
@@ -58,30 +59,63 @@ impl Beside {
     }
 }
 
-/// `start`, then `load`, as the driver does it.
+/// `start`, then `load`; what `start` intends.
 pub(super) fn begin_guest(
+    core: &mut EngineLoop,
     guest: &mut Guest,
-    engine: Box<Engine>,
     strategy: StrategyId,
     state: Option<&[u8]>,
-) -> (Box<Engine>, Result<Vec<Intent>, FaultKind>) {
-    let (params, instruments) = (guest.params.clone(), guest.instruments.clone());
-    let (engine, result) = guest
-        .strategy
-        .start(engine, strategy, &params, &instruments);
-    if let Err(fault) = result {
-        let kind = match fault.kind {
-            HostFault::Refused => FaultKind::Contract,
-            kind => engine_fault(kind),
-        };
-        return (engine, Err(kind));
-    }
-    // `load` begins a callback of its own.
-    let intents = guest.strategy.intents().to_vec();
-    let loaded = state.map_or(Ok(()), |state| guest.strategy.load(state));
+) -> Result<Vec<Intent>, FaultKind> {
+    let begun = core.try_begin(strategy, state, &mut Silent(guest));
     drop(guest.strategy.take_output());
-    (
-        engine,
-        loaded.map(|()| intents).map_err(|_| FaultKind::State),
-    )
+    begun.map_err(|error| error.fault())
+}
+
+/// One strategy whose output was shown when it ran.
+struct Silent<'a>(&'a mut Guest);
+
+impl Guests for Silent<'_> {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
+        let guest = &mut *self.0;
+        let (params, instruments) = (&guest.params, &guest.instruments);
+        let (engine, result) = guest.strategy.start(engine, strategy, params, instruments);
+        let result = match result {
+            Ok(()) => InitResult::Ready,
+            Err(fault) if fault.kind == HostFault::Refused => InitResult::Refused(fault.detail),
+            Err(fault) => InitResult::Fault(engine_fault(fault.kind)),
+        };
+        (engine, result)
+    }
+
+    fn deliver(
+        &mut self,
+        _: StrategyId,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        let (engine, result) = self.0.strategy.deliver(engine, event);
+        (engine, result.map_err(|fault| engine_fault(fault.kind)))
+    }
+
+    fn intents(&self, _: StrategyId) -> &[Intent] {
+        self.0.strategy.intents()
+    }
+
+    fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+        let saved = self.0.strategy.save();
+        saved.map(Some).map_err(|fault| engine_fault(fault.kind))
+    }
+
+    fn load(&mut self, _: StrategyId, state: &[u8]) -> Result<(), String> {
+        let loaded = self.0.strategy.load(state);
+        loaded.map_err(|fault| fault.to_string())
+    }
+
+    fn show_output(&mut self, _: StrategyId, _: Time) {
+        drop(self.0.strategy.take_output());
+    }
 }

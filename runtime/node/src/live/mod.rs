@@ -411,7 +411,7 @@ impl Running {
             });
         }
         match finish.ended {
-            Ended::Stopped => Ok(finish.results.transpose()?.flatten()),
+            Ended::Stopped => Ok(finish.results.transpose()?),
             Ended::Hurried => Err(LiveError::Hurried {
                 left: finish.resting,
                 unknown,

@@ -76,7 +76,7 @@ pub struct Finish {
     /// Own orders that may rest at the venue, in words.
     pub resting: String,
     /// What a run on recordings came to.
-    pub results: Option<Result<Option<Summary>, ResultError>>,
+    pub results: Option<Result<Summary, ResultError>>,
 }
 
 /// What the thread remembers between turns.

@@ -12,8 +12,7 @@ use windvane_journal::Recovered;
 use super::remains::{self, Remains};
 use super::replay::{Difference, Replay};
 use crate::config::{Config, Mode};
-use windvane_session::Head;
-use windvane_session::Paper;
+use windvane_session::{EngineLoop, Head, Paper};
 
 /// Why no engine can go on.
 #[derive(Debug, thiserror::Error)]
@@ -236,7 +235,7 @@ fn replayed(
             "the simulated account cannot be read: it begins anew"
         );
     }
-    let mut engine = match Engine::restore(&head.engine) {
+    let engine = match Engine::restore(&head.engine) {
         Ok(engine) => engine,
         Err(error) => {
             *flaw = Some(Flaw::Snapshot(error));
@@ -247,9 +246,10 @@ fn replayed(
         *flaw = Some(Flaw::Place);
         return (None, paper);
     }
+    let mut core = EngineLoop::new(engine);
     let mut replay = Replay::of(paper);
     for block in remembered.blocks {
-        replay.block(&mut engine, block);
+        replay.block(&mut core, block);
     }
     *flaw = replay.difference.map(Flaw::Differs);
     for (strategy, state) in replay.states {
@@ -257,7 +257,7 @@ fn replayed(
             saved.state = Some(state);
         }
     }
-    (Some(engine), replay.paper)
+    (Some(core.into_engine()), replay.paper)
 }
 
 #[cfg(test)]

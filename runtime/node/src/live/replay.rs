@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 
-use windvane_engine::codec::{self, RecordBody, RecordedInput};
+use windvane_engine::codec::{self, Record, RecordBody, RecordedInput};
 use windvane_engine::engine::SnapshotError;
 use windvane_engine::record::Block;
 use windvane_engine::{Engine, StrategyId};
 use windvane_journal::{Directory, ExportError, LockError};
 
-use windvane_session::Head;
 use windvane_session::paper::{Otherwise, Paper};
+use windvane_session::{EngineLoop, Head, NoticesOnly};
 
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,8 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
         let stored = windvane_journal::segment(data_dir, segment)?;
         let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
         let engine = Engine::restore(&head.engine);
-        let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        let mut core = EngineLoop::new(engine);
         let paper = head.paper.as_deref();
         let paper =
             paper.map(|bytes| Paper::from_bytes(bytes).ok_or(ReplayError::Paper { segment }));
@@ -109,7 +110,7 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
         for block in stored.blocks {
             verified.blocks += 1;
             verified.records += block.last_record + 1 - block.first_record;
-            replay.block(&mut engine, block);
+            replay.block(&mut core, block);
             if let Some(difference) = replay.difference {
                 verified.difference = Some((segment, difference));
                 return Ok(verified);
@@ -142,19 +143,13 @@ impl Replay {
     }
 
     /// Feeds the inputs of a block and takes away what follows from them.
-    pub fn block(&mut self, engine: &mut Engine, block: Block) {
-        for (place, record) in codec::decode(&block.bytes).flatten().enumerate() {
-            let heard = self.paper.as_mut().map(|paper| paper.replay(&record));
-            if let (Some(Err(Otherwise(said))), None) = (heard, &self.difference) {
-                self.difference = Some(Difference {
-                    block: block.number,
-                    record: block.first_record + place as u64,
-                    recorded: Some(format!("{record:?}")),
-                    made: said.map(|said| format!("{said:?}")),
-                });
-            }
+    pub fn block(&mut self, core: &mut EngineLoop, block: Block) {
+        let records = (block.first_record..).zip(codec::decode(&block.bytes).flatten());
+        for (sequence, record) in records {
+            let otherwise = compare_paper(&mut self.paper, (block.number, sequence), &record);
+            self.difference = self.difference.take().or(otherwise);
             if let RecordBody::Input(input) = record.body {
-                engine.handle(record.time, input.as_input());
+                core.handle(record.time, input.as_input());
                 if let RecordedInput::Saved {
                     strategy,
                     state: Some(state),
@@ -163,19 +158,34 @@ impl Replay {
                 {
                     self.states.insert(strategy, state);
                 }
-                while engine.poll_effect().is_some() {}
-                while engine.poll_notice().is_some() {}
+                core.drain(record.time, &mut NoticesOnly(|_: &Engine, _| {}));
             }
         }
         // A block that its driver ended; others end by themselves, at an intent or when full.
-        if engine.chain().next_block == block.number {
-            engine.seal();
+        if core.engine().chain().next_block == block.number {
+            core.seal();
         }
         self.pairs.recorded(block);
-        self.pairs.made(std::iter::from_fn(|| engine.poll_block()));
+        self.pairs.made(std::iter::from_fn(|| core.poll_block()));
         let difference = self.pairs.difference();
         self.difference = self.difference.take().or(difference);
     }
+}
+
+/// On paper: where the simulated venue says something else than was heard of it. `place` is the
+/// block and the record.
+pub(super) fn compare_paper(
+    paper: &mut Option<Paper>,
+    place: (u64, u64),
+    record: &Record,
+) -> Option<Difference> {
+    let Otherwise(said) = paper.as_mut()?.replay(record).err()?;
+    Some(Difference {
+        block: place.0,
+        record: place.1,
+        recorded: Some(format!("{record:?}")),
+        made: said.map(|said| format!("{said:?}")),
+    })
 }
 
 /// Recorded blocks and those made again, one against the other in their order. One input may end
@@ -291,13 +301,13 @@ mod tests {
     fn inputs_of_the_journal_make_the_journal_again() {
         let (head, blocks, end) = lived();
         assert_eq!(blocks.len(), 20);
-        let mut engine = Engine::restore(&head).unwrap();
+        let mut core = EngineLoop::new(Engine::restore(&head).unwrap());
         let mut replay = Replay::default();
         for block in blocks {
-            replay.block(&mut engine, block);
+            replay.block(&mut core, block);
         }
         assert_eq!(replay.difference, None);
-        assert_eq!(engine.chain(), end);
+        assert_eq!(core.engine().chain(), end);
     }
 
     #[test]
@@ -320,12 +330,12 @@ mod tests {
     #[test]
     fn a_journal_of_another_life_is_found_out() {
         let (head, blocks, _) = lived();
-        let mut engine = Engine::restore(&head).unwrap();
+        let mut core = EngineLoop::new(Engine::restore(&head).unwrap());
         let at = Time::from_millis(1_000);
-        engine.handle(at, Input::Live(&LiveInput::Journal { healthy: false }));
+        core.handle(at, Input::Live(&LiveInput::Journal { healthy: false }));
         let mut replay = Replay::default();
         for block in blocks {
-            replay.block(&mut engine, block);
+            replay.block(&mut core, block);
         }
         let difference = replay.difference.unwrap();
         assert_eq!((difference.block, difference.record), (0, 1));

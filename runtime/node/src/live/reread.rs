@@ -8,8 +8,8 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Time};
 use windvane_journal::Blocks;
 
-use super::replay::{Difference, Pairs, ReplayError};
-use windvane_session::paper::{Otherwise, Paper};
+use super::replay::{Difference, Pairs, ReplayError, compare_paper};
+use windvane_session::paper::Paper;
 
 /// An input with its place.
 #[derive(Clone, Debug)]
@@ -75,15 +75,8 @@ impl Reading {
         self.counts.1 += block.last_record + 1 - block.first_record;
         let records = (block.first_record..).zip(codec::decode(&block.bytes).flatten());
         for (sequence, record) in records {
-            let heard = self.paper.as_mut().map(|paper| paper.replay(&record));
-            if let (Some(Err(Otherwise(said))), None) = (heard, &self.difference) {
-                self.difference = Some(Difference {
-                    block: block.number,
-                    record: sequence,
-                    recorded: Some(format!("{record:?}")),
-                    made: said.map(|said| format!("{said:?}")),
-                });
-            }
+            let otherwise = compare_paper(&mut self.paper, (block.number, sequence), &record);
+            self.difference = self.difference.take().or(otherwise);
             if let RecordBody::Input(input) = record.body {
                 self.ready.push_back(Next {
                     block: block.number,
@@ -149,11 +142,8 @@ impl Reading {
     }
 
     /// Ends the last block of the segment, if its driver did.
-    pub fn seal_last(&self, engine: &mut Option<Box<Engine>>) {
-        let last = self.last_block;
-        if let Some(engine) = engine
-            && last == Some(engine.chain().next_block)
-        {
+    pub fn seal_last(&self, engine: &mut Engine) {
+        if self.last_block == Some(engine.chain().next_block) {
             engine.seal();
         }
     }
@@ -168,8 +158,8 @@ impl Reading {
 
 /// Ends the block that its driver ended before this one began; others end by themselves, at an
 /// intent or when full.
-pub fn seal_before(block: u64, engine: &mut Option<Box<Engine>>) {
-    if let Some(engine) = engine.as_mut().filter(|one| one.chain().next_block < block) {
+pub fn seal_before(block: u64, engine: &mut Engine) {
+    if engine.chain().next_block < block {
         engine.seal();
     }
 }

@@ -78,13 +78,9 @@ impl Results {
     ///
     /// # Errors
     /// The files cannot be written.
-    pub fn finish(mut self, driver: Driver<LiveGuests>) -> Result<Option<Summary>, ResultError> {
+    pub fn finish(mut self, driver: Driver<LiveGuests>) -> Result<Summary, ResultError> {
         let wall = self.began.elapsed();
         let (engine, guests) = driver.into_parts();
-        // It is away only within a call.
-        let Some(engine) = engine else {
-            return Ok(None);
-        };
         self.tally.end(&engine);
         let parts: Vec<_> = guests.into_parts().collect();
         for (tally, (_, events, _)) in self.tally.strategies.iter_mut().zip(&parts) {
@@ -105,6 +101,6 @@ impl Results {
         let (writer, summary) =
             summary::summarize(config, recordings, &self.sources, finished, &timing);
         writer.finish(&summary)?;
-        Ok(Some(summary))
+        Ok(summary)
     }
 }

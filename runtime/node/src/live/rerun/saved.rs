@@ -3,21 +3,21 @@
 
 use sha2::{Digest, Sha256};
 use windvane_engine::codec::RecordedInput;
-use windvane_engine::{Event, StrategyId};
+use windvane_engine::{Engine, Event, StrategyId};
 use windvane_session::{Cost, is_saved_at_once};
 
 use super::super::replay::Difference;
 use super::super::reread::{self, Next};
-use super::Scene;
+use super::scene::{Scene, feed};
 use crate::results::hex;
 use crate::strategies::engine_fault;
 
 impl Scene<'_, '_> {
     /// A new segment of the same process: what modules save now is what they saved then.
-    pub(super) fn compare_states(&mut self) {
+    pub(super) fn compare_states(&mut self, engine: &Engine) {
         for place in 0..self.stage.cast.len() {
             let saved = &self.head.strategies[place];
-            let healthy = self.engine().fault(StrategyId(place as u16)).is_none();
+            let healthy = engine.fault(StrategyId(place as u16)).is_none();
             let player = &mut self.stage.cast[place];
             player.saved.clone_from(&saved.state);
             if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
@@ -34,7 +34,7 @@ impl Scene<'_, '_> {
             let state = module.strategy.save().ok();
             if healthy && state != saved.state && self.difference.is_none() {
                 let id = &saved.name;
-                let chain = self.engine().chain();
+                let chain = engine.chain();
                 self.difference = Some(Difference {
                     block: chain.next_block,
                     record: chain.last_record,
@@ -49,6 +49,7 @@ impl Scene<'_, '_> {
     /// was made of the callback: a fault, where it failed to save.
     pub(super) fn settle_saved(
         &mut self,
+        engine: &mut Engine,
         strategy: StrategyId,
         event: &Event,
         made: Option<RecordedInput>,
@@ -66,8 +67,8 @@ impl Scene<'_, '_> {
         let is_its = |input: &RecordedInput| matches!(input, RecordedInput::Saved { strategy: of, .. } if *of == strategy);
         if let Some(next) = self.reading.pop_if(is_its) {
             if let RecordedInput::Saved { state, .. } = &next.input {
-                reread::seal_before(next.block, &mut self.engine);
-                self.take_saved(&next, strategy, state.as_ref());
+                reread::seal_before(next.block, engine);
+                self.take_saved(engine, &next, strategy, state.as_ref());
             }
             return made;
         }
@@ -91,11 +92,12 @@ impl Scene<'_, '_> {
     /// A strategy saved: its module saves the same.
     pub(super) fn take_saved(
         &mut self,
+        engine: &mut Engine,
         next: &Next,
         strategy: StrategyId,
         state: Option<&Vec<u8>>,
     ) {
-        self.feed(next);
+        feed(engine, next);
         let Some(player) = self.stage.cast.get_mut(usize::from(strategy.0)) else {
             return;
         };
