@@ -161,9 +161,8 @@ impl EngineLoop {
     /// Lends the engine to a call that gives it back.
     #[inline]
     pub fn lend<R>(&mut self, call: impl FnOnce(Box<Engine>) -> (Box<Engine>, R)) -> R {
-        let engine = match self.0.take() {
-            Some(engine) => engine,
-            None => unreachable!("the engine is away only while a strategy is called"),
+        let Some(engine) = self.0.take() else {
+            unreachable!("the engine is away only while a strategy is called");
         };
         let (engine, result) = call(engine);
         self.0 = Some(engine);
