@@ -159,7 +159,7 @@ impl Journal {
             return Err(failure.into());
         }
         let next = self.next.follow(&block)?;
-        let (at, bytes) = (Instant::now(), block.bytes.len() as u64);
+        let (at, bytes) = (Instant::now(), block.len() as u64);
         match self.send(Message::Block { block, at }) {
             Ok(()) => {
                 self.next = next;

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use windvane_engine::record::Chain;
+use windvane_engine::record::{Chain, Format};
 
 use crate::failure::{Failure, guarded};
 use crate::packed::{Blocks, unpack_head};
@@ -29,6 +29,8 @@ pub const SCRATCH: &str = "scratch-";
 pub struct StoredSegment {
     /// Its number.
     pub number: u32,
+    /// The format of its records.
+    pub format: Format,
     /// The head, as the caller gave it.
     pub head: Vec<u8>,
     /// Its blocks, as far as they verify.
@@ -241,6 +243,7 @@ fn contents(number: u32, rows: Rows, newest: &Newest) -> Result<StoredSegment, R
     let cut = seal.is_some() && !sealed && tear.is_none();
     Ok(StoredSegment {
         number,
+        format: meta.record_format(),
         head,
         blocks: verified.blocks,
         chains: verified.chains,

@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windvane_engine::record::Chain;
+use windvane_engine::record::{Chain, Format};
 
 use crate::directory::{Directory, highest, segments};
 use crate::failure::Failure;
@@ -321,6 +321,7 @@ fn empty() -> io::Result<StoredSegment> {
     let verified = Blocks::verify(Chain::default(), Vec::new())?;
     Ok(StoredSegment {
         number: 0,
+        format: Format::default(),
         head: Vec::new(),
         blocks: verified.blocks,
         chains: verified.chains,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use windvane_engine::record::{Block, Chain};
+use windvane_engine::record::{Block, Chain, Format};
 
 use crate::failure::Failure;
 use crate::owner::SyncHook;
@@ -20,8 +20,9 @@ use crate::small_file::sync_folder;
 use crate::store::{Store, StoreThread};
 use crate::tail::Tail;
 
-/// Version of the format of segments. Before the second there was no tail; those are still read.
-pub const FORMAT_VERSION: u32 = 2;
+/// Version of the format of segments. Before the second there was no tail, and before the third
+/// blocks had one part; those are still read.
+pub const FORMAT_VERSION: u32 = 3;
 const CACHE_BYTES: u64 = 64 << 20;
 /// After so long without a message the store is given what is durable: what waited for that is on
 /// its way, and does not want this processor any more.
@@ -92,6 +93,15 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The format of the segment's records.
+    pub const fn record_format(&self) -> Format {
+        if self.version < 3 {
+            Format::V1
+        } else {
+            Format::V3
+        }
+    }
+
     pub fn to_bytes(self) -> [u8; 96] {
         let mut bytes = [0; 96];
         bytes[..4].copy_from_slice(&self.version.to_le_bytes());

@@ -106,7 +106,7 @@ impl Writer {
         }
         let block = self.backlog.pop_front()?;
         self.under_way.push_back(block.last_record);
-        self.bytes += block.bytes.len() as u64;
+        self.bytes += block.len() as u64;
         self.blocks += 1;
         Some(block)
     }
@@ -235,9 +235,8 @@ mod tests {
             number,
             first_record: number,
             last_record: number,
-            previous: [0; 32],
-            hash: [0; 32],
-            bytes: vec![0; 100],
+            orders: vec![0; 100],
+            ..Block::default()
         }
     }
 

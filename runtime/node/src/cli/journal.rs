@@ -9,7 +9,6 @@ use std::time::SystemTime;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windvane_engine::Time;
-use windvane_engine::codec;
 use windvane_journal::{Directory, LockError, Report, SegmentState};
 
 use super::{Failure, print_line};
@@ -238,8 +237,7 @@ impl Export {
             };
             writeln!(out, "{}", words.head())?;
             for block in stored.blocks {
-                let records = (block.first_record..).zip(codec::decode(&block.bytes));
-                for (sequence, record) in records {
+                for (sequence, record) in block.records() {
                     let record = record.map_err(|error| failed(&error))?;
                     let place = |bound: Bound| bound.is_after(sequence, record.time);
                     if self.from.is_some_and(place) || self.to.is_some_and(|to| !place(to)) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use windvane_engine::codec::{self, RecordBody, RecordedInput};
+use windvane_engine::codec::{RecordBody, RecordedInput};
 use windvane_engine::{Engine, Input, Instrument, InstrumentId};
 use windvane_journal::Blocks;
 
@@ -89,7 +89,8 @@ impl Chunks for JournalMarket {
                 self.open = None;
                 continue;
             };
-            for record in codec::decode(&block.bytes).flatten() {
+            for (_, record) in block.records() {
+                let Ok(record) = record else { break };
                 let RecordBody::Input(input) = &record.body else {
                     continue;
                 };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 
-use windvane_engine::codec::{self, RecordBody, RecordedInput};
+use windvane_engine::codec::{RecordBody, RecordedInput};
 use windvane_engine::engine::SnapshotError;
 use windvane_engine::record::Block;
 use windvane_engine::{Engine, StrategyId};
@@ -143,12 +143,14 @@ impl Replay {
 
     /// Feeds the inputs of a block and takes away what follows from them.
     pub fn block(&mut self, engine: &mut Engine, block: Block) {
-        for (place, record) in codec::decode(&block.bytes).flatten().enumerate() {
+        engine.record_as(block.format);
+        for (sequence, record) in block.records() {
+            let Ok(record) = record else { break };
             let heard = self.paper.as_mut().map(|paper| paper.replay(&record));
             if let (Some(Err(Otherwise(said))), None) = (heard, &self.difference) {
                 self.difference = Some(Difference {
                     block: block.number,
-                    record: block.first_record + place as u64,
+                    record: sequence,
                     recorded: Some(format!("{record:?}")),
                     made: said.map(|said| format!("{said:?}")),
                 });
@@ -213,7 +215,7 @@ impl Pairs {
         let records_alone = self.records_alone;
         let differ = |(recorded, made): &(Block, Block)| {
             if records_alone {
-                recorded.bytes != made.bytes
+                (&recorded.orders, &recorded.market) != (&made.orders, &made.market)
             } else {
                 recorded.hash != made.hash
             }
@@ -225,7 +227,7 @@ impl Pairs {
 
 fn difference(recorded: &Block, made: &Block) -> Difference {
     let read = |block: &Block| -> Vec<String> {
-        let records = codec::decode(&block.bytes).flatten();
+        let records = block.records().filter_map(|(_, record)| record.ok());
         records.map(|record| format!("{record:?}")).collect()
     };
     let (recorded_words, made_words) = (read(recorded), read(made));

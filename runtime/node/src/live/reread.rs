@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::codec::{self, RecordBody, RecordedInput};
+use windvane_engine::codec::{RecordBody, RecordedInput};
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Time};
 use windvane_journal::Blocks;
@@ -73,8 +73,8 @@ impl Reading {
         };
         self.counts.0 += 1;
         self.counts.1 += block.last_record + 1 - block.first_record;
-        let records = (block.first_record..).zip(codec::decode(&block.bytes).flatten());
-        for (sequence, record) in records {
+        for (sequence, record) in block.records() {
+            let Ok(record) = record else { break };
             let heard = self.paper.as_mut().map(|paper| paper.replay(&record));
             if let (Some(Err(Otherwise(said))), None) = (heard, &self.difference) {
                 self.difference = Some(Difference {

@@ -227,7 +227,8 @@ impl Stage<'_> {
         head: &Head,
     ) -> Result<(), ReplayError> {
         let engine = Engine::restore(&head.engine);
-        let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        engine.record_as(stored.format);
         let words = Words::new(segment, &stored.head).ok_or(ReplayError::Head { segment })?;
         let base = engine.chain();
         let other_rules = if head.has_our_rules() {
