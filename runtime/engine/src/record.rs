@@ -129,6 +129,9 @@ pub struct Recorder {
     /// Time of the last order record of the block.
     #[serde(skip)]
     time: i64,
+    /// Sequence of the event that the block's order part delivered last.
+    #[serde(skip)]
+    event: i64,
     #[serde(skip)]
     sealed: VecDeque<Block>,
 }
@@ -153,6 +156,7 @@ impl Recorder {
             market: MarketWriter::default(),
             skipped: 0,
             time: 0,
+            event: 0,
             sealed: VecDeque::new(),
         }
     }
@@ -174,12 +178,18 @@ impl Recorder {
         }
     }
 
-    /// Counts a record and makes room for it.
+    /// Ends a block that is full.
     #[inline]
-    fn count(&mut self) {
+    fn make_room(&mut self) {
         if self.orders.len() + self.market.bytes.len() >= BLOCK_BYTES {
             self.seal();
         }
+    }
+
+    /// Counts a record and makes room for it.
+    #[inline]
+    fn count(&mut self) {
+        self.make_room();
         self.records += 1;
     }
 
@@ -204,6 +214,18 @@ impl Recorder {
                 out
             }
         }
+    }
+
+    /// The difference of an event's sequence to that of the order part's event before it, to be
+    /// written in the record that [`begin`](Self::begin) begins next; `None` in a format without.
+    #[inline]
+    pub(crate) fn event_step(&mut self, sequence: i64) -> Option<i64> {
+        self.make_room();
+        (self.format != Format::V1).then(|| {
+            let step = sequence.wrapping_sub(self.event);
+            self.event = sequence;
+            step
+        })
     }
 
     /// Begins a record of the market part; `None` in a format that has none.
@@ -253,7 +275,7 @@ impl Recorder {
         }
         self.orders.clear();
         self.market.clear();
-        (self.skipped, self.time) = (0, 0);
+        (self.skipped, self.time, self.event) = (0, 0, 0);
         self.blocks += 1;
         self.first_record = self.records;
     }

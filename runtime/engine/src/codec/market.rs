@@ -318,7 +318,11 @@ impl<'a> MarketReader<'a> {
                 super::read::event_kind(tag >> tag::EVENT_SHIFT).filter(|k| is_of_market(*k));
             let strategy = StrategyId(self.cursor.u16("strategy")?);
             let kind = kind.ok_or_else(bad)?;
-            let body = RecordBody::Effect(RecordedEffect::Deliver { strategy, kind });
+            let body = RecordBody::Effect(RecordedEffect::Deliver {
+                strategy,
+                kind,
+                sequence: None,
+            });
             return Ok(Record { time, body });
         };
         let flags = tag & !(tag::KIND | tag::SAME_TIME | tag::SAME_INSTRUMENT);

@@ -34,6 +34,8 @@ pub struct Records<'a> {
     pending: Option<Pending>,
     /// The time of the order record before.
     time: i64,
+    /// The sequence of the event that the order part delivered last.
+    event: i64,
     /// The sequence of the next record.
     next: u64,
     failed: bool,
@@ -57,6 +59,7 @@ impl<'a> Records<'a> {
             form: Form::Fixed,
             pending: None,
             time: 0,
+            event: 0,
             next: first,
             failed: false,
         }
@@ -105,10 +108,17 @@ impl<'a> Records<'a> {
                 self.pending = None;
                 let elapsed = self.cursor.short("time")?;
                 self.time = self.time.wrapping_add(elapsed as i64);
-                let record = record(&mut self.cursor, offset, kind, Time(self.time))?;
+                let mut record = record(&mut self.cursor, offset, kind, Time(self.time))?;
                 // Only what a writer would write here is read here.
                 if is_of_market(&record.body) {
                     return Err(DecodeError::UnknownKind { offset, kind });
+                }
+                if let RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) =
+                    &mut record.body
+                {
+                    let elapsed = self.cursor.short_signed("event sequence")?;
+                    self.event = self.event.wrapping_add(elapsed);
+                    *sequence = Some(self.event);
                 }
                 return Ok(Some(record));
             }
@@ -156,6 +166,7 @@ fn record(cursor: &mut Cursor<'_>, offset: usize, kind: u8, time: Time) -> Read<
         kind::DELIVER => RecordBody::Effect(RecordedEffect::Deliver {
             strategy: cursor.strategy()?,
             kind: cursor.code("event kind", event_kind)?,
+            sequence: None,
         }),
         kind::SEND => RecordBody::Effect(RecordedEffect::Send {
             record: cursor.u64("record")?,

@@ -170,9 +170,13 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
                 market.delivered(now, *strategy, event.kind);
                 return;
             }
+            let sequence = recorder.event_step(event.sequence);
             let out = &mut recorder.begin(kind::DELIVER, now.0);
             out.put_u16(strategy.0);
             out.put(&[event.kind as u8]);
+            if let Some(step) = sequence {
+                out.put_i64(step);
+            }
         }
         Effect::Send { record, request } => {
             let out = &mut recorder.begin(kind::SEND, now.0);

@@ -68,6 +68,7 @@ mod triggers;
 mod venue_wait;
 mod view;
 mod watchdog;
+mod without_market;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use windvane_engine::codec::{
     self, DecodeError, RecordBody, RecordedEffect, RecordedInput, RecordedNotice,
 };
-use windvane_engine::event::Event;
+use windvane_engine::event::{Event, EventKind};
 use windvane_engine::record::{Block, Format, Recorder};
 use windvane_engine::{Effect, InstrumentId, Time};
 
@@ -15,11 +15,15 @@ use super::{block_of, decode_all, effect_block, input_block, of_effect, of_input
 /// The effect that is recorded so. An event's fields are not recorded, so any will do.
 fn original(effect: &RecordedEffect) -> Effect {
     match effect.clone() {
-        RecordedEffect::Deliver { strategy, kind } => Effect::Deliver {
+        RecordedEffect::Deliver {
+            strategy,
+            kind,
+            sequence,
+        } => Effect::Deliver {
             strategy,
             event: Event {
                 time: Time(1),
-                sequence: 2,
+                sequence: sequence.unwrap_or(2),
                 kind,
                 instrument: InstrumentId(3),
                 flags: 4,
@@ -36,6 +40,13 @@ fn original(effect: &RecordedEffect) -> Effect {
     }
 }
 
+const MARKET_KINDS: [EventKind; 5] = [
+    EventKind::Trade,
+    EventKind::BookTop,
+    EventKind::BookChange,
+    EventKind::Bar,
+    EventKind::MarkPrice,
+];
 const FORMATS: [Format; 2] = [Format::V1, Format::V3];
 
 proptest! {
@@ -80,6 +91,37 @@ proptest! {
             let block = effect_block(format, time, &original(&effect));
             prop_assert_eq!(decode_all(&block), [of_effect(time, effect.clone())]);
         }
+    }
+
+    /// The order part alone has the sequences of its events, whatever is delivered between.
+    #[test]
+    fn the_order_part_has_the_sequences_of_its_events(effects in vec((effect(), any::<i64>()), 1..20)) {
+        let mut expected = Vec::new();
+        let mut block = recorded(Format::V3, |recorder| {
+            for (effect, number) in &effects {
+                let mut effect = original(effect);
+                if let Effect::Deliver { event, .. } = &mut effect {
+                    event.sequence = *number;
+                }
+                codec::record_effect(recorder, Time(7), &effect);
+            }
+        });
+        for (effect, number) in &effects {
+            if let RecordedEffect::Deliver { kind, .. } = effect
+                && !MARKET_KINDS.contains(kind)
+            {
+                expected.push(*number);
+            }
+        }
+        block.market = None;
+        let read: Vec<_> = block
+            .records()
+            .filter_map(|(_, record)| match record.unwrap().body {
+                RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) => sequence,
+                _ => None,
+            })
+            .collect();
+        prop_assert_eq!(read, expected);
     }
 
     /// A cut is an error that says so, and the records before it are whole.
