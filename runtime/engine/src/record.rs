@@ -63,6 +63,8 @@ pub struct Block {
     pub orders: Vec<u8>,
     /// Digest of its market part; zeros where it has no market record.
     pub market_digest: Hash,
+    /// Length of its market part, lost or not.
+    pub market_len: usize,
     /// Its market part; `None` where it is lost.
     pub market: Option<Vec<u8>>,
 }
@@ -79,6 +81,16 @@ impl Block {
     /// Bytes of its records, as far as they are there.
     pub fn len(&self) -> usize {
         self.orders.len() + self.market.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Whether market records belong to it, lost or not.
+    pub fn has_market(&self) -> bool {
+        self.market_digest != Hash::default()
+    }
+
+    /// Whether it has market records, and they are lost.
+    pub const fn lacks_market(&self) -> bool {
+        self.market.is_none()
     }
 
     /// Whether it has no bytes.
@@ -270,6 +282,7 @@ impl Recorder {
                 hash: self.chain,
                 orders: self.orders.clone(),
                 market_digest,
+                market_len: self.market.bytes.len(),
                 market: Some(self.market.bytes.clone()),
             });
         }

@@ -10,6 +10,7 @@ use windvane_engine::record::{Block, Chain, ChainError};
 use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::owner::{Listener, Message, Options, Owner};
+use crate::packing::PackThread;
 use crate::watch::{MarkKeeper, Watch, lock};
 
 /// A journal that takes blocks. Dropping it ends it in order, as [`close`](Self::close) does.
@@ -111,8 +112,12 @@ impl Journal {
             watch,
             listener,
             sync_hook: options.sync_hook.clone(),
+            packing: None,
         };
         owner.begin(head, base)?;
+        if options.packs {
+            owner.packing = Some(PackThread::start(&owner.journal, number)?);
+        }
         let builder = std::thread::Builder::new().name("journal".to_owned());
         let thread = builder.spawn(move || owner.run(&messages))?;
         // First, so that the watch outlives it.

@@ -3,14 +3,16 @@
 //! Number, first record and previous hash are not stored: they follow from the block before, and
 //! the hash covers them. Little endian. Of format 3: form, length of the order part as u32, last
 //! record as u64, the first 8 bytes of the hash, length of the market part as u32, its digest where
-//! that is not 0, the order part, and the market part where the form says so. Of format 1: form,
-//! length of the records as u32, last record as u64, hash, records. Either may be compressed behind
-//! its header.
+//! that is not 0, the order part. The market part is in a file of its own. Of format 1: form, length
+//! of the records as u32, last record as u64, hash, records. Either may be compressed behind its
+//! header.
 
 use std::io;
 
 use windvane_engine::record::{Block, Chain, ChainError, Format, Hash};
 use zstd::bulk::{Compressor, Decompressor};
+
+use crate::market::Parts;
 
 /// Level 1 compresses records as well as level 3 does; level 6 takes three times as long for 4 %.
 const LEVEL: i32 = 1;
@@ -22,8 +24,6 @@ const BLOCK_BYTES_MAX: usize = 64 << 20;
 const SQUEEZED: u8 = 1;
 /// Records of format 3.
 const PARTS: u8 = 2;
-/// The market part follows the order part.
-const INLINE: u8 = 4;
 /// As much of a hash is stored: enough to find damage.
 const CHECK_BYTES: usize = 8;
 
@@ -78,8 +78,7 @@ impl Packer {
 
 /// Packs a block without compressing it: that takes longer than all else on the way to the disk.
 pub fn plain(block: &Block) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(64 + block.len());
-    let market = block.market.as_deref().unwrap_or_default();
+    let mut packed = Vec::with_capacity(64 + block.orders.len());
     match block.format {
         Format::V1 => {
             packed.push(0);
@@ -89,16 +88,15 @@ pub fn plain(block: &Block) -> Vec<u8> {
             packed.extend_from_slice(&block.orders);
         }
         Format::V3 => {
-            packed.push(PARTS | INLINE);
+            packed.push(PARTS);
             packed.extend_from_slice(&(block.orders.len() as u32).to_le_bytes());
             packed.extend_from_slice(&block.last_record.to_le_bytes());
             packed.extend_from_slice(&block.hash[..CHECK_BYTES]);
-            packed.extend_from_slice(&(market.len() as u32).to_le_bytes());
-            if !market.is_empty() {
+            packed.extend_from_slice(&(block.market_len as u32).to_le_bytes());
+            if block.has_market() {
                 packed.extend_from_slice(&block.market_digest);
             }
             packed.extend_from_slice(&block.orders);
-            packed.extend_from_slice(market);
         }
     }
     packed
@@ -119,7 +117,7 @@ impl<'a> Header<'a> {
     /// The header and what is behind it.
     fn read(packed: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (form, rest) = packed.split_first()?;
-        if *form > (SQUEEZED | PARTS | INLINE) {
+        if *form > (SQUEEZED | PARTS) {
             return None;
         }
         let (orders, rest) = rest.split_first_chunk()?;
@@ -150,15 +148,13 @@ impl<'a> Header<'a> {
         };
         Some((header, rest))
     }
+}
 
-    /// Bytes behind the header, before compression.
-    const fn len(&self) -> usize {
-        if self.form & INLINE == 0 {
-            self.orders
-        } else {
-            self.orders.saturating_add(self.market)
-        }
-    }
+/// The length and the digest of the market part that belongs to a packed block; `None` where it has
+/// none.
+pub fn market_of(packed: &[u8]) -> Option<(usize, Hash)> {
+    let (header, _) = Header::read(packed)?;
+    (header.market > 0).then_some((header.market, header.market_digest))
 }
 
 /// Unpacks what [`Packer::pack_head`] made.
@@ -171,18 +167,23 @@ struct Unpacker(Decompressor<'static>);
 
 impl Unpacker {
     /// The block that follows `chain`, not yet verified.
-    fn unpack(&mut self, chain: &Chain, packed: &[u8]) -> Result<Block, UnpackError> {
+    fn unpack(
+        &mut self,
+        chain: &Chain,
+        packed: &[u8],
+        parts: &mut Parts,
+    ) -> Result<Block, UnpackError> {
         let form = |what: &str| UnpackError::Form {
             block: chain.next_block,
             what: what.to_owned(),
         };
         let (header, behind) =
             Header::read(packed).ok_or_else(|| form("its header is cut, or of an unknown form"))?;
-        let len = header.len();
+        let len = header.orders;
         if len > BLOCK_BYTES_MAX {
             return Err(form("unknown length"));
         }
-        let mut orders = if header.form & SQUEEZED == 0 {
+        let orders = if header.form & SQUEEZED == 0 {
             behind.to_vec()
         } else {
             let unpacked = self.0.decompress(behind, len);
@@ -194,7 +195,7 @@ impl Unpacker {
         let market = if header.market == 0 {
             Some(Vec::new())
         } else {
-            (header.form & INLINE != 0).then(|| orders.split_off(header.orders))
+            parts.get(chain.next_block)
         };
         let mut block = Block {
             format: Format::V1,
@@ -205,6 +206,7 @@ impl Unpacker {
             hash: Hash::default(),
             orders,
             market_digest: header.market_digest,
+            market_len: header.market,
             market,
         };
         if header.form & PARTS == 0 {
@@ -227,6 +229,7 @@ impl Unpacker {
 pub struct Blocks {
     chain: Chain,
     packed: std::vec::IntoIter<Vec<u8>>,
+    parts: Parts,
     unpacker: Unpacker,
 }
 
@@ -247,15 +250,16 @@ pub struct Verified {
 }
 
 impl Blocks {
-    /// Verifies packed blocks that follow `base`: unpacks, hashes and decodes each of them.
-    pub fn verify(base: Chain, mut packed: Vec<Vec<u8>>) -> io::Result<Verified> {
+    /// Verifies packed blocks that follow `base`: unpacks, hashes and decodes each of them, with those
+    /// of their market parts that are there.
+    pub fn verify(base: Chain, mut packed: Vec<Vec<u8>>, mut parts: Parts) -> io::Result<Verified> {
         let mut unpacker = Unpacker(Decompressor::new()?);
         let mut chains = vec![base];
         let mut chain = base;
         let mut problem = None;
         for bytes in &packed {
             let next = unpacker
-                .unpack(&chain, bytes)
+                .unpack(&chain, bytes, &mut parts)
                 .and_then(|block| Ok(chain.verify(&block)?));
             match next {
                 Ok(next) => chain = next,
@@ -271,6 +275,7 @@ impl Blocks {
             blocks: Self {
                 chain: base,
                 packed: packed.into_iter(),
+                parts,
                 unpacker,
             },
             chains,
@@ -288,8 +293,8 @@ impl Iterator for Blocks {
     )]
     fn next(&mut self) -> Option<Block> {
         let packed = self.packed.next()?;
-        let block = self.unpacker.unpack(&self.chain, &packed);
-        let block = block.expect("bytes that unpacked once");
+        let unpacked = self.unpacker.unpack(&self.chain, &packed, &mut self.parts);
+        let block = unpacked.expect("bytes that unpacked once");
         self.chain = self.chain.follow(&block).expect("a block that followed");
         Some(block)
     }

@@ -17,8 +17,8 @@ use super::Engine;
 
 impl Engine {
     /// Takes an input of a journal whose market records are lost, then what was recorded to follow
-    /// from it and from lost records after it. Effects and notices of this engine are dropped:
-    /// what was to be done then was done.
+    /// from it and from lost records after it. Effects of this engine are dropped: what was to be
+    /// done then was done.
     pub fn handle_without_market(
         &mut self,
         now: Time,
@@ -45,14 +45,15 @@ impl Engine {
             }
         }
         while self.poll_effect().is_some() {}
-        while self.poll_notice().is_some() {}
         while self.poll_block().is_some() {}
     }
 
     /// Events since `before` get the numbers that they had.
     fn renumber_events(&mut self, before: i64, followed: &[(Time, RecordedEffect)]) {
         let recorded = followed.iter().filter_map(|(_, effect)| match effect {
-            RecordedEffect::Deliver { sequence, kind, .. } => sequence.map(|number| (number, *kind)),
+            RecordedEffect::Deliver { sequence, kind, .. } => {
+                sequence.map(|number| (number, *kind))
+            }
             _ => None,
         });
         let mut made = self.effects.iter().filter_map(|effect| match effect {

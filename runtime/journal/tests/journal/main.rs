@@ -12,5 +12,6 @@ mod damage;
 mod disks;
 mod kills;
 mod life;
+mod market;
 mod support;
 mod tail;

@@ -89,6 +89,11 @@ impl Chunks for JournalMarket {
                 self.open = None;
                 continue;
             };
+            if block.lacks_market() {
+                let notice = format!("the market records of block {} are not there", block.number);
+                self.notices.push(notice);
+                continue;
+            }
             for (_, record) in block.records() {
                 let Ok(record) = record else { break };
                 let RecordBody::Input(input) = &record.body else {

@@ -257,11 +257,13 @@ impl Stage<'_> {
         };
         scene.open(base);
         scene.play();
+        let lost = scene.reading.lost;
         let (difference, ended) = (scene.difference.take(), scene.engine().chain());
         let trial = scene.trial();
         let read = scene.reading.counts();
         let other_rules = scene.other_rules.take();
         self.ended = Some(ended);
+        self.note_lost(segment, lost, stored.market_dropped);
         self.result.other_rules = other_rules.or(self.result.other_rules.take());
         self.result.trial = trial.or(self.result.trial.take());
         self.result.segments += 1;
@@ -315,6 +317,21 @@ impl Stage<'_> {
                 None
             }
         }
+    }
+
+    /// Market records that a kill or retention took are no difference, but nothing behind them can
+    /// be played.
+    fn note_lost(&mut self, segment: u32, lost: Option<u64>, dropped: bool) {
+        let Some(block) = lost else { return };
+        let why = if dropped {
+            "were dropped by retention ([journal] retain_market_days)"
+        } else {
+            "are lost"
+        };
+        self.note(format!(
+            "segment {segment:08x}: market records from block {block} on {why}; this segment was \
+             played up to there"
+        ));
     }
 
     fn note(&mut self, note: String) {
