@@ -70,7 +70,14 @@ fn play(config: &Config, format: Format) -> Vec<Block> {
 
 fn records(blocks: &[Block]) -> impl Iterator<Item = (u64, Record)> {
     let records = blocks.iter().flat_map(Block::records);
-    records.map(|(sequence, record)| (sequence, record.unwrap()))
+    records.map(|(sequence, record)| {
+        let mut record = record.unwrap();
+        // Format 1 does not have it.
+        if let RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) = &mut record.body {
+            *sequence = None;
+        }
+        (sequence, record)
+    })
 }
 
 fn compare(old: &[Block], new: &[Block]) -> u64 {

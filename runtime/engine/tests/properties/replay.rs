@@ -6,7 +6,7 @@ use windvane_engine::codec::{Record, RecordBody, RecordedEffect};
 use windvane_engine::config::{EngineConfig, OnFault};
 use windvane_engine::record::{self, BLOCK_BYTES, Block, Format, Recorder};
 use windvane_engine::risk::RiskLimits;
-use windvane_engine::{Amount, Engine, Request};
+use windvane_engine::{Amount, Engine, Request, Time};
 
 use super::steps::{Step, step_with_faults};
 use super::world::{World, config};
@@ -49,6 +49,38 @@ fn replayed(blocks: &[Block], format: Format) -> Engine {
     engine
 }
 
+/// A fresh engine that takes the order records of a journal alone.
+fn without_market(blocks: &[Block]) -> Engine {
+    let mut engine = Engine::new(eventful_config()).unwrap();
+    let mut inputs: Vec<(Option<Record>, Vec<(Time, RecordedEffect)>)> = vec![(None, Vec::new())];
+    for block in blocks {
+        let orders = Block {
+            market: None,
+            ..block.clone()
+        };
+        for (_, record) in orders.records() {
+            let record = record.unwrap();
+            match &record.body {
+                RecordBody::Input(_) => inputs.push((Some(record), Vec::new())),
+                RecordBody::Effect(effect) => {
+                    let (_, followed) = inputs.last_mut().unwrap();
+                    followed.push((record.time, effect.clone()));
+                }
+                _ => {}
+            }
+        }
+    }
+    for (input, followed) in &inputs {
+        let now = input.as_ref().map_or(Time(0), |record| record.time);
+        let input = input.as_ref().map(|record| match &record.body {
+            RecordBody::Input(input) => input.as_input(),
+            _ => unreachable!("only inputs are kept"),
+        });
+        engine.handle_without_market(now, input, followed);
+    }
+    engine
+}
+
 fn run(steps: &[Step]) -> World {
     let mut world = World::new(eventful_config());
     for step in steps {
@@ -87,9 +119,50 @@ proptest! {
         prop_assert!(old.iter().all(|block| block.format == Format::V1));
         let records = |blocks: &[Block]| -> Vec<(u64, Record)> {
             let records = blocks.iter().flat_map(Block::records);
-            records.map(|(sequence, record)| (sequence, record.unwrap())).collect()
+            records
+                .map(|(sequence, record)| {
+                    let mut record = record.unwrap();
+                    // Format 1 does not have it.
+                    if let RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) =
+                        &mut record.body
+                    {
+                        *sequence = None;
+                    }
+                    (sequence, record)
+                })
+                .collect()
         };
         prop_assert_eq!(records(&blocks), records(&old));
+    }
+
+    /// Without market records, every order that left is known and every fill is booked.
+    #[test]
+    fn order_records_alone_give_orders_and_positions(
+        steps in prop::collection::vec(step_with_faults(), 1..150),
+    ) {
+        let mut world = run(&steps);
+        world.account.engine.seal();
+        let blocks = journal(&mut world.account.engine);
+        let recovered = without_market(&blocks);
+        for (_, record) in blocks.iter().flat_map(Block::records) {
+            if let RecordBody::Effect(RecordedEffect::Send { request, .. }) = record.unwrap().body
+                && let Request::Place(order) = request
+            {
+                let (_, _, seq) = order.client_order_id.parse_own().unwrap();
+                let (known, whole) =
+                    (recovered.known_order(seq), world.account.engine.known_order(seq));
+                prop_assert_eq!(known.is_some(), whole.is_some(), "{:?}", order);
+            }
+        }
+        let filled = |engine: &Engine| -> Vec<_> {
+            let orders = engine.orders().iter();
+            orders.map(|order| (order.client_order_id, order.executed_qty)).collect()
+        };
+        let whole = filled(&world.account.engine);
+        let recovered = filled(&recovered);
+        for order in &whole {
+            prop_assert!(recovered.contains(order), "{:?} of {:?}", order, recovered);
+        }
     }
 
     /// Every request names a record that its block or an earlier one holds, so that a driver
