@@ -181,7 +181,11 @@ impl Run {
         self.append();
         self.segments += 1;
         let head = head(self.segments as usize);
-        while self.journal.roll(head.clone(), self.recorder.chain()).is_err() {
+        while self
+            .journal
+            .roll(head.clone(), self.recorder.chain())
+            .is_err()
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -246,5 +250,7 @@ fn size(path: &Path) -> u64 {
 fn sum(path: &Path, name: &str) -> u64 {
     let entries = std::fs::read_dir(path).unwrap().map(Result::unwrap);
     let files = entries.map(|entry| entry.path().join(name));
-    files.map(|file| std::fs::metadata(file).map_or(0, |file| file.len())).sum()
+    files
+        .map(|file| std::fs::metadata(file).map_or(0, |file| file.len()))
+        .sum()
 }

@@ -10,6 +10,7 @@
 
 mod damage;
 mod disks;
+mod fixture;
 mod kills;
 mod life;
 mod market;

@@ -213,3 +213,77 @@ fn row(engine: &Engine, notice: &Notice) -> Option<Value> {
 fn state(state: OrderState) -> Value {
     serde_json::to_value(state).unwrap_or(Value::Null)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    use windvane_engine::record::Format;
+
+    use super::*;
+
+    fn archives() -> Vec<PathBuf> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+        let mut archives = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let fixture = entry.unwrap().path();
+            archives.extend(
+                ["live.tar.gz", "paper.tar.gz"]
+                    .map(|name| fixture.join(name))
+                    .into_iter()
+                    .filter(|archive| archive.exists()),
+            );
+        }
+        archives
+    }
+
+    /// The data folder in what was unpacked.
+    fn data_folder(folder: &Path) -> PathBuf {
+        if folder.join("journal").is_dir() {
+            return folder.to_owned();
+        }
+        let mut entries = std::fs::read_dir(folder).unwrap();
+        entries
+            .find_map(|entry| {
+                let path = entry.unwrap().path();
+                path.join("journal").is_dir().then_some(path)
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn journals_of_each_format_are_read_and_entered_once() {
+        let mut formats = BTreeSet::new();
+        for archive in archives() {
+            let folder = tempfile::tempdir().unwrap();
+            let unpacked = Command::new("tar")
+                .arg("-xzf")
+                .arg(&archive)
+                .arg("-C")
+                .arg(folder.path())
+                .status();
+            assert!(unpacked.unwrap().success());
+            let data = data_folder(folder.path());
+            let numbers = windvane_journal::segments(&data).unwrap();
+            let mut orders = 0;
+            for number in &numbers {
+                let stored = windvane_journal::segment(&data, *number).unwrap();
+                assert_eq!(stored.tear, None, "{}", archive.display());
+                assert!(stored.lost.is_empty());
+                formats.insert(stored.format == Format::V3);
+                for row in rows(*number, stored) {
+                    assert_ne!(row["row"], "gap", "{}: {row}", archive.display());
+                    orders += usize::from(row["row"] == "order" || row["row"] == "fill");
+                }
+            }
+            assert!(orders > 0, "{}", archive.display());
+            let directory = Directory::lock(&data).unwrap();
+            let entered = update(&directory).unwrap();
+            assert_eq!(entered, numbers.len() - 1);
+            assert_eq!(update(&directory).unwrap(), 0);
+        }
+        assert!(formats.contains(&false));
+    }
+}

@@ -19,6 +19,7 @@ pub struct JournalMarket {
     data_dir: PathBuf,
     numbers: VecDeque<u32>,
     instruments: Vec<Instrument>,
+    segment: u32,
     /// The segment that is read, and its instruments by their places in ours.
     open: Option<(Blocks, Vec<Option<InstrumentId>>)>,
     spare: Chunk,
@@ -33,6 +34,7 @@ impl JournalMarket {
             data_dir: data_dir.to_owned(),
             numbers: numbers.into(),
             instruments,
+            segment: 0,
             open: None,
             spare: Chunk::default(),
             notices: Vec::new(),
@@ -44,6 +46,7 @@ impl JournalMarket {
         let Some(segment) = self.numbers.pop_front() else {
             return false;
         };
+        self.segment = segment;
         let stored = match windvane_journal::segment(&self.data_dir, segment) {
             Ok(stored) => stored,
             Err(error) => {
@@ -90,8 +93,11 @@ impl Chunks for JournalMarket {
                 continue;
             };
             if block.lacks_market() {
-                let notice = format!("the market records of block {} are not there", block.number);
-                self.notices.push(notice);
+                let segment = self.segment;
+                let notice = format!("segment {segment:08x}: market data is lost or was dropped");
+                if self.notices.last() != Some(&notice) {
+                    self.notices.push(notice);
+                }
                 continue;
             }
             for (_, record) in block.records() {
