@@ -217,7 +217,7 @@ fn recovery(c: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut rig = rig(folder.path());
     let blocks = rig.market.blocks(EVENTS);
-    let raw: usize = blocks.iter().map(|block| block.bytes.len()).sum();
+    let raw: usize = blocks.iter().map(Block::len).sum();
     let last = blocks[blocks.len() - 1].last_record;
     let start = Instant::now();
     for block in blocks {

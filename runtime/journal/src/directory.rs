@@ -15,8 +15,8 @@ use crate::small_file::SmallFileError;
 use crate::watch::lock;
 
 /// What a run keeps in a directory that may be the user's.
-const OURS: [&str; 7] = [
-    "lock", "epoch", "mark", "latch", "bans", "journal", "modules",
+const OURS: [&str; 8] = [
+    "lock", "epoch", "mark", "latch", "bans", "ledger", "journal", "modules",
 ];
 
 /// A data directory that is ours until this is dropped.

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use windvane_engine::codec::{self, DecodeError, Record};
+use windvane_engine::codec::{DecodeError, Record};
 
 use crate::directory;
 use crate::packed::Blocks;
@@ -111,8 +111,8 @@ impl Export {
             let inside = block.last_record >= self.sequences.start
                 && block.first_record < self.sequences.end;
             if inside {
-                let records = (block.first_record..)
-                    .zip(codec::decode(&block.bytes))
+                let records = block
+                    .records()
                     .filter(|(sequence, _)| self.sequences.contains(sequence))
                     .map(|(sequence, record)| match record {
                         Ok(record) => Ok(Exported {

@@ -10,6 +10,7 @@ use windvane_engine::record::{Block, Chain, ChainError};
 use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::owner::{Listener, Message, Options, Owner};
+use crate::packing::PackThread;
 use crate::watch::{MarkKeeper, Watch, lock};
 
 /// A journal that takes blocks. Dropping it ends it in order, as [`close`](Self::close) does.
@@ -111,8 +112,12 @@ impl Journal {
             watch,
             listener,
             sync_hook: options.sync_hook.clone(),
+            packing: None,
         };
         owner.begin(head, base)?;
+        if options.packs {
+            owner.packing = Some(PackThread::start(&owner.journal, number)?);
+        }
         let builder = std::thread::Builder::new().name("journal".to_owned());
         let thread = builder.spawn(move || owner.run(&messages))?;
         // First, so that the watch outlives it.
@@ -159,7 +164,7 @@ impl Journal {
             return Err(failure.into());
         }
         let next = self.next.follow(&block)?;
-        let (at, bytes) = (Instant::now(), block.bytes.len() as u64);
+        let (at, bytes) = (Instant::now(), block.len() as u64);
         match self.send(Message::Block { block, at }) {
             Ok(()) => {
                 self.next = next;

@@ -13,6 +13,7 @@ use windvane_engine::record::{Block, Chain};
 
 use crate::failure::{Failure, guarded};
 use crate::mark::Mark;
+use crate::packing::PackThread;
 use crate::segment::Segment;
 use crate::watch::{MarkKeeper, Watch, lock};
 
@@ -35,6 +36,8 @@ pub struct Options {
     pub mark_every: Duration,
     /// The seam for tests.
     pub sync_hook: Option<SyncHook>,
+    /// Ended segments are packed, on a thread of its own.
+    pub packs: bool,
 }
 
 impl Default for Options {
@@ -44,6 +47,7 @@ impl Default for Options {
             stall_after: Duration::from_millis(250),
             mark_every: Duration::from_secs(1),
             sync_hook: None,
+            packs: true,
         }
     }
 }
@@ -51,7 +55,8 @@ impl Default for Options {
 /// What the journal tells.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// All records up to this place are durable.
+    /// All records up to this place are durable, but for market data: that follows within some
+    /// seconds.
     Durable {
         /// Where the durable chain stands; [`Chain::last_record`] is the last durable record.
         chain: Chain,
@@ -116,6 +121,7 @@ pub struct Owner {
     pub watch: Arc<Watch>,
     pub listener: Listener,
     pub sync_hook: Option<SyncHook>,
+    pub packing: Option<PackThread>,
 }
 
 impl Owner {
@@ -200,15 +206,21 @@ impl Owner {
     }
 
     fn roll(&mut self, head: &[u8], base: Chain, at: Instant) {
+        let ended = self.number;
         self.watch.begin(at);
         let begun = self.seal().and_then(|()| self.begin(head, base));
         let took = self.watch.finish();
         match begun {
-            Ok(()) => (self.listener)(Event::Rolled {
-                segment: self.number,
-                chain: base,
-                took,
-            }),
+            Ok(()) => {
+                (self.listener)(Event::Rolled {
+                    segment: self.number,
+                    chain: base,
+                    took,
+                });
+                if let Some(packing) = &self.packing {
+                    packing.ended(ended);
+                }
+            }
             Err(failure) => self.fail(failure),
         }
     }

@@ -1,13 +1,18 @@
-//! Blocks as they are stored: compressed, with what the chain needs to be verified.
+//! Blocks as they are stored, with what the chain needs to be verified.
 //!
 //! Number, first record and previous hash are not stored: they follow from the block before, and
-//! the hash covers them. Little endian: form (0 plain, 1 zstd), length of the records as u32, last
-//! record as u64, hash, records.
+//! the hash covers them. Little endian. Of format 3: form, length of the order part as u32, last
+//! record as u64, the first 8 bytes of the hash, length of the market part as u32, its digest where
+//! that is not 0, the order part. The market part is in a file of its own. Of format 1: form, length
+//! of the records as u32, last record as u64, hash, records. Either may be compressed behind its
+//! header.
 
 use std::io;
 
-use windvane_engine::record::{Block, Chain, ChainError};
+use windvane_engine::record::{Block, Chain, ChainError, Format, Hash};
 use zstd::bulk::{Compressor, Decompressor};
+
+use crate::market::Parts;
 
 /// Level 1 compresses records as well as level 3 does; level 6 takes three times as long for 4 %.
 const LEVEL: i32 = 1;
@@ -15,7 +20,12 @@ const LEVEL: i32 = 1;
 const PLAIN_BYTES: usize = 128;
 /// No block is larger: damage must not make us allocate without end.
 const BLOCK_BYTES_MAX: usize = 64 << 20;
-const HEADER_BYTES: usize = 1 + 4 + 8 + 32;
+/// What is behind the header is compressed.
+const SQUEEZED: u8 = 1;
+/// Records of format 3.
+const PARTS: u8 = 2;
+/// As much of a hash is stored: enough to find damage.
+const CHECK_BYTES: usize = 8;
 
 /// What is wrong with a stored block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +53,9 @@ impl Packer {
 
     /// Compresses a block that was packed [`plain`]; without gain it stays as it is.
     pub fn squeeze(&mut self, plain: &[u8]) -> io::Result<Vec<u8>> {
-        let (header, records) = plain.split_at(HEADER_BYTES.min(plain.len()));
+        let header_len =
+            Header::read(plain).map_or(plain.len(), |(_, rest)| plain.len() - rest.len());
+        let (header, records) = plain.split_at(header_len);
         if records.len() < PLAIN_BYTES {
             return Ok(plain.to_vec());
         }
@@ -51,8 +63,8 @@ impl Packer {
         if squeezed.len() >= records.len() {
             return Ok(plain.to_vec());
         }
-        let mut packed = Vec::with_capacity(HEADER_BYTES + squeezed.len());
-        packed.push(1);
+        let mut packed = Vec::with_capacity(header_len + squeezed.len());
+        packed.push(header[0] | SQUEEZED);
         packed.extend_from_slice(&header[1..]);
         packed.extend_from_slice(&squeezed);
         Ok(packed)
@@ -66,13 +78,83 @@ impl Packer {
 
 /// Packs a block without compressing it: that takes longer than all else on the way to the disk.
 pub fn plain(block: &Block) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(HEADER_BYTES + block.bytes.len());
-    packed.push(0);
-    packed.extend_from_slice(&(block.bytes.len() as u32).to_le_bytes());
-    packed.extend_from_slice(&block.last_record.to_le_bytes());
-    packed.extend_from_slice(&block.hash);
-    packed.extend_from_slice(&block.bytes);
+    let mut packed = Vec::with_capacity(64 + block.orders.len());
+    match block.format {
+        Format::V1 => {
+            packed.push(0);
+            packed.extend_from_slice(&(block.orders.len() as u32).to_le_bytes());
+            packed.extend_from_slice(&block.last_record.to_le_bytes());
+            packed.extend_from_slice(&block.hash);
+            packed.extend_from_slice(&block.orders);
+        }
+        Format::V3 => {
+            packed.push(PARTS);
+            packed.extend_from_slice(&(block.orders.len() as u32).to_le_bytes());
+            packed.extend_from_slice(&block.last_record.to_le_bytes());
+            packed.extend_from_slice(&block.hash[..CHECK_BYTES]);
+            packed.extend_from_slice(&(block.market_len as u32).to_le_bytes());
+            if block.has_market() {
+                packed.extend_from_slice(&block.market_digest);
+            }
+            packed.extend_from_slice(&block.orders);
+        }
+    }
     packed
+}
+
+/// What a packed block begins with.
+struct Header<'a> {
+    form: u8,
+    orders: usize,
+    last_record: u64,
+    /// The hash, or its beginning.
+    hash: &'a [u8],
+    market: usize,
+    market_digest: Hash,
+}
+
+impl<'a> Header<'a> {
+    /// The header and what is behind it.
+    fn read(packed: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (form, rest) = packed.split_first()?;
+        if *form > (SQUEEZED | PARTS) {
+            return None;
+        }
+        let (orders, rest) = rest.split_first_chunk()?;
+        let (last_record, rest) = rest.split_first_chunk()?;
+        let has_parts = form & PARTS != 0;
+        let hash_len = if has_parts {
+            CHECK_BYTES
+        } else {
+            size_of::<Hash>()
+        };
+        let (hash, mut rest) = rest.split_at_checked(hash_len)?;
+        let (mut market, mut market_digest) = (0, Hash::default());
+        if has_parts {
+            let (len, behind) = rest.split_first_chunk()?;
+            (market, rest) = (u32::from_le_bytes(*len) as usize, behind);
+            if market > 0 {
+                let (digest, behind) = rest.split_first_chunk()?;
+                (market_digest, rest) = (*digest, behind);
+            }
+        }
+        let header = Self {
+            form: *form,
+            orders: u32::from_le_bytes(*orders) as usize,
+            last_record: u64::from_le_bytes(*last_record),
+            hash,
+            market,
+            market_digest,
+        };
+        Some((header, rest))
+    }
+}
+
+/// The length and the digest of the market part that belongs to a packed block; `None` where it has
+/// none.
+pub fn market_of(packed: &[u8]) -> Option<(usize, Hash)> {
+    let (header, _) = Header::read(packed)?;
+    (header.market > 0).then_some((header.market, header.market_digest))
 }
 
 /// Unpacks what [`Packer::pack_head`] made.
@@ -85,37 +167,61 @@ struct Unpacker(Decompressor<'static>);
 
 impl Unpacker {
     /// The block that follows `chain`, not yet verified.
-    fn unpack(&mut self, chain: &Chain, packed: &[u8]) -> Result<Block, UnpackError> {
+    fn unpack(
+        &mut self,
+        chain: &Chain,
+        packed: &[u8],
+        parts: &mut Parts,
+    ) -> Result<Block, UnpackError> {
         let form = |what: &str| UnpackError::Form {
             block: chain.next_block,
             what: what.to_owned(),
         };
-        let (header, records) = packed
-            .split_first_chunk::<HEADER_BYTES>()
-            .ok_or_else(|| form("its header is cut"))?;
-        let (form_byte, header) = (header[0], &header[1..]);
-        let (len, header) = header.split_first_chunk().ok_or_else(|| form("header"))?;
-        let (last_record, hash) = header.split_first_chunk().ok_or_else(|| form("header"))?;
-        let len = u32::from_le_bytes(*len) as usize;
-        let bytes = match form_byte {
-            0 => records.to_vec(),
-            1 if len <= BLOCK_BYTES_MAX => self
-                .0
-                .decompress(records, len)
-                .map_err(|error| form(&error.to_string()))?,
-            _ => return Err(form("unknown form or length")),
+        let (header, behind) =
+            Header::read(packed).ok_or_else(|| form("its header is cut, or of an unknown form"))?;
+        let len = header.orders;
+        if len > BLOCK_BYTES_MAX {
+            return Err(form("unknown length"));
+        }
+        let orders = if header.form & SQUEEZED == 0 {
+            behind.to_vec()
+        } else {
+            let unpacked = self.0.decompress(behind, len);
+            unpacked.map_err(|error| form(&error.to_string()))?
         };
-        if bytes.len() != len {
+        if orders.len() != len {
             return Err(form("its length differs"));
         }
-        Ok(Block {
+        let market = if header.market == 0 {
+            Some(Vec::new())
+        } else {
+            parts.get(chain.next_block)
+        };
+        let mut block = Block {
+            format: Format::V1,
             number: chain.next_block,
             first_record: chain.last_record + 1,
-            last_record: u64::from_le_bytes(*last_record),
+            last_record: header.last_record,
             previous: chain.hash,
-            hash: hash.try_into().map_err(|_| form("header"))?,
-            bytes,
-        })
+            hash: Hash::default(),
+            orders,
+            market_digest: header.market_digest,
+            market_len: header.market,
+            market,
+        };
+        if header.form & PARTS == 0 {
+            block.hash = header.hash.try_into().map_err(|_| form("header"))?;
+            return Ok(block);
+        }
+        block.format = Format::V3;
+        block.hash = block.computed_hash();
+        if !block.hash.starts_with(header.hash) {
+            return Err(ChainError::Hash {
+                block: block.number,
+            }
+            .into());
+        }
+        Ok(block)
     }
 }
 
@@ -123,6 +229,7 @@ impl Unpacker {
 pub struct Blocks {
     chain: Chain,
     packed: std::vec::IntoIter<Vec<u8>>,
+    parts: Parts,
     unpacker: Unpacker,
 }
 
@@ -143,15 +250,16 @@ pub struct Verified {
 }
 
 impl Blocks {
-    /// Verifies packed blocks that follow `base`: unpacks, hashes and decodes each of them.
-    pub fn verify(base: Chain, mut packed: Vec<Vec<u8>>) -> io::Result<Verified> {
+    /// Verifies packed blocks that follow `base`: unpacks, hashes and decodes each of them, with those
+    /// of their market parts that are there.
+    pub fn verify(base: Chain, mut packed: Vec<Vec<u8>>, mut parts: Parts) -> io::Result<Verified> {
         let mut unpacker = Unpacker(Decompressor::new()?);
         let mut chains = vec![base];
         let mut chain = base;
         let mut problem = None;
         for bytes in &packed {
             let next = unpacker
-                .unpack(&chain, bytes)
+                .unpack(&chain, bytes, &mut parts)
                 .and_then(|block| Ok(chain.verify(&block)?));
             match next {
                 Ok(next) => chain = next,
@@ -167,6 +275,7 @@ impl Blocks {
             blocks: Self {
                 chain: base,
                 packed: packed.into_iter(),
+                parts,
                 unpacker,
             },
             chains,
@@ -184,8 +293,8 @@ impl Iterator for Blocks {
     )]
     fn next(&mut self) -> Option<Block> {
         let packed = self.packed.next()?;
-        let block = self.unpacker.unpack(&self.chain, &packed);
-        let block = block.expect("bytes that unpacked once");
+        let unpacked = self.unpacker.unpack(&self.chain, &packed, &mut self.parts);
+        let block = unpacked.expect("bytes that unpacked once");
         self.chain = self.chain.follow(&block).expect("a block that followed");
         Some(block)
     }

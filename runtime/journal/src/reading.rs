@@ -5,17 +5,20 @@
 //! The copy is made without `snap.*` and `conf`: a cut snapshot makes sled refuse a sound log for
 //! ever, and both can be made again from the log. Only where that falls short, a second copy with
 //! them is read, and the longer reading counts. sled also panics on some damage: hence `guarded`.
-//! The blocks of the tail, which sled may not have, join those of sled.
+//! The blocks of the tail, which sled may not have, join those of sled, and market parts join them.
+//! An ended segment that was packed has two other files and no sled (see `packing`).
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use windvane_engine::record::Chain;
+use windvane_engine::record::{Chain, Format};
 
 use crate::failure::{Failure, guarded};
-use crate::packed::{Blocks, unpack_head};
+use crate::market::{self, Parts, Presence};
+use crate::packed::{Blocks, market_of, unpack_head};
+use crate::packing::{self, Packed};
 use crate::segment::{self, FORMAT_VERSION, Meta, key};
 use crate::tail::{self, Numbered};
 
@@ -29,6 +32,8 @@ pub const SCRATCH: &str = "scratch-";
 pub struct StoredSegment {
     /// Its number.
     pub number: u32,
+    /// The format of its records.
+    pub format: Format,
     /// The head, as the caller gave it.
     pub head: Vec<u8>,
     /// Its blocks, as far as they verify.
@@ -37,6 +42,12 @@ pub struct StoredSegment {
     pub(crate) chains: Vec<Chain>,
     /// Whether it was ended in order, at the last of these blocks.
     pub sealed: bool,
+    /// Runs of blocks whose market parts are lost: the first and the last number of each.
+    pub lost: Vec<(u64, u64)>,
+    /// Retention dropped the market parts.
+    pub market_dropped: bool,
+    /// What the segment says that it is.
+    pub(crate) meta: Option<Meta>,
     /// What is wrong behind the last block that verifies, or with the copy that sled preferred.
     pub tear: Option<String>,
 }
@@ -84,7 +95,8 @@ impl From<io::Error> for ReadError {
     }
 }
 
-type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+/// Keys and values of a segment, in order.
+pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// What the tail of a segment gives.
 #[derive(Default)]
@@ -125,10 +137,36 @@ pub fn read(
     enough: impl Fn(&Chain) -> bool,
 ) -> Result<StoredSegment, ReadError> {
     let folder = segment::folder(journal, number);
-    let newest = Newest::read(&folder)?;
+    if let Some(rows) = packing::rows(&folder)? {
+        return contents_of(number, &folder.join(market::PACKED), rows);
+    }
+    let read = read_unpacked(journal, number, &folder, enough);
+    let is_whole = read.as_ref().is_ok_and(|read| read.tear.is_none());
+    // It may have been packed meanwhile.
+    match if is_whole {
+        None
+    } else {
+        packing::rows(&folder)?
+    } {
+        Some(rows) => contents_of(number, &folder.join(market::PACKED), rows),
+        None => read,
+    }
+}
+
+/// Reads a segment that sled still has.
+pub fn read_unpacked(
+    journal: &Path,
+    number: u32,
+    folder: &Path,
+    enough: impl Fn(&Chain) -> bool,
+) -> Result<StoredSegment, ReadError> {
+    let newest = Newest::read(folder)?;
     let read = |whole| {
-        let rows = rows(journal, &folder, whole)?;
-        contents(number, rows, &newest)
+        let rows = Packed {
+            rows: rows(journal, folder, whole)?,
+            problem: None,
+        };
+        contents(number, &folder.join(market::NAME), rows, Some(&newest))
     };
     let plain = read(false);
     match &plain {
@@ -187,7 +225,8 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let can_be_made_again = name == "conf" || name.to_string_lossy().starts_with("snap.");
-        let of_sled = name != tail::NAME && entry.file_type()?.is_file();
+        let ours = [tail::NAME, market::NAME, market::PACKED, market::DROPPED];
+        let of_sled = !ours.iter().any(|ours| name == *ours) && entry.file_type()?.is_file();
         if of_sled && (whole || !can_be_made_again) {
             fs::copy(entry.path(), to.join(name))?;
         }
@@ -202,10 +241,22 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sense of what a segment holds.
-fn contents(number: u32, rows: Rows, newest: &Newest) -> Result<StoredSegment, ReadError> {
+/// Makes sense of what a packed segment holds.
+pub fn contents_of(number: u32, market: &Path, read: Packed) -> Result<StoredSegment, ReadError> {
+    contents(number, market, read, None)
+}
+
+/// Makes sense of what a segment holds, with its file of market parts and, where it is not packed,
+/// its tail.
+fn contents(
+    number: u32,
+    market: &Path,
+    read: Packed,
+    newest: Option<&Newest>,
+) -> Result<StoredSegment, ReadError> {
+    let rows = read.rows;
     if rows.is_empty() {
-        return Err(ReadError::Empty);
+        return Err(read.problem.map_or(ReadError::Empty, ReadError::Damaged));
     }
     let mut meta = None;
     let mut head = Vec::new();
@@ -229,24 +280,104 @@ fn contents(number: u32, rows: Rows, newest: &Newest) -> Result<StoredSegment, R
     let meta = parse_meta(number, &meta)?;
     let head = unpacked_head(&meta, &head)?;
     let (mut packed, gap) = join_parts(meta.base.next_block, stored);
-    let gap = join_tail(meta.base.next_block, &mut packed, &newest.blocks).or(gap);
-    let verified = Blocks::verify(meta.base, packed)?;
+    let gap = match newest {
+        Some(newest) => join_tail(meta.base.next_block, &mut packed, &newest.blocks).or(gap),
+        None => read.problem.or(gap),
+    };
+    let market = Market::read(market, newest.is_none(), meta.base.next_block, &packed)?;
+    let verified = Blocks::verify(meta.base, packed, market.parts)?;
     let end = verified.chains.last().copied().unwrap_or_default();
+    let lost = runs(
+        market
+            .lost
+            .into_iter()
+            .filter(|lost| *lost < end.next_block),
+    );
     // Since the second version a segment has a tail until it is sealed.
-    let untold = newest.problem.clone();
+    let untold = newest.and_then(|newest| newest.problem.clone());
     let untold = untold.filter(|_| meta.version > 1 && seal.is_none());
     let tear = verified.problem.map(|error| error.to_string());
     let tear = tear.or(gap).or(untold);
     let sealed = seal.as_deref() == Some(&segment::chain_bytes(&end)[..]);
     let cut = seal.is_some() && !sealed && tear.is_none();
+    let tear = tear.or_else(|| cut.then(|| "it does not end where its seal says".to_owned()));
+    // What was ended in order lacks nothing, unless retention dropped it.
+    let is_damage = sealed && !market.dropped;
+    let tear = tear.or_else(|| {
+        let (first, last) = lost.first().filter(|_| is_damage)?;
+        Some(format!(
+            "the market records of blocks {first} to {last} are lost"
+        ))
+    });
     Ok(StoredSegment {
         number,
+        format: meta.record_format(),
         head,
         blocks: verified.blocks,
         chains: verified.chains,
         sealed,
-        tear: tear.or_else(|| cut.then(|| "it does not end where its seal says".to_owned())),
+        lost,
+        market_dropped: market.dropped,
+        meta: Some(meta),
+        tear,
     })
+}
+
+/// What there is of the market parts of a segment.
+struct Market {
+    parts: Parts,
+    /// Numbers of blocks whose market part is not there.
+    lost: Vec<u64>,
+    dropped: bool,
+}
+
+impl Market {
+    fn read(
+        path: &Path,
+        is_packed: bool,
+        first: u64,
+        packed: &[Vec<u8>],
+    ) -> Result<Self, ReadError> {
+        let expected = (first..).zip(packed);
+        let expected: market::Expected = expected
+            .filter_map(|(number, packed)| Some((number, market_of(packed)?)))
+            .collect();
+        if expected.is_empty() {
+            return Ok(Self {
+                parts: Parts::default(),
+                lost: Vec::new(),
+                dropped: false,
+            });
+        }
+        let (parts, presence) = match Parts::read(path, is_packed, &expected) {
+            Ok(read) => read,
+            Err(error) => match ReadError::from(error) {
+                failed @ ReadError::Failed(_) => return Err(failed),
+                damaged => {
+                    tracing::warn!(%damaged, "market records cannot be read");
+                    (Parts::default(), Presence::Missing)
+                }
+            },
+        };
+        let lost = expected.keys().copied();
+        Ok(Self {
+            lost: lost.filter(|number| !parts.has(*number)).collect(),
+            parts,
+            dropped: presence == Presence::Dropped,
+        })
+    }
+}
+
+/// Runs of numbers that follow one another.
+fn runs(numbers: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    runs
 }
 
 fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {

@@ -8,12 +8,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windvane_engine::record::Chain;
+use windvane_engine::record::{Chain, Format};
 
 use crate::directory::{Directory, highest, segments};
 use crate::failure::Failure;
 use crate::journal::{BeginError, Journal};
 use crate::mark::Mark;
+use crate::market::Parts;
 use crate::owner::{Listener, Options};
 use crate::packed::Blocks;
 use crate::reading::{self, ReadError, SCRATCH, StoredSegment};
@@ -87,6 +88,8 @@ pub struct Recovered {
     pub next: Chain,
     /// Whether the segment was ended in order.
     pub sealed: bool,
+    /// Runs of blocks whose market parts are lost: the first and the last number of each.
+    pub lost: Vec<(u64, u64)>,
     /// The mark.
     pub mark: Option<Mark>,
     /// What was put aside.
@@ -268,6 +271,7 @@ impl Search {
             found,
             next,
             sealed: contents.sealed,
+            lost: contents.lost,
             head: contents.head,
             blocks: contents.blocks,
             mark: self.mark,
@@ -318,13 +322,17 @@ fn reaches(end: &Chain, mark: &Chain) -> bool {
 
 /// What is found where nothing is.
 fn empty() -> io::Result<StoredSegment> {
-    let verified = Blocks::verify(Chain::default(), Vec::new())?;
+    let verified = Blocks::verify(Chain::default(), Vec::new(), Parts::default())?;
     Ok(StoredSegment {
         number: 0,
+        format: Format::default(),
         head: Vec::new(),
         blocks: verified.blocks,
         chains: verified.chains,
         sealed: false,
+        lost: Vec::new(),
+        market_dropped: false,
+        meta: None,
         tear: None,
     })
 }

@@ -1,4 +1,5 @@
-//! Retention: whole segments are dropped, oldest first, never the last two.
+//! Retention: market parts are dropped first, then whole segments, oldest first; never of the last
+//! two. A segment goes once the ledger has its orders, fills, fees and funding.
 
 use std::fs;
 use std::io;
@@ -6,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::directory::{Directory, segments};
+use crate::packing;
 use crate::segment;
 use crate::small_file::sync_folder;
 
@@ -20,6 +22,8 @@ pub struct Keep {
     pub bytes: u64,
     /// Time since a segment was last written.
     pub age: Duration,
+    /// The same, for market data.
+    pub market_age: Duration,
 }
 
 /// What was dropped.
@@ -29,6 +33,10 @@ pub struct Pruned {
     pub segments: Vec<u32>,
     /// Bytes that they had.
     pub bytes: u64,
+    /// Numbers of segments whose market data was dropped.
+    pub markets: Vec<u32>,
+    /// Bytes that it had.
+    pub market_bytes: u64,
 }
 
 impl Directory {
@@ -52,9 +60,8 @@ impl Directory {
         let Some(oldest) = segments(&journal)?.first().copied() else {
             return Ok(None);
         };
-        // sled writes it once, when it makes the folder.
-        let begun = segment::folder(&journal, oldest).join("conf");
-        fs::metadata(begun)?.modified().map(Some)
+        let times = packing::times(&segment::folder(&journal, oldest))?;
+        Ok(Some(times.begun))
     }
 
     /// What [`Self::prune`] would drop.
@@ -68,12 +75,28 @@ impl Directory {
         for &number in &numbers {
             sizes.push((number, segment_bytes(&journal, number)?));
         }
-        let mut total: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
         let mut pruned = Pruned::default();
-        for (number, bytes) in &sizes[..sizes.len().saturating_sub(KEPT)] {
+        sizes.truncate(sizes.len().saturating_sub(KEPT));
+        let kept = &numbers[sizes.len()..];
+        let mut total = 0;
+        for number in kept {
+            total += segment_bytes(&journal, *number)?;
+        }
+        let mut ages = Vec::with_capacity(sizes.len());
+        for (number, bytes) in &mut sizes {
             let folder = segment::folder(&journal, *number);
-            let written = fs::metadata(folder.join("db"))?.modified()?;
+            let written = packing::times(&folder)?.written;
             let age = now.duration_since(written).unwrap_or_default();
+            ages.push(age);
+            let market = packing::market_bytes(&folder)?;
+            if age > keep.market_age && market > 0 {
+                pruned.markets.push(*number);
+                pruned.market_bytes += market;
+                *bytes -= market;
+            }
+            total += *bytes;
+        }
+        for ((number, bytes), age) in sizes.iter().zip(ages) {
             if total <= keep.bytes && age <= keep.age {
                 break;
             }
@@ -84,14 +107,22 @@ impl Directory {
         Ok(pruned)
     }
 
-    /// Drops segments beyond what is kept, as of `now`. What was put aside as damaged stays.
+    /// Drops market data and segments beyond what is kept, as of `now`, and only of segments that the
+    /// ledger has. What was put aside as damaged stays.
     ///
     /// # Errors
     /// The disk refused; what was dropped until then is gone.
     pub fn prune(&self, keep: Keep, now: SystemTime) -> io::Result<Pruned> {
         let journal = self.journal();
         remove_pruned(&journal)?;
-        let pruned = self.prunable(keep, now)?;
+        let mut pruned = self.prunable(keep, now)?;
+        let in_ledger = self.ledger()?.last();
+        let is_in_ledger = |number: &u32| in_ledger.is_some_and(|last| *number <= last);
+        pruned.segments.retain(is_in_ledger);
+        pruned.markets.retain(is_in_ledger);
+        for &number in &pruned.markets {
+            packing::drop_market(&segment::folder(&journal, number))?;
+        }
         for &number in &pruned.segments {
             // Renamed first, so that half a segment is never taken for one.
             let folder = segment::folder(&journal, number);

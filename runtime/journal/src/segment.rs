@@ -1,7 +1,8 @@
 //! One segment being written: its head and its blocks, made durable in groups.
 //!
-//! A group is durable in the tail and acknowledged; then the store gets it, and makes it durable
-//! beside the path of orders. Until then the tail alone may hold it.
+//! The order parts of a group are durable in the tail and acknowledged; then the store gets them,
+//! and makes them durable beside the path of orders. Until then the tail alone may hold them. The
+//! store also gets the market parts, which nobody waits for.
 //!
 //! Guard: the tail begins again only while the store has made durable all that stands in it.
 
@@ -10,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use windvane_engine::record::{Block, Chain};
+use windvane_engine::record::{Block, Chain, Format};
 
 use crate::failure::Failure;
+use crate::market;
 use crate::owner::SyncHook;
 use crate::packed;
 use crate::private;
@@ -20,12 +22,15 @@ use crate::small_file::sync_folder;
 use crate::store::{Store, StoreThread};
 use crate::tail::Tail;
 
-/// Version of the format of segments. Before the second there was no tail; those are still read.
-pub const FORMAT_VERSION: u32 = 2;
+/// Version of the format of segments. Before the second there was no tail, and before the third
+/// blocks had one part, and market data was in sled; those are still read.
+pub const FORMAT_VERSION: u32 = 3;
 const CACHE_BYTES: u64 = 64 << 20;
 /// After so long without a message the store is given what is durable: what waited for that is on
 /// its way, and does not want this processor any more.
 const PAUSE: Duration = Duration::from_millis(2);
+/// So many bytes of market parts do not wait for a pause.
+const MARKET_BYTES: usize = 512 << 10;
 /// After so long without one, the store may take the processors and the disk for a sync.
 const QUIET: Duration = Duration::from_millis(20);
 
@@ -92,6 +97,15 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The format of the segment's records.
+    pub const fn record_format(&self) -> Format {
+        if self.version < 3 {
+            Format::V1
+        } else {
+            Format::V3
+        }
+    }
+
     pub fn to_bytes(self) -> [u8; 96] {
         let mut bytes = [0; 96];
         bytes[..4].copy_from_slice(&self.version.to_le_bytes());
@@ -106,6 +120,8 @@ impl Meta {
 /// A segment that takes blocks.
 pub struct Segment {
     tail: Tail,
+    /// Frames of market parts, until the store takes them.
+    market: Vec<u8>,
     store: StoreThread,
     sync_hook: Option<SyncHook>,
     chain: Chain,
@@ -167,13 +183,14 @@ impl Segment {
         store.sync()?;
         Ok(Self {
             tail,
+            market: Vec::new(),
             store: StoreThread::start(store)?,
             sync_hook,
             chain: base,
         })
     }
 
-    /// Appends blocks; they are durable on return, all of them.
+    /// Appends blocks; their order parts are durable on return, all of them.
     pub fn append(&mut self, group: &[Block]) -> Result<Chain, Failure> {
         self.settle()?;
         let mut chain = self.chain;
@@ -182,12 +199,18 @@ impl Segment {
                 .follow(block)
                 .map_err(|error| Failure::Storage(error.to_string()))?;
             self.tail.push(block.number, &packed::plain(block));
+            if let Some(part) = block.market.as_deref().filter(|part| !part.is_empty()) {
+                market::push_frame(&mut self.market, block.number, part);
+            }
         }
         if self.tail.has_room() {
             self.tail.write()?;
             self.before_sync()?;
             self.tail.sync()?;
             self.chain = chain;
+            if self.market.len() > MARKET_BYTES {
+                self.hand_over();
+            }
             if self.tail.is_crowded() && !self.store.is_syncing() {
                 self.sync();
             }
@@ -224,7 +247,8 @@ impl Segment {
 
     fn hand_over(&mut self) {
         if self.tail.has_frames() {
-            self.store.put(self.tail.take_frames());
+            let market = std::mem::take(&mut self.market);
+            self.store.put(self.tail.take_frames(), market);
         }
     }
 

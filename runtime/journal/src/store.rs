@@ -2,7 +2,7 @@
 //! as a write to the tail, and an order must not wait for it.
 //!
 //! The owner of the segment hands over blocks and asks for a sync. It goes on with the tail until
-//! the answer comes.
+//! the answer comes. The thread writes market parts too, which are not for sled.
 //!
 //! Guards: `flush` alone leaves the data in the page cache on Linux, so that a sync of the `db` file
 //! follows; sled's own timer and subscribers are not used. A page of sled holds up to 17 values and
@@ -11,13 +11,14 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread::JoinHandle;
 
 use sled::{Batch, Db};
 use windvane_engine::record::Chain;
 
 use crate::failure::{Failure, guarded};
+use crate::market::MarketFile;
 use crate::owner::SyncHook;
 use crate::packed::Packer;
 use crate::private;
@@ -31,8 +32,11 @@ const PART_BYTES: usize = 6 * 1024;
 pub struct Store {
     db: Db,
     file: File,
+    market: MarketFile,
     packer: Packer,
     sync_hook: Option<SyncHook>,
+    /// Why market parts could not be synced.
+    market_failure: Option<Failure>,
 }
 
 impl Store {
@@ -42,9 +46,11 @@ impl Store {
         private::close_files(folder)?;
         Ok(Self {
             file: File::open(folder.join("db"))?,
+            market: MarketFile::create(folder)?,
             db,
             packer: Packer::new()?,
             sync_hook,
+            market_failure: None,
         })
     }
 
@@ -67,8 +73,9 @@ impl Store {
         Ok(self.file.sync_all()?)
     }
 
-    /// Writes the blocks of frames of the tail.
-    fn put(&mut self, frames: &[u8]) -> Result<(), Failure> {
+    /// Writes the blocks of frames of the tail, and market parts.
+    fn put(&mut self, frames: &[u8], market: &[u8]) -> Result<(), Failure> {
+        self.market.append(market)?;
         let mut batch = Batch::default();
         for (number, plain) in split_frames(frames) {
             let packed = self.packer.squeeze(plain)?;
@@ -79,15 +86,44 @@ impl Store {
         Ok(self.db.apply_batch(batch)?)
     }
 
-    fn seal(&self, end: &Chain) -> Result<(), Failure> {
+    fn seal(&mut self, end: &Chain) -> Result<(), Failure> {
+        // A seal says that everything is there.
+        self.market.sync()?;
         self.db.insert(key::SEAL, &chain_bytes(end)[..])?;
         self.sync()
     }
 
+    /// The next order; market parts are synced while none comes. `None` once nobody gives any.
+    fn next(&mut self, orders: &Receiver<Order>) -> Option<Order> {
+        loop {
+            let Some(wait) = self.market.sync_in() else {
+                return orders.recv().ok();
+            };
+            if wait.is_zero() {
+                self.sync_market();
+                continue;
+            }
+            match orders.recv_timeout(wait) {
+                Err(RecvTimeoutError::Timeout) => self.sync_market(),
+                received => return received.ok(),
+            }
+        }
+    }
+
+    /// A sync that fails is told by what comes after it: no order waits for this one.
+    fn sync_market(&mut self) {
+        if let Err(error) = self.market.sync() {
+            self.market_failure = Some(error.into());
+        }
+    }
+
     /// Does one order; answers the one that was waited for.
     fn carry_out(&mut self, order: Order) -> Result<Option<u64>, Failure> {
+        if let Some(failure) = self.market_failure.take() {
+            return Err(failure);
+        }
         match order {
-            Order::Put(frames) => self.put(&frames).map(|()| None),
+            Order::Put { frames, market } => self.put(&frames, &market).map(|()| None),
             Order::Sync { next_block } => self.sync().map(|()| Some(next_block)),
             Order::Seal(end) => self.seal(&end).map(|()| Some(end.next_block)),
         }
@@ -96,8 +132,8 @@ impl Store {
 
 /// What the thread of a store is asked.
 enum Order {
-    /// Write these frames of the tail; not durable yet.
-    Put(Vec<u8>),
+    /// Write these frames of the tail and of market parts; not durable yet.
+    Put { frames: Vec<u8>, market: Vec<u8> },
     /// Make all blocks before this number durable.
     Sync { next_block: u64 },
     /// Write where the segment ends, and make everything durable.
@@ -119,7 +155,7 @@ impl StoreThread {
         let (answer, answers) = mpsc::channel();
         let builder = std::thread::Builder::new().name("journal-store".to_owned());
         let thread = builder.spawn(move || {
-            for order in received {
+            while let Some(order) = store.next(&received) {
                 let answered = match guarded(|| store.carry_out(order)) {
                     Ok(None) => continue,
                     Ok(Some(next_block)) => Ok(next_block),
@@ -140,10 +176,10 @@ impl StoreThread {
         })
     }
 
-    /// Hands over frames of the tail, to be written some time.
-    pub fn put(&self, frames: Vec<u8>) {
+    /// Hands over frames of the tail and of market parts, to be written some time.
+    pub fn put(&self, frames: Vec<u8>, market: Vec<u8>) {
         // A thread that ended has said why; `synced` tells.
-        let _ = self.orders.send(Order::Put(frames));
+        let _ = self.orders.send(Order::Put { frames, market });
     }
 
     /// Asks to make all blocks before this number durable; [`synced`](Self::synced) tells.

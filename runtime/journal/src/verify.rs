@@ -37,6 +37,11 @@ pub struct SegmentReport {
     pub end: Chain,
     /// Bytes on disk.
     pub bytes: u64,
+    /// Runs of blocks whose market records are lost: the first and the last number of each. A kill
+    /// may lose those of its last moments.
+    pub lost: Vec<(u64, u64)>,
+    /// Retention dropped the market records.
+    pub market_dropped: bool,
 }
 
 /// Something that is wrong.
@@ -100,10 +105,11 @@ fn look(data_dir: &Path, is_written: bool) -> io::Result<Report> {
     let mut end: Option<Chain> = None;
     for number in numbers {
         let bytes = segment_bytes(&journal, number)?;
+        let (mut lost, mut market_dropped) = (Vec::new(), false);
         let (state, range) = if in_use == Some(number) {
             (SegmentState::InUse, None)
         } else {
-            report.segment(&journal, number)
+            report.segment(&journal, number, &mut lost, &mut market_dropped)
         };
         let (base, last) = range.unwrap_or_default();
         if range.is_some() {
@@ -116,6 +122,8 @@ fn look(data_dir: &Path, is_written: bool) -> io::Result<Report> {
             base,
             end: last,
             bytes,
+            lost,
+            market_dropped,
         });
     }
     report.mark(data_dir, in_use.is_some());
@@ -132,7 +140,13 @@ impl Report {
         self.problems.push(Problem { segment, what });
     }
 
-    fn segment(&mut self, journal: &Path, number: u32) -> (SegmentState, Option<(Chain, Chain)>) {
+    fn segment(
+        &mut self,
+        journal: &Path,
+        number: u32,
+        lost: &mut Vec<(u64, u64)>,
+        market_dropped: &mut bool,
+    ) -> (SegmentState, Option<(Chain, Chain)>) {
         match reading::read(journal, number, |_| true) {
             Err(error) => {
                 self.problem(Some(number), error.to_string());
@@ -140,6 +154,8 @@ impl Report {
             }
             Ok(contents) => {
                 let range = Some((contents.base(), contents.end()));
+                lost.clone_from(&contents.lost);
+                *market_dropped = contents.market_dropped;
                 if let Some(tear) = contents.tear {
                     self.problem(Some(number), tear);
                     return (SegmentState::Damaged, range);

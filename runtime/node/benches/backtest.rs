@@ -19,6 +19,7 @@ use windvane::config::{Config, Overrides};
 use windvane::recording::SyntheticSession;
 use windvane::results::Summary;
 use windvane_engine::Surface;
+use windvane_engine::record::Recorder;
 
 const MINUTES: u32 = 5;
 const SEED: u64 = 7;
@@ -51,6 +52,8 @@ fn play(config: &Config) -> Summary {
     let mut options = Options {
         out: None,
         progress: &mut |_| {},
+        recorder: Recorder::new(false),
+        block: &mut |_| {},
     };
     backtest::run(config, &mut options).unwrap()
 }

@@ -8,8 +8,8 @@ use windvane_engine::{Time, constant, planted};
 
 /// What was recorded becomes durable within this, orders or not.
 pub const SEAL_EVERY_MS: i64 = 100;
-/// A segment ends at this many bytes of records. sled keeps in memory what it writes. So this,
-/// compressed to a third or less, is what the journal needs; and a start reads little.
+/// A segment ends at this many bytes of records, market data included. So a start reads little, and
+/// packing an ended segment needs little memory.
 pub const SEGMENT_BYTES: u64 = 8 << 20;
 /// Or at this many blocks: each costs sled some hundred bytes beside its own.
 pub const SEGMENT_BLOCKS: u64 = 16_384;
@@ -111,7 +111,7 @@ impl Writer {
         }
         let block = self.backlog.pop_front()?;
         self.under_way.push_back(block.last_record);
-        self.bytes += block.bytes.len() as u64;
+        self.bytes += block.len() as u64;
         self.blocks += 1;
         Some(block)
     }
@@ -240,9 +240,8 @@ mod tests {
             number,
             first_record: number,
             last_record: number,
-            previous: [0; 32],
-            hash: [0; 32],
-            bytes: vec![0; 100],
+            orders: vec![0; 100],
+            ..Block::default()
         }
     }
 

@@ -6,7 +6,7 @@
 mod support;
 
 use support::{BTC, config, limit, update};
-use windvane_engine::codec::{RecordBody, RecordedInput, decode};
+use windvane_engine::codec::{RecordBody, RecordedInput};
 use windvane_engine::input::FaultKind;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::{
@@ -153,7 +153,7 @@ impl Run {
             let Action::Append(block) = action else {
                 continue;
             };
-            let records = decode(&block.bytes).map(Result::unwrap);
+            let records = block.records().map(|(_, record)| record.unwrap());
             let words = records.filter_map(|record| match record.body {
                 RecordBody::Input(RecordedInput::Saved { state, .. }) => Some(match state {
                     Some(state) => format!("saved {}", state[0]),

@@ -1,5 +1,7 @@
 //! The journal's disk, in memory: blocks become durable after a while, in their order; a kill keeps
-//! what was durable, some of what was on its way, and by a fault less than that.
+//! what was durable, some of what was on its way, and by a fault less than that. What is durable are
+//! the order parts of blocks: their market parts follow seconds later, and a kill loses those of the
+//! last moments, a loss of power any since their last sync.
 //!
 //! Not simulated: sled itself. Its verdicts on what it finds are taken over as `windvane-journal`
 //! gives them: what lies behind the mark is not believed.
@@ -21,6 +23,48 @@ struct Segment {
     head: Vec<u8>,
     base: Chain,
     blocks: Vec<Block>,
+    /// Market parts of so many blocks are durable too.
+    synced: usize,
+}
+
+/// Market parts are synced once so many blocks wait for it: some two seconds.
+const UNSYNCED_BLOCKS: usize = 20;
+
+impl Segment {
+    const fn new(head: Vec<u8>, base: Chain) -> Self {
+        Self {
+            head,
+            base,
+            blocks: Vec::new(),
+            synced: 0,
+        }
+    }
+
+    fn push(&mut self, block: Block) {
+        if self.blocks.len() - self.synced >= UNSYNCED_BLOCKS {
+            self.synced = self.blocks.len();
+        }
+        self.blocks.push(block);
+    }
+
+    /// Loses market parts that were not durable, as chance has it.
+    fn lose_market(&mut self, random: &mut Random) {
+        let (synced, len) = (self.synced.min(self.blocks.len()), self.blocks.len());
+        // A kill of the process alone, or of the machine.
+        let first = if random.below(2) == 0 {
+            len.saturating_sub(2).max(synced)
+        } else {
+            synced + random.below((len - synced) as u64 + 1) as usize
+        };
+        // The system writes pages in any order.
+        let keeps_later = random.below(4) == 0;
+        for block in &mut self.blocks[first..] {
+            let is_kept = keeps_later && random.below(2) == 0;
+            if block.market_len > 0 && !is_kept {
+                block.market = None;
+            }
+        }
+    }
 }
 
 /// What is on its way to the disk.
@@ -117,11 +161,7 @@ impl Disk {
         self.pending.clear();
         self.failed = false;
         self.mark = base;
-        self.last = Some(Segment {
-            head,
-            base,
-            blocks: Vec::new(),
-        });
+        self.last = Some(Segment::new(head, base));
     }
 
     /// Whether anything is on its way.
@@ -135,17 +175,13 @@ impl Disk {
             Pending::Block(block) => {
                 self.mark = end_of(&block);
                 if let Some(segment) = &mut self.last {
-                    segment.blocks.push(block.clone());
+                    segment.push(block.clone());
                 }
                 Some(Written::Block(block))
             }
             Pending::Head(head, base) => {
                 self.mark = base;
-                self.last = Some(Segment {
-                    head,
-                    base,
-                    blocks: Vec::new(),
-                });
+                self.last = Some(Segment::new(head, base));
                 Some(Written::Head(base))
             }
         }
@@ -161,6 +197,9 @@ impl Disk {
             self.mark = mark;
         }
         self.pending.clear();
+        if let Some(segment) = &mut self.last {
+            segment.lose_market(random);
+        }
         self.failed = false;
         self.verdict = "clean";
         match damage {

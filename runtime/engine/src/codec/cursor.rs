@@ -7,6 +7,8 @@ use serde::de::DeserializeOwned;
 use crate::decimal::Amount;
 use crate::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 
+use super::form::{Form, unzigzag, unzigzag_wide};
+
 /// Why bytes are no records of this format. Offsets are of the field within the bytes given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
@@ -56,13 +58,22 @@ pub enum DecodeError {
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     offset: usize,
+    form: Form,
 }
 
 pub(super) type Read<T> = Result<T, DecodeError>;
 
 impl<'a> Cursor<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, offset: 0 }
+    pub(super) const fn new(bytes: &'a [u8], form: Form) -> Self {
+        Self {
+            bytes,
+            offset: 0,
+            form,
+        }
+    }
+
+    pub(super) const fn form(&self) -> Form {
+        self.form
     }
 
     pub(super) const fn offset(&self) -> usize {
@@ -71,6 +82,10 @@ impl<'a> Cursor<'a> {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.offset >= self.bytes.len()
+    }
+
+    pub(super) const fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.offset)
     }
 
     fn take(&mut self, field: &'static str, len: usize) -> Read<&'a [u8]> {
@@ -97,29 +112,97 @@ impl<'a> Cursor<'a> {
         self.array::<1>(field).map(|[byte]| byte)
     }
 
+    /// An integer of format 1: all of its bytes.
+    fn fixed<const N: usize, T>(
+        &mut self,
+        field: &'static str,
+        value: impl FnOnce([u8; N]) -> T,
+    ) -> Read<T> {
+        self.array(field).map(value)
+    }
+
+    /// An integer as short as it can be; a longer one is an error, so that there is one encoding.
+    fn varint(&mut self, field: &'static str, bits: u32) -> Read<u128> {
+        let offset = self.offset;
+        let (mut value, mut shift) = (0_u128, 0);
+        loop {
+            let byte = self.u8(field)?;
+            let part = u128::from(byte & 0x7f);
+            let is_last = byte & 0x80 == 0;
+            let fits = shift < bits && (bits - shift >= 7 || part >> (bits - shift) == 0);
+            let is_padded = is_last && byte == 0 && shift > 0;
+            if !fits || is_padded {
+                return Err(DecodeError::Text { field, offset });
+            }
+            value |= part << shift;
+            if is_last {
+                return Ok(value);
+            }
+            shift += 7;
+        }
+    }
+
+    /// A 64-bit number of the present format.
+    pub(super) fn short(&mut self, field: &'static str) -> Read<u64> {
+        // Most numbers have one byte.
+        if let Some(byte) = self.bytes.get(self.offset)
+            && *byte < 0x80
+        {
+            self.offset += 1;
+            return Ok(u64::from(*byte));
+        }
+        self.varint(field, 64).map(|value| value as u64)
+    }
+
+    /// A signed one.
+    pub(super) fn short_signed(&mut self, field: &'static str) -> Read<i64> {
+        self.short(field).map(unzigzag)
+    }
+
     pub(super) fn u16(&mut self, field: &'static str) -> Read<u16> {
-        self.array(field).map(u16::from_le_bytes)
+        match self.form {
+            Form::Fixed => self.fixed(field, u16::from_le_bytes),
+            Form::Short => self.varint(field, 16).map(|value| value as u16),
+        }
     }
 
     pub(super) fn u32(&mut self, field: &'static str) -> Read<u32> {
-        self.array(field).map(u32::from_le_bytes)
+        match self.form {
+            Form::Fixed => self.fixed(field, u32::from_le_bytes),
+            Form::Short => self.varint(field, 32).map(|value| value as u32),
+        }
     }
 
     pub(super) fn i32(&mut self, field: &'static str) -> Read<i32> {
-        self.array(field).map(i32::from_le_bytes)
+        match self.form {
+            Form::Fixed => self.fixed(field, i32::from_le_bytes),
+            Form::Short => {
+                let value = self.varint(field, 32)?;
+                Ok(unzigzag(value as u64) as i32)
+            }
+        }
     }
 
     pub(super) fn u64(&mut self, field: &'static str) -> Read<u64> {
-        self.array(field).map(u64::from_le_bytes)
+        match self.form {
+            Form::Fixed => self.fixed(field, u64::from_le_bytes),
+            Form::Short => self.short(field),
+        }
     }
 
     pub(super) fn i64(&mut self, field: &'static str) -> Read<i64> {
-        self.array(field).map(i64::from_le_bytes)
+        match self.form {
+            Form::Fixed => self.fixed(field, i64::from_le_bytes),
+            Form::Short => self.short_signed(field),
+        }
     }
 
     pub(super) fn amount(&mut self, field: &'static str) -> Read<Amount> {
-        self.array(field)
-            .map(|bytes| Amount(i128::from_le_bytes(bytes)))
+        match self.form {
+            Form::Fixed => self.fixed(field, i128::from_le_bytes),
+            Form::Short => self.varint(field, 128).map(unzigzag_wide),
+        }
+        .map(Amount)
     }
 
     pub(super) fn time(&mut self, field: &'static str) -> Read<Time> {

@@ -2,19 +2,23 @@
 //!
 //! What is read is owned and complete: feeding the inputs of a journal to a fresh engine of the
 //! same configuration gives the same effects, with or without the modules that made them. Any
-//! change of the bytes needs a new [`FORMAT_VERSION`](crate::record::FORMAT_VERSION).
+//! change of the bytes needs a new [`Format`](crate::record::Format).
 
 mod cursor;
+mod form;
+mod market;
 mod read;
 mod recorded;
 mod write;
 
 pub use cursor::DecodeError;
-pub use read::{Decode, decode};
+pub(crate) use form::{Form, Out};
+pub(crate) use market::MarketWriter;
+pub use read::Records;
 pub use recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
 pub use write::{
     record_adjustment, record_config, record_effect, record_forced_close, record_input,
-    record_market, record_state,
+    record_market, record_state, record_text,
 };
 
 /// A flag of the reason of an account event: its transaction time follows, because it is another than the

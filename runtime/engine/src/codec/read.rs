@@ -17,47 +17,156 @@ use crate::protocol::{
 use crate::rules::{Rejection, Rule};
 
 use super::cursor::{Cursor, DecodeError, Read};
+use super::form::Form;
+use super::market::{self, MarketReader};
 use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
 use super::{HAS_TRANSACTION_TIME, kind};
 
-/// Reads the records of a block, first to last. After an error nothing more comes: what follows
-/// damage has no known beginning.
-pub const fn decode(bytes: &[u8]) -> Decode<'_> {
-    Decode {
-        cursor: Cursor::new(bytes),
-        failed: false,
-    }
-}
-
-/// Records of a block; made by [`decode`].
+/// Records of a block in their order, each with its sequence. After an error nothing more comes:
+/// what follows damage has no known beginning.
 #[derive(Clone, Debug)]
-pub struct Decode<'a> {
+pub struct Records<'a> {
     cursor: Cursor<'a>,
+    /// The market part; without it the order records are given alone.
+    market: Option<MarketReader<'a>>,
+    form: Form,
+    /// The order record that comes after some market records.
+    pending: Option<Pending>,
+    /// The time of the order record before.
+    time: i64,
+    /// The sequence of the event that the order part delivered last.
+    event: i64,
+    /// The sequence of the next record.
+    next: u64,
     failed: bool,
 }
 
-impl Iterator for Decode<'_> {
-    type Item = Result<Record, DecodeError>;
+/// The beginning of an order record.
+#[derive(Clone, Debug)]
+struct Pending {
+    offset: usize,
+    kind: u8,
+    /// So many market records come before it.
+    skip: u64,
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed || self.cursor.is_empty() {
-            return None;
+impl<'a> Records<'a> {
+    /// Of one stream, in format 1.
+    pub(crate) const fn fixed(bytes: &'a [u8], first: u64) -> Self {
+        Self {
+            cursor: Cursor::new(bytes, Form::Fixed),
+            market: None,
+            form: Form::Fixed,
+            pending: None,
+            time: 0,
+            event: 0,
+            next: first,
+            failed: false,
         }
-        let record = record(&mut self.cursor);
-        self.failed = record.is_err();
-        Some(record)
+    }
+
+    /// Of an order part and a market part, which may be missing.
+    pub(crate) fn parts(orders: &'a [u8], market: Option<&'a [u8]>, first: u64) -> Self {
+        Self {
+            cursor: Cursor::new(orders, Form::Short),
+            market: market.map(MarketReader::new),
+            form: Form::Short,
+            ..Self::fixed(&[], first)
+        }
+    }
+
+    /// Bytes of both parts that were not read yet.
+    pub fn left(&self) -> usize {
+        let market = self.market.as_ref().map_or(0, MarketReader::left);
+        self.cursor.left() + market
+    }
+
+    fn read(&mut self) -> Read<Option<Record>> {
+        if self.form == Form::Fixed {
+            if self.cursor.is_empty() {
+                return Ok(None);
+            }
+            let offset = self.cursor.offset();
+            let kind = self.cursor.u8("kind")?;
+            let time = self.cursor.time("time")?;
+            return record(&mut self.cursor, offset, kind, time).map(Some);
+        }
+        if self.pending.is_none() && !self.cursor.is_empty() {
+            self.pending = Some(Pending {
+                offset: self.cursor.offset(),
+                kind: self.cursor.u8("kind")?,
+                skip: self.cursor.short("market records before")?,
+            });
+        }
+        if let Some(pending) = &mut self.pending {
+            if self.market.is_none() {
+                self.next = self.next.saturating_add(pending.skip);
+                pending.skip = 0;
+            }
+            if pending.skip == 0 {
+                let (offset, kind) = (pending.offset, pending.kind);
+                self.pending = None;
+                let elapsed = self.cursor.short("time")?;
+                self.time = self.time.wrapping_add(elapsed as i64);
+                let mut record = record(&mut self.cursor, offset, kind, Time(self.time))?;
+                // Only what a writer would write here is read here.
+                if is_of_market(&record.body) {
+                    return Err(DecodeError::UnknownKind { offset, kind });
+                }
+                if let RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) =
+                    &mut record.body
+                {
+                    let elapsed = self.cursor.short_signed("event sequence")?;
+                    self.event = self.event.wrapping_add(elapsed);
+                    *sequence = Some(self.event);
+                }
+                return Ok(Some(record));
+            }
+            pending.skip -= 1;
+        }
+        match &mut self.market {
+            Some(market) if self.pending.is_some() || !market.is_empty() => {
+                market.record().map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 }
 
-fn record(cursor: &mut Cursor<'_>) -> Read<Record> {
-    let offset = cursor.offset();
-    let kind = cursor.u8("kind")?;
-    let time = cursor.time("time")?;
+impl Iterator for Records<'_> {
+    type Item = (u64, Result<Record, DecodeError>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let record = self.read().transpose()?;
+        self.failed = record.is_err();
+        let sequence = self.next;
+        self.next = sequence.saturating_add(1);
+        Some((sequence, record))
+    }
+}
+
+/// Whether a record belongs to the market part.
+fn is_of_market(body: &RecordBody) -> bool {
+    match body {
+        RecordBody::Input(input) => matches!(
+            input,
+            RecordedInput::Market { .. } | RecordedInput::Depth { .. }
+        ),
+        RecordBody::Effect(RecordedEffect::Deliver { kind, .. }) => market::is_of_market(*kind),
+        _ => false,
+    }
+}
+
+fn record(cursor: &mut Cursor<'_>, offset: usize, kind: u8, time: Time) -> Read<Record> {
     let body = match kind {
         kind::CONFIG => RecordBody::Config(cursor.text("configuration")?.to_owned()),
         kind::DELIVER => RecordBody::Effect(RecordedEffect::Deliver {
             strategy: cursor.strategy()?,
             kind: cursor.code("event kind", event_kind)?,
+            sequence: None,
         }),
         kind::SEND => RecordBody::Effect(RecordedEffect::Send {
             record: cursor.u64("record")?,
@@ -180,7 +289,7 @@ fn level(cursor: &mut Cursor<'_>) -> Read<Level> {
     })
 }
 
-const fn event_kind(code: u8) -> Option<EventKind> {
+pub(super) const fn event_kind(code: u8) -> Option<EventKind> {
     Some(match code {
         1 => EventKind::Trade,
         2 => EventKind::BookTop,
@@ -229,6 +338,7 @@ fn terms(cursor: &mut Cursor<'_>) -> Read<OrderTerms> {
     let time_in_force = cursor.code_or_none("time in force", TimeInForce::from_code)?;
     let working_type = cursor.code_or_none("working type", WorkingType::from_code)?;
     let flags = cursor.code("flags of the terms", |flags| (flags < 8).then_some(flags))?;
+    let mut present = Presence::read(cursor)?;
     Ok(OrderTerms {
         instrument,
         side,
@@ -239,18 +349,46 @@ fn terms(cursor: &mut Cursor<'_>) -> Read<OrderTerms> {
         reduce_only: flags & 1 != 0,
         close_position: flags & 2 != 0,
         price_protect: flags & 4 != 0,
-        qty: cursor.option("quantity", |c| c.i64("quantity"))?.map(Qty),
-        price: price(cursor, "price")?,
-        stop_price: price(cursor, "stop price")?,
-        activation_price: price(cursor, "activation price")?,
-        callback_ppm: cursor.option("callback rate", |c| c.narrow("callback rate"))?,
-        quote_qty: cursor.option("quote quantity", |c| c.amount("quote quantity"))?,
+        qty: present
+            .next(cursor, "quantity", |c| c.i64("quantity"))?
+            .map(Qty),
+        price: present.price(cursor, "price")?,
+        stop_price: present.price(cursor, "stop price")?,
+        activation_price: present.price(cursor, "activation price")?,
+        callback_ppm: present.next(cursor, "callback rate", |c| c.narrow("callback rate"))?,
+        quote_qty: present.next(cursor, "quote quantity", |c| c.amount("quote quantity"))?,
     })
 }
 
-fn price(cursor: &mut Cursor<'_>, field: &'static str) -> Read<Option<Price>> {
-    let price = cursor.option(field, |cursor| cursor.i64(field))?;
-    Ok(price.map(Price))
+/// Which optional fields of the terms are there: a byte before each, or one for all of them.
+struct Presence(Option<u8>);
+
+impl Presence {
+    fn read(cursor: &mut Cursor<'_>) -> Read<Self> {
+        Ok(Self(match cursor.form() {
+            Form::Fixed => None,
+            Form::Short => Some(cursor.code("presence", |bits| (bits < 64).then_some(bits))?),
+        }))
+    }
+
+    fn next<'a, T>(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        field: &'static str,
+        value: impl FnOnce(&mut Cursor<'a>) -> Read<T>,
+    ) -> Read<Option<T>> {
+        let Some(bits) = &mut self.0 else {
+            return cursor.option(field, value);
+        };
+        let is_there = *bits & 1 != 0;
+        *bits >>= 1;
+        is_there.then(|| value(cursor)).transpose()
+    }
+
+    fn price(&mut self, cursor: &mut Cursor<'_>, field: &'static str) -> Read<Option<Price>> {
+        let price = self.next(cursor, field, |cursor| cursor.i64(field))?;
+        Ok(price.map(Price))
+    }
 }
 
 fn new_order(cursor: &mut Cursor<'_>) -> Read<NewOrder> {

@@ -187,6 +187,9 @@ pub enum RecordedEffect {
         strategy: StrategyId,
         /// Its kind.
         kind: EventKind,
+        /// Its sequence, which a recovery needs where market records are lost; `None` for an event
+        /// of the market and in format 1.
+        sequence: Option<i64>,
     },
     /// A request was to be sent.
     Send {

@@ -68,6 +68,7 @@ mod triggers;
 mod venue_wait;
 mod view;
 mod watchdog;
+mod without_market;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -85,7 +86,7 @@ use crate::instrument::Instrument;
 use crate::ledger::Balance;
 use crate::order::Surface;
 use crate::orders::Orders;
-use crate::record::{Block, Chain, Hash, Recorder};
+use crate::record::{Block, Chain, Format, Hash, Recorder};
 use crate::risk::{LossWatch, RateWindow, RiskLimits};
 use crate::rules::{CompiledRules, InstrumentError};
 use crate::timer::{Timer, Timers};
@@ -327,6 +328,14 @@ impl Engine {
         Self::with_recorder(config, recorder)
     }
 
+    /// The same, with a recorder of another format, say: what an earlier program would have recorded.
+    ///
+    /// # Errors
+    /// An instrument whose rules the engine's integers cannot carry.
+    pub fn recording_to(config: EngineConfig, recorder: Recorder) -> Result<Self, InstrumentError> {
+        Self::with_recorder(config, recorder)
+    }
+
     /// The same, with a journal that goes on where another one stands, of which nothing but that
     /// can be believed.
     ///
@@ -544,6 +553,12 @@ impl Engine {
     /// Ends the running block of records.
     pub fn seal(&mut self) {
         self.recorder.seal();
+    }
+
+    /// Records in another format from here on, so that the replay of an old journal makes the old
+    /// blocks. A snapshot does not keep it: its engine records in the present format.
+    pub fn record_as(&mut self, format: Format) {
+        self.recorder.set_format(format);
     }
 
     /// Hash over every input and effect so far; seals the running block.

@@ -1,17 +1,23 @@
 //! Chains of blocks: whole ones verify to their fingerprint, damage is named with its block.
 
 use windvane_engine::codec;
-use windvane_engine::record::{self, Block, ChainError, Recorder, block_hash};
-use windvane_engine::{Input, Time};
+use windvane_engine::market::MarketEvent;
+use windvane_engine::record::{self, Block, ChainError, Recorder};
+use windvane_engine::{Input, InstrumentId, Time};
 
 use super::blocks;
 
-/// A chain of five blocks with two records each.
+/// A chain of five blocks with three records each, one of them of the market.
 fn chain() -> (Vec<Block>, record::Hash) {
     let mut recorder = Recorder::new(true);
     for i in 0..10 {
         codec::record_input(&mut recorder, Time(i), &Input::Timeout);
         if i % 2 == 1 {
+            let gap = Input::Market {
+                instrument: InstrumentId(0),
+                event: MarketEvent::Gap,
+            };
+            codec::record_input(&mut recorder, Time(i), &gap);
             recorder.seal();
         }
     }
@@ -39,7 +45,10 @@ fn the_first_bad_block_is_named() {
         found: 3,
     };
     assert_eq!(error(|b| drop(b.remove(2))), missing);
-    assert_eq!(error(|b| b[1].bytes[3] ^= 1), ChainError::Hash { block: 1 });
+    assert_eq!(
+        error(|b| b[1].orders[3] ^= 1),
+        ChainError::Hash { block: 1 }
+    );
     assert_eq!(error(|b| b[1].hash[3] ^= 1), ChainError::Hash { block: 1 });
     assert_eq!(
         error(|b| b[3].previous[0] ^= 1),
@@ -47,17 +56,25 @@ fn the_first_bad_block_is_named() {
     );
     let shifted = ChainError::FirstRecord {
         block: 4,
-        expected: 9,
+        expected: 13,
         found: 8,
     };
     assert_eq!(error(|b| b[4].first_record = 8), shifted);
+    let market = |change: fn(&mut Vec<u8>)| {
+        let (mut blocks, _) = chain();
+        change(blocks[1].market.as_mut().unwrap());
+        record::verify(&blocks)
+    };
+    let damaged = Err(ChainError::Market { block: 1 });
+    assert_eq!(market(|bytes| bytes[0] ^= 1), damaged);
+    assert_eq!(market(Vec::clear), damaged);
 }
 
 #[test]
 fn a_block_that_was_replaced_with_its_hash_breaks_the_next() {
     let (mut blocks, _) = chain();
-    blocks[2].bytes[5] ^= 1;
-    blocks[2].hash = block_hash(2, &blocks[2].previous, &blocks[2].bytes);
+    blocks[2].orders[5] ^= 1;
+    blocks[2].hash = blocks[2].computed_hash();
     assert_eq!(
         record::verify(&blocks),
         Err(ChainError::Previous { block: 3 })
@@ -68,8 +85,8 @@ fn a_block_that_was_replaced_with_its_hash_breaks_the_next() {
 fn hashed_garbage_is_told_as_such() {
     let (mut blocks, _) = chain();
     blocks.truncate(3);
-    blocks[2].bytes[0] = 99;
-    blocks[2].hash = block_hash(2, &blocks[2].previous, &blocks[2].bytes);
+    blocks[2].orders[0] = 99;
+    blocks[2].hash = blocks[2].computed_hash();
     let error = record::verify(&blocks).unwrap_err();
     assert!(
         matches!(error, ChainError::Records { block: 2, .. }),
@@ -78,5 +95,24 @@ fn hashed_garbage_is_told_as_such() {
     assert_eq!(
         error.to_string(),
         "block 2: unknown kind of record 99 at byte 0: damaged, or of a newer version?"
+    );
+}
+
+#[test]
+fn a_block_without_its_market_part_is_followed_by_its_digest() {
+    let (mut blocks, fingerprint) = chain();
+    let whole: Vec<_> = blocks[3].records().collect();
+    assert_eq!(whole.len(), 3);
+    blocks[3].market = None;
+    assert_eq!(record::verify(&blocks), Ok(fingerprint));
+    let orders: Vec<_> = blocks[3].records().collect();
+    assert_eq!(orders, whole[..2], "sequences stay what they were");
+
+    blocks[3].market_digest[0] ^= 1;
+    let damaged = Err(ChainError::Hash { block: 3 });
+    assert_eq!(
+        record::verify(&blocks),
+        damaged,
+        "the hash covers the digest"
     );
 }

@@ -1,7 +1,7 @@
-//! The bytes of version 1, pinned: one line per variant in `format-v1.txt`.
+//! The bytes of versions 1 and 3, pinned: one line per variant in `format-v1.txt` and `format-v3.txt`.
 //!
-//! Journals outlive the program that wrote them. If this test fails, the format has changed:
-//! raise `FORMAT_VERSION`, keep reading the old one or refuse it, and pin the new bytes beside.
+//! Journals outlive the program that wrote them. If this test fails, the format has changed: add a
+//! `Format`, keep reading the old ones, and pin the new bytes beside.
 
 use windvane_engine::codec::{self, RecordedInput};
 use windvane_engine::event::Event;
@@ -11,7 +11,7 @@ use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderReport, OrderUpdate, PositionUpdate,
     Refusal,
 };
-use windvane_engine::record::{FORMAT_VERSION, block_hash};
+use windvane_engine::record::{Block, Format, block_hash, fixed_hash};
 use windvane_engine::rules::Rule;
 use windvane_engine::{
     Amount, AssetId, ClientOrderId, Decimal, Effect, ExecutionType, InstrumentId, Intent, Level,
@@ -21,9 +21,12 @@ use windvane_engine::{
 };
 
 use super::generators::{COMMANDS, EVENT_KINDS};
-use super::{decode_all, effect_bytes, input_bytes};
+use super::{decode_all, effect_block, input_block};
 
-const PINNED: &str = include_str!("format-v1.txt");
+const PINNED: [(Format, &str); 2] = [
+    (Format::V1, include_str!("format-v1.txt")),
+    (Format::V3, include_str!("format-v3.txt")),
+];
 const AT: Time = Time(0x0102_0304_0506_0708);
 const BTC: InstrumentId = InstrumentId(0x0201);
 
@@ -327,52 +330,69 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn samples() -> Vec<Vec<u8>> {
+fn samples(format: Format) -> Vec<Block> {
     let inputs = [markets(), answers(), replies(), user_events(), others()];
     let mut samples: Vec<_> = inputs
         .concat()
         .iter()
-        .map(|input| input_bytes(AT, &input.as_input()))
+        .map(|input| input_block(format, AT, &input.as_input()))
         .collect();
-    samples.extend(effects().iter().map(|effect| effect_bytes(AT, effect)));
+    let effects = effects();
+    let effects = effects.iter();
+    samples.extend(effects.map(|effect| effect_block(format, AT, effect)));
     samples
 }
 
-#[test]
-fn the_bytes_of_version_1_stay_as_they_are() {
-    assert_eq!(
-        FORMAT_VERSION, 1,
-        "pin the new version's bytes beside the old ones"
-    );
-    let written: Vec<_> = samples().iter().map(|bytes| hex(bytes)).collect();
-    let pinned: Vec<_> = PINNED
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .collect();
-    for (written, pinned) in written.iter().zip(&pinned) {
-        assert_eq!(
-            written, pinned,
-            "the record format changed: raise FORMAT_VERSION"
-        );
+/// A line of the pinned bytes: the one part that has some, and which it is.
+fn line(block: &Block) -> String {
+    let market = block.market.as_deref().unwrap();
+    match block.format {
+        Format::V1 => hex(&block.orders),
+        Format::V3 if market.is_empty() => format!("order {}", hex(&block.orders)),
+        Format::V3 => {
+            assert!(block.orders.is_empty());
+            format!("market {}", hex(market))
+        }
     }
-    assert_eq!(written.len(), pinned.len(), "{}", written.join("\n"));
+}
+
+#[test]
+fn the_bytes_of_each_version_stay_as_they_are() {
+    for (format, pinned) in PINNED {
+        let written: Vec<_> = samples(format).iter().map(line).collect();
+        let pinned: Vec<_> = pinned
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert_eq!(written.len(), pinned.len(), "{}", written.join("\n"));
+        for (written, pinned) in written.iter().zip(&pinned) {
+            assert_eq!(written, pinned, "the record format changed: add a Format");
+        }
+    }
 }
 
 #[test]
 fn the_samples_have_every_kind_of_record_and_read_back() {
-    let mut kinds: Vec<_> = samples().iter().map(|bytes| bytes[0]).collect();
+    let old = samples(Format::V1);
+    let mut kinds: Vec<_> = old.iter().map(|block| block.orders[0]).collect();
     kinds.dedup();
     let inputs = (1..=12).chain([codec::kind::SEND, codec::kind::DELIVER]);
     assert_eq!(kinds, inputs.collect::<Vec<_>>());
-    for bytes in samples() {
-        assert_eq!(decode_all(&bytes).len(), 1);
+    for (old, new) in old.iter().zip(samples(Format::V3)) {
+        let read = decode_all(&new);
+        assert_eq!(read.len(), 1);
+        assert_eq!(read, decode_all(old), "both formats say the same");
     }
 }
 
 #[test]
 fn the_hash_of_a_block_stays_as_it_is() {
     assert_eq!(
-        hex(&block_hash(5, &[7; 32], b"records")),
+        hex(&fixed_hash(5, &[7; 32], b"records")),
         "be2e8d123e46bdd41ab2bb0648e2a1714bf9ee5f14f7564b0f9efaf5d217f291"
+    );
+    assert_eq!(
+        hex(&block_hash(5, &[7; 32], 9, b"records", &[8; 32])),
+        "a69fa85bfed3799e53e6f546663fb681e45a16d0ab0734aa4c9120cf87348b04"
     );
 }

@@ -544,8 +544,13 @@ fn request() -> impl Strategy<Value = Request> {
 /// Any effect, as it is read back.
 pub(crate) fn effect() -> impl Strategy<Value = RecordedEffect> {
     prop_oneof![
-        (strategy(), select(EVENT_KINDS.to_vec()))
-            .prop_map(|(strategy, kind)| RecordedEffect::Deliver { strategy, kind }),
+        (strategy(), select(EVENT_KINDS.to_vec())).prop_map(|(strategy, kind)| {
+            RecordedEffect::Deliver {
+                strategy,
+                kind,
+                sequence: None,
+            }
+        }),
         (any::<u64>(), request())
             .prop_map(|(record, request)| RecordedEffect::Send { record, request }),
         select(Surface::ALL).prop_map(|surface| RecordedEffect::Reconnect { surface }),

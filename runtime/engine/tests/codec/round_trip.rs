@@ -2,21 +2,28 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use windvane_engine::codec::{self, DecodeError, RecordedEffect, RecordedInput, RecordedNotice};
-use windvane_engine::event::Event;
+use windvane_engine::codec::{
+    self, DecodeError, RecordBody, RecordedEffect, RecordedInput, RecordedNotice,
+};
+use windvane_engine::event::{Event, EventKind};
+use windvane_engine::record::{Block, Format, Recorder};
 use windvane_engine::{Effect, InstrumentId, Time};
 
 use super::generators::{effect, input, time};
-use super::{decode_all, effect_bytes, input_bytes, of_effect, of_input, recorded};
+use super::{block_of, decode_all, effect_block, input_block, of_effect, of_input, recorded};
 
 /// The effect that is recorded so. An event's fields are not recorded, so any will do.
 fn original(effect: &RecordedEffect) -> Effect {
     match effect.clone() {
-        RecordedEffect::Deliver { strategy, kind } => Effect::Deliver {
+        RecordedEffect::Deliver {
+            strategy,
+            kind,
+            sequence,
+        } => Effect::Deliver {
             strategy,
             event: Event {
                 time: Time(1),
-                sequence: 2,
+                sequence: sequence.unwrap_or(2),
                 kind,
                 instrument: InstrumentId(3),
                 flags: 4,
@@ -33,46 +40,123 @@ fn original(effect: &RecordedEffect) -> Effect {
     }
 }
 
+const MARKET_KINDS: [EventKind; 5] = [
+    EventKind::Trade,
+    EventKind::BookTop,
+    EventKind::BookChange,
+    EventKind::Bar,
+    EventKind::MarkPrice,
+];
+const FORMATS: [Format; 2] = [Format::V1, Format::V3];
+
 proptest! {
     #[test]
-    fn inputs_are_read_as_they_were_written(time in time(), inputs in vec(input(), 1..20)) {
-        let bytes = recorded(|recorder| {
-            for input in &inputs {
-                codec::record_input(recorder, time, &input.as_input());
+    fn inputs_are_read_as_they_were_written(inputs in vec((time(), input()), 1..20)) {
+        for format in FORMATS {
+            let block = recorded(format, |recorder| {
+                for (time, input) in &inputs {
+                    codec::record_input(recorder, *time, &input.as_input());
+                }
+            });
+            let inputs = inputs.iter().cloned();
+            let expected: Vec<_> = inputs.map(|(time, input)| of_input(time, input)).collect();
+            prop_assert_eq!(decode_all(&block), expected);
+            let sequences: Vec<_> = block.records().map(|(sequence, _)| sequence).collect();
+            prop_assert_eq!(sequences, (1..=block.last_record).collect::<Vec<_>>());
+        }
+    }
+
+    /// Order records alone have the sequences that they have among all.
+    #[test]
+    fn order_records_are_read_without_the_market_part(inputs in vec((time(), input()), 1..20)) {
+        let mut block = recorded(Format::V3, |recorder| {
+            for (time, input) in &inputs {
+                codec::record_input(recorder, *time, &input.as_input());
             }
         });
-        let expected: Vec<_> = inputs.into_iter().map(|input| of_input(time, input)).collect();
-        prop_assert_eq!(decode_all(&bytes), expected);
+        let of_market = |record: &codec::Record| matches!(
+            &record.body,
+            RecordBody::Input(RecordedInput::Market { .. } | RecordedInput::Depth { .. })
+        );
+        let all = block.records().map(|(sequence, record)| (sequence, record.unwrap()));
+        let expected: Vec<_> = all.filter(|(_, record)| !of_market(record)).collect();
+        block.market = None;
+        let read: Vec<_> = block.records().map(|(s, record)| (s, record.unwrap())).collect();
+        prop_assert_eq!(read, expected);
     }
 
     #[test]
     fn effects_are_read_as_they_were_written(time in time(), effect in effect()) {
-        let bytes = effect_bytes(time, &original(&effect));
-        prop_assert_eq!(decode_all(&bytes), [of_effect(time, effect)]);
+        for format in FORMATS {
+            let block = effect_block(format, time, &original(&effect));
+            prop_assert_eq!(decode_all(&block), [of_effect(time, effect.clone())]);
+        }
+    }
+
+    /// The order part alone has the sequences of its events, whatever is delivered between.
+    #[test]
+    fn the_order_part_has_the_sequences_of_its_events(effects in vec((effect(), any::<i64>()), 1..20)) {
+        let mut expected = Vec::new();
+        let mut block = recorded(Format::V3, |recorder| {
+            for (effect, number) in &effects {
+                let mut effect = original(effect);
+                if let Effect::Deliver { event, .. } = &mut effect {
+                    event.sequence = *number;
+                }
+                codec::record_effect(recorder, Time(7), &effect);
+            }
+        });
+        for (effect, number) in &effects {
+            if let RecordedEffect::Deliver { kind, .. } = effect
+                && !MARKET_KINDS.contains(kind)
+            {
+                expected.push(*number);
+            }
+        }
+        block.market = None;
+        let read: Vec<_> = block
+            .records()
+            .filter_map(|(_, record)| match record.unwrap().body {
+                RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) => sequence,
+                _ => None,
+            })
+            .collect();
+        prop_assert_eq!(read, expected);
     }
 
     /// A cut is an error that says so, and the records before it are whole.
     #[test]
     fn cut_bytes_are_told(inputs in vec(input(), 1..5), cut in any::<prop::sample::Index>()) {
-        let mut ends = vec![0];
-        let bytes = recorded(|recorder| {
-            for input in &inputs {
-                codec::record_input(recorder, Time(7), &input.as_input());
-                let end = ends.last().unwrap() + input_bytes(Time(7), &input.as_input()).len();
-                ends.push(end);
+        for format in FORMATS {
+            let record = |count: usize| {
+                recorded(format, |recorder| {
+                    for input in &inputs[..count] {
+                        codec::record_input(recorder, Time(7), &input.as_input());
+                    }
+                })
+            };
+            let block = record(inputs.len());
+            let market = block.market.clone().unwrap();
+            let cut = cut.index(block.orders.len() + 1);
+            let part = block_of(format, &block.orders[..cut], &market);
+            let mut read: Vec<_> = part.records().collect();
+            if !(0..=inputs.len()).any(|count| record(count).orders.len() == cut) {
+                let last = read.pop().unwrap().1;
+                let truncated = matches!(last, Err(DecodeError::Truncated { .. }));
+                prop_assert!(truncated, "{last:?}");
+                let whole: Vec<_> = block.records().take(read.len()).collect();
+                prop_assert_eq!(&read, &whole, "records before the cut");
             }
-        });
-        prop_assert_eq!(*ends.last().unwrap(), bytes.len());
-        let cut = cut.index(bytes.len());
-        let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
-        let read: Vec<_> = codec::decode(&bytes[..cut]).collect();
-        prop_assert!(read[..whole].iter().all(Result::is_ok));
-        if ends.contains(&cut) {
-            prop_assert_eq!(read.len(), whole);
-        } else {
-            prop_assert_eq!(read.len(), whole + 1, "nothing comes after an error");
-            let truncated = matches!(read[whole], Err(DecodeError::Truncated { .. }));
-            prop_assert!(truncated, "{:?}", read[whole]);
+            prop_assert!(read.iter().all(|(_, record)| record.is_ok()));
+            // A market part that is cut.
+            if let Some((_, rest)) = market.split_last() {
+                let part = block_of(format, &block.orders, &market[..rest.len()]);
+                let last = part.records().last();
+                let is_short = last.is_none_or(|(sequence, record)| {
+                    record.is_err() || sequence < block.last_record
+                });
+                prop_assert!(is_short);
+            }
         }
     }
 
@@ -82,54 +166,78 @@ proptest! {
     fn garbage_never_panics_and_has_one_reading(
         kind in prop_oneof![1..=13_u8, 64..=65_u8, any::<u8>()],
         rest in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..400),
+        market in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..60),
     ) {
         let mut bytes = vec![kind];
         bytes.extend(rest);
-        check_one_reading(&bytes)?;
+        check_one_reading(&block_of(Format::V1, &bytes, &[]))?;
+        check_one_reading(&block_of(Format::V3, &bytes, &market))?;
+        check_one_reading(&block_of(Format::V3, &[], &market))?;
     }
 
     #[test]
     fn a_changed_byte_never_panics_and_has_one_reading(
-        input in input(),
+        inputs in vec(input(), 1..4),
         at in any::<prop::sample::Index>(),
         byte: u8,
     ) {
-        let mut bytes = input_bytes(Time(7), &input.as_input());
-        let at = at.index(bytes.len());
-        bytes[at] = byte;
-        check_one_reading(&bytes)?;
+        for format in FORMATS {
+            let mut block = recorded(format, |recorder| {
+                for input in &inputs {
+                    codec::record_input(recorder, Time(7), &input.as_input());
+                }
+            });
+            let at = at.index(block.len());
+            match at.checked_sub(block.orders.len()) {
+                None => block.orders[at] = byte,
+                Some(at) => block.market.as_mut().unwrap()[at] = byte,
+            }
+            check_one_reading(&block)?;
+        }
     }
 }
 
-fn check_one_reading(bytes: &[u8]) -> Result<(), TestCaseError> {
-    let mut written = Vec::new();
-    for record in codec::decode(bytes) {
-        let Ok(record) = record else { return Ok(()) };
-        let again = recorded(|recorder| match &record.body {
-            codec::RecordBody::Config(_) => {}
-            codec::RecordBody::Input(input) => {
-                codec::record_input(recorder, record.time, &input.as_input());
-            }
-            codec::RecordBody::Effect(effect) => {
-                codec::record_effect(recorder, record.time, &original(effect));
-            }
-            codec::RecordBody::Notice(RecordedNotice::State { from, to, doubts }) => {
-                codec::record_state(recorder, record.time, *from, *to, doubts);
-            }
-            codec::RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause }) => {
-                codec::record_adjustment(recorder, record.time, adjustment, *cause);
-            }
-            codec::RecordBody::Notice(RecordedNotice::ForcedClose(report)) => {
-                codec::record_forced_close(recorder, record.time, report);
-            }
-        });
-        if again.is_empty() {
-            return Ok(());
+/// What is read to its end, or up to an error, is written as the very bytes that were read.
+fn check_one_reading(block: &Block) -> Result<(), TestCaseError> {
+    let records: Vec<_> = block.records().map(|(_, record)| record).collect();
+    let is_whole = records.iter().all(Result::is_ok);
+    let again = recorded(block.format, |recorder| {
+        for record in records.into_iter().flatten() {
+            record_again(recorder, &record);
         }
-        written.extend(again);
-        prop_assert_eq!(&written[..], &bytes[..written.len()]);
+    });
+    let (read, written) = (&block.orders, &again.orders);
+    let market = block.market.clone().unwrap();
+    let again = again.market.unwrap_or_default();
+    if is_whole {
+        prop_assert_eq!(read, written);
+        prop_assert_eq!(&market, &again);
+    } else {
+        prop_assert_eq!(written, &read[..written.len()]);
+        prop_assert_eq!(&again, &market[..again.len()]);
     }
     Ok(())
+}
+
+fn record_again(recorder: &mut Recorder, record: &codec::Record) {
+    match &record.body {
+        RecordBody::Config(text) => codec::record_text(recorder, record.time, text),
+        RecordBody::Input(input) => {
+            codec::record_input(recorder, record.time, &input.as_input());
+        }
+        RecordBody::Effect(effect) => {
+            codec::record_effect(recorder, record.time, &original(effect));
+        }
+        RecordBody::Notice(RecordedNotice::State { from, to, doubts }) => {
+            codec::record_state(recorder, record.time, *from, *to, doubts);
+        }
+        RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause }) => {
+            codec::record_adjustment(recorder, record.time, adjustment, *cause);
+        }
+        RecordBody::Notice(RecordedNotice::ForcedClose(report)) => {
+            codec::record_forced_close(recorder, record.time, report);
+        }
+    }
 }
 
 #[test]
@@ -141,19 +249,50 @@ fn a_count_that_lies_allocates_nothing() {
         bids: Vec::new(),
         asks: Vec::new(),
     };
-    let mut bytes = input_bytes(Time(7), &empty.as_input());
+    let mut bytes = input_block(Format::V1, Time(7), &empty.as_input()).orders;
     let counts = bytes.len() - 8;
     bytes[counts..counts + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-    let read: Vec<_> = codec::decode(&bytes).collect();
+    let read: Vec<_> = block_of(Format::V1, &bytes, &[]).records().collect();
     assert_eq!(
         read,
-        [Err(DecodeError::Truncated {
-            field: "level price",
-            offset: counts + 4,
-            needed: 8,
-            left: 4,
-        })]
+        [(
+            1,
+            Err(DecodeError::Truncated {
+                field: "level price",
+                offset: counts + 4,
+                needed: 8,
+                left: 4,
+            })
+        )]
     );
+
+    let mut bytes = input_block(Format::V3, Time(7), &empty.as_input())
+        .market
+        .unwrap();
+    bytes.truncate(bytes.len() - 2);
+    bytes.extend([0xff; 9]);
+    bytes.extend([1, 0]);
+    let mut records = block_of(Format::V3, &[], &bytes)
+        .records()
+        .collect::<Vec<_>>();
+    assert_eq!(
+        records.pop().unwrap().1.unwrap_err().to_string(),
+        format!(
+            "level price at byte {} needs 1 more bytes, 0 are left: cut off?",
+            bytes.len()
+        )
+    );
+}
+
+#[test]
+fn a_number_with_more_bytes_than_it_needs_is_damage() {
+    let mut block = input_block(Format::V3, Time(7), &windvane_engine::Input::Timeout);
+    assert_eq!(block.orders, [codec::kind::TIMEOUT, 0, 7]);
+    assert_eq!(decode_all(&block).len(), 1);
+    block.orders = vec![codec::kind::TIMEOUT, 0, 0x87, 0];
+    let error = block.records().next().unwrap().1.unwrap_err();
+    let field = "time";
+    assert_eq!(error, DecodeError::Text { field, offset: 2 });
 }
 
 #[test]
@@ -161,7 +300,8 @@ fn a_text_that_is_longer_than_the_bytes_is_cut_off() {
     let mut bytes = vec![codec::kind::CONFIG];
     bytes.extend([0; 8]);
     bytes.extend(u32::MAX.to_le_bytes());
-    let error = codec::decode(&bytes).next().unwrap().unwrap_err();
+    let block = block_of(Format::V1, &bytes, &[]);
+    let error = block.records().next().unwrap().1.unwrap_err();
     assert_eq!(
         error.to_string(),
         "configuration at byte 13 needs 4294967295 more bytes, 0 are left: cut off?"
@@ -170,24 +310,23 @@ fn a_text_that_is_longer_than_the_bytes_is_cut_off() {
 
 #[test]
 fn an_unknown_kind_and_an_unknown_word_are_told_apart() {
-    let mut bytes = vec![200];
-    bytes.extend([0; 8]);
-    let error = codec::decode(&bytes).next().unwrap().unwrap_err();
-    assert_eq!(
-        error,
-        DecodeError::UnknownKind {
-            offset: 0,
-            kind: 200
-        }
-    );
-    let mut bytes = vec![codec::kind::COMMAND];
-    bytes.extend([0; 8]);
-    bytes.push(4);
-    let error = codec::decode(&bytes).next().unwrap().unwrap_err();
-    let expected = DecodeError::Code {
+    let error = |format, bytes: &[u8]| {
+        let block = block_of(format, bytes, &[]);
+        block.records().next().unwrap().1.unwrap_err()
+    };
+    let unknown = DecodeError::UnknownKind {
+        offset: 0,
+        kind: 200,
+    };
+    assert_eq!(error(Format::V1, &[200, 0, 0, 0, 0, 0, 0, 0, 0]), unknown);
+    assert_eq!(error(Format::V3, &[200, 0, 0]), unknown);
+    let expected = |offset| DecodeError::Code {
         field: "command",
-        offset: 9,
+        offset,
         code: 4,
     };
-    assert_eq!(error, expected);
+    let command = codec::kind::COMMAND;
+    let fixed = [command, 0, 0, 0, 0, 0, 0, 0, 0, 4];
+    assert_eq!(error(Format::V1, &fixed), expected(9));
+    assert_eq!(error(Format::V3, &[command, 0, 0, 4]), expected(3));
 }

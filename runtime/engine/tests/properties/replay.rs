@@ -2,11 +2,11 @@
 //! strategies that made the intents.
 
 use proptest::prelude::*;
-use windvane_engine::codec::{self, RecordBody, RecordedEffect};
+use windvane_engine::codec::{Record, RecordBody, RecordedEffect};
 use windvane_engine::config::{EngineConfig, OnFault};
-use windvane_engine::record::{self, BLOCK_BYTES, Block};
+use windvane_engine::record::{self, BLOCK_BYTES, Block, Format, Recorder};
 use windvane_engine::risk::RiskLimits;
-use windvane_engine::{Amount, Engine, Request};
+use windvane_engine::{Amount, Engine, Request, Time};
 
 use super::steps::{Step, step_with_faults};
 use super::world::{World, config};
@@ -33,16 +33,50 @@ fn journal(engine: &mut Engine) -> Vec<Block> {
 }
 
 /// A fresh engine that takes the inputs of a journal alone.
-fn replayed(blocks: &[Block]) -> Engine {
-    let mut engine = Engine::new(eventful_config()).unwrap();
+fn replayed(blocks: &[Block], format: Format) -> Engine {
+    let mut recorder = Recorder::new(true);
+    recorder.set_format(format);
+    let mut engine = Engine::recording_to(eventful_config(), recorder).unwrap();
     for block in blocks {
-        for record in codec::decode(&block.bytes) {
+        for (_, record) in block.records() {
             let record = record.unwrap();
             if let RecordBody::Input(input) = &record.body {
                 engine.handle(record.time, input.as_input());
                 while engine.poll_effect().is_some() {}
             }
         }
+    }
+    engine
+}
+
+/// A fresh engine that takes the order records of a journal alone.
+fn without_market(blocks: &[Block]) -> Engine {
+    let mut engine = Engine::new(eventful_config()).unwrap();
+    let mut inputs: Vec<(Option<Record>, Vec<(Time, RecordedEffect)>)> = vec![(None, Vec::new())];
+    for block in blocks {
+        let orders = Block {
+            market: None,
+            ..block.clone()
+        };
+        for (_, record) in orders.records() {
+            let record = record.unwrap();
+            match &record.body {
+                RecordBody::Input(_) => inputs.push((Some(record), Vec::new())),
+                RecordBody::Effect(effect) => {
+                    let (_, followed) = inputs.last_mut().unwrap();
+                    followed.push((record.time, effect.clone()));
+                }
+                _ => {}
+            }
+        }
+    }
+    for (input, followed) in &inputs {
+        let now = input.as_ref().map_or(Time(0), |record| record.time);
+        let input = input.as_ref().map(|record| match &record.body {
+            RecordBody::Input(input) => input.as_input(),
+            _ => unreachable!("only inputs are kept"),
+        });
+        engine.handle_without_market(now, input, followed);
     }
     engine
 }
@@ -66,9 +100,69 @@ proptest! {
         let fingerprint = world.account.engine.fingerprint();
         let blocks = journal(&mut world.account.engine);
         prop_assert_eq!(record::verify(&blocks), Ok(fingerprint));
-        let mut replay = replayed(&blocks);
+        let mut replay = replayed(&blocks, Format::V3);
         prop_assert_eq!(replay.fingerprint(), fingerprint);
         prop_assert_eq!(journal(&mut replay), blocks);
+    }
+
+    /// The encoding decides nothing: both formats hold the same records in the same order.
+    #[test]
+    fn both_formats_have_the_same_records(
+        steps in prop::collection::vec(step_with_faults(), 1..100),
+    ) {
+        let mut world = run(&steps);
+        world.account.engine.seal();
+        let blocks = journal(&mut world.account.engine);
+        let mut old = replayed(&blocks, Format::V1);
+        old.seal();
+        let old = journal(&mut old);
+        prop_assert!(old.iter().all(|block| block.format == Format::V1));
+        let records = |blocks: &[Block]| -> Vec<(u64, Record)> {
+            let records = blocks.iter().flat_map(Block::records);
+            records
+                .map(|(sequence, record)| {
+                    let mut record = record.unwrap();
+                    // Format 1 does not have it.
+                    if let RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) =
+                        &mut record.body
+                    {
+                        *sequence = None;
+                    }
+                    (sequence, record)
+                })
+                .collect()
+        };
+        prop_assert_eq!(records(&blocks), records(&old));
+    }
+
+    /// Without market records, every order that left is known and every fill is booked.
+    #[test]
+    fn order_records_alone_give_orders_and_positions(
+        steps in prop::collection::vec(step_with_faults(), 1..150),
+    ) {
+        let mut world = run(&steps);
+        world.account.engine.seal();
+        let blocks = journal(&mut world.account.engine);
+        let recovered = without_market(&blocks);
+        for (_, record) in blocks.iter().flat_map(Block::records) {
+            if let RecordBody::Effect(RecordedEffect::Send { request, .. }) = record.unwrap().body
+                && let Request::Place(order) = request
+            {
+                let (_, _, seq) = order.client_order_id.parse_own().unwrap();
+                let (known, whole) =
+                    (recovered.known_order(seq), world.account.engine.known_order(seq));
+                prop_assert_eq!(known.is_some(), whole.is_some(), "{:?}", order);
+            }
+        }
+        let filled = |engine: &Engine| -> Vec<_> {
+            let orders = engine.orders().iter();
+            orders.map(|order| (order.client_order_id, order.executed_qty)).collect()
+        };
+        let whole = filled(&world.account.engine);
+        let recovered = filled(&recovered);
+        for order in &whole {
+            prop_assert!(recovered.contains(order), "{:?} of {:?}", order, recovered);
+        }
     }
 
     /// Every request names a record that its block or an earlier one holds, so that a driver
@@ -80,7 +174,7 @@ proptest! {
         let mut world = run(&steps);
         world.account.engine.fingerprint();
         for block in journal(&mut world.account.engine) {
-            for record in codec::decode(&block.bytes) {
+            for (_, record) in block.records() {
                 let body = record.unwrap().body;
                 let RecordBody::Effect(RecordedEffect::Send { record, request }) = body else {
                     continue;
@@ -107,15 +201,15 @@ fn a_changed_input_changes_the_fingerprint() {
 #[test]
 fn a_long_run_fills_several_blocks_and_replays() {
     let mut steps = Vec::new();
-    for i in 0..4_000 {
+    for i in 0..20_000 {
         steps.push(Step::Mark(990 + i % 20));
     }
     let mut world = run(&steps);
     let fingerprint = world.account.engine.fingerprint();
     let blocks = journal(&mut world.account.engine);
     assert!(blocks.len() > 2, "{} blocks", blocks.len());
-    assert!(blocks[0].bytes.len() >= BLOCK_BYTES);
-    assert_eq!(replayed(&blocks).fingerprint(), fingerprint);
+    assert!(blocks[0].len() >= BLOCK_BYTES);
+    assert_eq!(replayed(&blocks, Format::V3).fingerprint(), fingerprint);
 }
 
 proptest! {

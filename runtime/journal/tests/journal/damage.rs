@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windvane_engine::record::Block;
 use windvane_journal::{Mark, Options, Recovered, Verdict, open, verify};
 
-use super::support::{Rig, Rng, Source, copy, locked, times};
+use super::support::{Rig, Rng, Source, copy, is_back, locked, times};
 
 /// A journal of two segments as a crash leaves it, but with the youngest mark, and the blocks of
 /// the second; `early-mark` is the one with which that began. Beside it, `live` was ended in order.
@@ -46,11 +46,12 @@ fn assert_sound(mut recovered: Recovered, appended: &[Block], mark: &Mark, case:
         "{case}"
     );
     if recovered.segment == Some(mark.segment) {
-        let blocks = recovered.blocks.by_ref().zip(appended);
-        assert!(
-            blocks.into_iter().all(|(a, b)| a == *b),
-            "{case}: other blocks"
+        let blocks: Vec<_> = recovered.blocks.by_ref().collect();
+        let same = is_back(
+            blocks.clone(),
+            &appended[..blocks.len().min(appended.len())],
         );
+        assert!(same, "{case}: other blocks");
     }
 }
 
@@ -146,6 +147,7 @@ fn tamper(left: &Path, change: Change) {
     db.import(held.export());
     db.flush().unwrap();
     drop((held, db));
+    fs::copy(segment.join("market"), again.join("market")).unwrap();
     fs::remove_dir_all(&segment).unwrap();
     fs::rename(again, segment).unwrap();
 }
@@ -187,7 +189,7 @@ fn a_block_that_is_not_the_one_written_ends_the_chain() {
             assert!(problem.contains(words), "{problem}");
             assert_eq!(recovered.verdict.is_authority(), mark == "early-mark");
             assert_eq!(recovered.found.next_block, 50);
-            assert!(recovered.blocks.eq(appended[..40].iter().cloned()));
+            assert!(is_back(recovered.blocks, &appended[..40]));
         }
         let problem = verify(&path).unwrap().problems.swap_remove(0);
         assert_eq!(problem.segment, Some(2));
@@ -213,7 +215,7 @@ fn a_segment_of_before_there_were_tails_is_read() {
     let recovered = reopened(&live);
     assert_eq!(recovered.verdict, Verdict::Clean);
     assert!(!recovered.sealed);
-    assert!(recovered.blocks.eq(appended));
+    assert!(is_back(recovered.blocks, &appended));
     tamper(&live, |db| {
         let mut meta = db.get(b"m").unwrap().unwrap().to_vec();
         meta[0] = 9;
@@ -249,7 +251,7 @@ fn a_cut_snapshot_or_settings_file_costs_nothing() {
     fs::write(segment.join("snap.0000000000001000"), "").unwrap();
     let recovered = reopened(&left);
     assert_eq!(recovered.verdict, Verdict::Clean);
-    assert!(recovered.blocks.eq(appended));
+    assert!(is_back(recovered.blocks, &appended));
 }
 
 #[test]
@@ -362,7 +364,7 @@ fn a_start_that_was_interrupted_leaves_the_segment_before_it_in_charge() {
     }
     let recovered = reopened(&left);
     assert_eq!(recovered.verdict, Verdict::Clean);
-    assert!(recovered.blocks.eq(appended));
+    assert!(is_back(recovered.blocks, &appended));
     assert!(left.join("journal/00000003.unfinished-1").is_dir());
     assert!(!left.join("journal/scratch-xyz").exists());
 }

@@ -10,7 +10,9 @@
 
 mod damage;
 mod disks;
+mod fixture;
 mod kills;
 mod life;
+mod market;
 mod support;
 mod tail;

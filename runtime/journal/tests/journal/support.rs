@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use windvane_engine::codec::record_market;
+use windvane_engine::codec::{record_input, record_market};
 use windvane_engine::record::{Block, Chain, Recorder};
-use windvane_engine::{Level, MarketEvent, Time};
+use windvane_engine::{Input, Level, MarketEvent, StrategyId, Time};
 use windvane_journal::{
     AppendError, Directory, Event, Failure, Journal, Listener, Options, Recovered, open,
 };
@@ -30,7 +30,8 @@ impl Rng {
     }
 }
 
-/// Makes blocks that continue a chain, of random sizes: mostly small, some over 64 KiB.
+/// Makes blocks that continue a chain, of random sizes: mostly small, some over 64 KiB. Most have an
+/// order part and a market part, some only one.
 pub struct Source {
     recorder: Recorder,
     rng: Rng,
@@ -47,6 +48,21 @@ impl Source {
     pub fn block(&mut self) -> Block {
         let levels_max = [2, 2, 2, 40, 400, 6_000][self.rng.below(6)];
         for _ in 0..=self.rng.below(8) {
+            if self.rng.below(2) == 0 {
+                let state: Vec<_> = (0..self.rng.below(levels_max) * 24)
+                    .map(|_| self.rng.below(256) as u8)
+                    .collect();
+                let saved = Input::Saved {
+                    strategy: StrategyId(0),
+                    handled: 3,
+                    state: Some(&state),
+                };
+                record_input(&mut self.recorder, Time(4), &saved);
+                if let Some(full) = self.recorder.poll_block() {
+                    return full;
+                }
+                continue;
+            }
             let count = self.rng.below(levels_max);
             let mut level = || Level {
                 price: self.rng.below(1_000_000) as i64,
@@ -98,8 +114,20 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Opens the journal of a folder and begins a segment.
+    /// Opens the journal of a folder and begins a segment. Ended ones stay as they are.
     pub fn start(path: &Path, options: &Options) -> (Self, Recovered) {
+        let packs = false;
+        Self::start_as(
+            path,
+            &Options {
+                packs,
+                ..options.clone()
+            },
+        )
+    }
+
+    /// The same, with the options as they are.
+    pub fn start_as(path: &Path, options: &Options) -> (Self, Recovered) {
         let (ready, recovered) = open(locked(path)).unwrap();
         let (listener, events) = listener();
         let journal = ready
@@ -157,6 +185,20 @@ impl Rig {
         let chain = self.source.chain();
         self.journal.roll(b"next head".to_vec(), chain).unwrap();
     }
+}
+
+/// Whether blocks are those that were appended. A kill may lose market parts that nobody waited for.
+pub fn is_back(read: impl IntoIterator<Item = Block>, appended: &[Block]) -> bool {
+    let mut read = read.into_iter();
+    let same = |block: &Block| {
+        read.next().is_some_and(|mut read| {
+            if read.lacks_market() {
+                read.market.clone_from(&block.market);
+            }
+            read == *block
+        })
+    };
+    appended.iter().all(same) && read.next().is_none()
 }
 
 /// Copies a folder and everything in it: what a crash would leave behind of a journal in use.

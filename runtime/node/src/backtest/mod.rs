@@ -13,6 +13,7 @@ pub(crate) mod tally;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use windvane_engine::record::{Block, Recorder};
 use windvane_engine::{Engine, Input, StrategyId, Time};
 use windvane_sim::{Latency, LatencyModel, Venue};
 use windvane_venue::Assets;
@@ -33,6 +34,10 @@ pub struct Options<'a> {
     pub out: Option<PathBuf>,
     /// Called as the run goes.
     pub progress: &'a mut dyn FnMut(Progress<'_>),
+    /// What the engine records with. One that keeps its blocks needs memory for all of them.
+    pub recorder: Recorder,
+    /// Called with each block that was kept, at the end.
+    pub block: &'a mut dyn FnMut(Block),
 }
 
 /// What a run is at.
@@ -87,14 +92,15 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
     }
     let first = recordings.iter().map(|r| r.survey().first_recv_ns).min();
     let epoch = first.unwrap_or(0).div_euclid(1_000_000_000).max(1) as u64;
-    let mut engine = Engine::new(assembly::engine_config(
+    let engine_config = assembly::engine_config(
         config,
         &names,
         market.instruments.clone(),
         &assets,
         balances,
         epoch,
-    ))?;
+    );
+    let mut engine = Engine::recording_to(engine_config, options.recorder.clone())?;
 
     let reaction = assembly::on_liquidation(&config.risk);
     if engine.on_liquidation() != reaction {
@@ -115,7 +121,7 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
     let last = recordings.iter().map(|r| r.survey().last_recv_ns).max();
     let span = (last.unwrap_or(0) - start.0).max(1) as u64;
     let progress = &mut *options.progress;
-    let finished = session.run(&mut feed, &mut |now| {
+    let mut finished = session.run(&mut feed, &mut |now| {
         let done = (now.0 - start.0).max(0) as u64;
         progress(Progress::Running {
             done: done.min(span),
@@ -123,6 +129,10 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
         });
     })?;
     let wall = started.elapsed();
+    finished.engine.seal();
+    while let Some(block) = finished.engine.poll_block() {
+        (options.block)(block);
+    }
     let timing = summary::Timing {
         wall,
         reading: feed.reading(),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use windvane_engine::record::Recorder;
 
 use super::progress::Terminal;
 use super::{Failure, print_line, show};
@@ -53,6 +54,8 @@ pub(super) fn play(config: &Config, out: Option<&Path>) -> Result<Summary, Failu
     let mut options = Options {
         out: out.map(Path::to_owned),
         progress: &mut |progress| show(&mut terminal, progress),
+        recorder: Recorder::new(false),
+        block: &mut |_| {},
     };
     let result = backtest::run(config, &mut options);
     terminal.clear();

@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windvane_engine::Time;
-use windvane_engine::codec;
 use windvane_journal::{Directory, LockError, Report, SegmentState};
 
 use super::{Failure, print_line};
 use crate::live::export::Words;
+use crate::live::ledger;
 use crate::results::utc;
 
 #[derive(Debug, Subcommand)]
@@ -22,8 +22,11 @@ pub(super) enum Journal {
     Verify(Verify),
     /// Write its records as JSON lines
     Export(Export),
-    /// Drop old segments, as [journal] of the configuration says; never the last two
+    /// Drop old market data and old segments, as [journal] of the configuration says; never of the
+    /// last two
     Prune(Prune),
+    /// Print the ledger as JSON lines: all orders, fills, fees and funding, also of dropped segments
+    Ledger(Ledger),
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +74,16 @@ pub(super) struct Prune {
     json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct Ledger {
+    /// Data folder of an instance
+    #[arg(value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Leave out segments that are not dropped and not entered yet; they are replayed otherwise
+    #[arg(long)]
+    entered: bool,
+}
+
 /// A place in a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bound {
@@ -108,6 +121,7 @@ impl Journal {
             Self::Verify(verify) => verify.run(),
             Self::Export(export) => export.run(),
             Self::Prune(prune) => prune.run(),
+            Self::Ledger(ledger) => ledger.run(),
         }
     }
 }
@@ -183,7 +197,17 @@ fn report_lines(report: &Report) -> Vec<String> {
             ),
         };
         let (state, bytes) = (state_word(segment.state), segment.bytes);
-        format!("{:08x}  {state}{records}, {bytes} bytes", segment.number)
+        let market = if segment.market_dropped {
+            ", market data dropped".to_owned()
+        } else {
+            let lost = segment.lost.iter();
+            lost.map(|(first, last)| format!(", market records of blocks {first} to {last} lost"))
+                .collect()
+        };
+        format!(
+            "{:08x}  {state}{records}, {bytes} bytes{market}",
+            segment.number
+        )
     });
     let mut lines: Vec<_> = segments.collect();
     if report.problems.is_empty() {
@@ -238,8 +262,15 @@ impl Export {
             };
             writeln!(out, "{}", words.head())?;
             for block in stored.blocks {
-                let records = (block.first_record..).zip(codec::decode(&block.bytes));
-                for (sequence, record) in records {
+                if block.lacks_market() {
+                    let lost = json!({
+                        "segment": number,
+                        "block": block.number,
+                        "market_records": if stored.market_dropped { "dropped" } else { "lost" },
+                    });
+                    writeln!(out, "{lost}")?;
+                }
+                for (sequence, record) in block.records() {
                     let record = record.map_err(|error| failed(&error))?;
                     let place = |bound: Bound| bound.is_after(sequence, record.time);
                     if self.from.is_some_and(place) || self.to.is_some_and(|to| !place(to)) {
@@ -287,6 +318,7 @@ impl Prune {
         let pruned = if self.dry_run {
             directory.prunable(keep, now)
         } else {
+            ledger::update(&directory).map_err(Failure::failed)?;
             directory.prune(keep, now)
         };
         let pruned = pruned.map_err(Failure::failed)?;
@@ -295,10 +327,14 @@ impl Prune {
             .iter()
             .map(|one| format!("{one:08x}"))
             .collect();
+        let markets = pruned.markets.iter().map(|one| format!("{one:08x}"));
+        let markets: Vec<String> = markets.collect();
         if self.json {
             let shown = json!({
                 "segments": segments,
                 "bytes": pruned.bytes,
+                "market_data": markets,
+                "market_bytes": pruned.market_bytes,
                 "dry_run": self.dry_run,
             });
             return print_line(&shown.to_string());
@@ -308,10 +344,58 @@ impl Prune {
         } else {
             "dropped"
         };
+        if !markets.is_empty() {
+            let bytes = pruned.market_bytes;
+            print_line(&format!(
+                "{did} the market data of {} ({bytes} bytes)",
+                markets.join(", ")
+            ))?;
+        }
         print_line(&match segments.as_slice() {
-            [] => "nothing is beyond what is kept".to_owned(),
+            [] if markets.is_empty() => "nothing is beyond what is kept".to_owned(),
+            [] => return Ok(()),
             _ => format!("{did} {} ({} bytes)", segments.join(", "), pruned.bytes),
         })
+    }
+}
+
+impl Ledger {
+    fn run(self) -> Result<(), Failure> {
+        has_journal(&self.data_dir)?;
+        let entries = windvane_journal::ledger(&self.data_dir).map_err(Failure::failed)?;
+        let last = entries.last().map(|entry| entry.segment);
+        let mut out = std::io::stdout().lock();
+        let written = entries
+            .iter()
+            .try_for_each(|entry| out.write_all(&entry.lines));
+        let written = written.and_then(|()| {
+            if self.entered {
+                return Ok(());
+            }
+            let mut numbers = windvane_journal::segments(&self.data_dir).unwrap_or_default();
+            let locked = Directory::lock(&self.data_dir);
+            if let Err(error @ LockError::Held { .. }) = &locked {
+                eprintln!("{error}; the segment that it writes is left out");
+                numbers.pop();
+            }
+            for number in numbers
+                .into_iter()
+                .filter(|number| last.is_none_or(|last| *number > last))
+            {
+                if let Ok(stored) = windvane_journal::segment(&self.data_dir, number) {
+                    for row in ledger::rows(number, stored) {
+                        writeln!(out, "{row}")?;
+                    }
+                }
+            }
+            Ok(())
+        });
+        match written.and_then(|()| out.flush()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::Failed(format!("cannot write: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -399,6 +399,8 @@ pub struct Journal {
     pub retain_bytes: u64,
     /// Days since a segment was last written.
     pub retain_days: u64,
+    /// The same, for market data; orders, fills and saved states stay for `retain_days`.
+    pub retain_market_days: u64,
 }
 
 impl Default for Journal {
@@ -406,6 +408,7 @@ impl Default for Journal {
         Self {
             retain_bytes: 4 << 30,
             retain_days: 30,
+            retain_market_days: 30,
         }
     }
 }
@@ -416,6 +419,7 @@ impl Journal {
         windvane_journal::Keep {
             bytes: self.retain_bytes,
             age: Duration::from_secs(self.retain_days.saturating_mul(24 * 3_600)),
+            market_age: Duration::from_secs(self.retain_market_days.saturating_mul(24 * 3_600)),
         }
     }
 }

@@ -211,7 +211,7 @@ impl Words {
 
     fn effect(&self, effect: &RecordedEffect) -> Value {
         match effect {
-            RecordedEffect::Deliver { strategy, kind } => json!({
+            RecordedEffect::Deliver { strategy, kind, .. } => json!({
                 "kind": "deliver",
                 "strategy": self.strategy(*strategy),
                 "event": format!("{kind:?}"),

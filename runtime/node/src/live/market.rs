@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use windvane_engine::codec::{self, RecordBody, RecordedInput};
+use windvane_engine::codec::{RecordBody, RecordedInput};
 use windvane_engine::{Engine, Input, Instrument, InstrumentId};
 use windvane_journal::Blocks;
 
@@ -19,6 +19,7 @@ pub struct JournalMarket {
     data_dir: PathBuf,
     numbers: VecDeque<u32>,
     instruments: Vec<Instrument>,
+    segment: u32,
     /// The segment that is read, and its instruments by their places in ours.
     open: Option<(Blocks, Vec<Option<InstrumentId>>)>,
     spare: Chunk,
@@ -33,6 +34,7 @@ impl JournalMarket {
             data_dir: data_dir.to_owned(),
             numbers: numbers.into(),
             instruments,
+            segment: 0,
             open: None,
             spare: Chunk::default(),
             notices: Vec::new(),
@@ -44,6 +46,7 @@ impl JournalMarket {
         let Some(segment) = self.numbers.pop_front() else {
             return false;
         };
+        self.segment = segment;
         let stored = match windvane_journal::segment(&self.data_dir, segment) {
             Ok(stored) => stored,
             Err(error) => {
@@ -89,7 +92,16 @@ impl Chunks for JournalMarket {
                 self.open = None;
                 continue;
             };
-            for record in codec::decode(&block.bytes).flatten() {
+            if block.lacks_market() {
+                let segment = self.segment;
+                let notice = format!("segment {segment:08x}: market data is lost or was dropped");
+                if self.notices.last() != Some(&notice) {
+                    self.notices.push(notice);
+                }
+                continue;
+            }
+            for (_, record) in block.records() {
+                let Ok(record) = record else { break };
                 let RecordBody::Input(input) = &record.body else {
                     continue;
                 };

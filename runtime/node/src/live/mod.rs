@@ -19,6 +19,7 @@ mod heartbeats;
 mod http;
 mod identity;
 mod latch;
+pub mod ledger;
 mod mailbox;
 mod market;
 mod not_sent;

@@ -247,9 +247,26 @@ fn replayed(
         return (None, paper);
     }
     let mut core = EngineLoop::new(engine);
+    let is_paper = paper.is_some();
     let mut replay = Replay::of(paper);
     for block in remembered.blocks {
+        // The simulated account is a function of all records.
+        if is_paper && block.lacks_market() {
+            tracing::warn!(
+                block = block.number,
+                "the market records of the last moments are lost: the simulated account goes on \
+                 from before them"
+            );
+            break;
+        }
         replay.block(&mut core, block);
+    }
+    if let Some(block) = replay.lost {
+        tracing::warn!(
+            block,
+            "the market records of the last moments are lost; orders and fills are complete, and \
+             prices are heard anew"
+        );
     }
     *flaw = replay.difference.map(Flaw::Differs);
     for (strategy, state) in replay.states {

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::Path;
 
-use windvane_engine::codec::{self, Record, RecordBody, RecordedInput};
+use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
 use windvane_engine::engine::SnapshotError;
 use windvane_engine::record::Block;
-use windvane_engine::{Engine, StrategyId};
+use windvane_engine::{Engine, Notice, StrategyId, Time};
 use windvane_journal::{Directory, ExportError, LockError};
 
 use windvane_session::paper::{Otherwise, Paper};
@@ -60,6 +60,8 @@ pub struct Verified {
     pub records: u64,
     /// Where it came out otherwise first: segment and place.
     pub difference: Option<(u32, Difference)>,
+    /// Segments that end early here: the market records of this block and those after it are lost.
+    pub lost: Vec<(u32, u64)>,
 }
 
 /// The first record that came out otherwise.
@@ -108,6 +110,10 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
         let mut replay = Replay::of(paper.transpose()?);
         verified.segments += 1;
         for block in stored.blocks {
+            if block.lacks_market() {
+                verified.lost.push((segment, block.number));
+                break;
+            }
             verified.blocks += 1;
             verified.records += block.last_record + 1 - block.first_record;
             replay.block(&mut core, block);
@@ -131,6 +137,10 @@ pub struct Replay {
     pub paper: Option<Paper>,
     /// The first record that came out otherwise.
     pub difference: Option<Difference>,
+    /// The first block whose market records are lost. From there on nothing can be compared.
+    pub lost: Option<u64>,
+    /// What the engine told people, where that is kept.
+    notices: Option<Vec<Notice>>,
 }
 
 impl Replay {
@@ -142,23 +152,91 @@ impl Replay {
         }
     }
 
+    /// The same, and [`notices`](Self::notices) gives what the engine told people.
+    #[must_use]
+    pub fn keeping_notices(mut self) -> Self {
+        self.notices = Some(Vec::new());
+        self
+    }
+
+    /// What the engine told people since the last call.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        self.notices
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    fn take_notices(&mut self, engine: &mut Engine) {
+        while let Some(notice) = engine.poll_notice() {
+            if let Some(notices) = &mut self.notices {
+                notices.push(notice);
+            }
+        }
+    }
+
+    /// The order records of a block, from the first one on whose market records are lost.
+    fn block_without_market(&mut self, engine: &mut Engine, block: &Block) {
+        self.lost.get_or_insert(block.number);
+        let mut input: Option<(Time, RecordedInput)> = None;
+        let mut followed = Vec::new();
+        let mut feed = |input: &mut Option<(Time, RecordedInput)>,
+                        followed: &mut Vec<(Time, RecordedEffect)>| {
+            let input = input.take();
+            let now = input
+                .as_ref()
+                .map_or_else(|| engine.now(), |(time, _)| *time);
+            let fed = input.as_ref().map(|(_, input)| input.as_input());
+            engine.handle_without_market(now, fed, followed);
+            followed.clear();
+        };
+        for (_, record) in block.records() {
+            let Ok(record) = record else { break };
+            match record.body {
+                RecordBody::Input(next) => {
+                    feed(&mut input, &mut followed);
+                    self.note_saved(&next);
+                    input = Some((record.time, next));
+                }
+                RecordBody::Effect(effect) => followed.push((record.time, effect)),
+                RecordBody::Config(_) | RecordBody::Notice(_) => {}
+            }
+        }
+        feed(&mut input, &mut followed);
+        self.take_notices(engine);
+    }
+
+    fn note_saved(&mut self, input: &RecordedInput) {
+        if let RecordedInput::Saved {
+            strategy,
+            state: Some(state),
+            ..
+        } = input
+        {
+            self.states.insert(*strategy, state.clone());
+        }
+    }
+
     /// Feeds the inputs of a block and takes away what follows from them.
     pub fn block(&mut self, core: &mut EngineLoop, block: Block) {
-        let records = (block.first_record..).zip(codec::decode(&block.bytes).flatten());
-        for (sequence, record) in records {
+        if self.lost.is_some() || block.lacks_market() {
+            return self.block_without_market(core.engine_mut(), &block);
+        }
+        core.engine_mut().record_as(block.format);
+        for (sequence, record) in block.records() {
+            let Ok(record) = record else { break };
             let otherwise = compare_paper(&mut self.paper, (block.number, sequence), &record);
             self.difference = self.difference.take().or(otherwise);
             if let RecordBody::Input(input) = record.body {
                 core.handle(record.time, input.as_input());
-                if let RecordedInput::Saved {
-                    strategy,
-                    state: Some(state),
-                    ..
-                } = input
-                {
-                    self.states.insert(strategy, state);
-                }
-                core.drain(record.time, &mut NoticesOnly(|_: &Engine, _| {}));
+                self.note_saved(&input);
+                let notices = &mut self.notices;
+                let mut keep = NoticesOnly(|_: &Engine, notice| {
+                    if let Some(notices) = notices {
+                        notices.push(notice);
+                    }
+                });
+                core.drain(record.time, &mut keep);
             }
         }
         // A block that its driver ended; others end by themselves, at an intent or when full.
@@ -223,7 +301,7 @@ impl Pairs {
         let records_alone = self.records_alone;
         let differ = |(recorded, made): &(Block, Block)| {
             if records_alone {
-                recorded.bytes != made.bytes
+                (&recorded.orders, &recorded.market) != (&made.orders, &made.market)
             } else {
                 recorded.hash != made.hash
             }
@@ -235,7 +313,7 @@ impl Pairs {
 
 fn difference(recorded: &Block, made: &Block) -> Difference {
     let read = |block: &Block| -> Vec<String> {
-        let records = codec::decode(&block.bytes).flatten();
+        let records = block.records().filter_map(|(_, record)| record.ok());
         records.map(|record| format!("{record:?}")).collect()
     };
     let (recorded_words, made_words) = (read(recorded), read(made));
@@ -254,7 +332,7 @@ fn difference(recorded: &Block, made: &Block) -> Difference {
 mod tests {
     use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
     use windvane_engine::record::Chain;
-    use windvane_engine::{Input, Surface, Time};
+    use windvane_engine::{Input, Surface};
 
     use super::*;
     use windvane_engine::config::EngineConfig;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::codec::{self, RecordBody, RecordedInput};
+use windvane_engine::codec::{RecordBody, RecordedInput};
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Time};
 use windvane_journal::Blocks;
@@ -33,6 +33,8 @@ pub struct Reading {
     paper: Option<Paper>,
     last_block: Option<u64>,
     counts: (u64, u64),
+    /// The block where reading ended early: its market records are lost.
+    pub lost: Option<u64>,
     /// The first record that came out otherwise.
     pub difference: Option<Difference>,
 }
@@ -57,6 +59,7 @@ impl Reading {
             paper: paper.map(read).transpose()?,
             last_block: None,
             counts: (0, 0),
+            lost: None,
             difference: None,
         })
     }
@@ -68,13 +71,20 @@ impl Reading {
 
     /// Reads one more block; `false` at the end.
     fn load(&mut self) -> bool {
+        if self.lost.is_some() {
+            return false;
+        }
         let Some(block) = self.blocks.next() else {
             return false;
         };
+        if block.lacks_market() {
+            self.lost = Some(block.number);
+            return false;
+        }
         self.counts.0 += 1;
         self.counts.1 += block.last_record + 1 - block.first_record;
-        let records = (block.first_record..).zip(codec::decode(&block.bytes).flatten());
-        for (sequence, record) in records {
+        for (sequence, record) in block.records() {
+            let Ok(record) = record else { break };
             let otherwise = compare_paper(&mut self.paper, (block.number, sequence), &record);
             self.difference = self.difference.take().or(otherwise);
             if let RecordBody::Input(input) = record.body {

@@ -207,7 +207,8 @@ impl Stage<'_> {
         head: &Head,
     ) -> Result<(), ReplayError> {
         let engine = Engine::restore(&head.engine);
-        let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
+        engine.record_as(stored.format);
         let words = Words::new(segment, &stored.head).ok_or(ReplayError::Head { segment })?;
         let base = engine.chain();
         let other_rules = if head.has_our_rules() {
@@ -237,11 +238,13 @@ impl Stage<'_> {
         let mut core = EngineLoop::new(engine);
         scene.open(&mut core, base);
         scene.play(&mut core);
+        let lost = scene.reading.lost;
         let (difference, ended) = (scene.difference.take(), core.engine().chain());
         let trial = scene.trial(core.engine());
         let read = scene.reading.counts();
         let other_rules = scene.other_rules.take();
         self.ended = Some(ended);
+        self.note_lost(segment, lost, stored.market_dropped);
         self.result.other_rules = other_rules.or(self.result.other_rules.take());
         self.result.trial = trial.or(self.result.trial.take());
         self.result.segments += 1;
@@ -295,6 +298,21 @@ impl Stage<'_> {
                 None
             }
         }
+    }
+
+    /// Market records that a kill or retention took are no difference, but nothing behind them can
+    /// be played.
+    fn note_lost(&mut self, segment: u32, lost: Option<u64>, dropped: bool) {
+        let Some(block) = lost else { return };
+        let why = if dropped {
+            "were dropped by retention ([journal] retain_market_days)"
+        } else {
+            "are lost"
+        };
+        self.note(format!(
+            "segment {segment:08x}: market records from block {block} on {why}; this segment was \
+             played up to there"
+        ));
     }
 
     fn note(&mut self, note: String) {

@@ -4,12 +4,16 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use windvane_journal::{Directory, ExportError, Keep};
+use windvane_journal::{Directory, ExportError, Keep, Pruned};
 
+use super::ledger;
 use crate::strategies;
 use windvane_session::Head;
+
+static PRUNING: Mutex<()> = Mutex::new(());
 
 /// Why modules are not dropped.
 #[derive(Debug, thiserror::Error)]
@@ -22,11 +26,22 @@ enum Undropped {
     Head(u32),
 }
 
-/// Drops old segments, then the modules that only they needed; `running` are in use.
+/// Brings the ledger up to date, drops old market data and old segments, then the modules that only
+/// they needed; `running` are in use.
 pub fn prune(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
+    // Two prunings at once would enter a segment twice.
+    let _one = PRUNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = ledger::update(directory) {
+        tracing::warn!(%error, "the ledger is not up to date: no segment is dropped");
+        return;
+    }
     match directory.prune(keep, SystemTime::now()) {
-        Ok(pruned) if pruned.segments.is_empty() => return,
+        Ok(pruned) if pruned.segments.is_empty() => {
+            tell_market(&pruned);
+            return;
+        }
         Ok(pruned) => {
+            tell_market(&pruned);
             let segments = pruned.segments.len();
             tracing::info!(segments, bytes = pruned.bytes, "old segments were dropped");
         }
@@ -39,6 +54,13 @@ pub fn prune(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
         Ok(0) => {}
         Ok(modules) => tracing::info!(modules, "modules that no segment names were dropped"),
         Err(error) => tracing::warn!(%error, "old modules are kept"),
+    }
+}
+
+fn tell_market(pruned: &Pruned) {
+    if !pruned.markets.is_empty() {
+        let (segments, bytes) = (pruned.markets.len(), pruned.market_bytes);
+        tracing::info!(segments, bytes, "market data of old segments was dropped");
     }
 }
 
@@ -142,6 +164,7 @@ mod tests {
         let keep_all = Keep {
             bytes: u64::MAX,
             age: Duration::MAX,
+            market_age: Duration::MAX,
         };
         prune(&directory, keep_all, &[running, d]);
         assert_eq!(left(), [true; 6], "nothing was dropped");

@@ -15,7 +15,7 @@ mod second;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use windvane_engine::codec::{self, RecordBody};
+use windvane_engine::codec::RecordBody;
 use windvane_engine::latches::{Latch, Latches};
 use windvane_engine::record::Block;
 use windvane_engine::{ClientOrderId, Input, Intent};
@@ -636,7 +636,7 @@ impl World {
 /// Client order ids of the orders that are intended in a block.
 fn intents(block: &Block, strategies: &[windvane::config::Strategy], epoch: u64) -> Vec<String> {
     let mut ids = Vec::new();
-    for record in codec::decode(&block.bytes).flatten() {
+    for record in block.records().filter_map(|(_, record)| record.ok()) {
         let RecordBody::Input(input) = &record.body else {
             continue;
         };

@@ -1,0 +1,105 @@
+//! Recovery from order records alone: the market records before them are lost.
+//!
+//! Most of what is recovered follows from inputs in the order part: intents with their checked
+//! terms, replies, user events, saved states. Two things follow from market records: the numbers
+//! of events, and orders that the engine places itself, such as a close after a loss limit. They
+//! are taken from the recorded effects.
+
+use crate::codec::RecordedEffect;
+use crate::effect::Effect;
+use crate::ids::{OrderSeq, Time};
+use crate::input::Input;
+use crate::order::NewOrder;
+use crate::orders::Order;
+use crate::protocol::Request;
+
+use super::Engine;
+
+impl Engine {
+    /// Takes an input of a journal whose market records are lost, then what was recorded to follow
+    /// from it and from lost records after it. Effects of this engine are dropped: what was to be
+    /// done then was done.
+    pub fn handle_without_market(
+        &mut self,
+        now: Time,
+        input: Option<Input<'_>>,
+        followed: &[(Time, RecordedEffect)],
+    ) {
+        let before = self.sequence;
+        if let Some(input) = input {
+            self.handle(now, input);
+        }
+        self.renumber_events(before, followed);
+        for (time, effect) in followed {
+            if let RecordedEffect::Send { request, .. } = effect {
+                self.now = self.now.max(*time);
+                match request {
+                    Request::Place(order) => self.take_sent(order),
+                    Request::PlaceBatch(orders) => {
+                        for order in orders {
+                            self.take_sent(order);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        while self.poll_effect().is_some() {}
+        while self.poll_block().is_some() {}
+    }
+
+    /// Events since `before` get the numbers that they had.
+    fn renumber_events(&mut self, before: i64, followed: &[(Time, RecordedEffect)]) {
+        let recorded = followed.iter().filter_map(|(_, effect)| match effect {
+            RecordedEffect::Deliver { sequence, kind, .. } => {
+                sequence.map(|number| (number, *kind))
+            }
+            _ => None,
+        });
+        let mut made = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Deliver { event, .. } if event.sequence > before => {
+                Some((event.sequence, event.kind))
+            }
+            _ => None,
+        });
+        let recorded: Vec<_> = recorded.collect();
+        let Some(last) = recorded.last() else { return };
+        let by = made
+            .next()
+            .filter(|(_, kind)| *kind == recorded[0].1)
+            .map_or(0, |(sequence, _)| recorded[0].0 - sequence);
+        self.sequence += by;
+        for strategy in &mut self.strategies {
+            for (_, told) in &mut strategy.unsaved {
+                if *told > before {
+                    *told += by;
+                }
+            }
+        }
+        self.sequence = self.sequence.max(last.0);
+    }
+
+    /// An order that left. The engine knows it, unless it placed the order itself after a lost
+    /// market record.
+    fn take_sent(&mut self, sent: &NewOrder) {
+        let Some((name, epoch, seq)) = sent.client_order_id.parse_own() else {
+            return;
+        };
+        let mut strategies = self.strategies.iter();
+        let place = strategies.position(|state| state.config.name.as_str() == name);
+        let Some(place) = place.filter(|_| epoch == self.epoch) else {
+            return;
+        };
+        let is_known = seq < self.next_order && self.orders.known(seq).is_some();
+        if is_known {
+            return;
+        }
+        self.next_order = OrderSeq(self.next_order.0.max(seq.0 + 1));
+        let reserved = self.worst_qty(&sent.terms);
+        let strategy = crate::ids::StrategyId(place as u16);
+        let (id, now) = (sent.client_order_id, self.now);
+        let order = Order::new(seq, id, strategy, sent.terms, now, reserved);
+        self.count_open(&order);
+        self.orders.insert(order);
+    }
+}

@@ -1,0 +1,331 @@
+//! The ledger: what is kept of the journal for ever, in one file that only grows.
+//!
+//! The file begins with `windvane ledger 1` and a line feed. Each entry holds the lines of one
+//! segment: number of the segment as u32, compressed length as u32, length as u32, the first 8 bytes
+//! of the SHA-256 of all of that and of the compressed lines, the lines compressed by zstd; little
+//! endian. Entries have rising numbers. A segment is entered once: an entry that a kill cut is removed
+//! by the next start, and the segment, which was not pruned, is entered again.
+//!
+//! What may not enter: what the lines mean.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::directory::Directory;
+use crate::{private, small_file};
+
+const NAME: &str = "ledger";
+const MAGIC: &[u8] = b"windvane ledger 1\n";
+const HEADER: usize = 12;
+const CHECK: usize = 8;
+/// Entries are short, and written once.
+const LEVEL: i32 = 19;
+/// No entry is longer: damage must not make us allocate without end.
+const ENTRY_MAX: usize = 1 << 30;
+
+/// The ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The disk refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is not a ledger, or one of a newer program.
+    #[error(
+        "{} is not a ledger that this program reads: it was written by a newer one, or is damaged. \
+         Segments are not pruned until it is moved away", path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An entry is damaged.
+    #[error(
+        "{}: the entry at byte {at} is damaged; what is behind it cannot be read. Segments are not \
+         pruned until the file is moved away", path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        at: usize,
+    },
+}
+
+/// The ledger of a data directory, to be written.
+#[derive(Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    last: Option<u32>,
+    /// Where whole entries end.
+    len: u64,
+}
+
+/// The lines of one segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Number of the segment.
+    pub segment: u32,
+    /// Its lines.
+    pub lines: Vec<u8>,
+}
+
+impl Directory {
+    /// The ledger.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn ledger(&self) -> Result<Ledger, LedgerError> {
+        let path = self.path().join(NAME);
+        let bytes = read(&path)?;
+        let mut ledger = Ledger {
+            path,
+            last: None,
+            len: 0,
+        };
+        let mut at = begin(&ledger.path, &bytes)?;
+        if at < MAGIC.len() {
+            return Ok(ledger);
+        }
+        while let Some((segment, _, behind)) = split(&bytes, at) {
+            ledger.last = Some(segment);
+            at = behind;
+        }
+        // Only the last entry can have been cut: nothing was entered behind it.
+        if is_damage(&bytes, at) {
+            return Err(LedgerError::Damaged {
+                path: ledger.path,
+                at,
+            });
+        }
+        ledger.len = at as u64;
+        Ok(ledger)
+    }
+}
+
+impl Ledger {
+    /// The segment that was entered last.
+    pub const fn last(&self) -> Option<u32> {
+        self.last
+    }
+
+    /// Enters the lines of a segment; they are durable on return. One that is there already is
+    /// not entered again.
+    ///
+    /// # Errors
+    /// The disk refused.
+    pub fn enter(&mut self, segment: u32, lines: &[u8]) -> Result<(), LedgerError> {
+        if self.last.is_some_and(|last| segment <= last) {
+            return Ok(());
+        }
+        let written = self.write(segment, lines);
+        self.len = written.map_err(|error| LedgerError::Io {
+            path: self.path.clone(),
+            error,
+        })?;
+        self.last = Some(segment);
+        Ok(())
+    }
+
+    fn write(&self, segment: u32, lines: &[u8]) -> io::Result<u64> {
+        let mut entry = Vec::new();
+        if self.len == 0 {
+            entry.extend_from_slice(MAGIC);
+        }
+        let packed = zstd::bulk::compress(lines, LEVEL)?;
+        let mut header = segment.to_le_bytes().to_vec();
+        header.extend_from_slice(&(packed.len() as u32).to_le_bytes());
+        header.extend_from_slice(&(lines.len() as u32).to_le_bytes());
+        let check = check(&header, &packed);
+        for part in [&header[..], &check, &packed] {
+            entry.extend_from_slice(part);
+        }
+        let mut file = private::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(&self.path)?;
+        // What a kill cut goes.
+        file.set_len(self.len)?;
+        io::Seek::seek(&mut file, io::SeekFrom::Start(self.len))?;
+        file.write_all(&entry)?;
+        file.sync_all()?;
+        if self.len == 0
+            && let Some(folder) = self.path.parent()
+        {
+            small_file::sync_folder(folder)?;
+        }
+        Ok(self.len + entry.len() as u64)
+    }
+}
+
+/// The entries of the ledger of a data directory, oldest first. An entry that is being written, or
+/// that a kill cut, is left out.
+///
+/// # Errors
+/// It cannot be read.
+pub fn ledger(data_dir: &Path) -> Result<Vec<LedgerEntry>, LedgerError> {
+    let path = data_dir.join(NAME);
+    let bytes = read(&path)?;
+    let mut entries = Vec::new();
+    if bytes.is_empty() {
+        return Ok(entries);
+    }
+    let mut at = begin(&path, &bytes)?;
+    while let Some((segment, lines, behind)) = split(&bytes, at) {
+        entries.push(LedgerEntry { segment, lines });
+        at = behind;
+    }
+    if is_damage(&bytes, at) {
+        return Err(LedgerError::Damaged { path, at });
+    }
+    Ok(entries)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LedgerError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(LedgerError::Io {
+            path: path.to_owned(),
+            error,
+        }),
+    }
+}
+
+/// Where the first entry begins.
+fn begin(path: &Path, bytes: &[u8]) -> Result<usize, LedgerError> {
+    if bytes.starts_with(MAGIC) {
+        return Ok(MAGIC.len());
+    }
+    // A kill cut the very first write.
+    if MAGIC.starts_with(bytes) {
+        return Ok(bytes.len());
+    }
+    Err(LedgerError::Format {
+        path: path.to_owned(),
+    })
+}
+
+/// Whether bytes that are no whole entry are damage: nothing follows an entry that a kill cut.
+fn is_damage(bytes: &[u8], at: usize) -> bool {
+    let is_longer = word(bytes, at + 4).is_some_and(|len| bytes.len() - at > HEADER + CHECK + len);
+    is_longer || (at + 1..bytes.len()).any(|at| split(bytes, at).is_some())
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    let word = bytes.get(at..at + 4)?.first_chunk()?;
+    Some(u32::from_le_bytes(*word) as usize)
+}
+
+/// The entry at a place: its segment, its lines, and where the next one begins.
+fn split(bytes: &[u8], at: usize) -> Option<(u32, Vec<u8>, usize)> {
+    let (header, rest) = bytes.get(at..)?.split_at_checked(HEADER)?;
+    let (stored, rest) = rest.split_at_checked(CHECK)?;
+    let packed = rest.get(..word(header, 4)?)?;
+    let len = word(header, 8).filter(|len| *len <= ENTRY_MAX)?;
+    if check(header, packed) != stored {
+        return None;
+    }
+    let lines = zstd::bulk::decompress(packed, len).ok()?;
+    let segment = word(header, 0)? as u32;
+    Some((segment, lines, at + HEADER + CHECK + packed.len()))
+}
+
+fn check(header: &[u8], packed: &[u8]) -> [u8; CHECK] {
+    let mut hasher = Sha256::new();
+    hasher.update(header);
+    hasher.update(packed);
+    let mut check = [0; CHECK];
+    check.copy_from_slice(&hasher.finalize()[..CHECK]);
+    check
+}
+
+impl From<LedgerError> for io::Error {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Io { error, .. } => error,
+            other => Self::new(io::ErrorKind::InvalidData, other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn filled(folder: &Path) -> Vec<LedgerEntry> {
+        let directory = Directory::lock(folder).unwrap();
+        let mut ledger = directory.ledger().unwrap();
+        assert_eq!(ledger.last(), None);
+        let mut expected = Vec::new();
+        for segment in [3_u32, 4, 9] {
+            let lines = format!("{{\"order\":{segment}}}\n").repeat(segment as usize);
+            ledger.enter(segment, lines.as_bytes()).unwrap();
+            ledger.enter(segment, b"again").unwrap();
+            let lines = lines.into_bytes();
+            expected.push(LedgerEntry { segment, lines });
+        }
+        expected
+    }
+
+    #[test]
+    fn a_segment_is_entered_once_wherever_a_kill_cuts() {
+        let folder = tempfile::tempdir().unwrap();
+        let expected = filled(folder.path());
+        let path = folder.path().join(NAME);
+        assert_eq!(super::ledger(folder.path()).unwrap(), expected);
+        let bytes = fs::read(&path).unwrap();
+        for cut in 0..bytes.len() {
+            fs::write(&path, &bytes[..cut]).unwrap();
+            let directory = Directory::lock(folder.path()).unwrap();
+            let mut ledger = directory.ledger().unwrap();
+            let last = ledger.last();
+            for entry in &expected {
+                ledger.enter(entry.segment, &entry.lines).unwrap();
+            }
+            assert_eq!(
+                super::ledger(folder.path()).unwrap(),
+                expected,
+                "{cut} {last:?}"
+            );
+            assert_eq!(fs::read(&path).unwrap(), bytes, "{cut}");
+        }
+    }
+
+    #[test]
+    fn damage_before_the_last_entry_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let expected = filled(folder.path());
+        let path = folder.path().join(NAME);
+        let bytes = fs::read(&path).unwrap();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            fs::write(&path, &damaged).unwrap();
+            let read = super::ledger(folder.path());
+            match read {
+                Err(_) => {}
+                Ok(read) => assert!(expected.starts_with(&read) && read.len() < 3, "{at}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_ledger_of_a_newer_program_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(NAME), b"windvane ledger 2\nabc").unwrap();
+        let directory = Directory::lock(folder.path()).unwrap();
+        let error = directory.ledger().unwrap_err().to_string();
+        assert!(error.contains("newer"), "{error}");
+    }
+}

@@ -1,0 +1,298 @@
+//! An ended segment is packed: sled and its tail become `records.zst`, and `market` becomes
+//! `market.zst`. sled takes several times what it is given, and never gives space back.
+//!
+//! `records.zst` has the rows of sled in their order: length of the key as u32, length of the value
+//! as u32, key, value. Both files are written aside, synced, read back and renamed, `market.zst`
+//! first. With `records.zst` in place the files that it replaces count no more, and go. So a kill at
+//! any moment leaves one whole segment. Only a segment that is whole is packed.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use windvane_engine::record::{Chain, Format};
+
+use crate::directory::segments;
+use crate::failure::{Failure, guarded};
+use crate::groups::{self, Times};
+use crate::market;
+use crate::packed::{self, Packer};
+use crate::reading::{self, ReadError, Rows, StoredSegment};
+use crate::segment::{self, chain_bytes, key};
+use crate::small_file::sync_folder;
+
+/// What sled had.
+pub const RECORDS: &str = "records.zst";
+const MAGIC: [u8; 4] = *b"WVRC";
+/// A file that is not finished ends with it.
+const UNFINISHED: &str = "new";
+
+/// Rows that were read, and why there may be more.
+pub struct Packed {
+    pub rows: Rows,
+    pub problem: Option<String>,
+}
+
+/// The rows of a packed segment; `None` where it is not packed.
+pub fn rows(folder: &Path) -> Result<Option<Packed>, ReadError> {
+    let bytes = match fs::read(folder.join(RECORDS)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Some(parse(&bytes)))
+}
+
+fn parse(bytes: &[u8]) -> Packed {
+    let groups = groups::read(bytes, MAGIC);
+    let (mut rows, mut problem) = (Rows::new(), groups.problem);
+    for (packed, len) in groups.groups {
+        let plain = zstd::bulk::decompress(packed, len).unwrap_or_default();
+        let mut rest = &plain[..];
+        while let Some((row, behind)) = split(rest) {
+            rows.push(row);
+            rest = behind;
+        }
+        if !rest.is_empty() || plain.len() != len {
+            problem = Some("a group of its file has no whole rows".to_owned());
+            break;
+        }
+    }
+    Packed { rows, problem }
+}
+
+fn split(bytes: &[u8]) -> Option<((Vec<u8>, Vec<u8>), &[u8])> {
+    let (key_len, rest) = bytes.split_first_chunk()?;
+    let (value_len, rest) = rest.split_first_chunk()?;
+    let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*key_len) as usize)?;
+    let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value_len) as usize)?;
+    Some(((key.to_vec(), value.to_vec()), rest))
+}
+
+fn push_row(rows: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    rows.extend_from_slice(&(key.len() as u32).to_le_bytes());
+    rows.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    rows.extend_from_slice(key);
+    rows.extend_from_slice(value);
+}
+
+/// When a segment was begun and written last, packed or not.
+pub fn times(folder: &Path) -> io::Result<Times> {
+    match fs::read(folder.join(RECORDS)) {
+        Ok(bytes) => {
+            if let Some(times) = groups::times(&bytes) {
+                return Ok(times);
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let modified = |name: &str| fs::metadata(folder.join(name))?.modified();
+    Ok(Times {
+        // sled writes it once, when it makes the folder.
+        begun: modified("conf").or_else(|_| modified(RECORDS))?,
+        written: modified("db").or_else(|_| modified(RECORDS))?,
+    })
+}
+
+/// Packs a segment that nobody writes any more; says whether it is packed now.
+pub fn pack(journal: &Path, number: u32) -> Result<bool, Failure> {
+    let folder = segment::folder(journal, number);
+    if folder.join(RECORDS).try_exists()? {
+        remove_replaced(&folder)?;
+        return Ok(true);
+    }
+    if !folder.try_exists()? {
+        return Ok(false);
+    }
+    let stored = match reading::read_unpacked(journal, number, &folder, |_| true) {
+        Ok(stored) => stored,
+        Err(ReadError::Failed(failure)) => return Err(failure),
+        Err(_) => return Ok(false),
+    };
+    let is_whole = stored.tear.is_none() && stored.format == Format::V3;
+    if !is_whole {
+        return Ok(false);
+    }
+    let (end, lost, head) = (stored.end(), stored.lost.clone(), stored.head.clone());
+    let sealed = stored.sealed;
+    write(&folder, stored)?;
+    read_back(&folder, number, end, sealed, &lost, &head)?;
+    for name in [market::PACKED, RECORDS] {
+        fs::rename(folder.join(unfinished(name)), folder.join(name))?;
+        sync_folder(&folder)?;
+    }
+    remove_replaced(&folder)?;
+    Ok(true)
+}
+
+fn unfinished(name: &str) -> String {
+    format!("{name}.{UNFINISHED}")
+}
+
+fn write(folder: &Path, stored: StoredSegment) -> Result<(), Failure> {
+    let times = times(folder)?;
+    let (end, sealed) = (stored.end(), stored.sealed);
+    let path = |name| folder.join(unfinished(name));
+    let mut records = groups::Writer::create(&path(RECORDS), MAGIC, times)?;
+    let mut parts = groups::Writer::create(&path(market::PACKED), market::MAGIC, times)?;
+    let meta = stored
+        .meta
+        .ok_or_else(|| storage("it has no description"))?;
+    let head = Packer::new()?.pack_head(&stored.head)?;
+    for block in stored.blocks {
+        let key = key::block(block.number, 0);
+        push_row(records.group(), &key, &packed::plain(&block));
+        records.end_if_long()?;
+        if let Some(part) = block.market.as_deref().filter(|part| !part.is_empty()) {
+            market::push_frame(parts.group(), block.number, part);
+            parts.end_if_long()?;
+        }
+    }
+    push_row(records.group(), &key::head(0), &head);
+    push_row(records.group(), &key::META, &meta.to_bytes());
+    if sealed {
+        push_row(records.group(), &key::SEAL, &chain_bytes(&end));
+    }
+    records.finish()?;
+    parts.finish()?;
+    Ok(())
+}
+
+/// Reads what was written, as a start would: nothing is removed before that says the same.
+fn read_back(
+    folder: &Path,
+    number: u32,
+    end: Chain,
+    sealed: bool,
+    lost: &[(u64, u64)],
+    head: &[u8],
+) -> Result<(), Failure> {
+    let bytes = fs::read(folder.join(unfinished(RECORDS)))?;
+    let market = folder.join(unfinished(market::PACKED));
+    let read = reading::contents_of(number, &market, parse(&bytes));
+    let read = read.map_err(|error| storage(&error.to_string()))?;
+    let is_same = read.end() == end
+        && read.sealed == sealed
+        && read.lost == lost
+        && read.head == head
+        && read.tear.is_none();
+    if is_same {
+        Ok(())
+    } else {
+        Err(storage("it reads otherwise once it is packed"))
+    }
+}
+
+fn storage(what: &str) -> Failure {
+    Failure::Storage(format!("a segment cannot be packed: {what}"))
+}
+
+/// Removes what the packed files replace.
+fn remove_replaced(folder: &Path) -> io::Result<()> {
+    let kept = [RECORDS, market::PACKED, market::DROPPED];
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if kept.iter().any(|kept| name == *kept) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the market parts of a packed segment.
+pub fn market_bytes(folder: &Path) -> io::Result<u64> {
+    match fs::metadata(folder.join(market::PACKED)) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Drops the market parts of a packed segment.
+pub fn drop_market(folder: &Path) -> io::Result<()> {
+    let path = folder.join(market::PACKED);
+    // First, so that what is missing is never taken for lost.
+    crate::private::create(&folder.join(market::DROPPED))?.sync_all()?;
+    sync_folder(folder)?;
+    fs::remove_file(path)?;
+    sync_folder(folder)
+}
+
+/// The thread that packs, beside everything else.
+pub struct PackThread {
+    numbers: Option<Sender<u32>>,
+    /// What waits is left for the next start.
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl PackThread {
+    /// Starts with the segments of earlier processes, up to `last`.
+    pub fn start(journal: &Path, last: u32) -> io::Result<Self> {
+        let (numbers, received) = mpsc::channel();
+        for number in segments(journal)? {
+            if number <= last {
+                // Nobody is there to have hung up.
+                let _ = numbers.send(number);
+            }
+        }
+        let journal = journal.to_owned();
+        let ends = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&ends);
+        let builder = std::thread::Builder::new().name("journal-pack".to_owned());
+        let thread = builder.spawn(move || run(&journal, &received, &seen))?;
+        Ok(Self {
+            numbers: Some(numbers),
+            ends,
+            thread: Some(thread),
+        })
+    }
+
+    /// A segment was ended.
+    pub fn ended(&self, number: u32) {
+        if let Some(numbers) = &self.numbers {
+            let _ = numbers.send(number);
+        }
+    }
+}
+
+impl Drop for PackThread {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        drop(self.numbers.take());
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            tracing::error!("the thread that packs the journal panicked");
+        }
+    }
+}
+
+fn run(journal: &Path, numbers: &Receiver<u32>, ends: &AtomicBool) {
+    for number in numbers {
+        if ends.load(Ordering::Relaxed) {
+            return;
+        }
+        let before = SystemTime::now();
+        match guarded(|| pack(journal, number)) {
+            Ok(is_packed) => {
+                let took = before.elapsed().unwrap_or_default();
+                tracing::debug!(number, is_packed, ?took, "an ended segment");
+            }
+            // It stays as it is, and is read as it is.
+            Err(failure) => {
+                tracing::warn!(%failure, number, "an ended segment is not packed: it takes more space");
+            }
+        }
+    }
+}
