@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use windvane_client_core::streams::feed::Verdict;
-use windvane_engine::{Instrument, InstrumentId, MarketEvent, Surface};
+use windvane_engine::{Instrument, InstrumentId, MarketEvent, Surface, planted};
 use windvane_venue::market_stream::{self, MarketStreamFrame};
 use windvane_venue::speak::{MarketError, MarketReader, Missing, Names};
 use windvane_venue::{BookLevels, Frame};
@@ -92,8 +92,11 @@ impl Market {
         text: Option<&str>,
         emit: &mut Emit<'_>,
     ) -> Option<InstrumentId> {
-        self.fetching.remove(&id);
+        if text.is_some() || !planted!(SnapshotFetchLost) {
+            self.fetching.remove(&id);
+        }
         let text = text?;
+        let before = planted!(StaleSnapshotUsed).then(|| self.levels.clone());
         let symbol = instrument.symbol.as_str();
         let decoded = windvane_venue::decode(text.as_bytes(), &mut self.levels);
         let snapshot = match decoded.map(|decoded| decoded.frame) {
@@ -107,7 +110,8 @@ impl Market {
                 return None;
             }
         };
-        let missing = self.reader.snapshot(id, &snapshot, &self.levels, emit);
+        let levels = before.as_ref().unwrap_or(&self.levels);
+        let missing = self.reader.snapshot(id, &snapshot, levels, emit);
         self.snapshot_to_fetch(missing)
     }
 

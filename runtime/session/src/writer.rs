@@ -49,6 +49,8 @@ pub struct Lag {
 /// The order in which the journal is written.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    /// So many blocks may be on their way to the disk.
+    room: usize,
     /// Blocks that the journal was not given yet.
     backlog: VecDeque<Block>,
     /// Last records of the blocks that the journal was given and has not made durable.
@@ -71,9 +73,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A segment was begun `now`.
-    pub(crate) fn new(now: Time, is_played: bool) -> Self {
+    /// A segment was begun `now`. So many blocks may be on their way to the disk.
+    pub(crate) fn new(now: Time, is_played: bool, room: usize) -> Self {
         Self {
+            room,
             backlog: VecDeque::new(),
             under_way: VecDeque::new(),
             recorded: VecDeque::new(),
@@ -106,7 +109,7 @@ impl Writer {
         if self.has_failed && !self.is_rolling {
             return self.backlog.pop_front();
         }
-        if self.under_way.len() >= BLOCKS_UNDER_WAY {
+        if self.under_way.len() >= self.room && !planted!(BackpressureIgnored) {
             return None;
         }
         let block = self.backlog.pop_front()?;
@@ -118,7 +121,7 @@ impl Writer {
 
     /// Whether the journal has no room for what was recorded.
     pub(crate) fn is_behind(&self) -> bool {
-        !self.backlog.is_empty() && self.under_way.len() >= BLOCKS_UNDER_WAY
+        !self.backlog.is_empty() && self.under_way.len() >= self.room
     }
 
     /// Everything up to a record is durable. Answers when the first frame came that waited for it.
@@ -205,7 +208,7 @@ impl Writer {
     /// Whether a head may follow what was recorded: the journal takes all of it, or the head stands
     /// for all of it.
     pub(crate) fn may_roll(&self) -> bool {
-        self.has_failed || self.under_way.len() + self.backlog.len() < BLOCKS_UNDER_WAY
+        self.has_failed || self.under_way.len() + self.backlog.len() < self.room
     }
 
     /// A new segment is asked for.
@@ -246,7 +249,7 @@ mod tests {
     }
 
     fn writer(blocks: usize) -> Writer {
-        let mut writer = Writer::new(Time(0), false);
+        let mut writer = Writer::new(Time(0), false, BLOCKS_UNDER_WAY);
         for number in 1..=blocks as u64 {
             writer.push(Time(0), block(number), None);
         }

@@ -6,7 +6,7 @@
 //! Not simulated: sled itself. Its verdicts on what it finds are taken over as `windvane-journal`
 //! gives them: what lies behind the mark is not believed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use windvane::live::recover::Remembered;
 use windvane_engine::latches::Latches;
@@ -107,6 +107,8 @@ pub struct Disk {
     pub epoch: u64,
     /// What is latched, by the file beside the journal.
     pub latches: Latches,
+    /// The end of each ban by the wall clock, milliseconds, by the file beside the journal.
+    pub bans: BTreeMap<String, i64>,
     /// It takes nothing until a new segment is begun.
     pub failed: bool,
 }
@@ -125,6 +127,7 @@ impl Disk {
             verdict: "fresh",
             epoch: 0,
             latches: Latches::default(),
+            bans: BTreeMap::new(),
             failed: false,
         }
     }
@@ -167,6 +170,18 @@ impl Disk {
     /// Whether anything is on its way.
     pub fn is_busy(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    /// How many blocks are on their way.
+    pub fn waiting(&self) -> usize {
+        let is_block = |one: &&Pending| matches!(one, Pending::Block(_));
+        self.pending.iter().filter(is_block).count()
+    }
+
+    /// The process ended in order: it waited for what was on its way.
+    pub fn close(&mut self) {
+        while self.sync().is_some() {}
+        self.verdict = "clean";
     }
 
     /// The oldest thing on its way becomes durable.

@@ -13,7 +13,7 @@ use crate::life::{self, Options};
 use crate::log::Broken;
 use crate::mix::Kind;
 use crate::modules::Modules;
-use crate::world::{CHAIN, CLOSES, CONVERGES};
+use crate::world::{BOOKS as SAME_BOOKS, CHAIN, CLOSES, CONVERGES, ROOM};
 
 /// Where a bug showed itself.
 #[derive(Clone, Debug)]
@@ -52,6 +52,9 @@ const RULES: &str = "the rules of an instrument are the venue's present ones";
 const FORCED: &str = "strategies hold what a liquidation left them";
 const LAGGING: &str = "an answer that is behind changes no order";
 const FLATTENED: &str = "a flatten closes while requests are answered";
+const STOPS: &str = "a stop leaves what on_stop says";
+const RELOADS: &str = "a reload begins each changed strategy once";
+const STEPS: &str = "a start takes every step before it signs";
 const EXITS: &str = "an order that closes opens nothing";
 
 /// The rules that are about what a bug breaks.
@@ -115,6 +118,14 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::AcknowledgedBeforeSync => &[DURABLE],
         Planted::LateOrderSent => &[LATE],
         Planted::RollLosesBlock => &[CHAIN],
+        Planted::StopLeavesAnOrder => &[STOPS],
+        Planted::BackpressureIgnored => &[ROOM],
+        Planted::ReloadAppliedTwice => &[RELOADS],
+        Planted::StaleSnapshotUsed | Planted::SnapshotFetchLost => &[SAME_BOOKS],
+        Planted::RecoverySkipsStep => &[STEPS],
+        Planted::ReserveIgnored => &[HEADERS],
+        Planted::LaneStarved => &[HALTED],
+        Planted::BanForgotten => &[BANS],
         Planted::StateBehind => &[MEMORY],
         Planted::BanIgnored => &[BANS],
         Planted::BlockedStillReady => &[TRADING],
@@ -144,6 +155,11 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         }
         // Many orders, one of which is about to leave when the process stops.
         Planted::LateOrderSent => &[Kind::Pause, Kind::Greedy],
+        // Many orders while others use the weight.
+        Planted::ReserveIgnored => &[Kind::Weight, Kind::Greedy],
+        Planted::LaneStarved => &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy],
+        // Starts within a ban.
+        Planted::BanForgotten => &[Kind::Ban, Kind::Crash],
         // Ends of connections alone, so that no other fault explains what is missed.
         Planted::EndIsNoGap => &[Kind::Ends],
         _ => &[],
@@ -255,6 +271,8 @@ mod tests {
             rule == CONVERGES
                 || rule == CLOSES
                 || rule == CHAIN
+                || rule == ROOM
+                || rule == SAME_BOOKS
                 || all.iter().any(|one| one.rule() == rule)
         };
         for bug in Planted::ALL {

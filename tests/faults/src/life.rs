@@ -10,6 +10,7 @@ use windvane::live::start;
 use windvane_client_core::Api;
 use windvane_client_core::gateway::Identity;
 use windvane_server::AccountKeys;
+use windvane_session::BLOCKS_UNDER_WAY;
 use windvane_venue::Brand;
 use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 
@@ -40,6 +41,9 @@ pub struct Result {
     /// The last entries of the witness, where a rule was broken or all were asked for.
     pub context: Vec<String>,
 }
+
+/// The host of the venue.
+const HOST: &str = "venue";
 
 /// How a life is led.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +80,11 @@ pub fn lead(
         strategies: strategies
             .map(|s| (s.id.clone(), s.module.clone()))
             .collect(),
+        builds: vec![0; config.strategies.len()],
+        disk_room: match mix.faults.disk_room {
+            0 => BLOCKS_UNDER_WAY,
+            room => room,
+        },
         modules: modules.clone(),
         config,
         names,
@@ -120,6 +129,6 @@ fn identity(keys: &AccountKeys, terms: &Terms) -> std::result::Result<Identity, 
         spot_api: api,
         futures_api: api,
         // All surfaces of the venue have one host.
-        hosts: [const { None }; 4],
+        hosts: [const { Some(HOST) }; 4].map(|host| host.map(str::to_owned)),
     })
 }

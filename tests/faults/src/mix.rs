@@ -3,6 +3,8 @@
 //!
 //! What may never enter: what the faults do.
 
+mod own;
+
 use std::fmt::Write as _;
 
 use windvane_server::Choices;
@@ -105,11 +107,15 @@ pub enum Kind {
     Busy,
     /// Connections of streams live for minutes, in place of the 24 hours that they may live at most.
     Ends,
+    /// The operator stops the run in order, and starts it again.
+    Stop,
+    /// The disk takes no block for long, and has room for few.
+    Full,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 35] = [
+    pub const ALL: [(Self, &'static str); 37] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -145,6 +151,8 @@ impl Kind {
         (Self::Blind, "blind"),
         (Self::Idle, "idle"),
         (Self::Ends, "ends"),
+        (Self::Stop, "stop"),
+        (Self::Full, "full"),
     ];
 
     /// Its name.
@@ -262,6 +270,12 @@ pub struct Faults {
     pub idle_s: u32,
     /// The life of a stream's connection, seconds; 0 is what the documents say.
     pub ends_s: u32,
+    /// Period of orderly stops.
+    pub stop_s: u32,
+    /// Period of times in which the disk takes nothing.
+    pub full_s: u32,
+    /// Blocks that may be on their way to the disk; 0 is what the session says.
+    pub disk_room: usize,
     /// Answers that are well-formed and false, of those that may be.
     pub false_ppm: u32,
     /// Account trades are refused.
@@ -299,6 +313,7 @@ impl Mix {
             let loss = idle.pick(&["1", "2", "3"]).copied();
             terms.max_daily_loss = loss.map(str::to_owned);
         }
+        own::on_stop(seed, choice, &mut terms);
         let mut config = config(&terms, &mut random, &mut Random::of(seed, "sizes"));
         if greedy {
             terms.strategies.push(greedy_terms(&mut kinds));
@@ -343,6 +358,7 @@ impl Mix {
         if choice.takes(Kind::Ends, ends.chance(300_000)) {
             faults.ends_s = 90 + ends.below(800) as u32;
         }
+        own::periods(seed, choice, &mut faults);
         faults.fit(faults_ms);
         if is_idle {
             faults.idle_s = 10 + idle.below(30) as u32;
@@ -422,6 +438,8 @@ impl Faults {
             &mut self.busy_s,
             &mut self.blind_s,
             &mut self.ends_s,
+            &mut self.stop_s,
+            &mut self.full_s,
         ] {
             *period_s = most_s.min(*period_s);
         }
@@ -526,6 +544,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
             "adopt"
         }
         .to_owned(),
+        on_stop: "cancel".to_owned(),
         converge_ns: if v3 { CONVERGE_NONCES_NS } else { CONVERGE_NS },
         is_stream_slow: false,
         pauses_to_rest: false,
@@ -569,7 +588,7 @@ fn config(terms: &Terms, random: &mut Random, sizes: &mut Random) -> String {
 mode = "live"
 data_dir = "unused"
 on_start = "{on_start}"
-on_stop = "cancel"
+on_stop = "{on_stop}"
 
 [venue]
 brand = "svc"
@@ -591,6 +610,7 @@ interval_ms = {reconcile}
 on_liquidation = "{on_liquidation}"
 "#,
         on_start = terms.on_start,
+        on_stop = terms.on_stop,
         on_liquidation = terms.on_liquidation,
         api = if terms.v3 { "v3" } else { "v1" },
         recv_window = terms.recv_window_ms,
@@ -735,6 +755,9 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         hand_s: 0,
         idle_s: 0,
         ends_s: 0,
+        stop_s: 0,
+        full_s: 0,
+        disk_room: 0,
         false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }

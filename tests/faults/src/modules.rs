@@ -92,13 +92,22 @@ impl Modules {
         Ok(Self { host, modules })
     }
 
-    /// An instance of a module for the strategy `id`.
+    /// An instance of a build of a module for the strategy `id`. Builds differ in a section that means nothing.
     ///
     /// # Errors
     /// It is no strategy.
-    pub fn instance(&self, module: &str, id: &str, params: Vec<u8>) -> Result<Guest, ModulesError> {
+    pub fn instance(
+        &self,
+        (module, build): (&str, u8),
+        id: &str,
+        params: Vec<u8>,
+    ) -> Result<Guest, ModulesError> {
         let known = self.modules.iter().find(|(name, _)| *name == module);
         let bytes = known.map(|(_, bytes)| Arc::clone(bytes));
+        let bytes = bytes.map(|bytes| match build {
+            0 => bytes,
+            _ => Arc::from([&bytes[..], &[0, 2, 1, build]].concat()),
+        });
         let limits = Limits::default();
         let made = Made {
             params,

@@ -10,6 +10,15 @@ pub const TORN: &str = "torn";
 /// Kills that took durable blocks along.
 pub const ROLLED_BACK: &str = "rolled-back";
 
+/// Orderly stops that ended with everything done.
+pub const STOPPED: &str = "stopped";
+/// Those that did not.
+pub const HURRIED: &str = "hurried";
+/// Starts within a ban that a process before was told of.
+pub const BAN_HEEDED: &str = "ban-heeded";
+/// Reloads that found other parameters or modules.
+pub const CHANGED: &str = "changed";
+
 /// The counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {

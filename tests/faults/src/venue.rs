@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_engine::Time;
 use windvane_server::{
@@ -17,6 +18,9 @@ use crate::witness::Answer;
 
 /// Where the runtime sends from; others act from elsewhere.
 const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+/// Whoever looks at the market from elsewhere.
+const OTHER_IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 9, 9, 9));
 
 /// A stream as the world names it.
 pub type LinkName = u64;
@@ -161,6 +165,33 @@ impl Venue {
         all.filter(|(account, ..)| *account == 0)
             .map(|(_, id, qty)| (id, qty))
             .collect()
+    }
+
+    /// The first levels of the public book of futures, both sides, as somebody else is told them.
+    pub fn book(
+        &mut self,
+        symbol: &str,
+        levels: usize,
+        now_ns: i64,
+    ) -> Option<[Vec<(Decimal, Decimal)>; 2]> {
+        let asked = Asked {
+            port: Port::Futures,
+            ip: OTHER_IP,
+            method: "GET",
+            path: "/fapi/v1/depth",
+            query: &format!("symbol={symbol}&limit={levels}"),
+            headers: &[],
+            body: &[],
+        };
+        let answered = self.machine.request(&asked, Time(now_ns));
+        let book = answer(answered.own?).json()?;
+        let side = |name: &str| {
+            let rows = book[name].as_array()?.iter();
+            let number = |value: &Value| value.as_str()?.parse::<Decimal>().ok();
+            let rows = rows.map(|row| Some((number(&row[0])?, number(&row[1])?)));
+            rows.collect::<Option<Vec<_>>>()
+        };
+        Some([side("bids")?, side("asks")?])
     }
 
     /// Asks the control port.

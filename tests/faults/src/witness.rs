@@ -36,6 +36,8 @@ pub struct Terms {
     pub v3: bool,
     /// What happens to own open orders at a start: `adopt` or `cancel`.
     pub on_start: String,
+    /// What happens to own open orders, and to positions, at an orderly stop: `cancel`, `keep` or `flatten`.
+    pub on_stop: String,
     /// What follows a liquidation or an ADL: `halt`, `pause` or `continue`.
     pub on_liquidation: String,
     /// After the faults have ended, everything converges within this, nanoseconds.
@@ -420,6 +422,46 @@ pub enum Seen {
         /// The same after it.
         after: Value,
     },
+    /// An orderly stop was asked of a process that runs.
+    Stopping {
+        /// Its life of the process.
+        process: u32,
+    },
+    /// The process ended by itself after that: the venue's whole truth at that moment.
+    Stopped {
+        /// Its life of the process.
+        process: u32,
+        /// `stopped`, or `hurried` where `on_stop` was not done in its time or the stop was asked for twice.
+        how: String,
+        /// The truth.
+        truth: Value,
+    },
+    /// The runtime opens a stream: its handshake leaves.
+    Handshake {
+        /// Its surface.
+        surface: String,
+    },
+    /// What the file beside the journal says of limits as a process starts: it told one before that nothing may
+    /// be sent until then.
+    BanRemembered {
+        /// True time, nanoseconds.
+        until_ns: i64,
+    },
+    /// A reload begins.
+    Reloading {
+        /// The strategies that get new instances.
+        strategies: Vec<String>,
+    },
+    /// A strategy got a new instance.
+    Renewed {
+        /// Which.
+        strategy: String,
+    },
+    /// The reload is over.
+    Reloaded {
+        /// Nothing was changed.
+        refused: bool,
+    },
     /// From here on there are no faults.
     FaultsEnded,
     /// After the faults the operator had everything closed, and the runtime says that it is: the
@@ -522,7 +564,7 @@ pub enum ProcessSeen {
         /// What its journal was found to be: `fresh`, `clean`, `torn`, `rolled back`, `damaged`.
         journal: String,
     },
-    /// It was killed.
+    /// It was killed, or it ended.
     Crashed {
         /// Its life.
         process: u32,

@@ -16,7 +16,8 @@ use windvane_engine::{Engine, Surface};
 use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
 use windvane_session::head::head;
 use windvane_session::{
-    Account, Begin, Clock as EngineClock, Driver, LatchState, Made, Module, Parts, Session,
+    Account, BLOCKS_UNDER_WAY, Begin, Clock as EngineClock, Driver, LatchState, Made, Module,
+    Parts, Session,
 };
 
 use super::awake::Awake;
@@ -251,6 +252,7 @@ impl Prepared<'_> {
                 }),
             public,
             latches,
+            blocks_under_way: BLOCKS_UNDER_WAY,
             flattens: config.run.on_stop == Leave::Flatten,
         };
         let pulse = Pulse {

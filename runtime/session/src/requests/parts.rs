@@ -356,8 +356,12 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
 }
 
 /// The lane of a request: what takes risk away leaves whatever our own count says.
-pub const fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
+pub fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
     match (request, purpose) {
+        (Request::Cancel { .. } | Request::CancelAll { .. }, _) if planted!(LaneStarved) => {
+            Lane::Place
+        }
+        (Request::Place(_), _) if planted!(ReserveIgnored) => Lane::Close,
         (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
             Lane::Cancel
         }

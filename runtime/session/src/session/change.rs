@@ -4,11 +4,12 @@ use windvane_engine::Input as EngineInput;
 use windvane_engine::config::Reconfiguration;
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::live::OnStop;
-use windvane_engine::{StrategyId, Time};
+use windvane_engine::{StrategyId, Time, planted};
 
 use super::{Ended, Session};
 use crate::driver::Renewed;
 use crate::guests::Guests;
+use crate::requests::Requests;
 
 /// Changes of a running configuration. After each, [`Session::poll_output`] has to be drained.
 impl<G: Guests> Session<G> {
@@ -45,6 +46,9 @@ impl<G: Guests> Session<G> {
         may_be_fresh: bool,
     ) -> Result<Renewed, String> {
         let time = self.clock.at(now);
+        if planted!(ReloadAppliedTwice) {
+            drop(self.driver.renew(time, strategy, state, may_be_fresh));
+        }
         let renewed = self.driver.renew(time, strategy, state, may_be_fresh);
         self.act(now);
         self.settle(now);
@@ -82,7 +86,8 @@ impl<G: Guests> Session<G> {
         }
         let Some(stop) = &mut self.stop else { return };
         let engine = self.driver.engine();
-        if engine.has_stopped() {
+        let is_idle = self.requests.as_ref().is_none_or(Requests::is_idle);
+        if engine.has_stopped() || (is_idle && planted!(StopLeavesAnOrder)) {
             return self.end(now, Ended::Stopped);
         }
         stop.sit_out(now, engine, (&self.surfaces, self.flattens));

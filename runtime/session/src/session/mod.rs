@@ -65,6 +65,8 @@ pub struct Parts<G> {
     pub latches: LatchState,
     /// `on_stop = "flatten"`.
     pub flattens: bool,
+    /// So many blocks may be on their way to the disk: [`BLOCKS_UNDER_WAY`](crate::BLOCKS_UNDER_WAY).
+    pub blocks_under_way: usize,
 }
 
 /// Something that happened.
@@ -229,11 +231,12 @@ impl<G: Guests> Session<G> {
             public,
             latches,
             flattens,
+            blocks_under_way,
         } = parts;
         let is_of_venue = account.is_of_venue() && requests.is_some();
         let mut session = Self {
             market: Market::new(speaker.names.clone()),
-            writer: Writer::new(now, clock.is_played()),
+            writer: Writer::new(now, clock.is_played(), blocks_under_way),
             driver,
             account,
             speaker,

@@ -4,7 +4,7 @@
 //!
 //! A market order that only reduces cannot rest, so it needs no timer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::orders::Orders;
@@ -23,6 +23,12 @@ pub struct Armed {
     confirmed: BTreeMap<String, i64>,
     /// The last request that a process before asked for a countdown.
     before: RequestId,
+    /// A stop keeps what rests: its countdowns are stopped.
+    keeps: bool,
+    /// A stop was asked for.
+    is_stopping: bool,
+    /// Countdowns that a stop let go, so that orders are kept.
+    let_go: BTreeSet<RequestId>,
 }
 
 impl Armed {
@@ -34,6 +40,9 @@ impl Armed {
             running: BTreeMap::new(),
             confirmed: BTreeMap::new(),
             before: 0,
+            keeps: terms.on_stop == "keep",
+            is_stopping: false,
+            let_go: BTreeSet::new(),
         }
     }
 
@@ -71,10 +80,15 @@ impl Armed {
                 }
             }
             Asked::Countdown(instrument, length_ms) => {
+                if length_ms == 0 && self.keeps && self.is_stopping {
+                    self.let_go.insert(request);
+                }
                 let mut live = self.orders.live();
                 let rests = live
                     .find(|order| order.placed.instrument == instrument && may_rest(&order.placed));
-                if let (0, Some(order)) = (length_ms, rests) {
+                if let (0, Some(order)) = (length_ms, rests)
+                    && !self.let_go.contains(&request)
+                {
                     return Err(format!(
                         "the countdown of {instrument} is let go while {} may rest",
                         order.placed.id
@@ -100,7 +114,8 @@ impl Armed {
             let placed = &order.placed;
             order.accepted && placed.instrument == *instrument && may_rest(placed)
         });
-        match rests.filter(|_| *length_ms == 0) {
+        let is_kept = self.let_go.contains(&request);
+        match rests.filter(|_| *length_ms == 0 && !is_kept) {
             Some(order) => Err(format!(
                 "the countdown of {instrument} stops while {} rests",
                 order.placed.id
@@ -133,7 +148,9 @@ impl Check for Armed {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
+            Seen::Stopping { .. } => self.is_stopping = true,
             Seen::Process(ProcessSeen::Started { .. }) => {
+                self.is_stopping = false;
                 self.confirmed.clear();
                 let asked = self.asked.keys().next_back();
                 self.before = asked.copied().unwrap_or(self.before);

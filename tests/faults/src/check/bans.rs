@@ -1,5 +1,6 @@
 //! A ban is never prolonged: after a 418, or a 429 that says how long to wait, nothing is sent to
-//! that surface before the time is over. A process that was started meanwhile cannot know.
+//! that surface before the time is over. A process that was started meanwhile knows what is written down beside
+//! the journal.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,12 @@ impl Check for Bans {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             Seen::Process(ProcessSeen::Started { .. }) => self.until.clear(),
+            Seen::BanRemembered { until_ns } => {
+                for surface in ["spot", "futures"] {
+                    let known = self.until.entry(surface.to_owned()).or_default();
+                    *known = (*known).max((*until_ns, 418));
+                }
+            }
             Seen::Sent(request) => {
                 if let Some((until_ns, status)) = self.until.get(&request.surface)
                     && entry.at_ns < *until_ns - MILLISECOND_NS
@@ -37,6 +44,17 @@ impl Check for Bans {
                     ));
                 }
                 self.surfaces.insert(request.id, request.surface.clone());
+            }
+            Seen::Handshake { surface } => {
+                if let Some((until_ns, status)) = self.until.get(surface)
+                    && entry.at_ns < *until_ns - MILLISECOND_NS
+                {
+                    let early_ms = (until_ns - entry.at_ns) / 1_000_000;
+                    return Err(format!(
+                        "a stream of {surface} is opened {early_ms} ms before the wait of a \
+                         {status} is over"
+                    ));
+                }
             }
             // It was given up: nobody reads what comes later.
             Seen::Heard {
@@ -96,11 +114,28 @@ mod tests {
     }
 
     #[test]
+    fn a_handshake_within_a_ban_is_found() {
+        let opened = |ms| verdict(Bans::default(), &banned().later_ms(ms).handshake());
+        assert!(opened(119_000).is_err());
+        assert_eq!(opened(120_000), Ok(()));
+    }
+
+    #[test]
     fn what_comes_after_a_request_was_given_up_is_read_by_nobody() {
         let late = Log::new().ask("GET", "/fapi/v1/openOrders", &[]).unheard();
         let late = late.heard(418, &[("retry-after", "120")], "{}");
         let sound = late.later_ms(1_000).cancel("mm.a.1");
         assert_eq!(verdict(Bans::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn a_ban_that_is_written_down_binds_the_next_process() {
+        let next = |ms| banned().start().remember_ban(119_000).later_ms(ms);
+        assert!(verdict(Bans::default(), &next(118_000).cancel("mm.a.1")).is_err());
+        assert_eq!(
+            verdict(Bans::default(), &next(119_000).cancel("mm.a.1")),
+            Ok(())
+        );
     }
 
     #[test]

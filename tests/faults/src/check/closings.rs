@@ -29,6 +29,8 @@ pub struct Closings {
     alone: BTreeSet<String>,
     /// What was held before a journal was lost is nobody's.
     lost: bool,
+    /// An orderly stop closes everything.
+    stop_closes: bool,
 }
 
 impl Closings {
@@ -45,6 +47,7 @@ impl Closings {
             faulty: BTreeSet::new(),
             alone: BTreeSet::new(),
             lost: false,
+            stop_closes: terms.on_stop == "flatten",
         }
     }
 
@@ -56,6 +59,9 @@ impl Closings {
             Seen::Quarantined { strategy } if self.strategies.get(strategy) == Some(&true) => {
                 self.faulty.insert(strategy.clone());
                 self.begin(vec![strategy.clone()]);
+            }
+            Seen::Stopping { .. } if self.stop_closes => {
+                self.begin(self.strategies.keys().cloned().collect());
             }
             Seen::Process(ProcessSeen::Started { .. }) => self.acts.clone_from(&self.ever),
             Seen::Process(ProcessSeen::Running {

@@ -30,6 +30,7 @@ pub fn terms() -> Terms {
         recv_window_ms: 5_000,
         v3: false,
         on_start: "adopt".to_owned(),
+        on_stop: "cancel".to_owned(),
         on_liquidation: "halt".to_owned(),
         converge_ns: 60_000_000_000,
         is_stream_slow: false,
@@ -230,6 +231,53 @@ impl Log {
     /// The runtime says that everything is closed.
     pub fn flattened(self, truth: Value) -> Self {
         self.with(Seen::Flattened(truth))
+    }
+
+    /// An orderly stop is asked for.
+    pub fn stopping(self) -> Self {
+        let process = self.process;
+        self.with(Seen::Stopping { process })
+    }
+
+    /// The process ended in order.
+    pub fn stopped(self, truth: Value) -> Self {
+        let process = self.process;
+        self.with(Seen::Stopped {
+            process,
+            how: "stopped".to_owned(),
+            truth,
+        })
+    }
+
+    /// The handshake of a stream leaves.
+    pub fn handshake(self) -> Self {
+        self.with(Seen::Handshake {
+            surface: "futures".to_owned(),
+        })
+    }
+
+    /// The file beside the journal tells of a ban that lasts so long.
+    pub fn remember_ban(self, ms: i64) -> Self {
+        let until_ns = self.now_ns + ms * 1_000_000;
+        self.with(Seen::BanRemembered { until_ns })
+    }
+
+    /// A reload begins, which changes these strategies.
+    pub fn reloading(self, strategies: &[&str]) -> Self {
+        let strategies = strategies.iter().map(|one| (*one).to_owned()).collect();
+        self.with(Seen::Reloading { strategies })
+    }
+
+    /// A strategy gets a new instance.
+    pub fn renewed(self, strategy: &str) -> Self {
+        self.with(Seen::Renewed {
+            strategy: strategy.to_owned(),
+        })
+    }
+
+    /// The reload is over.
+    pub fn reloaded(self) -> Self {
+        self.with(Seen::Reloaded { refused: false })
     }
 
     /// What the venue has while everything is to be closed.

@@ -30,11 +30,14 @@ mod orders;
 mod others;
 mod overdue;
 mod rates;
+mod reloads;
 mod renewals;
 mod rules;
 mod starts;
 mod state;
 mod stated;
+mod steps;
+mod stops;
 pub mod ticks;
 mod trading;
 mod wire;
@@ -90,6 +93,9 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(lagging::Lagging::new(terms)),
         Box::new(headers::Headers::default()),
         Box::new(starts::Starts::default()),
+        Box::new(steps::Steps::default()),
+        Box::new(stops::Stops::new(terms)),
+        Box::new(reloads::Reloads::default()),
         Box::new(ids::Ids::default()),
         Box::new(durable::Durable::default()),
         Box::new(late::Late::default()),

@@ -98,10 +98,8 @@ impl Process {
         let config = &setup.config;
         let speaker = start::speaker(config, known.futures_account, &instruments, assets);
         let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
-        for (strategy, (id, module)) in config.strategies.iter().zip(&setup.strategies) {
-            let params = strategy.params.to_string().into_bytes();
-            let guest = setup.modules.instance(module, id, params);
-            let mut guest = guest.map_err(|error| error.to_string())?;
+        for (place, strategy) in config.strategies.iter().enumerate() {
+            let mut guest = setup.guest(place).map_err(|error| error.to_string())?;
             guest.instruments =
                 assembly::instruments_json(strategy, &setup.names, &instruments, assets.names());
             modules.push((guest.name.clone(), guest.sha256));
@@ -166,6 +164,7 @@ impl Process {
             public: Some(public),
             latches,
             flattens: config.run.on_stop == Leave::Flatten,
+            blocks_under_way: setup.disk_room,
         };
         let session = Session::new(self.shell_time(), parts);
         self.run = Some((session, shown));

@@ -7,13 +7,15 @@ mod boot;
 mod closes;
 mod notices;
 mod overheard;
+mod reload;
 mod run;
 mod shown;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rust_decimal::Decimal;
 use windvane::config::{Config, InstrumentName};
 use windvane::live::recover::Remembered;
 use windvane_client_core::budget::Shares;
@@ -23,7 +25,7 @@ use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
-use windvane_engine::{StrategyId, Surface, Time};
+use windvane_engine::{InstrumentId, Side, StrategyId, Surface, Time};
 use windvane_session::{
     CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput,
 };
@@ -42,6 +44,7 @@ const MS: i64 = 1_000_000;
 const REQUEST_NS: i64 = 10_000 * MS;
 
 /// What all processes of a life are made of.
+#[derive(Clone)]
 pub struct Setup {
     /// The configuration.
     pub config: Config,
@@ -51,12 +54,24 @@ pub struct Setup {
     pub surfaces: Vec<Surface>,
     /// The strategies' modules, in their order.
     pub strategies: Vec<(String, String)>,
+    /// The build of each strategy's module: builds differ in nothing but their hash.
+    pub builds: Vec<u8>,
+    /// So many blocks may be on their way to the disk.
+    pub disk_room: usize,
     /// The compiled modules.
     pub modules: Modules,
     /// Keys and dialect.
     pub identity: Identity,
     /// The seed.
     pub seed: u64,
+}
+
+impl std::fmt::Debug for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setup")
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Which stream of a process.
@@ -97,8 +112,11 @@ pub enum In {
     Failed,
     /// A command of the operator, for all or for one strategy.
     Command(Command, Option<StrategyId>),
-    /// The configuration and the modules are read again: every strategy gets a new instance.
-    Reload,
+    /// The configuration and the modules are read again: strategies that changed get a new instance, and
+    /// all of them where nothing changed.
+    Reload(Arc<Setup>),
+    /// The run is to end in order; the second time at once.
+    Stop,
     /// The time that it asked for has come.
     Wake,
 }
@@ -124,8 +142,12 @@ pub enum Out {
     Roll(Vec<u8>, Chain),
     /// The file of the latches changes.
     Latches(Latches),
+    /// A host takes nothing for so many milliseconds.
+    Ban(String, u64),
     /// The process ends by itself, and why.
     Ended(String),
+    /// It ends after a stop, and how: `stopped` or `hurried`.
+    Stopped(&'static str),
     /// Something for the witness.
     Seen(Seen),
 }
@@ -155,6 +177,8 @@ pub struct Given {
     pub epoch: u64,
     /// What the file of the latches says.
     pub latches: Latches,
+    /// Until when no host takes anything, by the file of bans and the wall clock: milliseconds that are left.
+    pub bans: Vec<(String, u64)>,
 }
 
 /// A process.
@@ -162,8 +186,9 @@ pub struct Process {
     /// Its life: 1, 2, ...
     pub life: u32,
     setup: Arc<Setup>,
-    /// The way out of the start, for its plan of weights.
+    /// The way out: it knows the shares of the lanes, and the bans that were told.
     gateway: Gateway,
+    started_ns: i64,
     boot: Option<Boot>,
     /// The session, once it runs, and what the witness has of it.
     run: Option<(Session<Overheard>, Shown)>,
@@ -171,6 +196,8 @@ pub struct Process {
     now_ns: i64,
     /// Wall less true time at the start.
     counted_from_ns: i64,
+    /// When the bans that were told end, milliseconds since the start.
+    bans: BTreeMap<String, u64>,
     /// Why it cannot go on: a bug, of the runtime or of this simulator.
     pub broken: Option<String>,
 }
@@ -183,16 +210,21 @@ impl Process {
             Shares::default(),
             Arc::new(Nonces::new()),
         );
+        for (host, left_ms) in &given.bans {
+            gateway.heed_ban(0, host, *left_ms);
+        }
         let now = Time(wall_ns);
         let requests = requests(&setup, gateway.clone(), life, now);
         let mut process = Self {
             life,
             gateway,
+            started_ns: now_ns,
             boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
             outs: VecDeque::new(),
             now_ns,
             counted_from_ns: wall_ns - now_ns,
+            bans: BTreeMap::new(),
             broken: None,
             setup,
         };
@@ -231,7 +263,8 @@ impl Process {
             In::Healthy => self.input(Input::Journal(JournalEvent::Healthy)),
             In::Failed => self.input(Input::Journal(JournalEvent::Failed)),
             In::Command(command, whom) => self.command(command, whom),
-            In::Reload => self.reload(),
+            In::Reload(next) => self.reload(next),
+            In::Stop => self.stop(),
             In::Wake => {}
         }
         self.keep_time();
@@ -274,6 +307,21 @@ impl Process {
     pub fn view(&self) -> Option<View> {
         let (session, _) = self.run.as_ref()?;
         Some(notices::view(session.engine()))
+    }
+
+    /// The first levels of an instrument's book, both sides: price and quantity.
+    pub fn book(&self, place: usize, levels: usize) -> [Vec<(Decimal, Decimal)>; 2] {
+        let engine = self.run.as_ref().map(|(session, _)| session.engine());
+        let id = InstrumentId(place as u16);
+        let side = |side| {
+            let level = |nth| {
+                let (engine, rules) = (engine?, engine?.instrument(id)?);
+                let level = engine.book_level(id, side, nth)?;
+                Some((rules.price(level.price), rules.qty(level.qty)))
+            };
+            (0..levels).map_while(level).collect()
+        };
+        [side(Side::Buy), side(Side::Sell)]
     }
 
     /// Where its chain of records stands.
@@ -322,6 +370,19 @@ impl Process {
             self.start_input(StartInput::Answer(id, answer));
         } else {
             self.input(Input::Answer(id, answer));
+        }
+        self.write_bans();
+    }
+
+    /// Writes down what hosts said of the time in which they take nothing.
+    fn write_bans(&mut self) {
+        let since_ns = self.now_ns - self.started_ns;
+        let now_ms = u64::try_from(since_ns / MS).unwrap_or(0);
+        for (host, left_ms) in self.gateway.bans(now_ms) {
+            let until_ms = now_ms + left_ms;
+            if self.bans.insert(host.clone(), until_ms) != Some(until_ms) {
+                self.outs.push_back(Out::Ban(host, left_ms));
+            }
         }
     }
 

@@ -37,6 +37,9 @@ pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<S
             strategy: name(*strategy),
             state: *state,
         }],
+        Heard::Renewed(strategy) => vec![Seen::Renewed {
+            strategy: name(*strategy),
+        }],
     }
 }
 

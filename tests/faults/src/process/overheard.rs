@@ -6,6 +6,7 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use windvane::live::guests::LiveGuests;
+use windvane::strategies::Guest;
 use windvane_engine::input::FaultKind;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::{Engine, Event, Intent, OrderSeq, StrategyId, Time};
@@ -20,6 +21,8 @@ pub enum Heard {
     Saved(StrategyId, u64),
     /// It was given what it once saved.
     Given(StrategyId, u64),
+    /// It got a new instance.
+    Renewed(StrategyId),
 }
 
 /// The strategies of a run.
@@ -47,6 +50,21 @@ impl Overheard {
     /// What was heard since the last time.
     pub fn take(&mut self) -> Vec<Heard> {
         std::mem::take(&mut self.heard)
+    }
+
+    /// The module of a strategy.
+    pub fn guest(&self, strategy: StrategyId) -> &Guest {
+        self.guests.guest(strategy)
+    }
+
+    /// Puts another module in its place; answers the one before.
+    pub fn replace(&mut self, strategy: StrategyId, guest: Guest) -> Guest {
+        self.guests.replace(strategy, guest)
+    }
+
+    /// The instance before runs on.
+    pub fn runs_on(&mut self, strategy: StrategyId) {
+        self.guests.runs_on(strategy);
     }
 
     fn listen(&mut self, strategy: StrategyId) {
@@ -84,6 +102,7 @@ impl Guests for Overheard {
     }
 
     fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
+        self.heard.push(Heard::Renewed(strategy));
         self.guests.renew(strategy)
     }
 

@@ -6,7 +6,7 @@ use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
 use windvane_engine::{Request, StrategyId, Time};
 use windvane_session::{
-    Call, CallAnswer, Ended, Guests as _, Input, JournalEvent, Output, SocketAction, is_public,
+    Call, CallAnswer, Ended, Input, JournalEvent, Output, SocketAction, is_public,
 };
 
 use super::{Out, Process, REQUEST_NS, StreamKey, Wire, shown};
@@ -74,6 +74,10 @@ impl Process {
                     surface,
                     user: !is_public(link),
                 };
+                if matches!(action, SocketAction::Open(_)) {
+                    let surface = surface.to_string();
+                    self.outs.push_back(Out::Seen(Seen::Handshake { surface }));
+                }
                 self.outs.push_back(match action {
                     SocketAction::Open(path) => Out::Open(key, link, path),
                     SocketAction::Say(text) => Out::Say(key, link, text),
@@ -89,9 +93,10 @@ impl Process {
                 );
                 self.outs.push_back(Out::Ended(why));
             }
-            // No life here trades spot, and none is stopped in order.
+            Output::Ended(Ended::Stopped) => self.outs.push_back(Out::Stopped("stopped")),
+            Output::Ended(Ended::Hurried) => self.outs.push_back(Out::Stopped("hurried")),
+            // No life here trades spot.
             Output::Beat(_)
-            | Output::Ended(_)
             | Output::Replied(_)
             | Output::CallEnded(_)
             | Output::BudgetWait(..)
@@ -140,25 +145,13 @@ impl Process {
         self.input(Input::Command(command, whom));
     }
 
-    /// Every strategy gets a new instance of its module with the state of the old one, as in
-    /// `node/src/live/reload`; one in quarantine keeps its own.
-    pub(super) fn reload(&mut self) {
-        let now = self.shell_time();
-        let Some((session, _)) = &mut self.run else {
-            return;
-        };
-        for place in 0..session.driver().guests().count() {
-            let strategy = StrategyId(place as u16);
-            if session.engine().fault(strategy).is_some() {
-                continue;
-            }
-            let state = session.state(now, strategy);
-            if let Err(reason) = session.renew(now, strategy, state.as_deref(), false) {
-                let seen = Seen::Fault(format!("a reload fails: {reason}"));
-                self.outs.push_back(Out::Seen(seen));
-            }
+    /// The run is to end.
+    pub(super) fn stop(&mut self) {
+        if self.run.is_some() {
+            let process = self.life;
+            self.outs.push_back(Out::Seen(Seen::Stopping { process }));
+            self.input(Input::Stop);
         }
-        self.perform();
     }
 
     /// The session's timers.

@@ -1,6 +1,8 @@
 //! What goes wrong beside the single request: cuts, stalls, bans, kills, stops, clocks, disks, and
 //! others who act. Each kind comes again and again, as often as the seed drew.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use windvane::config::OnLiquidation;
 use windvane_engine::StrategyId;
@@ -76,10 +78,14 @@ pub enum Incident {
     Idle,
     /// Funding is paid on a symbol that is not configured.
     IdleFunding,
+    /// The operator stops the run in order.
+    Stop,
+    /// The disk takes nothing for long.
+    Full,
 }
 
 impl Incident {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 23] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -101,6 +107,8 @@ impl Incident {
         Self::Busy,
         Self::Blind,
         Self::HandAgain,
+        Self::Stop,
+        Self::Full,
     ];
 }
 
@@ -136,6 +144,8 @@ impl World {
             Incident::Busy => faults.busy_s,
             Incident::Blind => faults.blind_s,
             Incident::HandAgain => faults.hand_s,
+            Incident::Stop => faults.stop_s,
+            Incident::Full => faults.full_s,
             Incident::GoOn(_)
             | Incident::Unbarred
             | Incident::SecondActs
@@ -155,6 +165,8 @@ impl World {
                 Incident::Busy => &mut self.busy,
                 Incident::Blind => &mut self.blind,
                 Incident::HandAgain => &mut self.hand,
+                Incident::Stop => &mut self.stops,
+                Incident::Full => &mut self.full,
                 _ => &mut self.chance,
             };
             let at_ns = self.now_ns + chance.wait_ns(mean_s);
@@ -209,7 +221,9 @@ impl World {
             Incident::Reload => {
                 self.tell("the operator: reload".to_owned());
                 self.count(Kind::Reload);
-                self.deliver(self.life, In::Reload);
+                self.change_setup();
+                let next = Arc::clone(&self.setup);
+                self.deliver(self.life, In::Reload(next));
             }
             Incident::Weight => self.others_use_weight(),
             Incident::Second => self.second_begins(),
@@ -222,6 +236,8 @@ impl World {
             Incident::Hand | Incident::HandAgain => self.close_by_hand(),
             Incident::Idle => self.idle(),
             Incident::IdleFunding => self.pay_funding_elsewhere(),
+            Incident::Stop => self.stop_in_order(),
+            Incident::Full => self.fill_disk(),
         }
     }
 
@@ -552,6 +568,9 @@ impl World {
         self.blind_until_ns = 0;
         self.disk_hangs_until = 0;
         self.disk_fails_until = 0;
+        if self.disk_sync_put {
+            self.queue.put(self.now_ns + MS, Event::Sync);
+        }
         let dead = self.links.iter().filter(|(_, link)| link.dead && link.up);
         let dead: Vec<_> = dead.map(|(name, _)| *name).collect();
         for name in dead {

@@ -11,10 +11,12 @@ mod incidents;
 mod net;
 mod rest;
 mod second;
+mod stops;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use windvane_client_core::budget::BAN_MAX;
 use windvane_engine::codec::RecordBody;
 use windvane_engine::latches::{Latch, Latches};
 use windvane_engine::record::Block;
@@ -54,6 +56,10 @@ pub const STARTS: &str = "a process starts and goes on";
 pub const CHAIN: &str = "the journal's chain has no hole";
 /// The rule that the runtime agrees with the venue after the faults.
 pub const CONVERGES: &str = "everything converges after the faults";
+/// The rule that the journal is given no more blocks than it has room for.
+pub const ROOM: &str = "the journal is given no more than it has room for";
+/// The rule that books are the venue's after the faults.
+pub const BOOKS: &str = "books are the venue's after the faults";
 /// The rule that a flatten after the faults ends in time.
 pub const CLOSES: &str = "flatten comes to an end";
 
@@ -141,6 +147,12 @@ pub struct World {
     idle: Random,
     /// For flattens while the user stream is down.
     blind: Random,
+    /// For orderly stops.
+    stops: Random,
+    /// For what reloads change.
+    reloads: Random,
+    /// For a disk that takes nothing for long.
+    full: Random,
     links: BTreeMap<LinkName, Link>,
     /// Until when a channel is held back, and how much later it is released.
     stalls: [(i64, i64); 3],
@@ -205,6 +217,9 @@ impl World {
             hand: Random::of(seed, "closes by hand"),
             idle: Random::of(seed, "idle acts"),
             blind: Random::of(seed, "blind flattens"),
+            stops: Random::of(seed, "orderly stops"),
+            reloads: Random::of(seed, "changes of reloads"),
+            full: Random::of(seed, "a full disk"),
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
@@ -340,6 +355,7 @@ impl World {
             epoch_before: self.disk.last_epoch(),
             epoch: self.disk.reserve_epoch(unix_s),
             latches: self.disk.latches.clone(),
+            bans: self.bans_left(),
         };
         let setup = Arc::clone(&self.setup);
         let process = Process::start(setup, self.life, given, self.now_ns, self.wall_ns());
@@ -350,6 +366,25 @@ impl World {
             self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
         }
         self.drain();
+    }
+
+    /// What the file of bans says, by the wall clock.
+    fn bans_left(&mut self) -> Vec<(String, u64)> {
+        let wall_ms = self.wall_ns() / MS;
+        let longest_ms = i64::try_from(BAN_MAX.as_millis()).unwrap_or(i64::MAX / MS);
+        let bans = self.disk.bans.iter();
+        let left =
+            bans.map(|(host, until_ms)| (host.clone(), (until_ms - wall_ms).min(longest_ms)));
+        let left: Vec<_> = left.filter(|(_, left_ms)| *left_ms > 0).collect();
+        if let Some(left_ms) = left.iter().map(|(_, left_ms)| *left_ms).max() {
+            self.log.count(tally::BAN_HEEDED);
+            let until_ns = self.now_ns.saturating_add(left_ms.saturating_mul(MS));
+            self.banned_until_ns = self.banned_until_ns.max(until_ns);
+            self.see(Seen::BanRemembered { until_ns });
+        }
+        let left = left.into_iter();
+        left.map(|(host, left_ms)| (host, left_ms.unsigned_abs()))
+            .collect()
     }
 
     pub(in crate::world) fn deliver(&mut self, life: u32, happened: In) {
@@ -477,6 +512,11 @@ impl World {
                     self.disk_is_given();
                 }
             }
+            Out::Ban(host, left_ms) => {
+                let left_ms = i64::try_from(left_ms).unwrap_or(i64::MAX / MS);
+                let until_ms = (self.wall_ns() / MS).saturating_add(left_ms);
+                self.disk.bans.insert(host, until_ms);
+            }
             Out::Latches(latches) => {
                 self.see(latched(&latches));
                 self.disk.latches = latches;
@@ -497,6 +537,7 @@ impl World {
                 self.see(Seen::Fault(why));
                 self.kill(Damage::None);
             }
+            Out::Stopped(how) => self.process_stopped(how),
             Out::Seen(seen) => self.see(seen),
         }
     }
@@ -519,6 +560,18 @@ impl World {
 
     /// Ends the process; the next one starts after a while.
     fn kill(&mut self, damage: Damage) {
+        self.end_process(Some(damage));
+        let longest_ms = if self.chance.chance(200_000) {
+            60_000
+        } else {
+            5_000
+        };
+        let away_ms = self.chance.between(50, longest_ms);
+        self.queue.put(self.now_ns + away_ms * MS, Event::Start);
+    }
+
+    /// Nothing of a process is left but what the disk has: all of it, where the process was not killed.
+    fn end_process(&mut self, damage: Option<Damage>) {
         (self.crash_after, self.pause_at_order) = (None, false);
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
@@ -527,7 +580,10 @@ impl World {
         self.standing = Standing::Gone;
         self.backlog.clear();
         self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
-        self.disk.crash(damage, &mut self.chance);
+        match damage {
+            Some(damage) => self.disk.crash(damage, &mut self.chance),
+            None => self.disk.close(),
+        }
         let kept = self.disk.last_record();
         for close in process.iter().flat_map(|old| old.closes_after(kept)) {
             self.see(close.clone().undone());
@@ -538,13 +594,6 @@ impl World {
             self.venue.hang_up(name);
         }
         self.links.clear();
-        let longest_ms = if self.chance.chance(200_000) {
-            60_000
-        } else {
-            5_000
-        };
-        let away_ms = self.chance.between(50, longest_ms);
-        self.queue.put(self.now_ns + away_ms * MS, Event::Start);
     }
 
     fn resume(&mut self, life: u32) {
@@ -570,6 +619,10 @@ impl World {
             self.intended.insert(block.last_record, ids);
         }
         self.disk.append(block);
+        if self.disk.waiting() > self.setup.disk_room {
+            let how = format!("{} blocks wait for the disk", self.disk.waiting());
+            self.log.fail(self.now_ns, ROOM, how);
+        }
         self.disk_is_given();
     }
 

@@ -1,17 +1,20 @@
 //! Whether everything is at rest: the runtime is ready, nothing is on its way, and what it believes
 //! is what the venue knows. The checkers compare once more by their own means.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 use serde_json::Value;
+use windvane::config::Stream;
 use windvane_engine::input::Command;
 
-use super::{CLOSES, CONVERGES, Event, MS, World};
+use super::{BOOKS, CLOSES, CONVERGES, Event, MS, World};
 use crate::check::ticks::Ticks;
 use crate::process::In;
 use crate::witness::{Rest, Seen, View};
 
+/// Levels of a book that are compared.
+const LEVELS: usize = 5;
 /// So often it is looked at.
 const LOOK_NS: i64 = 250 * MS;
 
@@ -40,6 +43,10 @@ impl World {
                 let ours = ours.collect::<Vec<_>>();
                 let ticks = self.mix.terms.entries_to_tick.then_some(&self.ticks);
                 let differences = differences(&truth, &view, &ours, ticks);
+                let books = self.book_differences();
+                if differences.is_empty() && !books.is_empty() {
+                    return self.look_again(books, BOOKS);
+                }
                 if differences.is_empty() {
                     let rest = Rest {
                         at_ns: self.now_ns,
@@ -52,13 +59,44 @@ impl World {
                 differences
             }
         };
+        self.look_again(difference, CONVERGES);
+    }
+
+    /// It is looked at again, unless a difference lasts too long.
+    fn look_again(&mut self, difference: Vec<String>, rule: &str) {
         if self.now_ns > self.faults_ended_ns + self.mix.terms.converge_ns {
             let how = difference.join("; ");
-            self.log.fail(self.now_ns, CONVERGES, how);
+            self.log.fail(self.now_ns, rule, how);
             self.done = true;
             return;
         }
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForRest);
+    }
+
+    /// Books that strategies subscribed to and that are not the venue's. What changed since the last difference
+    /// was told is not there yet: this is so between two changes of the market alone.
+    fn book_differences(&mut self) -> Vec<String> {
+        let strategies = self.setup.config.strategies.iter();
+        let reads = strategies.filter(|one| one.streams.contains(&Stream::Book));
+        let read: BTreeSet<_> = reads.flat_map(|one| &one.instruments).cloned().collect();
+        let setup = std::sync::Arc::clone(&self.setup);
+        let names = setup.names.iter().enumerate();
+        let read = names.filter(|(_, name)| read.contains(name));
+        let mut differences = Vec::new();
+        for (place, name) in read {
+            let truth = self.venue.book(&name.symbol, LEVELS, self.now_ns);
+            let known = self
+                .process
+                .as_ref()
+                .map(|process| process.book(place, LEVELS));
+            if truth != known {
+                differences.push(format!(
+                    "the book of {} is {truth:?}, here {known:?}",
+                    name.symbol
+                ));
+            }
+        }
+        differences
     }
 
     /// The view, if the runtime is in the state of rest and nothing is on its way.

@@ -1,0 +1,83 @@
+//! A reload begins each strategy that it changes once, and no other one.
+
+use std::collections::BTreeMap;
+
+use super::Check;
+use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Reloads {
+    /// How often each strategy of the running reload began.
+    begun: Option<BTreeMap<String, u32>>,
+}
+
+impl Check for Reloads {
+    fn rule(&self) -> &'static str {
+        "a reload begins each changed strategy once"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => self.begun = None,
+            Seen::Reloading { strategies } => {
+                let begun = strategies.iter().map(|one| (one.clone(), 0));
+                self.begun = Some(begun.collect());
+            }
+            Seen::Renewed { strategy } => {
+                let Some(begun) = &mut self.begun else {
+                    return Err(format!("{strategy} begins anew, and nobody reloaded"));
+                };
+                let Some(times) = begun.get_mut(strategy) else {
+                    return Err(format!("{strategy} begins anew, and nothing of it changed"));
+                };
+                *times += 1;
+                if *times > 1 {
+                    return Err(format!("{strategy} begins {times} times by one reload"));
+                }
+            }
+            Seen::Reloaded { refused } => {
+                let begun = self.begun.take().unwrap_or_default();
+                let left = begun.iter().find(|(_, times)| **times == 0);
+                if let (Some((strategy, _)), false) = (left, refused) {
+                    return Err(format!("a reload changes {strategy}, which does not begin"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    fn judged(log: Log) -> Result<(), String> {
+        verdict(Reloads::default(), &log)
+    }
+
+    #[test]
+    fn a_strategy_that_begins_twice_or_not_at_all_is_found() {
+        let reloading = || Log::new().start().reloading(&["mm"]);
+        assert_eq!(judged(reloading().renewed("mm").reloaded()), Ok(()));
+        assert!(judged(reloading().renewed("mm").renewed("mm")).is_err());
+        assert!(judged(reloading().renewed("other")).is_err());
+        assert!(judged(reloading().reloaded()).is_err());
+    }
+
+    #[test]
+    fn a_strategy_that_begins_without_a_reload_is_found() {
+        let reloaded = Log::new()
+            .start()
+            .reloading(&["mm"])
+            .renewed("mm")
+            .reloaded();
+        assert!(judged(reloaded.renewed("mm")).is_err());
+    }
+}

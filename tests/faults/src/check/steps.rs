@@ -1,0 +1,115 @@
+//! A start takes its steps in order: before a process signs anything for a surface, it has a listing of the
+//! instruments and a reading of the clock of this surface.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Check;
+use super::wire;
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// Questions for listings and clocks.
+    asked: BTreeMap<RequestId, (String, Step)>,
+    /// What this process has, by surface.
+    taken: BTreeSet<(String, Step)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Listing,
+    Clock,
+}
+
+impl Check for Steps {
+    fn rule(&self) -> &'static str {
+        "a start takes every step before it signs"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.asked.clear();
+                self.taken.clear();
+            }
+            Seen::Sent(request) => {
+                let last = request.path.rsplit('/').next().unwrap_or_default();
+                let step = match last {
+                    "exchangeInfo" => Some(Step::Listing),
+                    "time" => Some(Step::Clock),
+                    _ => None,
+                };
+                let surface = &request.surface;
+                if let Some(step) = step {
+                    self.asked.insert(request.id, (surface.clone(), step));
+                }
+                if request.param("signature").is_none() {
+                    return Ok(());
+                }
+                let has = |step| self.taken.contains(&(surface.clone(), step));
+                let missing = [Step::Listing, Step::Clock].into_iter();
+                if let Some(step) = missing.filter(|step| !has(*step)).min() {
+                    let what = match step {
+                        Step::Listing => "listing of its instruments",
+                        Step::Clock => "reading of its clock",
+                    };
+                    return Err(format!(
+                        "{} is signed for {surface}, and the process has no {what}",
+                        request.route
+                    ));
+                }
+            }
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } => {
+                let asked = self.asked.remove(request);
+                let is_read = wire::is_done(answer) && answer.json().is_some();
+                self.taken.extend(asked.filter(|_| is_read));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    fn judged(log: Log) -> Result<(), String> {
+        verdict(Steps::default(), &log)
+    }
+
+    fn listed() -> Log {
+        let log = Log::new()
+            .start()
+            .ask_plain("GET", "/fapi/v1/exchangeInfo", &[]);
+        log.heard(200, &[], "{}")
+    }
+
+    fn signed(log: Log) -> Log {
+        log.ask(
+            "GET",
+            "/fapi/v1/openOrders",
+            &[("signature", "ab".to_owned())],
+        )
+    }
+
+    #[test]
+    fn a_signature_without_a_clock_is_found() {
+        let timed = || listed().ask_plain("GET", "/fapi/v1/time", &[]);
+        let read = || timed().heard(200, &[], "{}");
+        assert_eq!(judged(signed(read())), Ok(()));
+        assert!(judged(signed(listed())).is_err());
+        assert!(judged(signed(timed().heard(503, &[], ""))).is_err());
+        assert!(judged(signed(timed().heard(200, &[], "<html>"))).is_err());
+        assert!(judged(signed(read().start())).is_err(), "another process");
+    }
+}

@@ -1,0 +1,240 @@
+//! What an orderly stop leaves: with `cancel` and `flatten` no own order is open at the venue once the process
+//! ended, and with `flatten` no position of a strategy, unless the venue refused an order of the stop. With `keep`
+//! no cancel of an own order leaves after the stop was asked for, and no countdown runs that would cancel what rests.
+//!
+//! Own orders are those that this process, or one before it whose journal it has, sent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+
+/// The rule.
+#[derive(Debug)]
+pub struct Stops {
+    on_stop: String,
+    strategies: BTreeSet<String>,
+    instruments: BTreeSet<String>,
+    /// Own orders that may be open.
+    sent: BTreeSet<String>,
+    /// Orders whose answer is not there yet.
+    placed: BTreeSet<RequestId>,
+    stopping: bool,
+    /// An order of the stop was refused, or nobody knows what became of it.
+    is_refused: bool,
+    /// Countdowns on their way: instrument and length.
+    asked: BTreeMap<RequestId, (String, i64)>,
+    /// The last countdown of each instrument at the venue.
+    running: BTreeMap<String, i64>,
+    /// Positions may be of a journal that is lost, or of another instance.
+    is_unsure: bool,
+}
+
+impl Stops {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            on_stop: terms.on_stop.clone(),
+            strategies: terms.strategies.iter().map(|one| one.id.clone()).collect(),
+            instruments: terms.instruments.iter().cloned().collect(),
+            sent: BTreeSet::new(),
+            placed: BTreeSet::new(),
+            stopping: false,
+            is_refused: false,
+            asked: BTreeMap::new(),
+            running: BTreeMap::new(),
+            is_unsure: false,
+        }
+    }
+
+    fn sent(&mut self, asked: Asked, request: RequestId) -> Result<(), String> {
+        match asked {
+            Asked::Place(orders) => {
+                self.sent.extend(orders.into_iter().map(|order| order.id));
+                self.placed.insert(request);
+            }
+            Asked::Countdown(instrument, ms) => {
+                self.asked.insert(request, (instrument, ms));
+            }
+            Asked::Cancel(ids) if self.stopping && self.on_stop == "keep" => {
+                let own = ids.iter().find(|id| self.sent.contains(*id));
+                if let Some(id) = own {
+                    return Err(format!("a stop keeps orders, and a cancel of {id} leaves"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stopped(&self, truth: &Value) -> Result<(), String> {
+        let account = &truth["accounts"][0];
+        let rows = |name: &str| account[name].as_array().into_iter().flatten();
+        let open = rows("orders").filter(|order| order["open"] == true);
+        let own: Vec<_> = open
+            .filter_map(|order| Some((wire::text(order, "client_order_id")?, order)))
+            .filter(|(id, _)| self.sent.contains(id))
+            .collect();
+        if self.on_stop != "keep" {
+            if let Some((id, _)) = own.first() {
+                return Err(format!("the run stopped in order, and {id} is open"));
+            }
+        } else {
+            for (id, order) in own {
+                let symbol = wire::text(order, "symbol").unwrap_or_default();
+                let running = self.running.get(&format!("futures:{symbol}"));
+                if running.is_some_and(|ms| *ms > 0) {
+                    return Err(format!(
+                        "the run stopped in order and keeps {id}, which a countdown will cancel"
+                    ));
+                }
+            }
+        }
+        if self.on_stop == "flatten" && !self.is_unsure && !self.is_refused {
+            return self.is_flat(account);
+        }
+        Ok(())
+    }
+
+    /// What strategies may still hold of each instrument: what the account holds, beyond what others traded there.
+    fn is_flat(&self, account: &Value) -> Result<(), String> {
+        let rows = |name: &str| account[name].as_array().into_iter().flatten();
+        let number = |row: &Value| row.get("order_id").and_then(Value::as_i64);
+        let ids: BTreeMap<_, _> = rows("orders")
+            .filter_map(|order| Some((number(order)?, wire::text(order, "client_order_id")?)))
+            .collect();
+        for position in rows("positions") {
+            let symbol = wire::text(position, "symbol").unwrap_or_default();
+            let instrument = format!("futures:{symbol}");
+            if !self.instruments.contains(&instrument) {
+                continue;
+            }
+            let others = rows("trades").filter(|trade| {
+                let id = number(trade).and_then(|number| ids.get(&number));
+                let own = id.is_some_and(|id| self.strategies.contains(wire::strategy(id)));
+                !own && wire::text(trade, "symbol").is_some_and(|of| of == symbol)
+            });
+            let by_hand: Decimal = others.filter_map(|trade| wire::number(trade, "qty")).sum();
+            let left = wire::number(position, "qty").unwrap_or_default().abs();
+            if left > by_hand {
+                return Err(format!(
+                    "the run stopped in order and was to close everything; the account holds {left} of \
+                     {instrument}, of which others traded {by_hand}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Check for Stops {
+    fn rule(&self) -> &'static str {
+        "a stop leaves what on_stop says"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.stopping = false;
+                self.is_refused = false;
+                self.placed.clear();
+            }
+            Seen::Process(ProcessSeen::Running {
+                process, journal, ..
+            }) if *process > 1 && !matches!(journal.as_str(), "clean" | "torn") => {
+                self.sent.clear();
+                self.is_unsure = true;
+            }
+            Seen::Act { act, done: true } => {
+                let id = act.get("client_order_id").and_then(Value::as_str);
+                let own = id.map(wire::strategy);
+                self.is_unsure |= own.is_some_and(|own| self.strategies.contains(own));
+            }
+            Seen::Stopping { .. } => self.stopping = true,
+            Seen::Sent(request) => return self.sent(wire::asked(request), request.id),
+            Seen::Answered {
+                request, answer, ..
+            } if wire::is_done(answer) => {
+                if let Some((instrument, ms)) = self.asked.get(request) {
+                    self.running.insert(instrument.clone(), *ms);
+                }
+            }
+            Seen::Heard { request, answer } => {
+                let was_placed = self.placed.remove(request);
+                let is_done = answer.as_ref().is_some_and(wire::is_done);
+                self.is_refused |= self.stopping && was_placed && !is_done;
+            }
+            Seen::Stopped { how, truth, .. } if how == "stopped" => return self.stopped(truth),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, terms, verdict};
+
+    fn judged(on_stop: &str, log: Log) -> Result<(), String> {
+        let terms = Terms {
+            on_stop: on_stop.to_owned(),
+            ..terms()
+        };
+        verdict(Stops::new(&terms), &log)
+    }
+
+    fn truth(open: bool, held: &str) -> Value {
+        json!({"accounts": [{
+            "orders": [{"order_id": 1, "client_order_id": "mm.a.1", "symbol": "BTCUSDT", "open": open}],
+            "trades": [],
+            "positions": [{"symbol": "BTCUSDT", "position_side": "BOTH", "qty": held}],
+        }]})
+    }
+
+    fn stopping() -> Log {
+        let placed = Log::new().start().arm(30_000).place("mm.a.1");
+        placed.heard(200, &[], "{}").stopping()
+    }
+
+    #[test]
+    fn an_order_that_is_left_is_found() {
+        let left = |open| stopping().stopped(truth(open, "0"));
+        for on_stop in ["cancel", "flatten"] {
+            assert!(judged(on_stop, left(true)).is_err());
+            assert_eq!(judged(on_stop, left(false)), Ok(()));
+        }
+        let others = Log::new().start().stopping().stopped(truth(true, "0"));
+        assert_eq!(judged("cancel", others), Ok(()), "nobody of us sent it");
+    }
+
+    #[test]
+    fn a_position_that_is_left_is_found_unless_the_venue_refused() {
+        let holding = || truth(false, "-1");
+        assert_eq!(judged("cancel", stopping().stopped(holding())), Ok(()));
+        assert!(judged("flatten", stopping().stopped(holding())).is_err());
+        let refused = stopping()
+            .place_close("mm.a.2", "BUY", "1")
+            .heard(400, &[], "{}");
+        assert_eq!(judged("flatten", refused.stopped(holding())), Ok(()));
+    }
+
+    #[test]
+    fn what_is_kept_is_neither_cancelled_nor_left_to_a_countdown() {
+        let kept = || stopping().arm(0);
+        assert_eq!(judged("keep", kept().stopped(truth(true, "1"))), Ok(()));
+        assert!(judged("keep", stopping().stopped(truth(true, "1"))).is_err());
+        assert!(judged("keep", kept().cancel("mm.a.1")).is_err());
+        assert_eq!(judged("cancel", kept().cancel("mm.a.1")), Ok(()));
+    }
+}

@@ -1,0 +1,91 @@
+//! The operator stops the run in order and starts it again, or has it read its configuration anew with other
+//! parameters and modules; and a disk that takes nothing for so long that the journal has no room left.
+
+use std::sync::Arc;
+
+use super::{Event, MS, S, World};
+use crate::mix::Kind;
+use crate::process::In;
+use crate::tally;
+use crate::witness::Seen;
+
+/// A disk that takes nothing does so between these lengths.
+const FULL_MS: (i64, i64) = (20_000, 180_000);
+
+impl World {
+    /// The operator stops the run, and loses patience now and then.
+    pub(super) fn stop_in_order(&mut self) {
+        let loses_patience = self.stops.chance(100_000);
+        let after_ms = self.stops.between(0, 9_000);
+        self.tell("the operator: stop".to_owned());
+        self.count(Kind::Stop);
+        self.deliver(self.life, In::Stop);
+        if loses_patience {
+            let at_ns = self.now_ns + after_ms * MS;
+            self.queue.put(at_ns, Event::Deliver(self.life, In::Stop));
+        }
+    }
+
+    /// The process ended after a stop; the next one starts after a while.
+    pub(super) fn process_stopped(&mut self, how: &str) {
+        self.log.count(if how == "stopped" {
+            tally::STOPPED
+        } else {
+            tally::HURRIED
+        });
+        self.carry_frames();
+        let truth = self.venue.truth(false, self.now_ns);
+        self.see(Seen::Stopped {
+            process: self.life,
+            how: how.to_owned(),
+            truth,
+        });
+        if self.disk.failed {
+            // What it was given is lost with it.
+            self.end_process(Some(crate::disk::Damage::None));
+        } else {
+            self.end_process(None);
+        }
+        let mut away_ms = self.stops.between(50, 20_000);
+        if !self.faults_on {
+            // It was stopped before the faults ended.
+            self.faults_ended_ns = self.faults_ended_ns.max(self.now_ns);
+            away_ms = 50;
+        }
+        self.queue.put(self.now_ns + away_ms * MS, Event::Start);
+    }
+
+    /// Half of the reloads find other parameters or other builds of modules.
+    pub(super) fn change_setup(&mut self) {
+        let changes = self.reloads.chance(500_000);
+        let mut next = (*self.setup).clone();
+        for (place, strategy) in next.config.strategies.iter_mut().enumerate() {
+            let ticks = self.reloads.between(1, 8);
+            let has_build = self.reloads.chance(300_000);
+            let has_params = self.reloads.chance(500_000);
+            if !changes {
+                continue;
+            }
+            if has_build {
+                next.builds[place] = next.builds[place].wrapping_add(1);
+            }
+            for key in ["half_spread_ticks", "distance_ticks"] {
+                if let Some(value) = strategy.params.get_mut(key).filter(|_| has_params) {
+                    *value = ticks.into();
+                }
+            }
+        }
+        if changes {
+            self.log.count(tally::CHANGED);
+            self.setup = Arc::new(next);
+        }
+    }
+
+    /// The disk takes nothing for long.
+    pub(super) fn fill_disk(&mut self) {
+        let for_ms = self.full.between(FULL_MS.0, FULL_MS.1);
+        self.count(Kind::Full);
+        self.tell(format!("the disk takes nothing for {} s", for_ms * MS / S));
+        self.disk_hangs_until = self.now_ns + for_ms * MS;
+    }
+}
