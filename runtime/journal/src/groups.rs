@@ -157,7 +157,11 @@ pub fn times(bytes: &[u8]) -> Option<Times> {
     })
 }
 
-fn split(bytes: &[u8]) -> Option<((&[u8], usize), &[u8])> {
+/// A group, packed, with its length unpacked.
+type Group<'a> = (&'a [u8], usize);
+
+/// The first group, and what is behind it.
+fn split(bytes: &[u8]) -> Option<(Group<'_>, &[u8])> {
     let (header, rest) = bytes.split_at_checked(8)?;
     let (stored, rest) = rest.split_at_checked(CHECK)?;
     let word = |at: usize| {

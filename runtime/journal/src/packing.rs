@@ -66,7 +66,11 @@ fn parse(bytes: &[u8]) -> Packed {
     Packed { rows, problem }
 }
 
-fn split(bytes: &[u8]) -> Option<((Vec<u8>, Vec<u8>), &[u8])> {
+/// Key and value.
+type Row = (Vec<u8>, Vec<u8>);
+
+/// The first row, and what is behind it.
+fn split(bytes: &[u8]) -> Option<(Row, &[u8])> {
     let (key_len, rest) = bytes.split_first_chunk()?;
     let (value_len, rest) = rest.split_first_chunk()?;
     let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*key_len) as usize)?;

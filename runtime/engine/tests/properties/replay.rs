@@ -52,7 +52,7 @@ fn replayed(blocks: &[Block], format: Format) -> Engine {
 /// A fresh engine that takes the order records of a journal alone.
 fn without_market(blocks: &[Block]) -> Engine {
     let mut engine = Engine::new(eventful_config()).unwrap();
-    let mut inputs: Vec<(Option<Record>, Vec<(Time, RecordedEffect)>)> = vec![(None, Vec::new())];
+    let mut inputs = vec![(None, Vec::new())];
     for block in blocks {
         let orders = Block {
             market: None,

@@ -68,7 +68,7 @@ fn order_parts_survive_any_loss_of_market_parts() {
         let (_, recovered) = open(locked(&left)).unwrap();
         assert_eq!(recovered.verdict, Verdict::Clean, "cut at {cut}");
         let with_market = appended.iter().filter(|block| has_market(block));
-        let last = with_market.clone().last().unwrap().number;
+        let last = with_market.clone().next_back().unwrap().number;
         assert_eq!(recovered.lost.last().unwrap().1, last);
         let kept = recovered.blocks.filter(has_market).count();
         assert!(kept < with_market.count());

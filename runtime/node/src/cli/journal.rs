@@ -201,8 +201,9 @@ fn report_lines(report: &Report) -> Vec<String> {
             ", market data dropped".to_owned()
         } else {
             let lost = segment.lost.iter();
-            lost.map(|(first, last)| format!(", market records of blocks {first} to {last} lost"))
-                .collect()
+            let lost = lost
+                .map(|(first, last)| format!(", market records of blocks {first} to {last} lost"));
+            lost.collect::<Vec<_>>().concat()
         };
         format!(
             "{:08x}  {state}{records}, {bytes} bytes{market}",

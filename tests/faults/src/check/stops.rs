@@ -79,11 +79,7 @@ impl Stops {
             .filter_map(|order| Some((wire::text(order, "client_order_id")?, order)))
             .filter(|(id, _)| self.sent.contains(id))
             .collect();
-        if self.on_stop != "keep" {
-            if let Some((id, _)) = own.first() {
-                return Err(format!("the run stopped in order, and {id} is open"));
-            }
-        } else {
+        if self.on_stop == "keep" {
             for (id, order) in own {
                 let symbol = wire::text(order, "symbol").unwrap_or_default();
                 let running = self.running.get(&format!("futures:{symbol}"));
@@ -93,6 +89,8 @@ impl Stops {
                     ));
                 }
             }
+        } else if let Some((id, _)) = own.first() {
+            return Err(format!("the run stopped in order, and {id} is open"));
         }
         if self.on_stop == "flatten" && !self.is_unsure && !self.is_refused {
             return self.is_flat(account);

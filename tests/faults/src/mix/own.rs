@@ -9,7 +9,7 @@ pub fn on_stop(seed: u64, choice: &Choice, terms: &mut Terms) {
     let mut random = Random::of(seed, "on_stop");
     let drawn = random.pick(&["cancel", "keep", "flatten"]).copied();
     if choice.takes(Kind::Stop, Random::of(seed, "stop").chance(300_000)) {
-        terms.on_stop = drawn.unwrap_or("cancel").to_owned();
+        drawn.unwrap_or("cancel").clone_into(&mut terms.on_stop);
     }
 }
 

@@ -45,7 +45,7 @@ impl World {
                 let differences = differences(&truth, &view, &ours, ticks);
                 let books = self.book_differences();
                 if differences.is_empty() && !books.is_empty() {
-                    return self.look_again(books, BOOKS);
+                    return self.look_again(&books, BOOKS);
                 }
                 if differences.is_empty() {
                     let rest = Rest {
@@ -59,11 +59,11 @@ impl World {
                 differences
             }
         };
-        self.look_again(difference, CONVERGES);
+        self.look_again(&difference, CONVERGES);
     }
 
     /// It is looked at again, unless a difference lasts too long.
-    fn look_again(&mut self, difference: Vec<String>, rule: &str) {
+    fn look_again(&mut self, difference: &[String], rule: &str) {
         if self.now_ns > self.faults_ended_ns + self.mix.terms.converge_ns {
             let how = difference.join("; ");
             self.log.fail(self.now_ns, rule, how);
