@@ -117,6 +117,10 @@ impl Engine {
             return;
         }
         self.settle_opposite(strategy);
+        if !self.may_close_next(strategy) {
+            // The settlement ended a doubt, or moved the state: what is left is being closed.
+            return;
+        }
         let closing = self.closing_orders(strategy);
         let (certain, uncertain): (Vec<_>, Vec<_>) =
             closing.into_iter().partition(|terms| self.may_close(terms));

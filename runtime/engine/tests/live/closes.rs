@@ -4,11 +4,13 @@
 use windvane_engine::engine::{CloseReason, Doubt};
 use windvane_engine::input::Command;
 use windvane_engine::live::{LiveInput, OnStop};
-use windvane_engine::{Amount, Input, OrderType, PositionSide, Qty, Request, Side, Surface};
+use windvane_engine::{
+    Amount, Input, OrderTerms, OrderType, PositionSide, Qty, Request, Side, Surface,
+};
 
 use super::order_of_events::{Manner, USUAL, World};
 use super::reconciliation::qty;
-use super::support::{BTC, MM, USDT, limit};
+use super::support::{BTC, MM, OTHER, USDT, limit};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -89,6 +91,26 @@ fn the_stop_closes_over_rest_while_the_user_stream_is_down() {
         world.pass(9_000);
         assert_eq!(at_venue(&world), 0);
         assert!(world.account.engine.has_stopped(), "{manner:?}");
+    }
+}
+
+#[test]
+fn a_stop_closes_what_settled_positions_leave_once() {
+    for manner in both_kinds() {
+        let mut world = holding(manner);
+        let mut sale = OrderTerms::new(BTC, Side::Sell, OrderType::Market);
+        sale.qty = Some(Qty(4_000));
+        world.account.submit(OTHER, sale);
+        world.serve();
+        world.pass(2_000);
+        let before = closes(&world).len();
+        drop_stream(&mut world);
+        world.pass(20_000);
+        world.account.live(LiveInput::Stop);
+        world.serve();
+        world.pass(9_000);
+        assert_eq!(closes(&world)[before..], [(6_000, true)], "{manner:?}");
+        assert_eq!(at_venue(&world), 0);
     }
 }
 
