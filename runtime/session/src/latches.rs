@@ -7,7 +7,7 @@
 use windvane_engine::engine::{Doubt, Latch};
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::latches::{Latch as Latched, Latches, StrategyLatch};
-use windvane_engine::{Amount, Engine, Input, Notice, StrategyId, Time, UserEvent};
+use windvane_engine::{Amount, Engine, Input, Notice, StrategyId, Time, UserEvent, planted};
 
 /// The reason of a command of the operator, where no other is known.
 pub const OPERATOR: &str = "the operator asked for it";
@@ -70,6 +70,9 @@ impl LatchState {
     /// What an engine that knows less must be told before its strategies begin.
     pub fn missing(&self, engine: &Engine) -> Vec<Input<'static>> {
         let mut inputs = Vec::new();
+        if planted!(KillSwitchLost) {
+            return inputs;
+        }
         let owed = self.flattens && !flattens_all(engine);
         let flatten = owed.then_some(Command::Flatten);
         if let Some(command) = flatten.or_else(|| stricter(self.account.0, engine.latch())) {

@@ -54,6 +54,8 @@ const LAGGING: &str = "an answer that is behind changes no order";
 const FLATTENED: &str = "a flatten closes while requests are answered";
 const STOPS: &str = "a stop leaves what on_stop says";
 const RELOADS: &str = "a reload begins each changed strategy once";
+const LATCHES: &str = "nothing opens while halted or paused";
+const SIGNS: &str = "signs of health while healthy, and only then";
 const STEPS: &str = "a start takes every step before it signs";
 const EXITS: &str = "an order that closes opens nothing";
 
@@ -123,6 +125,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::ReloadAppliedTwice => &[RELOADS],
         Planted::StaleSnapshotUsed | Planted::SnapshotFetchLost => &[SAME_BOOKS],
         Planted::RecoverySkipsStep => &[STEPS],
+        Planted::WatchdogSignAfterFault => &[SIGNS],
+        Planted::KillSwitchLost => &[LATCHES],
         Planted::ReserveIgnored => &[HEADERS],
         Planted::LaneStarved => &[HALTED],
         Planted::BanForgotten => &[BANS],
@@ -158,6 +162,9 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         // Many orders while others use the weight.
         Planted::ReserveIgnored => &[Kind::Weight, Kind::Greedy],
         Planted::LaneStarved => &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy],
+        Planted::WatchdogSignAfterFault => &[Kind::Spot, Kind::Cut, Kind::Disk],
+        // Halts that a disk did not take before the kill.
+        Planted::KillSwitchLost => &[Kind::Full, Kind::Greedy],
         // Starts within a ban.
         Planted::BanForgotten => &[Kind::Ban, Kind::Crash],
         // Ends of connections alone, so that no other fault explains what is missed.

@@ -21,6 +21,8 @@ const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
 /// Where others used up the weight of a minute, readings wait until the last header that showed it is a
 /// minute old.
 const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
+/// Where the account's modes were others: what was read of them counts for a minute.
+const CONVERGE_MODES_NS: i64 = 150_000_000_000;
 /// Where the run is paused before it is compared: what it did before must arrive, and be read again.
 const CONVERGE_PAUSED_NS: i64 = 150_000_000_000;
 /// Where account trades are not told, user events come late so often, and by so much: later than a
@@ -111,11 +113,18 @@ pub enum Kind {
     Stop,
     /// The disk takes no block for long, and has room for few.
     Full,
+    /// Somebody changes the account's modes, and changes them back after a while.
+    Modes,
+    /// Public data comes by the streams of documents 1 to 3 and by polling, and the account by the info endpoint.
+    Documented,
+    /// A strategy trades on spot beside those of futures, with a watchdog process. No fault of anybody, but
+    /// chosen like one.
+    Spot,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 37] = [
+    pub const ALL: [(Self, &'static str); 40] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -153,6 +162,9 @@ impl Kind {
         (Self::Ends, "ends"),
         (Self::Stop, "stop"),
         (Self::Full, "full"),
+        (Self::Spot, "spot"),
+        (Self::Modes, "modes"),
+        (Self::Documented, "documented"),
     ];
 
     /// Its name.
@@ -274,6 +286,10 @@ pub struct Faults {
     pub stop_s: u32,
     /// Period of times in which the disk takes nothing.
     pub full_s: u32,
+    /// Period of changes of the account's modes.
+    pub modes_s: u32,
+    /// Public data comes as documents 1 to 3 have it.
+    pub documented: bool,
     /// Blocks that may be on their way to the disk; 0 is what the session says.
     pub disk_room: usize,
     /// Answers that are well-formed and false, of those that may be.
@@ -318,6 +334,9 @@ impl Mix {
         if greedy {
             terms.strategies.push(greedy_terms(&mut kinds));
             write_greedy(&mut config, &terms.strategies, &mut kinds);
+        }
+        if !is_idle {
+            own::spot(seed, choice, &mut terms, &mut config);
         }
         let per_second = 2 + random.below(4) as u32;
         let mut faults = faults(&mut random, &mut kinds, choice);
@@ -371,7 +390,12 @@ impl Mix {
         let choices = open_points::draw(seed, &choice.points);
         terms.is_stream_slow = matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s"));
         // Trading goes on while a balance is behind by so much: it cannot be compared within a minute.
-        let has_account = chosen(&choices, "account-route") == Some("served");
+        if own::is_documented(choice) {
+            faults.documented = true;
+            config = config.replacen("[venue]\n", "[venue]\nmarket_data = \"documented\"\n", 1);
+        }
+        let is_served = chosen(&choices, "account-route") == Some("served");
+        let has_account = is_served && !faults.documented;
         let lag = if has_account {
             "account-lag"
         } else {
@@ -385,6 +409,10 @@ impl Mix {
             // The info endpoint allows 1,200 of weight a minute. Others who use more leave one reading a
             // minute, and a run stays degraded with that.
             faults.weight_s = 0;
+        }
+        if faults.modes_s > 0 {
+            // An event may be lost: the modes are read once a minute.
+            terms.converge_ns = terms.converge_ns.max(CONVERGE_MODES_NS);
         }
         if terms.pauses_to_rest {
             terms.converge_ns = terms.converge_ns.max(CONVERGE_PAUSED_NS);
@@ -440,6 +468,7 @@ impl Faults {
             &mut self.ends_s,
             &mut self.stop_s,
             &mut self.full_s,
+            &mut self.modes_s,
         ] {
             *period_s = most_s.min(*period_s);
         }
@@ -758,6 +787,8 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         stop_s: 0,
         full_s: 0,
         disk_room: 0,
+        modes_s: 0,
+        documented: false,
         false_ppm: share(later(Kind::False), 200_000),
         untold: false,
     }

@@ -16,6 +16,10 @@ pub const STOPPED: &str = "stopped";
 pub const HURRIED: &str = "hurried";
 /// Starts within a ban that a process before was told of.
 pub const BAN_HEEDED: &str = "ban-heeded";
+/// Times that the watchdog process of spot cancelled.
+pub const WATCHDOG_ACTS: &str = "watchdog-acts";
+/// Modes of the account that the venue let somebody change.
+pub const MODE_CHANGED: &str = "mode-changed";
 /// Reloads that found other parameters or modules.
 pub const CHANGED: &str = "changed";
 

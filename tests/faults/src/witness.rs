@@ -447,6 +447,8 @@ pub enum Seen {
         /// True time, nanoseconds.
         until_ns: i64,
     },
+    /// The runtime gives the watchdog process of spot orders a sign of health.
+    Beat,
     /// A reload begins.
     Reloading {
         /// The strategies that get new instances.

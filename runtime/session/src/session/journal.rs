@@ -1,10 +1,10 @@
 //! The journal and the time: what is sealed when, when a segment ends, and what timers are due.
 
 use windvane_engine::Input as EngineInput;
-use windvane_engine::Time;
 use windvane_engine::live::LiveInput;
+use windvane_engine::{Surface, Time, planted};
 
-use super::{JournalEvent, Session};
+use super::{JournalEvent, Output, Session};
 use crate::guests::Guests;
 use crate::head::head;
 
@@ -53,6 +53,9 @@ impl<G: Guests> Session<G> {
         }
         if self.writer.seal_at() <= now {
             self.writer.seal(now);
+            if planted!(WatchdogSignAfterFault) && self.surfaces.contains(&Surface::Spot) {
+                self.outputs.push_back(Output::Beat(0));
+            }
             // A recording's blocks end by its own time.
             if !self.clock.is_played() {
                 self.save(now);

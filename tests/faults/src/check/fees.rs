@@ -222,7 +222,8 @@ impl Check for Fees {
                 ..
             } => {
                 self.ended = true;
-                if *by_fills {
+                // On spot the fill itself moves balances.
+                if *by_fills && of.starts_with("futures:") {
                     self.moved(of, wire::decimal(from), wire::decimal(to))?;
                 }
             }

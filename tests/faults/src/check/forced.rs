@@ -39,13 +39,20 @@ pub struct Forced {
     lost: bool,
 }
 
+/// What is traded on futures: spot knows no liquidation.
+fn futures(terms: &Terms) -> BTreeSet<String> {
+    let all = terms.instruments.iter();
+    let of_futures = all.filter(|name| name.starts_with("futures:"));
+    of_futures.cloned().collect()
+}
+
 impl Forced {
     /// On these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             reaction: terms.on_liquidation.clone(),
             strategies: terms.strategies.iter().map(|one| one.id.clone()).collect(),
-            instruments: terms.instruments.iter().cloned().collect(),
+            instruments: futures(terms),
             state: String::new(),
             told_ns: None,
             first: BTreeMap::new(),

@@ -139,6 +139,7 @@ impl Check for Latches {
                 let held = self.fills.held(truth);
                 let mut sure = held
                     .iter()
+                    .filter(|((_, instrument), _)| instrument.starts_with("futures:"))
                     .filter(|(key, _)| !self.fills.outside().is_unsure(key));
                 if let Some(((strategy, instrument), qty)) = sure.next() {
                     return Err(format!(

@@ -262,6 +262,36 @@ impl Log {
         self.with(Seen::BanRemembered { until_ns })
     }
 
+    /// A sign of health for the watchdog process of spot.
+    pub fn beat(self) -> Self {
+        self.with(Seen::Beat)
+    }
+
+    /// The user stream of spot.
+    pub fn spot_stream(self, up: bool) -> Self {
+        self.with(Seen::Stream {
+            stream: 2,
+            surface: "spot".to_owned(),
+            user: true,
+            up,
+        })
+    }
+
+    /// Open orders of spot are read.
+    pub fn read_spot_orders(mut self) -> Self {
+        self.requests += 1;
+        let request = Request {
+            id: self.requests,
+            process: self.process,
+            surface: "spot".to_owned(),
+            route: "spot.open_orders".to_owned(),
+            method: "GET".to_owned(),
+            path: "/api/v1/openOrders".to_owned(),
+            params: Vec::new(),
+        };
+        self.with(Seen::Sent(request)).heard(200, &[], "[]")
+    }
+
     /// A reload begins, which changes these strategies.
     pub fn reloading(self, strategies: &[&str]) -> Self {
         let strategies = strategies.iter().map(|one| (*one).to_owned()).collect();

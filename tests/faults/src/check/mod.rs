@@ -26,6 +26,7 @@ mod late;
 mod ledgers;
 mod losses;
 mod memory;
+mod modes;
 mod orders;
 mod others;
 mod overdue;
@@ -33,6 +34,7 @@ mod rates;
 mod reloads;
 mod renewals;
 mod rules;
+mod signs;
 mod starts;
 mod state;
 mod stated;
@@ -84,6 +86,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(renewals::Renewals::new(terms)),
         Box::new(overdue::Overdue::new(terms)),
         Box::new(blind::Blind::default()),
+        Box::new(modes::Modes::default()),
         Box::new(others::Others::default()),
         Box::new(bans::Bans::default()),
         Box::new(trading::Trading::new(terms)),
@@ -94,6 +97,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(headers::Headers::default()),
         Box::new(starts::Starts::default()),
         Box::new(steps::Steps::default()),
+        Box::new(signs::Signs::default()),
         Box::new(stops::Stops::new(terms)),
         Box::new(reloads::Reloads::default()),
         Box::new(ids::Ids::default()),

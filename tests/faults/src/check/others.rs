@@ -6,18 +6,35 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, Asked};
-use crate::witness::{Entry, Rest, Seen};
+use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Others {
     own: BTreeSet<String>,
+    /// Epochs of our processes, as ids spell them.
+    epochs: BTreeSet<String>,
 }
 
 impl Others {
-    /// No order has the id of a probe of the trading right, so that its cancel touches nothing.
+    /// No order has the id of a probe of the trading right, so that its cancel touches nothing. Closing orders that
+    /// were recorded before a kill, and had not left, are of an epoch of ours.
     fn may_cancel(&self, id: &str) -> bool {
-        self.own.contains(id) || wire::is_probe(id)
+        let epoch = id.split('.').nth(1).unwrap_or_default();
+        self.own.contains(id) || self.epochs.contains(epoch) || wire::is_probe(id)
+    }
+}
+
+/// A number as ids spell it: base 36, lower case.
+fn spelt(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        let digit = u32::try_from(number % 36).unwrap_or_default();
+        digits.extend(char::from_digit(digit, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
     }
 }
 
@@ -33,6 +50,10 @@ impl Check for Others {
                 client_order_id, ..
             } => {
                 self.own.insert(client_order_id.clone());
+                return Ok(());
+            }
+            Seen::Process(ProcessSeen::Running { epoch, .. }) => {
+                self.epochs.insert(spelt(*epoch));
                 return Ok(());
             }
             Seen::Act { act, .. } if act["act"] == "cancel" => {
@@ -91,6 +112,18 @@ mod tests {
     fn own_orders_may_be_cancelled_also_by_a_later_life() {
         let sound = Log::new().place("mm.a.1").start().cancel("mm.a.1");
         assert_eq!(verdict(Others::default(), &sound), Ok(()));
+    }
+
+    #[test]
+    fn a_close_that_was_recorded_and_had_not_left_may_be_cancelled() {
+        let sound = Log::new().start().start().cancel("mm.1.7");
+        assert_eq!(verdict(Others::default(), &sound), Ok(()));
+        let broken = Log::new().start().cancel("mm.9.7");
+        assert!(
+            verdict(Others::default(), &broken).is_err(),
+            "another instance"
+        );
+        assert_eq!(spelt(1_723_161_253), "shxbqd");
     }
 
     #[test]

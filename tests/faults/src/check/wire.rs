@@ -91,10 +91,10 @@ pub fn asked(request: &Request) -> Asked {
     }
 }
 
-/// Whether an order id is one that no order ever has: its number is the largest of 64 bits. A cancel
+/// Whether an order id is one that no order ever has: its number is the largest of 64 bits, or 0. A cancel
 /// of it asks whether the key may trade.
 pub fn is_probe(id: &str) -> bool {
-    id.ends_with(".3w5e11264sgsf")
+    id.ends_with(".3w5e11264sgsf") || id.ends_with(".0")
 }
 
 /// Whether an answer says that it was done.

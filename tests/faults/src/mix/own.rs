@@ -1,8 +1,11 @@
 //! What a seed draws from sequences of its own: the rest of the seed stays as it is.
 
-use super::{Choice, Faults, Kind};
+use std::fmt::Write as _;
+
+use super::{Choice, Faults, Kind, chosen};
+use crate::open_points;
 use crate::random::Random;
-use crate::witness::Terms;
+use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
 /// What happens to orders and positions at an orderly stop. Lives without one have the default.
 pub fn on_stop(seed: u64, choice: &Choice, terms: &mut Terms) {
@@ -19,9 +22,51 @@ pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     if choice.takes(Kind::Stop, stop.chance(300_000)) {
         faults.stop_s = 60 + stop.below(900) as u32;
     }
+    let mut modes = Random::of(seed, "modes");
+    if choice.takes(Kind::Modes, modes.chance(200_000)) {
+        faults.modes_s = 60 + modes.below(900) as u32;
+    }
     let mut full = Random::of(seed, "full");
     if choice.takes(Kind::Full, full.chance(150_000)) {
         faults.full_s = 120 + full.below(900) as u32;
         faults.disk_room = 32 + full.below(200) as usize;
     }
+}
+
+/// Whether public data comes as documents 1 to 3 have it.
+pub fn is_documented(choice: &Choice) -> bool {
+    // Where it is named alone: what account trades would explain is adjusted there.
+    choice.takes(Kind::Documented, false)
+}
+
+/// A strategy on spot. Lives with a loss limit have none: what spot is worth is not compared there.
+pub fn spot(seed: u64, choice: &Choice, terms: &mut Terms, config: &mut String) {
+    let mut random = Random::of(seed, "spot");
+    // Where it is named alone: not every rule knows what spot does.
+    let is_taken = choice.takes(Kind::Spot, false);
+    // The documents of spot state the field `canTrade`.
+    let choices = open_points::draw(seed, &choice.points);
+    let has_right = chosen(&choices, "can-trade") == Some("present");
+    if !is_taken || !has_right || terms.max_daily_loss.is_some() {
+        return;
+    }
+    let distance = random.between(1, 8);
+    let threshold = random.between(2, 20);
+    let strategy = StrategyTerms {
+        id: "sp0".to_owned(),
+        module: "market_maker".to_owned(),
+        instruments: vec!["spot:BTCUSDT".to_owned()],
+        limits: LimitTerms::default(),
+        on_fault: "cancel".to_owned(),
+    };
+    terms.instruments.extend(strategy.instruments.clone());
+    // Writing to a string cannot fail.
+    let _ = write!(
+        config,
+        "\n[[strategy]]\nid = \"{}\"\nmodule = \"strategies/market_maker\"\ninstruments = [\"{}\"]\n\
+         streams = [\"book\"]\non_fault = \"cancel\"\n\n[strategy.params]\nqty = \"0.01\"\nreference = \"touch\"\n\
+         half_spread_ticks = {distance}\nreplace_threshold_ticks = {threshold}\nmax_position = \"0.05\"\n",
+        strategy.id, strategy.instruments[0],
+    );
+    terms.strategies.push(strategy);
 }

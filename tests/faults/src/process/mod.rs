@@ -24,6 +24,7 @@ use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
+use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{InstrumentId, Side, StrategyId, Surface, Time};
 use windvane_session::{
@@ -117,6 +118,10 @@ pub enum In {
     Reload(Arc<Setup>),
     /// The run is to end in order; the second time at once.
     Stop,
+    /// The watchdog process of spot can do its work, or is gone.
+    Watchdog(bool),
+    /// It heard a sign of health.
+    BeatHeard(u64),
     /// The time that it asked for has come.
     Wake,
 }
@@ -144,6 +149,8 @@ pub enum Out {
     Latches(Latches),
     /// A host takes nothing for so many milliseconds.
     Ban(String, u64),
+    /// The watchdog process of spot is given a sign of health.
+    Beat(u64),
     /// The process ends by itself, and why.
     Ended(String),
     /// It ends after a stop, and how: `stopped` or `hurried`.
@@ -265,6 +272,10 @@ impl Process {
             In::Command(command, whom) => self.command(command, whom),
             In::Reload(next) => self.reload(next),
             In::Stop => self.stop(),
+            In::Watchdog(armed) => self.input(Input::Live(LiveInput::Watchdog { armed })),
+            In::BeatHeard(number) => {
+                self.input(Input::Live(LiveInput::BeatHeard { number }));
+            }
             In::Wake => {}
         }
         self.keep_time();

@@ -95,9 +95,11 @@ impl Process {
             }
             Output::Ended(Ended::Stopped) => self.outs.push_back(Out::Stopped("stopped")),
             Output::Ended(Ended::Hurried) => self.outs.push_back(Out::Stopped("hurried")),
-            // No life here trades spot.
-            Output::Beat(_)
-            | Output::Replied(_)
+            Output::Beat(number) => {
+                self.outs.push_back(Out::Seen(Seen::Beat));
+                self.outs.push_back(Out::Beat(number));
+            }
+            Output::Replied(_)
             | Output::CallEnded(_)
             | Output::BudgetWait(..)
             | Output::Stream { .. } => {}

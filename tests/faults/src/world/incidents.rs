@@ -10,6 +10,7 @@ use windvane_engine::input::Command;
 
 use super::net::{PUBLIC, REST, USER};
 use super::{Event, MS, S, Standing, World};
+use crate::disk::Damage;
 use crate::mix::Kind;
 use crate::process::In;
 use crate::witness::{ProcessSeen, Seen};
@@ -82,10 +83,18 @@ pub enum Incident {
     Stop,
     /// The disk takes nothing for long.
     Full,
+    /// Somebody changes a mode of the account.
+    Modes,
+    /// Somebody changes them back.
+    ModesBack,
+    /// The operator halts the run.
+    HaltNow,
+    /// The process is killed at once.
+    KillNow,
 }
 
 impl Incident {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Stall,
@@ -109,6 +118,7 @@ impl Incident {
         Self::HandAgain,
         Self::Stop,
         Self::Full,
+        Self::Modes,
     ];
 }
 
@@ -146,6 +156,7 @@ impl World {
             Incident::HandAgain => faults.hand_s,
             Incident::Stop => faults.stop_s,
             Incident::Full => faults.full_s,
+            Incident::Modes => faults.modes_s,
             Incident::GoOn(_)
             | Incident::Unbarred
             | Incident::SecondActs
@@ -153,7 +164,10 @@ impl World {
             | Incident::Flatten
             | Incident::Hand
             | Incident::Idle
-            | Incident::IdleFunding => 0,
+            | Incident::IdleFunding
+            | Incident::ModesBack
+            | Incident::HaltNow
+            | Incident::KillNow => 0,
         };
         if mean_s > 0 {
             // These have sequences of their own: the rest of a seed stays as it is.
@@ -167,6 +181,7 @@ impl World {
                 Incident::HandAgain => &mut self.hand,
                 Incident::Stop => &mut self.stops,
                 Incident::Full => &mut self.full,
+                Incident::Modes => &mut self.modes,
                 _ => &mut self.chance,
             };
             let at_ns = self.now_ns + chance.wait_ns(mean_s);
@@ -238,6 +253,19 @@ impl World {
             Incident::IdleFunding => self.pay_funding_elsewhere(),
             Incident::Stop => self.stop_in_order(),
             Incident::Full => self.fill_disk(),
+            Incident::Modes => self.change_modes(),
+            Incident::ModesBack => self.restore_modes(),
+            Incident::HaltNow => {
+                self.count(Kind::Operator);
+                self.tell("the operator: halt".to_owned());
+                self.deliver(self.life, In::Command(Command::Halt, None));
+            }
+            Incident::KillNow => {
+                if self.process.is_some() {
+                    self.count(Kind::Crash);
+                    self.kill(Damage::None);
+                }
+            }
         }
     }
 
@@ -559,6 +587,12 @@ impl World {
         self.unbar();
         self.second_ends();
         self.leave_untold();
+        if self.mix.faults.modes_s > 0 {
+            self.restore_modes();
+        }
+        if self.mix.faults.documented {
+            self.count(Kind::Documented);
+        }
         // Others stay on the address, and the run has to live with them.
         if self.mix.faults.weight_s > 0 {
             self.act(&json!({"act": "others_weight", "weight": 1_400}));

@@ -12,6 +12,7 @@ mod net;
 mod rest;
 mod second;
 mod stops;
+mod watchdog;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use crate::witness::{Answer, ProcessSeen, Seen};
 use incidents::Incident;
 use net::{Flight, Link};
 use second::Second;
+use watchdog::{Watch, Watchdog};
 
 /// A millisecond.
 pub const MS: i64 = 1_000_000;
@@ -94,6 +96,8 @@ pub enum Event {
     Sample,
     /// No faults from here on.
     FaultsEnd,
+    /// The watchdog process of spot begins, acts or goes on.
+    Watchdog(Watch),
     /// Whether everything is at rest is looked at.
     LookForRest,
     /// Whether everything is closed is looked at.
@@ -147,10 +151,16 @@ pub struct World {
     idle: Random,
     /// For flattens while the user stream is down.
     blind: Random,
+    /// The watchdog process of spot.
+    watchdog: Watchdog,
     /// For orderly stops.
     stops: Random,
     /// For what reloads change.
     reloads: Random,
+    /// For changes of the account's modes.
+    modes: Random,
+    /// Somebody turned on the asset mode, and the position mode.
+    modes_on: (bool, bool),
     /// For a disk that takes nothing for long.
     full: Random,
     links: BTreeMap<LinkName, Link>,
@@ -217,9 +227,12 @@ impl World {
             hand: Random::of(seed, "closes by hand"),
             idle: Random::of(seed, "idle acts"),
             blind: Random::of(seed, "blind flattens"),
+            watchdog: Watchdog::default(),
             stops: Random::of(seed, "orderly stops"),
             reloads: Random::of(seed, "changes of reloads"),
             full: Random::of(seed, "a full disk"),
+            modes: Random::of(seed, "changes of modes"),
+            modes_on: (false, false),
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
@@ -317,6 +330,7 @@ impl World {
                 let sample_ns = self.mix.terms.sample_ns();
                 self.queue.put(self.now_ns + sample_ns, Event::Sample);
             }
+            Event::Watchdog(watch) => self.watch(watch),
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
             Event::LookForFlat => self.look_for_flat(),
@@ -380,6 +394,10 @@ impl World {
             self.log.count(tally::BAN_HEEDED);
             let until_ns = self.now_ns.saturating_add(left_ms.saturating_mul(MS));
             self.banned_until_ns = self.banned_until_ns.max(until_ns);
+            if !self.faults_on {
+                // A wall clock that was set back makes it wait for longer.
+                self.faults_ended_ns = self.faults_ended_ns.max(until_ns);
+            }
             self.see(Seen::BanRemembered { until_ns });
         }
         let left = left.into_iter();
@@ -538,6 +556,11 @@ impl World {
                 self.kill(Damage::None);
             }
             Out::Stopped(how) => self.process_stopped(how),
+            Out::Beat(number) => self.beat(number),
+            Out::Seen(seen @ Seen::Process(ProcessSeen::Running { .. })) => {
+                self.see(seen);
+                self.begin_watchdog();
+            }
             Out::Seen(seen) => self.see(seen),
         }
     }
@@ -575,6 +598,9 @@ impl World {
         (self.crash_after, self.pause_at_order) = (None, false);
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
+        }
+        if damage.is_some() {
+            self.watchdog_sees_death();
         }
         let process = self.process.take();
         self.standing = Standing::Gone;

@@ -3,12 +3,17 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
+use super::incidents::Incident;
 use super::{Event, MS, S, World};
 use crate::mix::Kind;
 use crate::process::In;
 use crate::tally;
 use crate::witness::Seen;
 
+/// The operator lets the run go on so long after the disk took something again.
+const SETTLED_MS: i64 = 60_000;
 /// A disk that takes nothing does so between these lengths.
 const FULL_MS: (i64, i64) = (20_000, 180_000);
 
@@ -87,5 +92,71 @@ impl World {
         self.count(Kind::Full);
         self.tell(format!("the disk takes nothing for {} s", for_ms * MS / S));
         self.disk_hangs_until = self.now_ns + for_ms * MS;
+        // In some of them the operator halts the run for that, and the process is killed before the disk has it.
+        let halts = self.full.chance(400_000);
+        let halt_ms = self.full.between(500, 5_000);
+        let kill_ms = halt_ms + self.full.between(100, 3_000);
+        if halts {
+            for (after_ms, incident) in [
+                (halt_ms, Incident::HaltNow),
+                (kill_ms, Incident::KillNow),
+                (for_ms + SETTLED_MS, Incident::GoOn(None)),
+            ] {
+                let at_ns = self.now_ns + after_ms * MS;
+                self.queue.put(at_ns, Event::Incident(incident));
+            }
+        }
+    }
+
+    /// Somebody changes how the account counts; the venue refuses another position mode while something is open.
+    pub(super) fn change_modes(&mut self) {
+        let is_multi = self.modes.chance(600_000);
+        let for_ms = self.modes.between(2_000, 60_000);
+        let act = if is_multi {
+            json!({"act": "multi_assets", "on": true})
+        } else {
+            json!({"act": "position_mode", "hedge": true})
+        };
+        self.count(Kind::Modes);
+        if self.act(&act) {
+            self.log.count(tally::MODE_CHANGED);
+            self.modes_on.0 |= is_multi;
+            self.modes_on.1 |= !is_multi;
+        }
+        let at_ns = self.now_ns + for_ms * MS;
+        self.queue.put(at_ns, Event::Incident(Incident::ModesBack));
+    }
+
+    /// Somebody changes it back. The venue takes that while nothing is open alone, so that they end what is.
+    pub(super) fn restore_modes(&mut self) {
+        let (is_multi, is_hedge) = self.modes_on;
+        if is_multi || is_hedge {
+            self.clear_account();
+        }
+        if is_multi && self.act(&json!({"act": "multi_assets", "on": false})) {
+            self.modes_on.0 = false;
+        }
+        if is_hedge && self.act(&json!({"act": "position_mode", "hedge": false})) {
+            self.modes_on.1 = false;
+        }
+    }
+
+    /// A person cancels all orders of futures and closes all positions.
+    fn clear_account(&mut self) {
+        let truth = self.venue.truth(true, self.now_ns);
+        let rows = |name: &str| {
+            truth["accounts"][0][name]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        };
+        for order in rows("orders") {
+            if order["surface"] == "futures" {
+                self.act(&json!({"act": "cancel", "order_id": order["order_id"]}));
+            }
+        }
+        for position in rows("positions") {
+            self.act(&json!({"act": "close", "symbol": position["symbol"]}));
+        }
     }
 }

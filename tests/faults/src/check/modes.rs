@@ -1,0 +1,159 @@
+//! Nothing opens while the account is in another mode than configured, as far as the runtime was told: by an event of
+//! its user stream, or by an answer. Both modes are off in every configuration here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// A mode of the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Hedge,
+    MultiAssets,
+}
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Modes {
+    /// Modes that are on, as this process was told.
+    on: BTreeSet<Mode>,
+    /// Events on their way, and what they tell.
+    told: BTreeMap<u64, Vec<(Mode, bool)>>,
+    asked: BTreeMap<RequestId, Mode>,
+    /// Orders that were intended in another mode.
+    doubtful: BTreeMap<String, Mode>,
+}
+
+impl Modes {
+    fn take(&mut self, mode: Mode, is_on: bool) {
+        if is_on {
+            self.on.insert(mode);
+        } else {
+            self.on.remove(&mode);
+        }
+    }
+}
+
+fn event(text: &str) -> Vec<(Mode, bool)> {
+    let event: Value = serde_json::from_str(text).unwrap_or_default();
+    let told = &event["ai"];
+    let modes = [("d", Mode::Hedge), ("j", Mode::MultiAssets)].into_iter();
+    modes
+        .filter_map(|(field, mode)| Some((mode, told.get(field)?.as_bool()?)))
+        .collect()
+}
+
+impl Check for Modes {
+    fn rule(&self) -> &'static str {
+        "nothing opens in another mode of the account"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.on.clear();
+                self.asked.clear();
+            }
+            Seen::Emitted {
+                event: number,
+                text,
+                ..
+            } if text.contains("\"ACCOUNT_CONFIG_UPDATE\"") => {
+                self.told.insert(*number, event(text));
+            }
+            Seen::Delivered { event, .. } => {
+                for (mode, is_on) in self.told.get(event).cloned().unwrap_or_default() {
+                    self.take(mode, is_on);
+                }
+            }
+            Seen::Intended {
+                client_order_id, ..
+            } => {
+                if let Some(mode) = self.on.first() {
+                    self.doubtful.insert(client_order_id.clone(), *mode);
+                }
+            }
+            Seen::Sent(request) => {
+                let last = request.path.rsplit('/').next().unwrap_or_default();
+                match last {
+                    "dual" => drop(self.asked.insert(request.id, Mode::Hedge)),
+                    "multiAssetsMargin" => drop(self.asked.insert(request.id, Mode::MultiAssets)),
+                    _ => {}
+                }
+                let Asked::Place(orders) = wire::asked(request) else {
+                    return Ok(());
+                };
+                for placed in orders.iter().filter(|placed| !placed.reduces) {
+                    if let Some(mode) = self.doubtful.get(&placed.id) {
+                        return Err(format!("{} was taken while {mode:?} is on", placed.id));
+                    }
+                }
+            }
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } if wire::is_done(answer) => {
+                let mode = self.asked.remove(request);
+                let body = answer.json().unwrap_or_default();
+                let field = match mode {
+                    Some(Mode::Hedge) => "dualSidePosition",
+                    Some(Mode::MultiAssets) => "multiAssetsMargin",
+                    None => return Ok(()),
+                };
+                if let (Some(mode), Some(is_on)) = (mode, body[field].as_bool()) {
+                    self.take(mode, is_on);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    fn judged(log: Log) -> Result<(), String> {
+        verdict(Modes::default(), &log.order("mm.a.1"))
+    }
+
+    fn event(is_multi: bool, is_hedge: bool) -> Log {
+        let modes = json!({"j": is_multi, "f": false, "d": is_hedge});
+        let event = json!({"e": "ACCOUNT_CONFIG_UPDATE", "ai": modes});
+        Log::new().start().user_event(&event)
+    }
+
+    #[test]
+    fn an_order_in_another_mode_is_found() {
+        assert_eq!(judged(event(false, false)), Ok(()));
+        assert!(judged(event(true, false)).is_err());
+        assert!(judged(event(false, true)).is_err());
+        let before = Log::new().start().intend("mm.a.1");
+        let before = before.user_event(&json!({"e": "ACCOUNT_CONFIG_UPDATE", "ai": {"j": true}}));
+        assert_eq!(verdict(Modes::default(), &before.place("mm.a.1")), Ok(()));
+    }
+
+    #[test]
+    fn an_answer_tells_of_a_mode_too() {
+        let answered = |body| {
+            let asked = Log::new()
+                .start()
+                .ask_plain("GET", "/fapi/v1/multiAssetsMargin", &[]);
+            asked.heard(200, &[], body)
+        };
+        assert!(judged(answered(r#"{"multiAssetsMargin":true}"#)).is_err());
+        assert_eq!(judged(answered(r#"{"multiAssetsMargin":false}"#)), Ok(()));
+    }
+}

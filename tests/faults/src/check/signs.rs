@@ -1,0 +1,142 @@
+//! A sign of health leaves for the watchdog process of spot only while the runtime is healthy, as far as wire and
+//! disk show it (promise 4): the user stream of spot stands and open orders of spot were read since it came up; the
+//! journal writes.
+
+use std::collections::BTreeMap;
+
+use super::Check;
+use super::wire::{self, Asked};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// A sign that was decided just before something went wrong.
+const DECIDED_NS: i64 = 1_000_000_000;
+
+/// The rule.
+#[derive(Debug, Default)]
+pub struct Signs {
+    /// The connection of the user stream of spot.
+    stream: Option<u64>,
+    /// Since when nothing is known of spot.
+    blind_since: Option<i64>,
+    /// Since when the journal does not write.
+    hangs_since: Option<i64>,
+    failed_since: Option<i64>,
+    /// Questions for open orders, and whether the user stream stood when they were asked.
+    questions: BTreeMap<RequestId, bool>,
+}
+
+impl Signs {
+    fn given(&self, now_ns: i64) -> Result<(), String> {
+        for (since, what) in [
+            (
+                self.blind_since,
+                "open orders of spot were not read since its user stream came up",
+            ),
+            (self.hangs_since, "the journal waits for the disk"),
+            (self.failed_since, "the journal failed"),
+        ] {
+            if let Some(since) = since.filter(|since| now_ns - since > DECIDED_NS) {
+                return Err(format!(
+                    "a sign of health is given, but for {} ms {what}",
+                    (now_ns - since) / 1_000_000
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn journal(&mut self, word: &str, now_ns: i64) {
+        match word {
+            "stalled" => self.hangs_since = self.hangs_since.or(Some(now_ns)),
+            "flows" => self.hangs_since = None,
+            "failed" => self.failed_since = self.failed_since.or(Some(now_ns)),
+            _ => (self.hangs_since, self.failed_since) = (None, None),
+        }
+    }
+}
+
+impl Check for Signs {
+    fn rule(&self) -> &'static str {
+        "signs of health while healthy, and only then"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                *self = Self {
+                    blind_since: Some(entry.at_ns),
+                    ..Self::default()
+                };
+            }
+            Seen::Process(ProcessSeen::Running { .. }) => self.failed_since = None,
+            Seen::Stream {
+                stream,
+                surface,
+                user: true,
+                up,
+            } if surface == "spot" => {
+                let other = |present: u64| *stream < present || !up && *stream != present;
+                if self.stream.is_some_and(other) {
+                    // One that was given up before the present one came stands or ends late.
+                    return Ok(());
+                }
+                self.stream = up.then_some(*stream);
+                self.blind_since = self.blind_since.or(Some(entry.at_ns));
+            }
+            Seen::Journal(word) => self.journal(word, entry.at_ns),
+            Seen::Sent(request) if request.surface == "spot" => {
+                if wire::asked(request) == Asked::OpenOrders {
+                    self.questions.insert(request.id, self.stream.is_some());
+                }
+            }
+            Seen::Heard {
+                request,
+                answer: Some(answer),
+            } if wire::is_done(answer) => {
+                let with_stream = self.questions.remove(request);
+                if with_stream == Some(true) && self.stream.is_some() {
+                    self.blind_since = None;
+                }
+            }
+            Seen::Beat => return self.given(entry.at_ns),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::log::{Log, verdict};
+
+    fn judged(log: Log) -> Result<(), String> {
+        verdict(Signs::default(), &log.later_ms(2_000).beat())
+    }
+
+    fn healthy() -> Log {
+        Log::new().start().spot_stream(true).read_spot_orders()
+    }
+
+    #[test]
+    fn signs_on_evidence_are_right() {
+        assert_eq!(judged(healthy()), Ok(()));
+        assert_eq!(judged(healthy().stream(false)), Ok(()), "another surface");
+    }
+
+    #[test]
+    fn a_sign_without_evidence_is_found() {
+        assert!(judged(Log::new().start().spot_stream(true)).is_err());
+        assert!(judged(healthy().spot_stream(false)).is_err());
+        assert!(judged(healthy().journal("stalled")).is_err());
+        assert!(judged(healthy().journal("failed")).is_err());
+        assert_eq!(
+            judged(healthy().journal("stalled").journal("flows")),
+            Ok(())
+        );
+    }
+}
