@@ -84,10 +84,10 @@ impl Check for Signs {
                 self.blind_since = self.blind_since.or(Some(entry.at_ns));
             }
             Seen::Journal(word) => self.journal(word, entry.at_ns),
-            Seen::Sent(request) if request.surface == "spot" => {
-                if wire::asked(request) == Asked::OpenOrders {
-                    self.questions.insert(request.id, self.stream.is_some());
-                }
+            Seen::Sent(request)
+                if request.surface == "spot" && wire::asked(request) == Asked::OpenOrders =>
+            {
+                self.questions.insert(request.id, self.stream.is_some());
             }
             Seen::Heard {
                 request,

@@ -83,6 +83,7 @@ mod tests {
     use super::*;
     use crate::check::log::{Log, verdict};
 
+    #[allow(clippy::needless_pass_by_value, reason = "a log is made for each call")]
     fn judged(log: Log) -> Result<(), String> {
         verdict(Steps::default(), &log)
     }

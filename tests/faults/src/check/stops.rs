@@ -184,6 +184,7 @@ mod tests {
     use super::*;
     use crate::check::log::{Log, terms, verdict};
 
+    #[allow(clippy::needless_pass_by_value, reason = "a log is made for each call")]
     fn judged(on_stop: &str, log: Log) -> Result<(), String> {
         let terms = Terms {
             on_stop: on_stop.to_owned(),
