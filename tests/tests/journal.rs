@@ -43,13 +43,15 @@ fn segments(data: &Path) -> Vec<PathBuf> {
 
 /// The files of a segment that hold its blocks are overwritten.
 fn damage(segment: &Path) {
-    // The tail may still have all blocks of sled.
-    for name in ["db", "tail"] {
-        let file = segment.join(name);
-        let mut bytes = std::fs::read(&file).unwrap();
+    // An ended segment is one packed file. In another one the tail may still have all blocks of sled.
+    let files = ["records.zst", "db", "tail"].map(|name| segment.join(name));
+    let there: Vec<_> = files.iter().filter(|file| file.exists()).collect();
+    assert!(!there.is_empty());
+    for file in there {
+        let mut bytes = std::fs::read(file).unwrap();
         let length = bytes.len();
         bytes[length / 256..].fill(0x5a);
-        std::fs::write(&file, bytes).unwrap();
+        std::fs::write(file, bytes).unwrap();
     }
 }
 

@@ -26,9 +26,9 @@ pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     if choice.takes(Kind::Modes, modes.chance(200_000)) {
         faults.modes_s = 60 + modes.below(900) as u32;
     }
-    let mut full = Random::of(seed, "full");
-    if choice.takes(Kind::Full, full.chance(150_000)) {
-        faults.full_s = 120 + full.below(900) as u32;
+    let mut full = Random::of(seed, "disk without room");
+    if choice.takes(Kind::Full, full.chance(250_000)) {
+        faults.full_s = 60 + full.below(600) as u32;
         faults.disk_room = 32 + full.below(200) as usize;
     }
 }
