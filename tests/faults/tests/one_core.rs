@@ -97,10 +97,8 @@ fn a_changed_constant_changes_the_live_run_and_a_seed() {
             is_changed,
             "{name} changes the live run: {shown:?}, {usual:?}"
         );
-        assert_ne!(
-            seed(&modules, Some(constant)),
-            usual_seed,
-            "{name} changes a seed"
-        );
+        let mut all = SEEDS.zip(&seeds);
+        let changes = all.any(|(seed, was)| lead(seed, &modules, Some(constant)) != *was);
+        assert!(changes, "{name} changes a seed");
     }
 }
