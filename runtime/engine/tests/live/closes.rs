@@ -94,6 +94,9 @@ fn the_stop_closes_over_rest_while_the_user_stream_is_down() {
     }
 }
 
+/// It holds the outcome alone: it passes without the look at `may_close_next` after a settlement, too. What
+/// sends a close twice is a settlement that ends a doubt while the stop closes; seed 73 of the fault simulator
+/// (0.2 hours) had it. A test of the engine that has it is still to be written.
 #[test]
 fn a_stop_closes_what_settled_positions_leave_once() {
     for manner in both_kinds() {
