@@ -12,7 +12,7 @@ use windvane_tests::binary;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
-/// What a run of the live binary shows of the constants.
+/// The behaviour of a live run that the constants change.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     /// An order came to the venue; else it was too late to leave.
@@ -65,7 +65,7 @@ fn run(changed: Option<Constant>) -> Shown {
 /// Seeds that are led with each constant until one goes otherwise.
 const SEEDS: std::ops::Range<u64> = 1..13;
 
-/// What a seed did, as a hash.
+/// The fingerprint of a seed's life.
 fn lead(seed: u64, modules: &Modules, changed: Option<Constant>) -> String {
     change(changed);
     let options = Options {

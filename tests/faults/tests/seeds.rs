@@ -8,8 +8,8 @@ use faults::tally::{ROLLED_BACK, TORN, Tally};
 
 /// Unoptimized, a simulated minute costs some hundredths of a second: more would make the tests slow.
 const MINUTES: i64 = 3;
-/// Kinds that are told by other names: a strategy of a life, and kills by what they damaged; and kinds that
-/// are drawn where they are named alone.
+/// Kinds that the tally does not count under their own name (a strategy of a life; kills, which it counts by
+/// their damage), and kinds that only `--only` draws.
 const NOT_COUNTED: [Kind; 4] = [Kind::Greedy, Kind::Tear, Kind::Spot, Kind::Documented];
 
 #[test]

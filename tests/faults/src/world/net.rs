@@ -444,7 +444,7 @@ impl World {
         self.tell(format!("the venue ends stream {name:x} with {how}"));
     }
 
-    /// The venue ended a connection without a close frame: what is on its way is lost with it.
+    /// The venue ended a connection without a close frame. Frames on their way are lost with the connection.
     fn cut_off(&mut self, name: LinkName) {
         let Some(link) = self.links.remove(&name) else {
             return;

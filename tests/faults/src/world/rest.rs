@@ -74,8 +74,8 @@ impl World {
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForRest);
     }
 
-    /// Books that strategies subscribed to and that are not the venue's. What changed since the last difference
-    /// was told is not there yet: this is so between two changes of the market alone.
+    /// Books that strategies subscribed to and that are not the venue's. The venue sends differences
+    /// from time to time, so that a book can lag behind the venue between two of them.
     fn book_differences(&mut self) -> Vec<String> {
         let faults = &self.mix.faults;
         if faults.documented || faults.weight_s > 0 {

@@ -46,7 +46,7 @@ impl World {
             truth,
         });
         if self.disk.failed {
-            // What it was given is lost with it.
+            // The disk loses the blocks that it was given.
             self.end_process(Some(crate::disk::Damage::None));
         } else {
             self.end_process(None);

@@ -22,7 +22,7 @@ const SWEEP_NS: i64 = S;
 /// What it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// It stands beside this process.
+    /// It runs beside this process.
     Arm(u32),
     /// Its countdown may be over.
     Due(u32),
@@ -30,7 +30,7 @@ pub enum Watch {
     Sweep(i64, u64),
 }
 
-/// What is known of it.
+/// The state of the watchdog process.
 #[derive(Debug, Default)]
 pub struct Watchdog {
     stands: bool,
